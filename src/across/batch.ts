@@ -47,12 +47,19 @@ export interface BatchGroup {
  * @param entries what is not given is left out; the others keep their places
  */
 export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGroup[] {
-  const placed = entries.flatMap((entry, index) => (entry ? [{ ...entry, index }] : []));
-  return [...Map.groupBy(placed, ({ queue }) => queue)].map(([queue, group]) => ({
-    queue,
-    jobs: group.map(({ job }) => job),
-    indexes: group.map(({ index }) => index),
-  }));
+  const groups = new Map<string, BatchGroup>();
+  let last: BatchGroup | undefined;
+  for (const [index, entry] of entries.entries()) {
+    if (!entry) continue;
+    const { queue, job } = entry;
+    if (last?.queue !== queue) {
+      last = groups.get(queue) ?? { queue, jobs: [], indexes: [] };
+      groups.set(queue, last);
+    }
+    last.jobs.push(job);
+    last.indexes.push(index);
+  }
+  return [...groups.values()];
 }
 
 /**

@@ -8,13 +8,13 @@ import type { EnqueuedJob } from '../rpc/receipts';
  * @param jobs of a receipt that nobody else has: their bodies are set
  */
 export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): EnqueuedJob[] {
-  const known = new Map<string, string>();
+  // A unique entry may stand for the job of an earlier one, and that has brought the body.
+  const known = sent.some(({ unique }) => unique !== undefined) ? new Map<string, string>() : undefined;
   for (const [index, job] of jobs.entries()) {
     const { record } = job;
     if (record.body !== '') continue;
-    // An entry may stand for the job of an earlier one, and that has brought the body.
-    record.body = known.get(record.id) ?? bodyAsKept(sent[index] as NewJob, job);
-    known.set(record.id, record.body);
+    record.body = known?.get(record.id) ?? bodyAsKept(sent[index] as NewJob, job);
+    known?.set(record.id, record.body);
   }
   return jobs;
 }

@@ -1,11 +1,10 @@
 /** What producers are told of the jobs that they have enqueued. */
 import type { ParsedJob } from '../job/envelope/parse';
-import { type Envelope, renderJob, renderReceipt } from '../job/envelope/render';
+import { type Envelope, renderJob, renderReceipt, type Variables } from '../job/envelope/render';
+import { writeJob } from '../job/envelope/write';
 import type { JobBody } from '../job/record';
 import type { Trace } from '../job/trace';
 import type { EnqueuedJob } from '../rpc/receipts';
-
-type Variables = Parameters<typeof renderJob>[1];
 
 /**
  * The envelope of an entry's job, which is that of another job when the entry was a duplicate.
@@ -18,12 +17,16 @@ export function renderEnqueued(
   variables: Variables,
   repeated?: Trace,
 ): Envelope {
-  const asWritten = entry !== undefined && entry.job.body === view.record.body;
-  const envelope = renderJob(view, variables, asWritten ? entry.body : undefined);
+  const envelope = renderJob(view, variables, bodyAsWritten(view, entry));
   const meta = envelope.meta as JobBody['meta'];
   if (repeated === undefined || meta.traceparent !== repeated.traceparent) return envelope;
   const { traceparent: _, tracestate: __, ...rest } = meta;
   return { ...envelope, meta: rest };
+}
+
+/** The body that the entry brought, if it is that of the job. */
+function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): JobBody | undefined {
+  return entry?.job.body === record.body ? entry.body : undefined;
 }
 
 /** As {@link renderEnqueued}, without what the entry brought. A job that existed already is told whole. */
@@ -37,12 +40,35 @@ export function renderBatch(
   views: readonly EnqueuedJob[],
   render: (view: EnqueuedJob, index: number) => Envelope,
 ): Record<string, unknown> {
-  const jobs = views.map((view, index) => ({
-    ...render(view, index),
-    ...(view.deduplicated && { deduplicated: true }),
-  }));
+  const jobs = views.map((view, index) => {
+    const envelope = render(view, index);
+    if (view.deduplicated) envelope.deduplicated = true;
+    return envelope;
+  });
+  return { jobs, ...countsOf(views) };
+}
+
+function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
   const deduplicated = views.filter((view) => view.deduplicated).length;
-  return { jobs, enqueued: jobs.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
+  return { enqueued: views.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
+}
+
+/**
+ * What {@link renderBatch} makes of whole envelopes, as JSON: most jobs say what their entries said, and that is text already.
+ * @param members beside it
+ */
+export function writeBatch(
+  views: readonly EnqueuedJob[],
+  parsed: readonly ParsedJob[],
+  variables: Variables,
+  members: Record<string, unknown>,
+): string {
+  const jobs = views.map((view, index) => {
+    const body = bodyAsWritten(view, parsed[index]);
+    const text = body ? writeJob(view, variables, body) : JSON.stringify(renderJob(view, variables));
+    return view.deduplicated ? `${text.slice(0, -1)},"deduplicated":true}` : text;
+  });
+  return `{"jobs":[${jobs.join(',')}],${JSON.stringify({ ...countsOf(views), ...members }).slice(1)}`;
 }
 
 /** Different warnings in one answer, at most. */

@@ -28,7 +28,10 @@ export interface StateChange {
 }
 
 /** What was published, before anybody looks at it. */
-export type Published = Pick<QueueEvent, 'type' | 'subject'>;
+export interface Published extends Pick<QueueEvent, 'type' | 'subject'> {
+  /** The worker whose attempt at the job ended by it. Not shown. */
+  heldBy?: string;
+}
 
 /** Called with the events of a commit, oldest first. */
 export type Listener = (events: readonly Published[]) => void;
@@ -50,7 +53,7 @@ const EVENT_BYTES = 200;
 const MEMBER_BYTES = 24;
 
 /** `stamp` is the time in its id: its own, unless a later one was noted before it, so that ids never go back. */
-type Stored = Omit<QueueEvent, 'id' | 'queue'> & { number: number; stamp: number; bytes: number };
+type Stored = Omit<QueueEvent, 'id' | 'queue'> & Published & { number: number; stamp: number; bytes: number };
 
 export class EventLog {
   private ring: Stored[] = [];
@@ -75,11 +78,21 @@ export class EventLog {
   /**
    * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out, and
    * `truncated: true` stands beside them.
+   * @param heldBy the worker whose attempt ended by it
    */
-  add(type: string, subject: string, time: number, data: Record<string, unknown>, change?: StateChange): void {
+  add(
+    type: string,
+    subject: string,
+    time: number,
+    data: Record<string, unknown>,
+    change?: StateChange,
+    heldBy?: string,
+  ): void {
     const { members, bytes } = bounded(data);
-    const stored: Stored = { type, subject, time, data: members, ...this.place(time), bytes };
+    const { number, stamp } = this.place(time);
+    const stored: Stored = { type, subject, time, data: members, number, stamp, bytes };
     if (change) stored.change = change;
+    if (heldBy !== undefined) stored.heldBy = heldBy;
     this.pending.push(stored);
   }
 
@@ -119,7 +132,7 @@ export class EventLog {
 
   /** A published event, as others see it. */
   shown(published: Published): QueueEvent {
-    const { number, stamp, bytes: _, ...event } = published as Stored;
+    const { number, stamp, bytes: _, heldBy: __, ...event } = published as Stored;
     return { id: this.idOf({ number, stamp }), queue: this.queue, ...event };
   }
 

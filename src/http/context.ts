@@ -75,7 +75,12 @@ export function json(c: AppContext, body: Json, status = 200, headers: Record<st
 
 /** A JSON answer that holds no payload. */
 export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
-  return respond(c, JSON.stringify(body), status, { ...headers, 'Content-Type': mediaType(c) });
+  return jsonText(c, JSON.stringify(body), status, headers);
+}
+
+/** The same of an answer that is JSON text already. */
+export function jsonText(c: AppContext, text: string, status = 200, headers: Record<string, string> = {}): Response {
+  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) });
 }
 
 /** A client that takes nothing but plain JSON is told that this is what it gets. */

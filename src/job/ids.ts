@@ -76,13 +76,19 @@ function startOf(time: number, route: number): string {
 
 /** Reads an id that satisfies {@link isUuidV7}. */
 export function decodeId(id: string): DecodedId {
-  const time = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
-  const routeHigh = Number.parseInt(id.slice(15, 18), 16);
-  const group4 = Number.parseInt(id.slice(19, 23), 16) & 0x3fff;
+  if (!id.startsWith(decoded.start)) {
+    const time = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+    const routeHigh = Number.parseInt(id.slice(15, 18), 16);
+    const group4 = Number.parseInt(id.slice(19, 23), 16) & 0x3fff;
+    decoded = { start: id.slice(0, START).padEnd(START), time, route: routeHigh * 2 ** 20 + group4 * 2 ** 6 };
+  }
   const group5 = Number.parseInt(id.slice(24), 16);
-  const route = routeHigh * 2 ** 20 + group4 * 2 ** 6 + Math.floor(group5 / 2 ** 42);
-  return { time, route, key: group5 % 2 ** 42 };
+  return { time: decoded.time, route: decoded.route + Math.floor(group5 / 2 ** 42), key: group5 % 2 ** 42 };
 }
+
+/** What the last id that was read began with: all but its last group. Those of a batch have it in common. */
+const START = 24;
+let decoded = { start: ' '.repeat(START), time: 0, route: 0 };
 
 /** The route in an id that satisfies {@link isUuidV7}. */
 export function routeOf(id: string): number {
@@ -100,14 +106,6 @@ export function sequenceOf(key: number): number {
  */
 export function deliveryId(jobId: string, claim: number): string {
   return `del_${jobId}_${claim.toString(36)}`;
-}
-
-/** The claim that a delivery id of this job names; undefined for another job's. */
-export function claimOfDelivery(jobId: string, delivery: string): number | undefined {
-  const prefix = `del_${jobId}_`;
-  if (!delivery.startsWith(prefix)) return undefined;
-  const digits = delivery.slice(prefix.length);
-  return /^[0-9a-z]{1,10}$/.test(digits) ? Number.parseInt(digits, 36) : undefined;
 }
 
 /**

@@ -30,11 +30,16 @@ export function toTable<T extends object>(rows: readonly T[]): Table<T> {
 
 /** The rows. What all of them have is shared among them: who changes it makes a copy. */
 export function fromTable<T extends object>({ rows, columns }: Table<T>): T[] {
-  const filled = Object.entries(columns) as [keyof T, Column][];
+  const shared: Partial<T> = {};
+  const own: [name: keyof T, values: unknown[]][] = [];
+  for (const [name, column] of Object.entries(columns) as [keyof T, Column][]) {
+    if ('each' in column) own.push([name, column.each]);
+    else if (column.all !== undefined) shared[name] = column.all as T[keyof T];
+  }
   return Array.from({ length: rows }, (_, index) => {
-    const row: Partial<T> = {};
-    for (const [name, column] of filled) {
-      const value = 'each' in column ? column.each[index] : column.all;
+    const row: Partial<T> = { ...shared };
+    for (const [name, values] of own) {
+      const value = values[index];
       if (value !== undefined) row[name] = value as T[keyof T];
     }
     return row as T;

@@ -41,8 +41,9 @@ export function packReceipt(receipt: EnqueueReceipt, sent: SentJobs): SentReceip
 
 export function unpackReceipt(sent: SentReceipt): EnqueueReceipt {
   if ('jobs' in sent) return sent;
-  const rest = fromTable(sent.rest);
-  return { jobs: fromTable(sent.records).map((record, index) => ({ ...(rest[index] as EnqueuedJob), record })) };
+  const jobs = fromTable(sent.rest) as EnqueuedJob[];
+  for (const [index, record] of fromTable(sent.records).entries()) (jobs[index] as EnqueuedJob).record = record;
+  return { jobs };
 }
 
 /** One outcome for each job of a request. */

@@ -1,7 +1,7 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 
 import { enqueueOnce } from '../../across/enqueue';
-import { renderBatch, renderBriefly, renderEnqueued } from '../../across/receipts';
+import { renderBatch, renderBriefly, renderEnqueued, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
@@ -12,7 +12,7 @@ import { flatten } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import type { IdempotencyKey } from '../../rpc/receipts';
-import { type AppContext, json } from '../context';
+import { type AppContext, json, jsonText } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
@@ -70,13 +70,16 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const brief = prefersMinimal(c);
+  const warned = warningsOf(views);
+  const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
+  const headers = { ...applied, ...warned.headers };
+  if (!brief && !replayed && !c.get('redact')) {
+    return jsonText(c, writeBatch(views, parsed, variables, warned.members), 201, headers);
+  }
   const answer = renderBatch(views, (view, index) =>
     brief
       ? renderBriefly(view, parsed[index], variables)
       : renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined),
   );
-  const warned = warningsOf(views);
-  const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
-  const headers = { ...applied, ...warned.headers };
   return json(c, { ...answer, ...warned.members }, 201, headers);
 }

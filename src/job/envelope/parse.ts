@@ -14,7 +14,6 @@ import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
-  defined,
   isObject,
   type Reader,
   readBoolean,
@@ -26,6 +25,7 @@ import {
   readObject,
   readQueueName,
   readUuidV7,
+  setDefined,
   withinBytes,
 } from './fields';
 import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE } from './names';
@@ -200,49 +200,43 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   const unique = members.option('unique', (value, field) => readUnique(value, field, { type, queue, args, meta }));
   const limit = members.option('rate_limit', (value, field) => readLimitPolicy(value, field, queue));
 
-  const body: JobBody = defined({
-    type,
-    args,
-    meta,
-    target_url: members.option('target_url', ctx.readTarget ?? refuseTarget),
-    timeout_ms: members.option('timeout_ms', readMilliseconds),
-    visibility_timeout_ms: members.option('visibility_timeout_ms', readMilliseconds),
-    retry,
-    max_attempts: maxAttempts,
-    scheduled_at: scheduledAt,
-    expires_at: expiresAt,
-    expires_at_written: expiresAtWritten,
-    unique: members.option('unique', unread),
-    rate_limit: members.option('rate_limit', unread),
-    retention: members.option('retention', readRetention),
-    tags: members.option('tags', readTags),
-    schema: members.top('schema', readSchema),
-    version: members.top('version', readVersion),
-    metadata: members.option('metadata', readObject),
-    extra: unknownMembers(input),
-  });
+  const body: JobBody = { type, args, meta };
+  setDefined(body, 'target_url', members.option('target_url', ctx.readTarget ?? refuseTarget));
+  setDefined(body, 'timeout_ms', members.option('timeout_ms', readMilliseconds));
+  setDefined(body, 'visibility_timeout_ms', members.option('visibility_timeout_ms', readMilliseconds));
+  setDefined(body, 'retry', retry);
+  setDefined(body, 'max_attempts', maxAttempts);
+  setDefined(body, 'scheduled_at', scheduledAt);
+  setDefined(body, 'expires_at', expiresAt);
+  setDefined(body, 'expires_at_written', expiresAtWritten);
+  setDefined(body, 'unique', members.option('unique', unread));
+  setDefined(body, 'rate_limit', members.option('rate_limit', unread));
+  setDefined(body, 'retention', members.option('retention', readRetention));
+  setDefined(body, 'tags', members.option('tags', readTags));
+  setDefined(body, 'schema', members.top('schema', readSchema));
+  setDefined(body, 'version', members.top('version', readVersion));
+  setDefined(body, 'metadata', members.option('metadata', readObject));
+  setDefined(body, 'extra', unknownMembers(input));
   const text = JSON.stringify(body);
   withinBytes(text, MAX_ENVELOPE_BYTES, ctx.path ?? 'body');
 
   const layer: RetryInput | undefined = maxAttempts === undefined ? retry : { ...retry, max_attempts: maxAttempts };
-  const job: NewJob = defined({
-    id,
-    type,
-    priority,
-    scheduledAt,
-    expiresAt,
-    pending: pending || undefined,
-    retry: layer,
-    limit,
-    body: text,
-  });
-  return defined({ queue, job, body, unique });
+  const job: NewJob = { type, priority, body: text };
+  setDefined(job, 'id', id);
+  setDefined(job, 'scheduledAt', scheduledAt);
+  setDefined(job, 'expiresAt', expiresAt);
+  setDefined(job, 'pending', pending || undefined);
+  setDefined(job, 'retry', layer);
+  setDefined(job, 'limit', limit);
+  const parsed: ParsedJob = { queue, job, body };
+  setDefined(parsed, 'unique', unique);
+  return parsed;
 }
 
 /** Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is asynchronous. */
 export async function withFingerprint(parsed: ParsedJob): Promise<ParsedJob> {
+  if (parsed.unique === undefined) return parsed;
   const { unique, ...rest } = parsed;
-  if (unique === undefined) return parsed;
   const fingerprint = await fingerprintOf(unique.dimensions);
   const body: JobBody = { ...parsed.body, fingerprint };
   const job: NewJob = { ...parsed.job, unique: { fingerprint, ...unique.policy }, body: JSON.stringify(body) };

@@ -8,12 +8,12 @@ import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
 import { parseExactly } from './exact';
-import { defined, given, parseObject } from './fields';
+import { defined, given, parseObject, setDefined } from './fields';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
 
-type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
+export type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
 
 /**
  * The envelope of a job.
@@ -26,7 +26,7 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
   const { record, layers } = view;
   const written = body ?? writtenBody(record);
   const { max_attempts, retry_effective } = policyOf(variables, layers, written);
-  const envelope = defined({
+  const envelope: Envelope = {
     specversion: '1.0',
     id: record.id,
     type: record.type,
@@ -37,22 +37,12 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     priority: record.priority,
     attempt: record.attempt,
     max_attempts,
-    retry: written.retry,
-    retry_effective,
-    target_url: written.target_url,
-    timeout_ms: written.timeout_ms,
-    visibility_timeout_ms: written.visibility_timeout_ms,
-    unique: written.unique,
-    rate_limit: written.rate_limit,
-    retention: written.retention,
-    tags: written.tags,
-    schema: written.schema,
-    version: written.version,
-    metadata: written.metadata,
-    workflow_id: written.workflow?.id,
-    parent_results: written.workflow && (written.parent_results ?? []),
-    ...courseOf(record, written),
-  });
+  };
+  // Copying members from one object to another costs more than all else here, so each is added by itself.
+  setDefined(envelope, 'retry', written.retry);
+  envelope.retry_effective = retry_effective;
+  if (!saysOnlyWhatToRun(written)) addOptions(envelope, written);
+  addCourse(envelope, record, written);
   // The second spread keeps a stored unknown member from shadowing a name that the envelope has gained since.
   const { extra } = written;
   return extra === undefined
@@ -65,34 +55,34 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
       };
 }
 
-/** What a body consists of that says nothing but what to run. */
-const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta']);
-
-/**
- * The envelope of a job as JSON, for whoever runs it: what `JSON.stringify` writes of {@link renderJob}. Most jobs say
- * nothing but what to run; the text of theirs is the one that is stored, and so is not written anew.
- * @param body the job's body, parsed
- * @param timeoutMs the execution limit that it has, if that is known
- * @throws {ApiError} 500 when the retry variables contradict each other
- */
-export function writeJob(view: JobView, variables: Variables, body: JobBody, timeoutMs?: number): string {
-  const { record, layers } = view;
-  const payload = plainPayload(record, body);
-  const limit = defined({ timeout_ms: timeoutMs });
-  if (payload === undefined) return JSON.stringify({ ...renderJob(view, variables, body), ...limit });
-  const { id, type, queue, state, priority, attempt } = record;
-  const head = JSON.stringify({ specversion: '1.0', id, type, queue, state });
-  const course = JSON.stringify({ ...courseOf(record, body), ...limit });
-  const policy = textOfPolicy(policyOf(variables, layers, body));
-  return `${head.slice(0, -1)},${payload},"priority":${priority},"attempt":${attempt},${policy},${course.slice(1)}`;
+/** The members that a job may have beside what to run; one that it has not is left out. */
+function addOptions(envelope: Envelope, written: JobBody): void {
+  for (const name of OPTIONS) setDefined(envelope, name, written[name]);
+  const { workflow } = written;
+  if (!workflow) return;
+  envelope.workflow_id = workflow.id;
+  envelope.parent_results = written.parent_results ?? [];
 }
 
-/** `args` and `meta` as they are stored, if the body has nothing else to show. */
-function plainPayload(record: JobRecord, body: JobBody): string | undefined {
-  for (const name in body) if (!PLAIN.has(name)) return undefined;
-  const head = `{"type":${JSON.stringify(record.type)},`;
-  const isPlain = record.body.startsWith(`${head}"args":`) && record.body.endsWith('}');
-  return isPlain ? record.body.slice(head.length, -1) : undefined;
+const OPTIONS = [
+  'target_url',
+  'timeout_ms',
+  'visibility_timeout_ms',
+  'unique',
+  'rate_limit',
+  'retention',
+  'tags',
+  'schema',
+  'version',
+  'metadata',
+] as const;
+
+/** What a body consists of that says nothing but what to run, and when. */
+const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta', 'scheduled_at']);
+
+export function saysOnlyWhatToRun(body: JobBody): boolean {
+  for (const name in body) if (!PLAIN.has(name)) return false;
+  return true;
 }
 
 /**
@@ -118,7 +108,7 @@ function writtenBody(record: JobRecord): JobBody {
   return { type: record.type, args: [], meta: {} };
 }
 
-interface ShownPolicy {
+export interface ShownPolicy {
   max_attempts: number;
   retry_effective: Record<string, unknown>;
   /** Both as members in JSON, once somebody has asked for them. */
@@ -128,7 +118,7 @@ interface ShownPolicy {
 /** The policy of jobs for which only the deployment's layer says anything: most of them. */
 const common = new WeakMap<Variables, ShownPolicy>();
 
-function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
+export function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
   const isCommon = !body.retry && body.max_attempts === undefined && !layers.job_type && !layers.queue;
   const known = isCommon ? common.get(variables) : undefined;
   if (known) return known;
@@ -136,12 +126,6 @@ function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody
   const shown = { max_attempts: policy.max_attempts, retry_effective: describeRetry(policy) };
   if (isCommon) common.set(variables, shown);
   return shown;
-}
-
-function textOfPolicy(shown: ShownPolicy): string {
-  const { max_attempts, retry_effective } = shown;
-  shown.text ??= JSON.stringify({ max_attempts, retry_effective }).slice(1, -1);
-  return shown.text;
 }
 
 /** The members shown beside `job` for clients that read a flat answer. */
@@ -214,21 +198,22 @@ function expiry({ expires_at, expires_at_written: text }: JobBody): string | und
   return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
 }
 
-/** When it is to run, and how it has fared; members that do not apply are undefined. */
-function courseOf(record: JobRecord, written: JobBody): Envelope {
-  const scheduledAt = record.state === 'scheduled' ? (record.due_at ?? written.scheduled_at) : written.scheduled_at;
-  return {
-    created_at: formatInstant(record.created_at),
-    enqueued_at: formatInstant(record.enqueued_at),
-    scheduled_at: instant(scheduledAt),
-    expires_at: expiry(written),
-    waiting_for: record.waiting_for && renderWaiting(record.waiting_for),
-    ...(isUntouched(record) ? undefined : historyMembers(record)),
-  };
+/** When it is to run, and how it has fared; members that do not apply are left out. */
+export function addCourse(envelope: Envelope, record: JobRecord, written: JobBody): void {
+  envelope.created_at = formatInstant(record.created_at);
+  envelope.enqueued_at = formatInstant(record.enqueued_at);
+  setDefined(envelope, 'scheduled_at', instant(startOf(record, written)));
+  setDefined(envelope, 'expires_at', expiry(written));
+  if (record.waiting_for) envelope.waiting_for = renderWaiting(record.waiting_for);
+  if (!isUntouched(record)) Object.assign(envelope, defined(historyMembers(record)));
 }
 
+/** When it is to run for the first time, epoch ms; undefined: at once. */
+export const startOf = ({ state, due_at }: JobRecord, { scheduled_at }: JobBody) =>
+  state === 'scheduled' ? (due_at ?? scheduled_at) : scheduled_at;
+
 /** Has nothing happened to the job yet? Most of those that are rendered are new. */
-function isUntouched(record: JobRecord): boolean {
+export function isUntouched(record: JobRecord): boolean {
   const { attempt, state, history, result, progress, checkpoint, steps, delivery_id } = record;
   if (attempt > 0 || (state !== 'available' && state !== 'scheduled')) return false;
   if ((result ?? progress ?? checkpoint ?? steps ?? delivery_id) !== undefined) return false;
@@ -237,7 +222,8 @@ function isUntouched(record: JobRecord): boolean {
 }
 
 /** The history of a job so far; members that do not apply to its state are undefined. */
-function historyMembers({ state, history, ...record }: JobRecord): Envelope {
+function historyMembers(record: JobRecord): Envelope {
+  const { state, history } = record;
   const waitsForRetry = state === 'retryable';
   return {
     started_at: instant(history.started_at),

@@ -14,6 +14,7 @@ import {
   readObject,
   readString,
   readWord,
+  setDefined,
   withinBytes,
 } from '../envelope/fields';
 import { MAX_RESULT_BYTES } from '../envelope/names';
@@ -63,15 +64,13 @@ export type Report =
   | ({ action: 'checkpoint' } & AttemptName & { content: string })
   | ({ action: 'step' } & AttemptName & { name: string; record: string });
 
-/** Does it end the attempt? */
-export const endsAttempt = ({ action }: Report): boolean => action === 'ack' || action === 'nack';
-
 /** Longest name of a worker and of what it says about itself, in characters. */
 export const MAX_NAME = 255;
-const MAX_ATTEMPT = 2_147_483_647;
+const readAttemptNumber = readInteger(1, 2_147_483_647);
 
 /** The worker's name for itself. */
 export const readWorkerId = readName(MAX_NAME);
+const readDeliveryId = readName(MAX_NAME);
 
 /** Most classes of an error that are read; of these the first ones count. */
 const MAX_CLASSES = 10_000;
@@ -98,24 +97,20 @@ export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming
     throw invalidRequest('job_id', 'job_id differs from the job named in the path.');
   }
   if (!isUuidV7(job_id)) throw notFound('job', job_id);
-  return defined({
-    job_id,
-    attempt: optional(body, 'attempt', readInteger(1, MAX_ATTEMPT)),
-    delivery_id: optional(body, 'delivery_id', readName(MAX_NAME)) ?? delivery,
-    worker_id: optional(body, 'worker_id', readWorkerId),
-  });
+  const name: AttemptName = { job_id };
+  setDefined(name, 'attempt', optional(body, 'attempt', readAttemptNumber));
+  setDefined(name, 'delivery_id', optional(body, 'delivery_id', readDeliveryId) ?? delivery);
+  setDefined(name, 'worker_id', optional(body, 'worker_id', readWorkerId));
+  return name;
 }
 
 /** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
 export function readAck(body: JsonObject, naming: ReportNaming, now: number): AckRequest {
-  const attempt = readAttempt(body, naming);
-  const log = optional(body, 'log', readLines(now));
-  if (body.result === undefined || body.result === null) return { ...attempt, ...defined({ log }) };
-  return {
-    ...attempt,
-    ...defined({ log }),
-    result: withinBytes(JSON.stringify(body.result), MAX_RESULT_BYTES, 'result'),
-  };
+  const ack: AckRequest = readAttempt(body, naming);
+  const { result = null } = body;
+  setDefined(ack, 'log', optional(body, 'log', readLines(now)));
+  if (result !== null) ack.result = withinBytes(JSON.stringify(result), MAX_RESULT_BYTES, 'result');
+  return ack;
 }
 
 /** Reads a nack. @throws {ApiError} 400 or 404 */
@@ -165,7 +160,8 @@ function readReport(body: JsonObject, workerId: string | undefined, now: number)
 }
 
 function readAs(action: Report['action'] | undefined, body: JsonObject, now: number): Report {
-  if (action === 'ack') return { action, ...readAck(body, {}, now) };
+  // Most reports are acks: nothing of them is copied.
+  if (action === 'ack') return Object.assign(readAck(body, {}, now), { action });
   if (action === 'nack') return { action, ...readNack(body, {}, now) };
   if (action === undefined)
     throw invalidRequest('action', `action is required and must be one of ${ACTIONS.join(', ')}.`);

@@ -2,6 +2,7 @@
  * Taking jobs to run them. The attempt is on record before anyone sees the job: the lease row says which claim runs, so
  * even a job that kills its runner, or this object, runs out of attempts.
  */
+import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
 import { bytesOf, MAX_ANSWER_BYTES } from '../../job/size';
@@ -17,7 +18,7 @@ import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
-import { deliveryOf, quarantine } from './settle';
+import { quarantine } from './settle';
 
 /** A claimed row with its parsed body and its lease. */
 export interface Claimed {
@@ -36,35 +37,41 @@ export interface Terms {
   visibilityMs: (body: JobBody) => number;
 }
 
-/** Grants a lease for these rows. One row written for the whole batch, unless it is huge. */
-export function grant(q: QueueState, rows: JobRow[], terms: Terms, now: number): Claimed[] {
+/**
+ * Grants a lease for these rows. One row written for the whole batch, unless it is huge.
+ * @param bodies those that are parsed already, by the keys of their jobs
+ */
+export function grant(
+  q: QueueState,
+  rows: JobRow[],
+  terms: Terms,
+  now: number,
+  bodies?: ReadonlyMap<number, JobBody>,
+): Claimed[] {
   const readable: { row: JobRow; body: JobBody; entry: Omit<Active, 'leaseId'> }[] = [];
   for (const row of rows) {
-    const body = readableBody(row);
+    const body = bodies?.get(row.key) ?? readableBody(row);
     if (!body) {
       // One row that cannot be read must not stop the others: it becomes a dead letter that a human can look at.
       quarantine(q, row, now);
       continue;
     }
     const visibilityMs = terms.visibilityMs(body);
-    readable.push({
-      row,
-      body,
-      entry: {
-        key: row.key,
-        type: row.type,
-        claim: row.claims + 1,
-        attempt: row.attempt + 1,
-        startedAt: now,
-        expiresAt: now + visibilityMs,
-        visibilityMs,
-        timeoutAt: now + terms.timeoutMs(body),
-        indexed: row.due_at !== null,
-        ...(row.limit_key !== null && { limitKey: row.limit_key }),
-        ...(terms.workerId !== undefined && { workerId: terms.workerId }),
-        ...(terms.target !== undefined && { target: terms.target }),
-      },
-    });
+    const entry: Omit<Active, 'leaseId'> = {
+      key: row.key,
+      type: row.type,
+      claim: row.claims + 1,
+      attempt: row.attempt + 1,
+      startedAt: now,
+      expiresAt: now + visibilityMs,
+      visibilityMs,
+      timeoutAt: now + terms.timeoutMs(body),
+      indexed: row.due_at !== null,
+    };
+    if (row.limit_key !== null) entry.limitKey = row.limit_key;
+    if (terms.workerId !== undefined) entry.workerId = terms.workerId;
+    if (terms.target !== undefined) entry.target = terms.target;
+    readable.push({ row, body, entry });
   }
   if (readable.length === 0) return [];
   const leased = lease(q, readable, now);
@@ -126,7 +133,7 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
 /** A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several. */
 function viewForWorker(q: QueueState, { row, body, active }: Claimed, now: number): RunnerView {
   const { record, layers } = viewForRunner(q, row, now);
-  record.delivery_id = deliveryOf(q, row, active);
+  record.delivery_id = deliveryId(record.id, active.claim);
   return { record, layers, body };
 }
 

@@ -1,6 +1,6 @@
 /** Which attempt a report is about: one about an attempt that is over changes nothing. */
 import { type ApiError, conflict } from '../../job/errors';
-import { claimOfDelivery } from '../../job/ids';
+import { deliveryId } from '../../job/ids';
 import type { AttemptName } from '../../rpc/workers';
 import { type Found, mustFindForReport } from '../read/find';
 import type { JobRow } from '../store/columns';
@@ -11,7 +11,7 @@ import type { QueueState } from '../store/state';
 /** Does a report that names its attempt mean this one? Absent names match. */
 export function names(id: string, name: AttemptName, attempt: number, claim: number): boolean {
   if (name.attempt !== undefined && name.attempt !== attempt) return false;
-  return name.delivery_id === undefined || claimOfDelivery(id, name.delivery_id) === claim;
+  return name.delivery_id === undefined || name.delivery_id === deliveryId(id, claim);
 }
 
 /** Does a report say which attempt it is about? */

@@ -1,16 +1,16 @@
 /** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
 import { type Outcome, outcomeOf } from '../../job/errors';
-import { isUuidV7 } from '../../job/ids';
+import { decodeId } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import type { Report, Reported } from '../../rpc/workers';
-import { keyInside, mustFindForReport, viewOf } from '../read/find';
+import { mustFindForReport, viewOf } from '../read/find';
 import { Completions } from '../store/attempts';
 import type { QueueState } from '../store/state';
 import { withRows } from '../store/where';
 import { saveCheckpoint } from './checkpoint';
 import { refuseLocked } from './lock';
 import { reportProgress } from './progress';
-import { ack, nack } from './report';
+import { ackAmong, nack } from './report';
 import type { Random } from './settle';
 import { recordStep } from './steps';
 
@@ -27,20 +27,20 @@ export function reportEach(
   now: number,
   random: Random,
 ): Outcome<Reported>[] {
-  const keys = reports.flatMap(({ job_id }) => (isUuidV7(job_id) ? (keyInside(q, job_id) ?? []) : []));
+  const keys = reports.map(({ job_id }) => decodeId(job_id).key);
   const completions = new Completions(q, now);
-  const completed = new Set<string>();
-  const takeOne = (report: Report): Reported => {
+  const completed = new Set<number>();
+  const takeOne = (report: Report, key: number): Reported => {
     refuseLocked(q, report.job_id);
     // Whoever speaks of it again finds it where it is then.
-    if (completed.delete(report.job_id)) completions.end();
+    if (completed.has(key)) completions.end();
     if (report.action !== 'ack') return take(q, report, now, random);
-    completed.add(report.job_id);
-    return reported(ack(q, report, now, completions));
+    completed.add(key);
+    return ackAmong(q, report, now, completions);
   };
   const running = keys.filter((key) => q.leases.active.has(key));
   return withRows(q, running, () => {
-    const outcomes = reports.map((report) => outcomeOf(() => takeOne(report)));
+    const outcomes = reports.map((report, index) => outcomeOf(() => takeOne(report, keys[index] as number)));
     completions.end();
     return outcomes;
   });

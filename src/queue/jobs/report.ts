@@ -7,7 +7,7 @@
  * still waits for the next one.
  */
 import type { JobView } from '../../job/record';
-import type { AckRequest, AttemptName, NackRequest } from '../../rpc/workers';
+import type { AckRequest, AttemptName, NackRequest, Reported } from '../../rpc/workers';
 import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
 import { type Completion, type Completions, complete, runningAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
@@ -18,38 +18,14 @@ import { fence, isNamed, names, notActive } from './fence';
 import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
 import { snooze, snoozedBy } from './snooze';
 
-/**
- * The attempt succeeded.
- * @param completions where the job is completed among others, see there
- * @throws {ApiError} 404, 409
- */
-export function ack(q: QueueState, request: AckRequest, now: number, completions?: Completions): JobView {
-  const found = mustFindForReport(q, request.job_id);
-  if (found.archived) {
-    if (settledByThis(q, found.archived, request, now)) return viewOfArchived(q, found.archived);
-    throw notActive(request.job_id, 'completed');
-  }
-  const { row } = found;
-  const active = q.leases.active.get(row.key);
-  if (active) {
-    fence(q, row, active, request);
-    if (request.log) q.logs.add(active, request.log);
-    return completed(q, { row, attempt: runningAttempt(active), result: request.result }, now, completions);
-  }
-  const late =
-    request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
-      ? lateAttempt(q, row, request.delivery_id, now)
-      : undefined;
-  if (late) return completed(q, { row, attempt: late, result: request.result }, now, completions);
-  throw notActive(request.job_id, stateOf(row, false, now));
-}
-
-/** Completes and answers what the job now looks like, before its archive chunk is written. */
-function completed(q: QueueState, completion: Completion, now: number, completions?: Completions): JobView {
+/** The attempt succeeded. @throws {ApiError} 404, 409 */
+export function ack(q: QueueState, request: AckRequest, now: number): JobView {
+  const { archived, completion } = succeeded(q, request, now);
+  if (archived) return viewOfArchived(q, archived);
+  // What the job looks like then, before its archive chunk is written.
   const { row, attempt, result } = completion;
   const before = viewOfRow(q, row, now);
-  if (completions) completions.add(completion);
-  else complete(q, [completion], now);
+  complete(q, [completion], now);
   const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
   const { due_at: _due, worker_id: _worker, target: _target, ...record } = before.record;
   return {
@@ -63,6 +39,39 @@ function completed(q: QueueState, completion: Completion, now: number, completio
       ...(result !== undefined && { result }),
     },
   };
+}
+
+/** The same among others, and where the job stands then. @throws {ApiError} 404, 409 */
+export function ackAmong(q: QueueState, request: AckRequest, now: number, completions: Completions): Reported {
+  const { archived, completion } = succeeded(q, request, now);
+  if (archived) return { state: 'completed', attempt: archived.n, completed_at: archived.at[3] };
+  completions.add(completion);
+  return { state: 'completed', attempt: completion.attempt.number, completed_at: now };
+}
+
+type Success = { archived: ArchivedJob; completion?: undefined } | { archived?: undefined; completion: Completion };
+
+/** The job that completes by this, or has done so. @throws {ApiError} 404, 409 */
+function succeeded(q: QueueState, request: AckRequest, now: number): Success {
+  const found = mustFindForReport(q, request.job_id);
+  const { archived } = found;
+  if (archived) {
+    if (settledByThis(q, archived, request, now)) return { archived };
+    throw notActive(request.job_id, 'completed');
+  }
+  const { row } = found;
+  const active = q.leases.active.get(row.key);
+  if (active) {
+    fence(q, row, active, request);
+    if (request.log) q.logs.add(active, request.log);
+    return { completion: { row, attempt: runningAttempt(active), result: request.result } };
+  }
+  const late =
+    request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
+      ? lateAttempt(q, row, request.delivery_id, now)
+      : undefined;
+  if (late) return { completion: { row, attempt: late, result: request.result } };
+  throw notActive(request.job_id, stateOf(row, false, now));
 }
 
 /** Is this the repeated report of the attempt that completed the job? */

@@ -3,7 +3,7 @@
  * attempt raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
  */
 import { fitsBytes } from '../../job/bytes';
-import { claimOfDelivery, deliveryId } from '../../job/ids';
+import { deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
 import { boundedError, MAX_ERROR_NAME } from '../../job/reported-error';
 import { decideFailure, type Failure } from '../../job/retry/decide';
@@ -72,7 +72,7 @@ export function fail(
     ...error,
     backoff_ms: retry ? decision.delay_ms : null,
     reason: retry ? null : decision.reason,
-    ...ranBy(active),
+    ...ranBy(active, {}),
   };
   history.error = entry;
   history.errors = keepNewest([...(history.errors ?? []), entry]);
@@ -197,10 +197,5 @@ function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
 
 /** Does a delivery id name this claim of the job? */
 export function namesClaim(q: QueueState, row: JobRow, delivery: string, claim: number): boolean {
-  return claimOfDelivery(idOf(q.route, row), delivery) === claim;
-}
-
-/** The delivery id of a running attempt. */
-export function deliveryOf(q: QueueState, row: JobRow, active: Active): string {
-  return deliveryId(idOf(q.route, row), active.claim);
+  return delivery === deliveryId(idOf(q.route, row), claim);
 }

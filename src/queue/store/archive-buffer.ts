@@ -35,6 +35,9 @@ interface Newest {
 /** Characters of a chunk that others may still join: it is written anew each time. */
 const MAX_JOINED = 24 * 1024;
 
+/** Members that may be absent may be undefined, too. */
+type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
+
 /** Completed jobs of one transaction, on their way into the archive. */
 export class ArchiveBuffer {
   private waiting: Waiting[] = [];
@@ -64,11 +67,12 @@ export class ArchiveBuffer {
 
   /**
    * Adds a completed job. A large result is written to a row of its own at once.
+   * @param job absent members may be undefined
    * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
    * @param result JSON of the result
    * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
    */
-  add(job: Omit<ArchivedJob, 'b' | 'r' | 'far'>, body: string, result: string | undefined, keptUntil = 0): void {
+  add(job: Loose<Omit<ArchivedJob, 'b' | 'r' | 'far'>>, body: string, result: string | undefined, keptUntil = 0): void {
     let members = `"b":${body}`;
     if (result !== undefined) {
       if (result.length > FAR_RESULT || body.length + result.length > MAX_CHUNK) {

@@ -48,13 +48,14 @@ export interface EndedAttempt {
 /** The attempt that runs, as {@link complete} takes it. */
 export function runningAttempt(active: Active): EndedAttempt {
   const pushed = pushedTimeoutMs(active);
-  return {
+  const attempt: EndedAttempt = {
     startedAt: active.startedAt,
     number: active.attempt,
     claim: active.claim,
-    ...(pushed !== undefined && { pushedTimeoutMs: pushed }),
-    by: ranBy(active),
+    by: ranBy(active, {}),
   };
+  if (pushed !== undefined) attempt.pushedTimeoutMs = pushed;
+  return attempt;
 }
 
 /** A job whose attempt succeeded. `result` is JSON text. */
@@ -124,22 +125,23 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
   const own = keptUntil(row, 'completed', now);
   const until = own ?? now + q.retentionMs('completed');
   if (until > now) {
+    const { startedAt, pushedTimeoutMs: push, by } = attempt;
     q.archive.add(
       {
         k: row.key,
-        ...(row.alias !== null && { a: row.alias }),
+        a: row.alias ?? undefined,
         t: row.type,
         p: row.priority,
         n: attempt.number,
         c: attempt.claim,
-        at: [row.created_at, enqueuedAt(row, attempt.startedAt), attempt.startedAt, now],
-        ...(history.errors && { e: history.errors }),
-        ...(attempt.pushedTimeoutMs !== undefined && { push: attempt.pushedTimeoutMs }),
-        ...(attempt.by?.worker_id !== undefined && { w: attempt.by.worker_id }),
-        ...(attempt.by?.target !== undefined && { g: attempt.by.target }),
-        ...(progress && { pg: progress }),
-        ...(checkpointed && { cp: 1 as const }),
-        ...(log && { l: log }),
+        at: [row.created_at, enqueuedAt(row, startedAt), startedAt, now],
+        e: history.errors,
+        push,
+        w: by?.worker_id,
+        g: by?.target,
+        pg: progress,
+        cp: checkpointed ? 1 : undefined,
+        l: log,
       },
       // A claim has found the body readable; a success that comes later looks again.
       active ? row.body : JSON.stringify(bodyOf(row)),

@@ -212,12 +212,14 @@ export class Block {
     const offset = key - this.first;
     const at = this.moments[offset] as number;
     const start = this.starts[offset] as number;
+    const { priority, due_at } = this.place;
     return {
       key,
       alias: this.aliases.get(offset) ?? null,
       state: STATE.waiting,
       type: this.types[offset] as string,
-      ...this.place,
+      priority,
+      due_at,
       attempt: 0,
       claims: 0,
       created_at: at,

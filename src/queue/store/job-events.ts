@@ -1,5 +1,6 @@
 /** The event of each move, as the live feed tells it. */
 import type { StateChange } from '../../durable/event-log';
+import { setDefined } from '../../job/envelope/fields';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import { type JobRow, STATE } from './columns';
@@ -35,7 +36,7 @@ export function tell(q: QueueState, told: Told): void {
   for (const [index, [type, data]] of events.entries()) {
     // The last event of a move is the one that tells where it led.
     const changed = index === events.length - 1 ? change : undefined;
-    q.events.add(type, idOf(q.route, after), now, { job_type: after.type, ...data }, changed);
+    q.events.add(type, idOf(q.route, after), now, { job_type: after.type, ...data }, changed, told.active?.workerId);
   }
 }
 
@@ -133,11 +134,14 @@ function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntr
   return { attempt, duration_ms, error: { code, type, message } };
 }
 
+const STARTED = changed('available', 'active');
+const COMPLETED = changed('active', 'completed');
+
 /** An attempt has begun. */
 export function tellStarted(q: QueueState, row: JobRow, { attempt, workerId }: Active, now: number): void {
-  const holder = workerId === undefined ? {} : { worker_id: workerId };
-  const data = { job_type: row.type, attempt, ...holder };
-  q.events.add('job.started', idOf(q.route, row), now, data, changed('available', 'active'));
+  const data: Record<string, unknown> = { job_type: row.type, attempt };
+  setDefined(data, 'worker_id', workerId);
+  q.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }
 
 /** An attempt has succeeded. */
@@ -149,5 +153,5 @@ export function tellCompleted(
 ): void {
   const duration_ms = now - attempt.startedAt;
   const data = { job_type: row.type, attempt: attempt.number, duration_ms, result: null };
-  q.events.add('job.completed', idOf(q.route, row), now, data, changed('active', 'completed'));
+  q.events.add('job.completed', idOf(q.route, row), now, data, COMPLETED);
 }

@@ -50,9 +50,11 @@ export interface Active {
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
 export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
 
-/** Who runs the attempt, as far as it is known by name. */
-export function ranBy({ workerId, target }: Active): { worker_id?: string; target?: string } {
-  return { ...(workerId !== undefined && { worker_id: workerId }), ...(target !== undefined && { target }) };
+/** Who runs the attempt, as far as it is known by name. @param by is given these names */
+export function ranBy<T extends { worker_id?: string; target?: string }>({ workerId, target }: Active, by: T): T {
+  if (workerId !== undefined) by.worker_id = workerId;
+  if (target !== undefined) by.target = target;
+  return by;
 }
 
 /** The execution limit of a pushed attempt in ms; undefined when it was pulled. */

@@ -87,8 +87,11 @@ export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
 
 /** Parses the body column. One that cannot be read counts as a job without arguments. */
 export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
-  return readableBody(row) ?? { type: row.type, args: [], meta: {} };
+  return readableBody(row) ?? emptyBody(row.type);
 }
+
+/** What a body that cannot be read counts as. */
+export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });
 
 /** The id of a row: chosen by the client, or made of creation time, route and key. */
 export function idOf(route: number, row: { alias: string | null; created_at: number; key: number }): string {
@@ -125,11 +128,12 @@ export function recordOf(
   const history = historyOf(row);
   if (active) history.started_at = active.startedAt;
   // Read where somebody asks for it, and too long to travel with every job.
-  delete history.log;
-  if (!isSnoozed(row, history) || (state !== 'scheduled' && state !== 'retryable')) delete history.snoozed;
+  if (history.log) delete history.log;
+  const sleeps = history.snoozed && (state === 'scheduled' || state === 'retryable') && isSnoozed(row, history);
+  if (history.snoozed && !sleeps) delete history.snoozed;
   const due = row.due_at ?? row.waits_since;
   const promoted = row.state === STATE.waiting && due !== null && due <= context.now;
-  return {
+  const record: JobRecord = {
     id: idOf(context.route, row),
     queue: context.queue,
     type: row.type,
@@ -138,11 +142,11 @@ export function recordOf(
     attempt: active ? active.attempt : row.attempt,
     created_at: row.created_at,
     enqueued_at: promoted ? Math.max(row.enqueued_at, due) : row.enqueued_at,
-    ...((state === 'retryable' || state === 'scheduled') && { due_at: row.due_at as number }),
     body: row.body,
     history,
-    ...(active && ranBy(active)),
   };
+  if (state === 'retryable' || state === 'scheduled') record.due_at = row.due_at as number;
+  return active ? ranBy(active, record) : record;
 }
 
 /** An archived job as the queue hands it out. `result` is JSON text, fetched from `results` when it lies there. */

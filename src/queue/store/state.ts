@@ -12,7 +12,7 @@ import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { readMeta, writeMeta } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
-import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
+import type { AnnouncedType, LowerLayers } from '../../job/record';
 import { type End, removalMoment } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
@@ -33,6 +33,7 @@ import { Meters } from './meters';
 import { ProgressTable } from './progress';
 import { PullScans } from './pull-scans';
 import type { Removal } from './removal';
+import { type OwnRetry, RetriesByType } from './retries-by-type';
 import { RunningLogs } from './running-logs';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
@@ -108,6 +109,7 @@ export class QueueState implements Memory {
   evicting = false;
   /** Job types announced by handler Workers for this queue. */
   announced = new Map<string, AnnouncedType>();
+  private readonly retries = new RetriesByType();
 
   /** Jobs written, leased and ended since this object started. */
   changes = 0;
@@ -351,28 +353,22 @@ export class QueueState implements Memory {
     return this.announced.get(type) ?? this.announced.get('*');
   }
 
-  /** The retry layers between a job of this type and the deployment variables. */
+  /** The retry layers between a job of this type and the deployment variables: one object, as long as they are the same. */
   layersFor(type: string): LowerLayers {
-    const announced = this.announcedType(type);
-    const jobType =
-      announced && (announced.retry || announced.max_attempts !== undefined)
-        ? { ...announced.retry, ...(announced.max_attempts !== undefined && { max_attempts: announced.max_attempts }) }
-        : undefined;
-    return {
-      ...(jobType && { job_type: jobType }),
-      ...(this.settings.default_retry && { queue: this.settings.default_retry }),
-    };
+    return this.retries.of(type, this.announcedType(type), this.settings.default_retry).layers;
   }
 
   /** All layers of a job's retry policy. */
-  retryLayers(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryLayers {
+  retryLayers(type: string, job: OwnRetry): RetryLayers {
     const own = job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
     return { variables: this.variables, ...this.layersFor(type), ...(own && { job: own }) };
   }
 
   /** The retry policy in force for a job now. */
-  policyFor(type: string, job: { retry?: RetryInput; max_attempts?: number }): RetryPolicy {
-    return resolveRetry(this.retryLayers(type, job));
+  policyFor(type: string, job: OwnRetry): Readonly<RetryPolicy> {
+    const resolve = () => resolveRetry(this.retryLayers(type, job));
+    if (job.retry || job.max_attempts !== undefined) return resolve();
+    return this.retries.of(type, this.announcedType(type), this.settings.default_retry).policy(resolve);
   }
 
   /** Dead letters that are kept at most. */

@@ -158,6 +158,14 @@ describe('a key without data:reveal', () => {
     }
   });
 
+  it('is told of a batch of its own what it may see of it', async () => {
+    const batch = { jobs: [1, 2].map(() => ({ type: 'a.b', args: [payload()], queue: freshName() })) };
+    const { jobs } = await operator.ok(201, 'POST', `${V1}/jobs/batch`, batch);
+    expect(jobs?.map(({ args }) => args)).toEqual([[HIDDEN], [HIDDEN]]);
+    const told = await admin.ok(201, 'POST', `${V1}/jobs/batch`, batch);
+    expect(told.jobs?.map(({ args }) => args)).toEqual([[payload()], [payload()]]);
+  });
+
   it('gets all of a job that it fetches to run, and of the steps that it has recorded', async () => {
     const queue = freshName();
     await server.enqueue(queue, { args: [payload()], meta: payload() });

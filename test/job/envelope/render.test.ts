@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
-import { flatten, renderJob, writeJob } from '../../../src/job/envelope/render';
+import { flatten, renderJob } from '../../../src/job/envelope/render';
+import { writeJob } from '../../../src/job/envelope/write';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
 
@@ -165,6 +166,7 @@ describe('an envelope that is written', () => {
           { requiredKeys: [] },
         ),
         x_more: fc.jsonValue(),
+        scheduled_at: fc.constant('+PT1H'),
       },
       { requiredKeys: ['args'] },
     );
@@ -175,6 +177,7 @@ describe('an envelope that is written', () => {
         history: fc.constantFrom<JobHistory>({}, { started_at: NOW }, { error: failure, errors: [failure] }),
         worker_id: fc.string(),
         delivery_id: fc.constant('some-1'),
+        due_at: fc.constantFrom(NOW + 5, NOW + 3_600_000),
         checkpoint: fc.constant({ state: { page: 2 }, sequence: 3 }),
       },
       { requiredKeys: ['state', 'attempt', 'history'] },

@@ -8,11 +8,10 @@ import { type DeliveryOutcome, failed } from '../../../dispatch/answer';
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
 import { refusalOf } from '../../../dispatch/said';
 import type { Parent } from '../../../job/envelope/children';
-import { defined } from '../../../job/envelope/fields';
-import { writeJob } from '../../../job/envelope/render';
+import { writeJob } from '../../../job/envelope/write';
+import { deliveryId } from '../../../job/ids';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
-import { deliveryOf } from '../../jobs/settle';
 import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/leases';
 import type { RunningCalls } from './calls';
@@ -72,14 +71,15 @@ export class CallRunner {
     const view = viewForRunner(q, row, now);
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
     const text = writeJob(view, q.variables, body, timeoutMs);
-    const delivery = deliveryOf(q, row, active);
     const { id, attempt } = view.record;
-    const job = { id, attempt, meta: body.meta ?? {}, ...defined({ target_url: body.target_url }) };
+    const delivery = deliveryId(id, active.claim);
+    const job: Delivery['job'] = { id, attempt, meta: body.meta ?? {} };
+    if (body.target_url !== undefined) job.target_url = body.target_url;
     return { claimed, delivery, sent: { delivery_id: delivery, job, text, timeoutMs }, isOpen };
   }
 
   private callFor(target: PushTarget, passengers: readonly Passenger[], isOpen: boolean): Call {
-    const byDelivery = new Map(passengers.map((passenger) => [passenger.delivery, passenger]));
+    let byDelivery: Map<string, Passenger> | undefined;
     return new Call(target.config, {
       payload: target.payload,
       workerId: target.workerId,
@@ -91,6 +91,7 @@ export class CallRunner {
         this.watcher.settled();
       },
       hear: async (delivery, message) => {
+        byDelivery ??= new Map(passengers.map((passenger) => [passenger.delivery, passenger]));
         const passenger = byDelivery.get(delivery);
         return passenger && hear(this.host, { ...passenger, parent: parentOf(passenger) }, message);
       },
@@ -112,8 +113,12 @@ export class CallRunner {
     const { q, random } = this.host;
     const delivered: Delivered[] = [];
     for (const passenger of passengers) {
-      const outcome = outcomes.get(passenger.delivery);
-      if (outcome) delivered.push(await this.withChildren(passenger, withVerdict(target, passenger, outcome)));
+      const said = outcomes.get(passenger.delivery);
+      if (!said) continue;
+      const { claimed, delivery } = passenger;
+      const outcome = withVerdict(target, passenger, said);
+      const isPlain = outcome.said?.enqueue === undefined;
+      delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(passenger, outcome));
     }
     const note = (now: number): void => {
       if (result) this.watcher.noteCall(target, result.deliveryError ? (result.trouble ?? '') : undefined, now);
@@ -131,10 +136,8 @@ export class CallRunner {
   /** What is written of a delivery. Jobs that it enqueues and that nobody would take make it fail. */
   private async withChildren(passenger: Passenger, outcome: DeliveryOutcome): Promise<Delivered> {
     const { claimed, delivery } = passenger;
-    const { enqueue } = outcome.said ?? {};
-    if (enqueue === undefined) return { claimed, delivery, outcome };
     try {
-      const children = await lettersWith(enqueue, parentOf(passenger), this.host.now());
+      const children = await lettersWith(outcome.said?.enqueue, parentOf(passenger), this.host.now());
       return { claimed, delivery, outcome, children };
     } catch (error) {
       const { code, message } = refusalOf(error);

@@ -2,7 +2,9 @@
  * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
  * decides by the moment it is given.
  */
+
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
+import type { JobBody } from '../../../job/record';
 import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
@@ -11,7 +13,7 @@ import type { JobRow } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/leases';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
-import { bodyOf, historyOf } from '../../store/rows';
+import { emptyBody, historyOf, readableBody } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 import { targetOf } from './destination';
@@ -46,6 +48,8 @@ interface Round {
   now: number;
   selection: Selection;
   limits: LimitCheck;
+  /** Of the jobs that were looked at, by their keys. */
+  bodies: Map<number, JobBody>;
 }
 
 /** Errors after which a job may have been what killed its handler Worker. */
@@ -165,7 +169,8 @@ export class PushSelector {
     const limit = Math.min(room, calls * target.batchSize, startsLeft(q, now));
     if (limit <= 0) return 0;
     const limits = new LimitCheck(q, now);
-    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, limits };
+    const bodies = new Map<number, JobBody>();
+    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, limits, bodies };
     const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
     if (rows.length < limit) {
@@ -189,7 +194,7 @@ export class PushSelector {
       if (limits.setAside() >= CROWD) selection.starved = true;
       return 0;
     }
-    const claimed = new Map(this.claimFor(target, rows, now).map((job) => [job.row.key, job]));
+    const claimed = new Map(this.claimFor(target, rows, bodies, now).map((job) => [job.row.key, job]));
     for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
     for (const keys of plan.calls) {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
@@ -229,7 +234,7 @@ export class PushSelector {
   }
 
   /** @param scan the cursor by which the row was found */
-  private consider(row: JobRow, scan: Scan, { target, plan, running, now, selection, limits }: Round): Verdict {
+  private consider(row: JobRow, scan: Scan, { target, plan, running, now, selection, limits, bodies }: Round): Verdict {
     const { q } = this;
     if (passOver(q, row, now, selection.expired)) return 'pass';
     if (targetOf(this.configs, q.name, row) !== target.config) {
@@ -261,7 +266,9 @@ export class PushSelector {
       plan.close();
       return 'stop';
     }
-    const body = bodyOf(row);
+    const readable = readableBody(row);
+    if (readable) bodies.set(row.key, readable);
+    const body = readable ?? emptyBody(row.type);
     const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
     const seated = plan.add({
       key: row.key,
@@ -281,7 +288,7 @@ export class PushSelector {
   }
 
   /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
-  private travelsAlone(row: JobRow, body: ReturnType<typeof bodyOf>): boolean {
+  private travelsAlone(row: JobRow, body: JobBody): boolean {
     if (hasEndedBy(row, SUSPECT_TYPES)) return true;
     return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
   }
@@ -308,16 +315,17 @@ export class PushSelector {
     if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
   }
 
-  private claimFor(target: PushTarget, rows: JobRow[], now: number): Claimed[] {
+  private claimFor(target: PushTarget, rows: JobRow[], bodies: ReadonlyMap<number, JobBody>, now: number): Claimed[] {
     const { q } = this;
     // The dispatcher's own timer ends an attempt. Were the server to do so as punctually, jobs that are done, and whose
     // answer waits for that of a sibling in the same call, would be called timed out.
-    const leaseMs = (body: ReturnType<typeof bodyOf>) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
+    const leaseMs = (body: JobBody) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
     const claimed = grant(
       q,
       rows,
       { workerId: target.workerId, target: target.id, timeoutMs: leaseMs, visibilityMs: leaseMs },
       now,
+      bodies,
     );
     noteStarts(
       q,

@@ -100,7 +100,7 @@ describe('waiting fetches', () => {
 
   it('get what becomes due, is given back, or is released while they wait', async () => {
     const q = new TestQueue();
-    const due = await q.add({ scheduledAt: Date.now() + 150 });
+    const due = await q.add({ scheduledAt: Date.now() + 600 });
     expect(await (await waitIn(q, 1)).ids).toEqual([due]);
     const again = await waitIn(q, 1);
     await q.nack(due, { message: '' }, { requeue: true });

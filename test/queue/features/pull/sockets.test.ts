@@ -286,6 +286,18 @@ describe('a worker on a socket is told at once', () => {
     expect(await worker.get('taken', 2)).toEqual({ type: 'taken', jobs: [{ job_id: second, why: 'lost' }] });
   });
 
+  it('of jobs that it fetched otherwise, on each connection that it has, and nobody else is', async () => {
+    const id = await server.enqueue('q');
+    const [one, two, stranger] = [await connect(), await connect(), await connect({ worker_id: 'w2' })];
+    await server.takeOne('q', { worker_id: 'w1' });
+    await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+    for (const worker of [one, two]) {
+      expect(await worker.get('taken')).toEqual({ type: 'taken', jobs: [{ job_id: id, why: 'cancelled' }] });
+    }
+    await stranger.settled();
+    expect(stranger.of('taken')).toEqual([]);
+  });
+
   it('and hears nothing of what it reports itself', async () => {
     await server.enqueue('q', { options: { retry: { max_attempts: 1 } } });
     const worker = await connect();

@@ -1,5 +1,5 @@
 /** The socket of one worker: what it is ready for, what it was sent, and what it has read of that. */
-import { writeJob } from '../../../../job/envelope/render';
+import { writeJob } from '../../../../job/envelope/write';
 import type { ErrorData } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';

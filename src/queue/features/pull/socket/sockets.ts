@@ -24,7 +24,6 @@ import {
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported } from '../../../../rpc/workers';
-import { leasesOf } from '../../../jobs/leased';
 import { Line } from './line';
 import { type OpenQueue, Supply } from './supply';
 
@@ -80,8 +79,8 @@ export class WorkerSockets {
   private readonly lines = new Map<WebSocket, Line>();
   private supply: Supply | undefined;
   private unlisten: (() => void) | undefined;
-  /** Who runs a job that was sent here, by its id. */
-  private readonly holders = new Map<string, Line>();
+  /** By the ids of their workers. */
+  private readonly linesOf = new Map<string, Set<Line>>();
   private held = 0;
 
   constructor(private readonly host: SocketsHost) {}
@@ -90,18 +89,14 @@ export class WorkerSockets {
   attach(open: OpenQueue): void {
     this.supply = new Supply(
       open,
-      this.holders,
       (workerId) => this.host.isSilenced(workerId),
       (promise) => this.host.keepAlive(promise),
     );
     for (const socket of this.host.ctx.getWebSockets(TAG)) {
-      if (!this.lines.has(socket)) this.lines.set(socket, Line.restored(socket));
+      if (!this.lines.has(socket)) this.note(Line.restored(socket));
     }
     this.listen();
-    for (const line of this.lines.values()) {
-      for (const { id } of leasesOf(open.q, line.worker.worker_id)) this.holders.set(id, line);
-      this.host.keepAlive(this.serveAllowed(line));
-    }
+    for (const line of this.lines.values()) this.host.keepAlive(this.serveAllowed(line));
   }
 
   /** Nobody knows in a new life of the object which workers were told to be quiet: it asks before it gives out jobs. */
@@ -128,9 +123,7 @@ export class WorkerSockets {
     const line = new Line(ours, { ...worker, ready: 0, seq: 0 });
     line.isSilenced = this.host.isSilenced(worker.worker_id);
     line.keep();
-    this.lines.set(ours, line);
-    const { supply } = this;
-    if (supply) for (const { id } of leasesOf(supply.open.q, worker.worker_id)) this.holders.set(id, line);
+    this.note(line);
     this.listen();
     return new Response(null, { status: 101, webSocket: theirs });
   }
@@ -144,8 +137,13 @@ export class WorkerSockets {
   private lineOf(socket: WebSocket): Line | undefined {
     const known = this.lines.get(socket);
     if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
-    const line = Line.restored(socket);
-    this.lines.set(socket, line);
+    return this.note(Line.restored(socket));
+  }
+
+  private note(line: Line): Line {
+    const { worker_id } = line.worker;
+    this.lines.set(line.socket, line);
+    this.linesOf.set(worker_id, (this.linesOf.get(worker_id) ?? new Set()).add(line));
     return line;
   }
 
@@ -176,9 +174,7 @@ export class WorkerSockets {
 
   /** These workers must get no more jobs, or may again. */
   directed(workerIds: readonly string[], silenced: boolean): void {
-    for (const line of this.lines.values()) {
-      const { worker_id } = line.worker;
-      if (!workerIds.includes(worker_id)) continue;
+    for (const line of workerIds.flatMap((id) => [...(this.linesOf.get(id) ?? [])])) {
       line.isSilenced = silenced;
       this.host.keepAlive(this.tellDirective(line));
       if (!silenced) this.supply?.serve(line);
@@ -225,7 +221,7 @@ export class WorkerSockets {
         return this.becomeReady(line, message.count);
       case 'report': {
         const { id, reports, ready } = message;
-        const taken = this.supply?.report(line, reports) ?? noneTaken(reports);
+        const taken = this.supply?.report(line.worker.worker_id, reports) ?? noneTaken(reports);
         // The claim follows the reports into the same transaction.
         if (ready !== undefined) this.becomeReady(line, ready);
         return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
@@ -279,17 +275,15 @@ export class WorkerSockets {
   private listen(): void {
     this.unlisten?.();
     this.unlisten = undefined;
-    if (!this.supply || this.lines.size === 0) return;
-    this.unlisten = this.supply.open.q.events.listen((events) => {
-      for (const { type, subject } of events)
-        if (TAKEN[type] && this.holders.has(subject)) this.taken(subject, TAKEN[type]);
+    const { supply } = this;
+    if (!supply || this.lines.size === 0) return;
+    this.unlisten = supply.open.q.events.listen((events) => {
+      for (const { type, subject: job_id, heldBy } of events) {
+        const why = TAKEN[type];
+        if (why === undefined || heldBy === undefined || supply.isReported(heldBy, job_id)) continue;
+        for (const line of this.linesOf.get(heldBy) ?? []) line.tell({ type: 'taken', jobs: [{ job_id, why }] });
+      }
     });
-  }
-
-  private taken(job_id: string, why: 'cancelled' | 'lost'): void {
-    const line = this.holders.get(job_id);
-    this.holders.delete(job_id);
-    line?.tell({ type: 'taken', jobs: [{ job_id, why }] });
   }
 
   private cutOff(line: Line, code: number, reason: string): void {
@@ -300,7 +294,10 @@ export class WorkerSockets {
   private drop(line: Line): void {
     line.isOver = true;
     this.lines.delete(line.socket);
-    for (const [id, holder] of this.holders) if (holder === line) this.holders.delete(id);
+    const { worker_id } = line.worker;
+    const others = this.linesOf.get(worker_id);
+    others?.delete(line);
+    if (others?.size === 0) this.linesOf.delete(worker_id);
     this.supply?.withdraw(line);
     if (this.lines.size === 0) this.listen();
   }

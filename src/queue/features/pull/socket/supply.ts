@@ -5,7 +5,6 @@
 import { defined } from '../../../../job/envelope/fields';
 import { type Outcome, unavailable } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
-import { endsAttempt } from '../../../../job/worker/reports';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
 import type { QueueState } from '../../../store/state';
@@ -23,26 +22,30 @@ export interface OpenQueue {
 }
 
 export class Supply {
-  /**
-   * @param holders who runs a job that was sent, by its id
-   * @param isSilenced must this worker get no more jobs, as far as is known?
-   */
+  /** Attempts whose failure is being reported here, by worker and job. */
+  private readonly failing = new Set<string>();
+
+  /** @param isSilenced must this worker get no more jobs, as far as is known? */
   constructor(
     readonly open: OpenQueue,
-    private readonly holders: Map<string, Line>,
     private readonly isSilenced: (workerId: string) => boolean,
     private readonly keepAlive: (promise: Promise<unknown>) => void,
   ) {}
 
-  /** Takes reports: an outcome for each, in order. Nobody is told any more of what becomes of these jobs. */
-  async report(line: Line, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
+  /** Takes reports: an outcome for each, in order. */
+  async report(workerId: string, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
-    for (const report of valid) {
-      if (endsAttempt(report) && this.holders.get(report.job_id) === line) this.holders.delete(report.job_id);
-    }
+    const failing = valid.flatMap(({ action, job_id }) => (action === 'nack' ? [attemptOf(workerId, job_id)] : []));
+    for (const attempt of failing) this.failing.add(attempt);
     const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
+    for (const attempt of failing) this.failing.delete(attempt);
     let at = 0;
     return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));
+  }
+
+  /** Does the attempt end because its worker says so? */
+  isReported(workerId: string, jobId: string): boolean {
+    return this.failing.has(attemptOf(workerId, jobId));
   }
 
   /** It is ready for no more: tells it once none comes. */
@@ -86,7 +89,6 @@ export class Supply {
       line.ready = 0;
       line.tellError(outcome.error);
     } else if (outcome.value.length > 0) {
-      for (const { record } of outcome.value) this.holders.set(record.id, line);
       const unsent = line.sendJobs(this.open.q, outcome.value);
       if (unsent.length > 0) this.giveBack(unsent);
     } else if (this.isSilenced(line.worker.worker_id)) {
@@ -102,7 +104,6 @@ export class Supply {
     const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
       defined({ job_id: id, attempt, delivery_id, worker_id }),
     );
-    for (const { job_id } of claims) this.holders.delete(job_id);
     const written = open.write((now) => takeBack(open.q, claims, now));
     this.keepAlive(written.catch((error) => console.error('tocsin: unsent jobs keep their leases:', error)));
   }
@@ -112,3 +113,5 @@ export class Supply {
     if (claim) this.open.pull.withdraw(claim.waiter);
   }
 }
+
+const attemptOf = (workerId: string, jobId: string) => `${jobId} ${workerId}`;

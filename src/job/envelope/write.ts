@@ -1,0 +1,102 @@
+/** Writes a job as the JSON of its envelope, where most of it is text already. */
+import type { JobBody, JobRecord, JobView } from '../record';
+import { formatInstant } from '../time';
+import { defined } from './fields';
+import {
+  addCourse,
+  type Envelope,
+  isUntouched,
+  policyOf,
+  renderJob,
+  type ShownPolicy,
+  saysOnlyWhatToRun,
+  startOf,
+  type Variables,
+} from './render';
+
+/**
+ * The envelope of a job as JSON, for whoever runs it: what `JSON.stringify` writes of `renderJob`. Most jobs say
+ * nothing but what to run; the text of theirs is the one that is stored, and so is not written anew.
+ * @param body the job's body, parsed
+ * @param timeoutMs the execution limit that it has, if that is known
+ * @throws {ApiError} 500 when the retry variables contradict each other
+ */
+export function writeJob(view: JobView, variables: Variables, body: JobBody, timeoutMs?: number): string {
+  const { record, layers } = view;
+  const payload = plainPayload(record, body);
+  if (payload === undefined) {
+    return JSON.stringify({ ...renderJob(view, variables, body), ...defined({ timeout_ms: timeoutMs }) });
+  }
+  const { id, type, queue, state, priority, attempt } = record;
+  const head = `{"specversion":"1.0","id":"${id}","type":${quoted(type)},"queue":${quoted(queue)},"state":"${state}"`;
+  const policy = textOfPolicy(policyOf(variables, layers, body));
+  const course = textOfCourse(record, body);
+  const limit = timeoutMs === undefined ? '' : `,"timeout_ms":${timeoutMs}`;
+  return `${head},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
+}
+
+/** Texts that many jobs have in common, as JSON. */
+const quotes = new Map<string, string>();
+const MAX_QUOTES = 1000;
+
+function quoted(text: string): string {
+  const known = quotes.get(text);
+  if (known !== undefined) return known;
+  if (quotes.size >= MAX_QUOTES) quotes.clear();
+  const json = JSON.stringify(text);
+  quotes.set(text, json);
+  return json;
+}
+
+/** How the text of such a body begins, before and after its type. */
+const TYPE = '{"type":';
+const ARGS = ',"args":';
+
+/** `args` and `meta` as they are stored, if the body has nothing else to show. */
+function plainPayload(record: JobRecord, body: JobBody): string | undefined {
+  if (!saysOnlyWhatToRun(body)) return undefined;
+  const { body: text } = record;
+  const type = quoted(record.type);
+  const start = TYPE.length + type.length;
+  const end = body.scheduled_at === undefined ? '}' : `,"scheduled_at":${body.scheduled_at}}`;
+  const isPlain = text.startsWith(TYPE) && text.startsWith(type, TYPE.length) && text.startsWith(ARGS, start);
+  return isPlain && text.endsWith(end) ? text.slice(start + 1, -end.length) : undefined;
+}
+
+function textOfPolicy(shown: ShownPolicy): string {
+  const { max_attempts, retry_effective } = shown;
+  shown.text ??= JSON.stringify({ max_attempts, retry_effective }).slice(1, -1);
+  return shown.text;
+}
+
+function textOfCourse(record: JobRecord, written: JobBody): string {
+  if (isFresh(record)) return textOfFresh(record, startOf(record, written));
+  const course: Envelope = {};
+  addCourse(course, record, written);
+  return JSON.stringify(course).slice(1, -1);
+}
+
+/** Is it new, or does it run, and is it all there is to say since when and for whom? Most of those that are told of are so. */
+function isFresh(record: JobRecord): boolean {
+  const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps } = record;
+  if (waiting_for !== undefined) return false;
+  if (state === 'available' || state === 'scheduled') return isUntouched(record);
+  if (state !== 'active' || history.started_at === undefined) return false;
+  if ((result ?? progress ?? progress_data ?? checkpoint ?? steps) !== undefined) return false;
+  for (const name in history) if (name !== 'started_at') return false;
+  return true;
+}
+
+/** The same of a job that {@link isFresh} and whose body says nothing but what to run, and when. */
+function textOfFresh(
+  { state, created_at, enqueued_at, history, worker_id, delivery_id }: JobRecord,
+  scheduledAt: number | undefined,
+): string {
+  const scheduled = scheduledAt === undefined ? '' : `,"scheduled_at":"${formatInstant(scheduledAt)}"`;
+  const times = `"created_at":"${formatInstant(created_at)}","enqueued_at":"${formatInstant(enqueued_at)}"${scheduled}`;
+  if (state !== 'active') return times;
+  const worker = worker_id === undefined ? '' : `,"worker_id":${quoted(worker_id)}`;
+  // Made of an id and a number.
+  const delivery = delivery_id === undefined ? '' : `,"delivery_id":"${delivery_id}"`;
+  return `${times},"started_at":"${formatInstant(history.started_at as number)}"${worker}${delivery}`;
+}
