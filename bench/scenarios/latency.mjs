@@ -10,6 +10,8 @@ import { enqueueRequest, job } from '../jobs.mjs';
 import { summary } from '../stats.mjs';
 
 const WARM_UP = 50;
+/** Pushed from, on the servers of every scenario. */
+export const QUEUE = 'latency';
 
 export const title = 'Enqueue to handler start';
 export const servers = ['workerd', 'wrangler'];
@@ -17,7 +19,8 @@ export const columns = ['measured', 'jobs', 'p50_ms', 'p99_ms', 'max_ms'];
 
 const epochMs = () => performance.timeOrigin + performance.now();
 
-export async function run({ port }, { quick, jobs = quick ? 200 : 3_000 }) {
+/** @param options `enqueue` sends one job, instead of a request over plain HTTP */
+export async function run({ port }, { quick, jobs = quick ? 200 : 3_000, enqueue }) {
   const started = new Map();
   const listener = createServer((request, response) => {
     const seenAt = epochMs();
@@ -27,17 +30,19 @@ export async function run({ port }, { quick, jobs = quick ? 200 : 3_000 }) {
     started.delete(Number(n));
   });
   await new Promise((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const connection = await Connection.open(port);
+  const connection = enqueue ? undefined : await Connection.open(port);
+  enqueue ??= async (type, args) => {
+    const { status } = await connection.send(enqueueRequest(1, job(QUEUE, { type, args })));
+    if (status !== 201) throw new Error(`The enqueue was answered ${status}.`);
+  };
   const samples = { answered: [], noted: [], seen: [] };
   try {
     for (let n = 0; n < WARM_UP + jobs; n++) {
       const start = new Promise((resolve) => started.set(n, resolve));
       const args = [{ n, port: listener.address().port }];
-      const bytes = enqueueRequest(1, job('latency', { type: 'bench.start', args }));
       const sentAt = epochMs();
-      const { status } = await connection.send(bytes);
+      await enqueue('bench.start', args);
       const answeredAt = epochMs();
-      if (status !== 201) throw new Error(`The enqueue was answered ${status}.`);
       const { seenAt, startedAt } = await withinSeconds(start, 10);
       if (n >= WARM_UP) {
         samples.answered.push(answeredAt - sentAt);
@@ -48,7 +53,7 @@ export async function run({ port }, { quick, jobs = quick ? 200 : 3_000 }) {
       await delay(n % 4);
     }
   } finally {
-    connection.close();
+    connection?.close();
     listener.close();
     listener.closeAllConnections();
   }

@@ -3,7 +3,7 @@ import { call } from '../../http.mjs';
 import { fill, job } from '../../jobs.mjs';
 import { ask, fillAndDrain, startsLate } from '../../load/steps.mjs';
 import { startWorkerd } from '../../load/workerd.mjs';
-import { run as latency } from '../../scenarios/latency.mjs';
+import { run as latency, QUEUE } from '../../scenarios/latency.mjs';
 import { loadClient } from '../../servers/client.mjs';
 import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, RETRY, requests, runs, starts } from '../steps.mjs';
 
@@ -98,7 +98,8 @@ export async function open({ sizes }) {
       return starts(sizes, () => live.enqueue('bench.noop', [DATA], { queue }), worker(queue, { socket: true }));
     },
     'start-pushed': async () => {
-      const rows = await latency(server, { jobs: sizes.starts });
+      const enqueue = (type, args) => live.enqueue(type, args, { queue: QUEUE });
+      const rows = await latency(server, { jobs: sizes.starts, enqueue });
       const { p50_ms, p99_ms } = rows.find(({ measured }) => measured.includes('noted'));
       return { p50: p50_ms, p99: p99_ms };
     },
