@@ -12,6 +12,7 @@ const config = (port, state) => `using Workerd = import "/workerd/workerd.capnp"
 const config :Workerd.Config = (
   services = [
     (name = "floor", worker = .floor),
+    (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-11-01")),
     (name = "state", disk = (path = ${JSON.stringify(state)}, writable = true)),
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "floor")],
@@ -20,7 +21,7 @@ const floor :Workerd.Worker = (
   modules = [(name = "worker.js", esModule = embed "worker.js")],
   compatibilityDate = "2026-11-01",
   compatibilityFlags = ["no_web_socket_compression"],
-  bindings = [(name = "FLOOR", durableObjectNamespace = "FloorObject")],
+  bindings = [(name = "FLOOR", durableObjectNamespace = "FloorObject"), (name = "HANDLER", service = "handler")],
   durableObjectNamespaces = [(className = "FloorObject", uniqueKey = "floor", enableSql = true)],
   durableObjectStorage = (localDisk = "state"),
 );
@@ -29,7 +30,9 @@ const floor :Workerd.Worker = (
 export async function startFloor() {
   const directory = scratch();
   const port = await freePort();
-  copyFileSync(fileURLToPath(new URL('worker.js', import.meta.url)), join(directory, 'worker.js'));
+  for (const name of ['worker.js', 'handler.js']) {
+    copyFileSync(fileURLToPath(new URL(name, import.meta.url)), join(directory, name));
+  }
   const state = join(directory, 'state');
   mkdirSync(state);
   const file = join(directory, 'config.capnp');

@@ -1,7 +1,8 @@
 /**
  * The floor: the least that any queue on this runtime must do. A bare Worker parses the body and calls an object, which
  * stores each group of requests that meet as one row and answers as fully as the queue does, or with a bare count. Its
- * sockets write two rows for each message before they answer it with jobs.
+ * sockets write two rows for each message before they answer it with jobs; one row for jobs that are enqueued over them, and
+ * another before somebody else is sent such a job. It pushes batches to a handler, two rows for each.
  */
 import { DurableObject } from 'cloudflare:workers';
 
@@ -35,6 +36,8 @@ const envelope = (id, type, queue, args, at) => ({
   created_at: at,
   enqueued_at: at,
 });
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const idOf = (n) => `01a203b3-6924-7f40-b109-${String(n).padStart(12, '0')}`;
 const ARGS = [{ to: 'someone@example.com', template: 'welcome', n: 1 }];
@@ -98,20 +101,57 @@ export class FloorObject extends DurableObject {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Reports come in, as many jobs go out: what ended and what is leased are a row each. */
   webSocketMessage(socket, text) {
-    const { reports, ready } = JSON.parse(text);
-    const now = Date.now();
-    const at = new Date(now).toISOString();
-    const jobs = Array.from({ length: ready }, (_, n) => envelope(idOf(n), 'bench.noop', 'floor', ARGS, at));
-    const { sql } = this.ctx.storage;
-    sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', now, JSON.stringify(reports));
-    sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', now, JSON.stringify(jobs.map(({ id }) => id)));
+    const message = JSON.parse(text);
+    if (message.type === 'enqueue') this.#enqueued(socket, message.jobs);
+    else this.#reported(socket, message);
+  }
+
+  /** Reports come in, as many jobs go out: what ended and what is leased are a row each. */
+  #reported(socket, { reports, ready }) {
+    const jobs = noops(ready);
+    this.#mark(reports);
+    this.#mark(jobs.map(({ id }) => id));
     socket.send(JSON.stringify({ type: 'jobs', reported: reports.length, jobs }));
+  }
+
+  /** Jobs come in, and go out to everybody else. */
+  #enqueued(socket, jobs) {
+    const head = this.#last;
+    this.ctx.storage.sql.exec('INSERT INTO blocks VALUES (?, ?, ?)', head, jobs.length, JSON.stringify(jobs));
+    this.#last += jobs.length;
+    const ids = jobs.map((_, n) => ({ id: idOf(head + n), state: 'available' }));
+    const others = this.ctx.getWebSockets().filter((other) => other !== socket);
+    if (others.length > 0) this.#mark(ids);
+    socket.send(JSON.stringify({ type: 'enqueued', jobs: ids }));
+    for (const other of others) other.send(JSON.stringify({ type: 'jobs', jobs: noops(jobs.length) }));
+  }
+
+  /** Pushes jobs, several batches at once. */
+  async push(count, size, atOnce) {
+    let left = count;
+    const line = async () => {
+      while (left > 0) {
+        const jobs = noops(Math.min(size, left));
+        left -= jobs.length;
+        this.#mark(jobs.map(({ id }) => id));
+        const call = { method: 'POST', body: JSON.stringify({ jobs }), headers: JSON_TYPE };
+        const { results } = await (await this.env.HANDLER.fetch('http://handler/', call)).json();
+        this.#mark(results);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, line));
+  }
+
+  #mark(what) {
+    this.ctx.storage.sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', Date.now(), JSON.stringify(what));
   }
 }
 
-const JSON_TYPE = { 'Content-Type': 'application/json' };
+function noops(count) {
+  const at = new Date().toISOString();
+  return Array.from({ length: count }, (_, n) => envelope(idOf(n), 'bench.noop', 'floor', ARGS, at));
+}
 
 export default {
   async fetch(request, env) {
@@ -121,7 +161,12 @@ export default {
     const queue = (name) => env.FLOOR.getByName(name);
     if (pathname === '/ojs/v1/health') return Response.json({ status: 'ok' });
     if (pathname.startsWith('/count/')) return Response.json({ count: await queue(pathname.slice(7)).count() });
-    if (pathname === '/socket') return queue('socket').fetch(request);
+    if (pathname.startsWith('/socket/')) return queue(pathname.slice(8)).fetch(request);
+    if (pathname === '/push') {
+      const { count, size, at_once } = await request.json();
+      await queue('push').push(count, size, at_once);
+      return Response.json({});
+    }
     const body = JSON.parse(await request.text());
     const jobs = body.jobs ?? [body];
     const name = jobs[0].options.queue;

@@ -64,10 +64,14 @@ export class LoadQueueObject extends BenchQueueObject {
 
   /** Results of completed jobs, in no order. */
   async results(): Promise<unknown[]> {
-    const near = [...this.archived()].filter(({ far }) => far === undefined).map(({ r }) => r);
+    const results: unknown[] = [];
+    // One job after the other: all of them may be larger than the memory of an object.
+    for (const { far, r } of this.archived()) if (far === undefined) results.push(r);
     // Those of large jobs have rows of their own.
-    const far = this.ctx.storage.sql.exec<{ value: string }>('SELECT value FROM results').toArray();
-    return [...near, ...far.map(({ value }) => JSON.parse(value) as unknown)];
+    for (const { value } of this.ctx.storage.sql.exec<{ value: string }>('SELECT value FROM results')) {
+      results.push(JSON.parse(value));
+    }
+    return results;
   }
 
   /** Collects garbage, where the server was started with a `gc` to call, so that the heap shows only live objects. */

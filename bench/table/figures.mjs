@@ -27,7 +27,8 @@ export function shown(value) {
 export function cells(line, systems, samples) {
   const figures = Object.fromEntries(systems.map((system) => [system, figureOf(line, system, samples)]));
   const { tocsin, floor, ...peers } = figures;
-  const share = tocsin !== undefined && floor !== undefined ? `${round((tocsin / floor) * 100)} %` : '–';
+  const toFloor = ratio(line.better, tocsin, [floor]);
+  const share = toFloor === undefined ? '–' : `${round(toFloor * 100)} %`;
   const times = ratio(line.better, tocsin, Object.values(peers));
   return { figures, share, times };
 }

@@ -26,13 +26,24 @@ export const GROUPS = {
 };
 
 const rates = (group, title, ours, { floor, peers } = {}) => ({ group, title, ours, floor, peers, better: 'more' });
-const delays = (group, title, ours, part, peers) => ({ group, title, ours, part, peers, better: 'less' });
+const delays = (group, title, ours, part, { floor, peers }) => ({
+  group,
+  title,
+  ours,
+  floor,
+  part,
+  peers,
+  better: 'less',
+});
 
 const callers = (count) => `${count} ${count === 1 ? 'caller' : 'callers'}`;
 
 /** The same caller of peers stands beside the client library, over a socket and over HTTP, and beside plain HTTP. */
 const single = (count) => [
-  rates('enqueue', `${callers(count)}, client on a socket`, `live-${count}`, { peers: `single-${count}` }),
+  rates('enqueue', `${callers(count)}, client on a socket`, `live-${count}`, {
+    floor: `live-${count}`,
+    peers: `single-${count}`,
+  }),
   rates('enqueue', `${callers(count)}, client library`, `library-${count}`, { peers: `single-${count}` }),
   rates('enqueue', `${callers(count)}, plain HTTP`, `http-${count}`, {
     floor: `single-${count}`,
@@ -67,14 +78,14 @@ export const LINES = [
   rates('retry', 'pulled, HTTP', 'retry-http', { peers: 'retry' }),
   rates('retry', 'pushed', 'retry-pushed', { peers: 'retry' }),
   ...['pulled', 'pushed'].flatMap((how) => [
-    delays('latency', `${how}, p50`, `start-${how}`, 'p50', 'start'),
-    delays('latency', `${how}, p99`, `start-${how}`, 'p99', 'start'),
+    delays('latency', `${how}, p50`, `start-${how}`, 'p50', { floor: 'start', peers: 'start' }),
+    delays('latency', `${how}, p99`, `start-${how}`, 'p99', { floor: 'start', peers: 'start' }),
   ]),
   ...['pulled', 'pushed'].flatMap((how) => [
-    delays('due', `${how}, p50`, `due-${how}`, 'p50', 'due'),
-    delays('due', `${how}, the last`, `due-${how}`, 'last', 'due'),
+    delays('due', `${how}, p50`, `due-${how}`, 'p50', { peers: 'due' }),
+    delays('due', `${how}, the last`, `due-${how}`, 'last', { peers: 'due' }),
   ]),
-  rates('pushed', 'batches of 100', 'pushed'),
+  rates('pushed', 'batches of 100', 'pushed', { floor: 'pushed' }),
 ];
 
 /** The system that the others are compared with, the floor, and the peers, by the names of the files in `systems/`. */

@@ -1,8 +1,9 @@
 /** The floor of the runtime: `bench/floor/worker.js`. */
 import { startFloor } from '../../floor/server.mjs';
 import { call } from '../../http.mjs';
+import { job } from '../../jobs.mjs';
 import { rate } from '../../stats.mjs';
-import { requests } from '../steps.mjs';
+import { enqueues, requests, starts, within } from '../steps.mjs';
 
 export async function open({ sizes }) {
   const { port, close } = await startFloor();
@@ -15,32 +16,81 @@ export async function open({ sizes }) {
       return requests(sizes, { port, queue, callers, batch, minimal }, stored);
     };
 
+  /** A socket of one of its objects, open. @param heard gets what it is told */
+  const connect = async (name, heard) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/socket/${name}`);
+    await new Promise((resolve, reject) => {
+      socket.onopen = resolve;
+      socket.onerror = () => reject(new Error('The socket of the floor failed.'));
+    });
+    socket.onmessage = ({ data }) => heard(JSON.parse(data));
+    return { say: (message) => socket.send(JSON.stringify(message)), close: () => socket.close() };
+  };
+
   const pulled = (inHand) => async () => {
     const jobs = sizes.pulled[inHand];
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/socket`);
     let left = jobs;
-    const answered = new Promise((resolve, reject) => {
-      socket.onerror = () => reject(new Error('The socket of the floor failed.'));
-      socket.onmessage = ({ data }) => {
-        const answer = JSON.parse(data);
-        left -= answer.reported;
-        if (left <= 0) resolve(performance.now());
-        else say(answer.jobs.map(({ id }) => ({ action: 'ack', job_id: id })));
-      };
+    let finished;
+    const answered = new Promise((resolve) => {
+      finished = resolve;
     });
-    await new Promise((resolve) => {
-      socket.onopen = resolve;
+    const say = (reports) => socket.say({ type: 'report', reports, ready: inHand });
+    const socket = await connect('pull', (answer) => {
+      left -= answer.reported;
+      if (left <= 0) finished(performance.now());
+      else say(answer.jobs.map(({ id }) => ({ action: 'ack', job_id: id })));
     });
-    const say = (reports) => socket.send(JSON.stringify({ type: 'report', reports, ready: inHand }));
     const begun = performance.now();
     say([]);
-    const endedAt = await answered;
+    const endedAt = await within(answered, 120_000, 'the jobs');
     socket.close();
     return rate(jobs, endedAt - begun);
   };
 
-  const measures = {};
-  for (const callers of [1, 16, 64]) measures[`single-${callers}`] = enqueue(callers, 1);
+  /** Enqueues over a socket; those of all callers, who get their answers together, share a message. */
+  const live = (callers) => async (round) => {
+    const name = `live-${callers}-${round}`;
+    let answer;
+    const socket = await connect(name, () => answer());
+    const jobs = Array(callers).fill(job(name));
+    const enqueue = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+        socket.say({ type: 'enqueue', jobs });
+      });
+    const stored = async () => (await call(port, 'GET', `/count/${name}`)).count;
+    const perSecond = await enqueues(sizes, { callers: 1, perCall: callers }, enqueue, stored);
+    socket.close();
+    return perSecond;
+  };
+
+  const start = async (round) => {
+    const name = `start-${round}`;
+    const one = job(name);
+    let answer;
+    const producer = await connect(name, () => answer());
+    const enqueue = () =>
+      new Promise((resolve) => {
+        answer = resolve;
+        producer.say({ type: 'enqueue', jobs: [one] });
+      });
+    const worker = async (onStart) => (await connect(name, onStart)).close;
+    const late = await starts(sizes, enqueue, worker);
+    producer.close();
+    return late;
+  };
+
+  const pushed = async () => {
+    const begun = performance.now();
+    await call(port, 'POST', '/push', { count: sizes.pushed, size: 100, at_once: 6 });
+    return rate(sizes.pushed, performance.now() - begun);
+  };
+
+  const measures = { start, pushed };
+  for (const callers of [1, 16, 64]) {
+    measures[`single-${callers}`] = enqueue(callers, 1);
+    measures[`live-${callers}`] = live(callers);
+  }
   for (const batch of [100, 1000]) {
     for (const callers of [1, 16]) {
       measures[`batch-${batch}-${callers}`] = enqueue(callers, batch);
