@@ -1,33 +1,45 @@
 /** Reports about many jobs, in however many queues: each has an outcome of its own. */
 import type { Env } from '../config';
 import { apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
+import type { JobView } from '../job/record';
 import { bytesOf, grouped, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
-import type { Report, Reported } from '../rpc/workers';
+import type { ClaimRequest, Report, Reported, ReportedAndClaimed } from '../rpc/workers';
 import { askByHome } from './locate';
+
+/** A claim that follows reports. */
+export interface Following {
+  queue: string;
+  request: ClaimRequest;
+}
 
 /**
  * Hands each report to the queue that has its job; those of one queue keep their order and share a transaction. A queue that
  * cannot be reached fails only its own.
  * @param entries an error: the report was refused already
- * @param sent is called once they are on their way, or cannot be
+ * @param following goes along with the first reports, if they are for its queue
+ * @param sent is called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go along
  * @returns an outcome for each, in order
  */
 export async function takeReports(
   env: Env,
   entries: readonly Outcome<Report>[],
-  sent: () => void = () => undefined,
+  following?: Following,
+  sent: (claimed?: Promise<Outcome<JobView[]>>) => void = () => undefined,
 ): Promise<Outcome<Reported>[]> {
   const outcomes: (Outcome<Reported> | undefined)[] = entries.map((entry) => (entry.ok ? undefined : entry));
   const places = placesOf(entries);
   const isOpen = (place: number) => outcomes[place] === undefined || isMissing(outcomes[place]);
+  let along = following;
   const ask = async (queue: string, ids: readonly string[]) => {
     const wanted = ids.flatMap((id) => places.get(id) ?? []).sort((a, b) => a - b);
     const reportAt = (place: number) => (entries[place] as { ok: true; value: Report }).value;
     for (const group of grouped(wanted, (place) => bytesOfReport(reportAt(place)), MAX_ANSWER_BYTES)) {
-      const answer = reportTo(env, queue, group.map(reportAt));
-      sent();
-      const told = await answer;
+      const claim = along?.queue === queue ? along.request : undefined;
+      along = undefined;
+      const answer = reportTo(env, queue, group.map(reportAt), claim);
+      sent(claim && answer.then(({ claimed }) => claimed));
+      const { told } = await answer;
       // Of what several queues say about a job, that of the one that has it counts.
       for (const [at, place] of group.entries()) if (isOpen(place)) outcomes[place] = told[at];
     }
@@ -64,14 +76,23 @@ function isMissing(outcome: Outcome<unknown> | undefined): boolean {
   return outcome?.ok === false && outcome.error.code === 'not_found';
 }
 
-async function reportTo(env: Env, queue: string, reports: Report[]): Promise<Outcome<Reported>[]> {
+/** @param claim follows them */
+async function reportTo(
+  env: Env,
+  queue: string,
+  reports: Report[],
+  claim: ClaimRequest | undefined,
+): Promise<ReportedAndClaimed> {
   try {
-    return await queueObject(env, queue).report(reports);
+    if (claim) return await queueObject(env, queue).reportAndClaim(reports, claim);
+    return { told: await queueObject(env, queue).report(reports), claimed: NOTHING };
   } catch (error) {
     const outcome = { ok: false as const, error: failureOf(error) };
-    return reports.map(() => outcome);
+    return { told: reports.map(() => outcome), claimed: outcome };
   }
 }
+
+const NOTHING: Outcome<JobView[]> = { ok: true, value: [] };
 
 /** Why the reports of a queue were not taken: what it said, or that it could not be reached. */
 function failureOf(error: unknown): ErrorData {

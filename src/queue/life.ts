@@ -177,7 +177,11 @@ export class QueueLife {
     const { worker_id, waiter } = request;
     const early = { isGone: false };
     if (waiter !== undefined) this.early.set(waiter, early);
-    if (worker_id !== undefined && this.engine && (await this.silenced.has(worker_id))) early.isGone = true;
+    if (worker_id !== undefined && this.engine) {
+      const silenced = this.silenced.has(worker_id);
+      // What is known at once costs no turn, so that a claim stays in the transaction of the reports before it.
+      early.isGone ||= typeof silenced === 'boolean' ? silenced : await silenced;
+    }
     while (!this.engine && !early.isGone && Date.now() < deadline) {
       await scheduler.wait(Math.min(LOOK_EVERY_MS, deadline - Date.now()));
     }

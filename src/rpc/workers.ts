@@ -118,6 +118,13 @@ export interface LeasedJob {
   lease_expires_at: number;
 }
 
+/** What became of reports, and of the claim that followed them. */
+export interface ReportedAndClaimed {
+  /** An outcome for each, in order. */
+  told: Outcome<Reported>[];
+  claimed: Outcome<JobView[]>;
+}
+
 export interface WorkersApi {
   /** How many jobs run here. */
   activeCount(): Promise<number>;
@@ -130,6 +137,8 @@ export interface WorkersApi {
   nack(request: NackRequest): Promise<Outcome<JobView>>;
   /** Many acks and nacks, each fenced on its own: an outcome for each, in order. */
   report(reports: Report[]): Promise<Outcome<Reported>[]>;
+  /** The same, and a claim that does not wait: both share a transaction, in this order. */
+  reportAndClaim(reports: Report[], request: ClaimRequest): Promise<ReportedAndClaimed>;
   heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
   /** Records progress and extends the lease; a job that does not run ignores it. */
   reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;

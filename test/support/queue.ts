@@ -182,6 +182,24 @@ export class TestQueue {
     return clock.armedAt(this.stub);
   }
 
+  /** Transactions that the queue makes while `act` runs, savepoints included. */
+  async transactionsOf(act: () => Promise<unknown>): Promise<number> {
+    const original = await this.inside(({ storage }) => {
+      const { transactionSync } = storage;
+      const counting = Object.assign(storage, { made: 0 });
+      storage.transactionSync = (run) => {
+        counting.made++;
+        return transactionSync.call(storage, run) as never;
+      };
+      return { transactionSync };
+    });
+    await act();
+    return this.inside(({ storage }) => {
+      storage.transactionSync = original.transactionSync;
+      return (storage as unknown as { made: number }).made;
+    });
+  }
+
   /** Runs inside the object. */
   inside<T>(look: (inside: Inside) => T | Promise<T>): Promise<T> {
     return runInDurableObject(this.stub, (instance, state) => {

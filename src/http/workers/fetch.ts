@@ -14,7 +14,7 @@ import { beginFetch, type Fetch } from '../../across/workers';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
-import { apiErrorData, invalidRequest, unsupported } from '../../job/errors';
+import { apiErrorData, invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import { readQueues } from '../../job/worker/heartbeat';
@@ -64,8 +64,9 @@ function readSource({ queues: named, pool }: JsonObject): string[] | { pool: str
 }
 
 /**
- * Takes reports, and fetches: the claim follows the reports on their way to the queue, so both share a transaction there. What
- * became of the reports is not held back until there is work: such a fetch does not wait. Nor is it by a claim that fails.
+ * Takes reports, and fetches: the claim goes to the queue with the reports or right after them, so both share a transaction
+ * there. What became of the reports is not held back until there is work: such a fetch does not wait. Nor is it by a claim
+ * that fails.
  */
 async function reportAndFetch(
   c: AppContext,
@@ -74,10 +75,13 @@ async function reportAndFetch(
   reports: unknown,
 ): Promise<Response> {
   const entries = readReports(reports, 'reports', request.worker_id, Date.now());
-  const { promise: sent, resolve } = Promise.withResolvers<void>();
-  const taken = takeReports(c.env, entries, resolve);
-  await sent;
-  const found = beginFetch(c.env, queues, request, c.get('requestId')).jobs.catch((error: unknown): JobView[] => {
+  const [queue, ...others] = Array.isArray(queues) ? queues : [];
+  const following = queue !== undefined && others.length === 0 ? { queue, request } : undefined;
+  const { promise: sent, resolve } = Promise.withResolvers<{ claimed: Promise<Outcome<JobView[]>> | undefined }>();
+  const taken = takeReports(c.env, entries, following, (claimed) => resolve({ claimed }));
+  const { claimed } = await sent;
+  const jobs = claimed ? claimed.then(unwrap) : beginFetch(c.env, queues, request, c.get('requestId')).jobs;
+  const found = jobs.catch((error: unknown): JobView[] => {
     if (!apiErrorData(error)) console.error(`${c.get('requestId')} a fetch that brought reports failed:`, error);
     return [];
   });

@@ -1,6 +1,8 @@
 /** What workers that pull ask of a queue. */
 import type { Verbs } from '../../durable/answering';
+import { type Outcome, unavailable } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
+import type { Report, Reported } from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../footings';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from '../jobs/checkpoint';
 import { heartbeat } from '../jobs/heartbeat';
@@ -11,6 +13,10 @@ import { ack, nack, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
 import { recordStep, stepsOf } from '../jobs/steps';
 import type { QueueLife } from '../life';
+
+async function reportTo({ engine }: QueueLife, reports: readonly Report[]): Promise<Outcome<Reported>[]> {
+  return engine ? engine.pull.report(reports) : reports.map(({ job_id }) => noJob(job_id));
+}
 
 export const WORKER_VERBS = {
   claim: (life, request) => life.claim(request),
@@ -24,7 +30,16 @@ export const WORKER_VERBS = {
   nack: change((q, now, request) => nack(q, request, now, Math.random)),
   async report(life, reports) {
     await life.born();
-    return life.engine ? life.engine.pull.report(reports) : reports.map(({ job_id }) => noJob(job_id));
+    return reportTo(life, reports);
+  },
+  async reportAndClaim(life, reports, request) {
+    await life.born();
+    const told = reportTo(life, reports);
+    const claimed = life.claim(request).catch((error: unknown) => {
+      console.error('tocsin: a claim that followed reports failed:', error);
+      return { ok: false as const, error: unavailable('The queue could not give out jobs.').data };
+    });
+    return { told: await told, claimed: await claimed };
   },
   heartbeat: writeIfExists(
     (q, now, request) => heartbeat(q, request, now),

@@ -34,24 +34,6 @@ async function emptyQueue(): Promise<TestQueue> {
 
 const jobs = (count: number, change: JobChange = {}): JobChange[] => Array.from({ length: count }, () => change);
 
-/** Transactions that the queue makes while `act` runs, savepoints included. */
-async function transactionsOf(q: TestQueue, act: () => Promise<unknown>): Promise<number> {
-  const original = await q.inside(({ storage }) => {
-    const { transactionSync } = storage;
-    const counting = Object.assign(storage, { made: 0 });
-    storage.transactionSync = (run) => {
-      counting.made++;
-      return transactionSync.call(storage, run) as never;
-    };
-    return { transactionSync };
-  });
-  await act();
-  return q.inside(({ storage }) => {
-    storage.transactionSync = original.transactionSync;
-    return (storage as unknown as { made: number }).made;
-  });
-}
-
 describe('waiting fetches', () => {
   it('are served in the order of their arrival, as many as there are jobs', async () => {
     const q = await emptyQueue();
@@ -66,11 +48,11 @@ describe('waiting fetches', () => {
 
   it('make about as many claims as there are jobs', async () => {
     const q = await emptyQueue();
-    const alone = await transactionsOf(q, () => q.add());
+    const alone = await q.transactionsOf(() => q.add());
     await q.claim();
     const fetches = Array.from({ length: 200 }, () => q.api.claim({ count: 1, wait_ms: 20_000 }));
     await q.waiting('work', 200);
-    const made = await transactionsOf(q, async () => {
+    const made = await q.transactionsOf(async () => {
       for (let n = 0; n < 3; n++) {
         await q.add();
         await q.waiting('work', 199 - n);
@@ -156,11 +138,11 @@ describe('a fetch by type', () => {
 
   it('is not woken by other types, and gets its own', async () => {
     const q = await emptyQueue();
-    const alone = await transactionsOf(q, () => q.add({ type: 'd.x' }));
+    const alone = await q.transactionsOf(() => q.add({ type: 'd.x' }));
     const fetches = [];
     for (const type of ['a.x', 'b.x', 'c.x']) fetches.push(await waitIn(q, fetches.length + 1, { types: [type] }));
     let other = '';
-    const made = await transactionsOf(q, async () => {
+    const made = await q.transactionsOf(async () => {
       other = await q.add({ type: 'd.x' });
     });
     expect(made).toBe(alone);

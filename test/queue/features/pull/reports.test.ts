@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { uuidv7 } from '../../../../src/producer/id';
 import { clock } from '../../../support/clock';
-import { failOnce } from '../../../support/faults';
+import { failAlways, failOnce } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';
 import { type Body, type Json, server, UNKNOWN_ID, V1 } from '../../../support/server';
 
@@ -282,6 +282,39 @@ describe('a fetch that brings reports', () => {
     const [job] = (await held('q', 2, options)) as [Json];
     const told = await fetch([ack(job)]);
     expect(told.jobs).toHaveLength(1);
+  });
+
+  it('claims in the transaction that takes the reports', async () => {
+    const q = new TestQueue('q');
+    const [first, second] = (await held('q', 2)) as [Json, Json];
+    await server.addAll(Array.from({ length: 2 }, () => ({ type: 'a.b', args: [], options: { queue: 'q' } })));
+    const alone = await q.transactionsOf(() => report(200, [ack(first)], { worker_id: 'w1' }));
+    const both = await q.transactionsOf(async () => expect((await fetch([ack(second)])).jobs).toHaveLength(1));
+    // The savepoint of the claim.
+    expect(both).toBe(alone + 1);
+  });
+
+  it('may take jobs of another queue than those that it reports, or of several', async () => {
+    const reported = (await held('q', 3)) as [Json, Json, Json];
+    const elsewhere = await server.enqueue('other');
+    const told = await fetch([ack(reported[0])], { queues: ['other'] });
+    expect(told).toMatchObject({ jobs: [{ id: elsewhere }], reports: { succeeded: 1 } });
+    const next = [await server.enqueue('other'), await server.enqueue('q')];
+    const [foreign] = told.jobs as [Json];
+    const both = await fetch([ack(reported[1]), ack(foreign), ack(reported[2])], { queues: ['other', 'q'], count: 5 });
+    expect(both.jobs?.map(({ id }) => id)).toEqual(next);
+    expect(both.reports).toMatchObject({ succeeded: 3 });
+  });
+
+  it('is told of its reports when the claim fails', async () => {
+    const q = new TestQueue('q');
+    const [job] = (await held('q', 1)) as [Json];
+    await server.enqueue('q');
+    const over = await q.inside(({ sql }) => failAlways(sql, /^\s*(INSERT|UPDATE).*leases/is));
+    const told = await fetch([ack(job)]);
+    await q.inside(() => over());
+    expect(told).toMatchObject({ jobs: [], reports: { succeeded: 1 } });
+    expect(await fetch([])).toMatchObject({ jobs: [{ attempt: 1 }] });
   });
 
   it('does not wait: the outcomes are not held back', async () => {
