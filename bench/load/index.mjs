@@ -12,10 +12,11 @@ import * as failing from './scenarios/failing.mjs';
 import * as payload from './scenarios/payload.mjs';
 import * as poison from './scenarios/poison.mjs';
 import * as producers from './scenarios/producers.mjs';
+import * as pullers from './scenarios/pullers.mjs';
 import { startWorkerd } from './workerd.mjs';
 import { startWrangler } from './wrangler.mjs';
 
-const SCENARIOS = { producers, due, failing, payload, poison, backlog, depth };
+const SCENARIOS = { producers, due, failing, payload, pullers, poison, backlog, depth };
 
 const OURS = {
   workerd: { name: 'Tocsin, raw workerd', start: () => startWorkerd() },

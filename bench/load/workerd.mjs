@@ -10,6 +10,9 @@ import { discard, scratch } from './scratch.mjs';
 
 export const binary = createRequire(import.meta.url)('workerd').default;
 
+/** An isolate that needs more ends here as it does at Cloudflare. Buffers come in addition. */
+const MAX_HEAP_MB = 128;
+
 const text = (value) => JSON.stringify(value);
 
 const config = ({
@@ -21,7 +24,7 @@ const config = ({
   handlers,
 }) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  ${inspect ? 'v8Flags = ["--expose-gc"],' : ''}
+  v8Flags = ${text([`--max-old-space-size=${MAX_HEAP_MB}`, ...(inspect ? ['--expose-gc'] : [])])},
   services = [
     (name = "queue", worker = .queue),
     (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-11-01")),

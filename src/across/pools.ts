@@ -3,7 +3,7 @@ import type { Env } from '../config';
 import { notFound, unwrap } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
 import type { JobView } from '../job/record';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { bytesOfView, MAX_CLAIM_BYTES } from '../job/size';
 import type { PoolTaken } from '../rpc/pools';
 import { directoryObject, poolObject, queueObject } from '../rpc/stubs';
 
@@ -35,7 +35,7 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
   const failures: unknown[] = [];
   let bytes = 0;
   const take = async (queue: string, wanted: number, waitMs: number) => {
-    if (wanted <= 0 || bytes > MAX_ANSWER_BYTES || outcome.short.includes(queue) || fetch.isAbandoned()) return;
+    if (wanted <= 0 || bytes > MAX_CLAIM_BYTES || outcome.short.includes(queue) || fetch.isAbandoned()) return;
     try {
       const jobs = await fetch.claim(queue, wanted, waitMs);
       claimed.push(...jobs);

@@ -5,7 +5,7 @@ import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { bytesOfView, MAX_CLAIM_BYTES } from '../job/size';
 import { formatInstant } from '../job/time';
 import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
 import type { Directive, WorkerView } from '../rpc/directory';
@@ -70,7 +70,7 @@ class FetchUnderWay {
     const failures: unknown[] = [];
     let bytes = 0;
     for (const queue of queues) {
-      if (claimed.length >= count || bytes > MAX_ANSWER_BYTES || this.isAbandoned) break;
+      if (claimed.length >= count || bytes > MAX_CLAIM_BYTES || this.isAbandoned) break;
       try {
         const jobs = await this.claim(queue, count - claimed.length, single ? wait_ms : 0);
         for (const view of jobs) bytes += bytesOfView(view);

@@ -11,6 +11,12 @@ const MEMBERS = 1024;
 /** What one answer carries at most, unless a single job is larger. A text may take twice its bytes in a message. */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
+/**
+ * What one claim takes at most, unless a single job is larger. Rows, leases, values and the message of its jobs are in memory
+ * together, some six times their bytes.
+ */
+export const MAX_CLAIM_BYTES = 4 * 1024 * 1024;
+
 /** Bytes of a text in UTF-8; of a short one, so many at most. */
 export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);

@@ -5,7 +5,7 @@ import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
-import { hold, noRoom } from './held';
+import { hold, holdSoon, noRoom } from './held';
 
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
@@ -94,7 +94,7 @@ async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
   const request = c.req.raw;
   const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
   // The runtime holds a client to the length it declares; reading it at once spares a turn for each chunk.
-  if (declared <= maxBytes && hold(c, declared)) {
+  if (declared <= maxBytes && (await holdSoon(c, declared))) {
     const whole = new Uint8Array(await request.arrayBuffer());
     if (whole.byteLength > maxBytes) throw payloadTooLarge('body', whole.byteLength, maxBytes);
     return whole;

@@ -5,8 +5,12 @@
 import { unavailable } from '../../job/errors';
 import type { AppContext } from '../context';
 
-/** Bytes of bodies at once, unless there is only one. */
-const MAX_HELD = 48 * 1024 * 1024;
+/** Bytes of bodies at once, unless there is only one. Values and texts take three times as many. */
+const MAX_HELD = 24 * 1024 * 1024;
+
+/** How long a request waits for room before its body is read, and between two looks, ms. */
+const LONGEST_WAIT_MS = 5_000;
+const LOOK_MS = 20;
 
 /**
  * A request that has held its body for so long, ms, was dropped by the runtime: when a client goes away, none of its code runs any
@@ -34,6 +38,16 @@ export function hold(c: AppContext, bytes: number): boolean {
   held += bytes;
   holds.add(mine);
   c.set('held', mine);
+  return true;
+}
+
+/** As {@link hold}, but waits a while for room. Meanwhile the client holds what it has not sent yet. */
+export async function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
+  const until = Date.now() + LONGEST_WAIT_MS;
+  while (!hold(c, bytes)) {
+    if (Date.now() >= until) return false;
+    await scheduler.wait(LOOK_MS);
+  }
   return true;
 }
 

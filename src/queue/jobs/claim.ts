@@ -5,7 +5,7 @@
 import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
-import { bytesOf, MAX_ANSWER_BYTES } from '../../job/size';
+import { bytesOf, MAX_CLAIM_BYTES } from '../../job/size';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
 import { lease } from '../store/attempts';
@@ -192,7 +192,7 @@ class Puller {
       return 'pass';
     }
     const size = bytesOnTheWay(q, row);
-    if (this.bytes > 0 && this.bytes + size > MAX_ANSWER_BYTES) return 'stop';
+    if (this.bytes > 0 && this.bytes + size > MAX_CLAIM_BYTES) return 'stop';
     if (!limits.allows(row)) return 'pass';
     this.bytes += size;
     limits.count(row);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
 import type { JobView } from '../../../src/job/record';
-import { bytesOf, bytesOfView } from '../../../src/job/size';
+import { bytesOf, bytesOfView, MAX_CLAIM_BYTES } from '../../../src/job/size';
 import { TestQueue } from '../../support/queue';
 import { server, V1 } from '../../support/server';
 
@@ -33,7 +33,7 @@ describe('error histories', () => {
     for (;;) {
       const views = unwrap(await q.api.claim({ count: 100 }));
       if (views.length === 0) break;
-      expect(sizeOf(views)).toBeLessThan(1.1 * MAX_BYTES);
+      expect(sizeOf(views)).toBeLessThan(1.1 * MAX_CLAIM_BYTES);
       claimed.push(...views.map(({ record }) => record.id));
     }
     expect(claimed).toEqual(ids);
@@ -81,6 +81,25 @@ describe('error histories', () => {
   });
 });
 
+describe('claims that wait', () => {
+  it('are not all served in one turn when their jobs are large', async () => {
+    const q = new TestQueue('q');
+    await q.add();
+    await q.claim();
+    const large = Array.from({ length: 12 }, () => ({ body: { args: ['x'.repeat(900_000)] } }));
+    const claims = Array.from({ length: 3 }, () => q.api.claim({ count: 100, wait_ms: 20_000 }));
+    await q.waiting('work', 3);
+    let found: number[] = [];
+    const made = await q.transactionsOf(async () => {
+      await q.enqueue(...large);
+      found = (await Promise.all(claims)).map((outcome) => unwrap(outcome).length);
+    });
+    expect(found).toEqual([4, 4, 4]);
+    // The enqueue, and a turn for each claim; each with its savepoint.
+    expect(made).toBeGreaterThanOrEqual(8);
+  });
+});
+
 describe('a page by its number', () => {
   it('that is too large to be whole is refused by name', async () => {
     const q = new TestQueue('q');
@@ -102,7 +121,7 @@ describe('text of several bytes a character', () => {
     const args = ['€'.repeat(300_000)];
     await q.enqueue(...Array.from({ length: 12 }, () => ({ body: { args } })));
     const views = unwrap(await q.api.claim({ count: 100 }));
-    expect(views).toHaveLength(9);
+    expect(views).toHaveLength(4);
     expect(bytesOf('€'.repeat(300_000))).toBe(900_000);
     expect(unwrap(await q.api.list({ limit: 100 })).jobs).toHaveLength(9);
   });

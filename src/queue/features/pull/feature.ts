@@ -9,7 +9,7 @@
  */
 import type { Outcome } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
-import { MAX_ANSWER_BYTES } from '../../../job/size';
+import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
@@ -27,9 +27,9 @@ import { AskedFor } from './asked';
 import { takeReports } from './reports';
 import { Waiter, Waiters } from './waiters';
 
-/** Claims made in one turn, and bytes of the jobs that they carry together. */
+/** Claims made in one turn. After so many bytes of jobs no other one begins: what a turn has claimed is in memory until it ends. */
 const MAX_CLAIMS = 64;
-const MAX_BYTES = 4 * MAX_ANSWER_BYTES;
+const MAX_BYTES = MAX_CLAIM_BYTES / 2;
 
 /** Turns that a worker gets which does not wait, while there is more to look at and nothing was found. */
 const MAX_TURNS = 8;
