@@ -5,7 +5,7 @@ import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { DEFAULTS, type QueueConfig } from '../job/settings';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { bytesOfView, MAX_PAGE_BYTES } from '../job/size';
 import type { Place } from '../rpc/failures';
 import type { DeadLetterRequest } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
@@ -112,11 +112,11 @@ function placeIn(queue: string, after: Placed | undefined): Place | undefined {
 async function fetchJobs(env: Env, places: readonly Placed[]): Promise<{ jobs: JobView[]; last?: Placed }> {
   const jobs: JobView[] = [];
   let last: Placed | undefined;
-  for (let from = 0, bytes = 0; from < places.length && bytes <= MAX_ANSWER_BYTES; from += FETCHED) {
+  for (let from = 0, bytes = 0; from < places.length && bytes <= MAX_PAGE_BYTES; from += FETCHED) {
     const part = places.slice(from, from + FETCHED);
     const views = await viewsAt(env, part);
     for (const place of part) {
-      if (bytes > MAX_ANSWER_BYTES) break;
+      if (bytes > MAX_PAGE_BYTES) break;
       const view = views.get(place);
       last = place;
       if (!view) continue;

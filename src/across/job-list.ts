@@ -14,12 +14,13 @@ import { unwrap } from '../job/errors';
 import { looksInside, type Selection } from '../job/filter';
 import { routeCandidate } from '../job/ids';
 import type { JobView } from '../job/record';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../job/size';
+import { bytesOfView, MAX_PAGE_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
 import {
   badCursor,
   decodeCursor,
   encodeCursor,
+  isNumbered,
   MAX_WHOLE_PAGE,
   type PagePlace,
   type Paging,
@@ -31,7 +32,7 @@ import { nextQueues, queuesOf } from './queues';
 const CHUNK = 50;
 const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
-const GIVEN_AT_ONCE = 4 * MAX_ANSWER_BYTES;
+const GIVEN_AT_ONCE = 4 * MAX_PAGE_BYTES;
 /**
  * Calls to queues for one page, and jobs looked at for it in vain, in all queues; of each queue so many at least. A filter that
  * fits hardly any job then gives a short page that says there is more.
@@ -164,7 +165,7 @@ class Reader {
 
   async page(): Promise<JobPage> {
     const { paging, sources } = this;
-    const isNumbered = paging.page !== undefined || paging.offset > 0;
+    const isWhole = isNumbered(paging);
     const jobs: JobView[] = [];
     let bytes = 0;
     while (jobs.length < paging.limit) {
@@ -180,8 +181,8 @@ class Reader {
       if (source === undefined || head === undefined) break;
       if (head.view) {
         bytes += bytesOfView(head.view);
-        if (isNumbered && bytes > MAX_WHOLE_PAGE) throw pageTooLarge(paging.limit, ', or go on by cursor');
-        if (!isNumbered && jobs.length > 0 && bytes > MAX_ANSWER_BYTES) break;
+        if (isWhole && bytes > MAX_WHOLE_PAGE) throw pageTooLarge(paging.limit, ', or go on by cursor');
+        if (!isWhole && jobs.length > 0 && bytes > MAX_PAGE_BYTES) break;
         jobs.push(head.view);
       }
       this.until ??= head.created_at;

@@ -4,7 +4,7 @@ import { type ApiError, invalidRequest, unsupported } from '../job/errors';
 import { MAX_ANSWER_BYTES } from '../job/size';
 
 /** Bytes of a page that its number leads to: it cannot end early, or the next number would lead past jobs. */
-export const MAX_WHOLE_PAGE = 4 * MAX_ANSWER_BYTES;
+export const MAX_WHOLE_PAGE = 2 * MAX_ANSWER_BYTES;
 
 /** Which part of a list was asked for. */
 export interface Paging {
@@ -16,6 +16,9 @@ export interface Paging {
   /** Jobs looked at in vain at most, if that is less than a list looks at by itself. */
   most?: number;
 }
+
+/** Does a number lead to this page? Then it is given whole. */
+export const isNumbered = ({ page, offset }: Paging): boolean => page !== undefined || offset > 0;
 
 /** Where a page stands in its list. */
 export interface PagePlace {

@@ -10,7 +10,7 @@ import { redaction } from './middleware/redaction';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
 import { protocolVersion } from './middleware/version';
-import { releaseBody } from './request/held';
+import { releaseRoom } from './request/held';
 import { type Check, METHODS, type RouteHandler, type Rules } from './route';
 import { ROUTES, rulesElsewhere } from './routes';
 import { frontDoor } from './ui/routes';
@@ -56,7 +56,7 @@ function surrounded(checks: readonly Check[], handler: RouteHandler) {
     } catch (error) {
       return answerError(error, c);
     } finally {
-      releaseBody(c);
+      releaseRoom(c);
     }
   };
 }

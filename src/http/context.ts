@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono';
 import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
+import type { Hold } from './request/room';
 
 type Json = Record<string, unknown>;
 
@@ -24,8 +25,9 @@ export interface AppEnv {
     headers: Record<string, string>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
-    /** Its body in memory: how many bytes, and since when, epoch ms. */
-    held?: { bytes: number; since: number };
+    /** The room that its body takes, and its page of jobs. */
+    held?: Hold;
+    page?: Hold;
     /** Who asks; absent on routes that need no key. */
     caller?: Caller;
     /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */

@@ -17,6 +17,9 @@ export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
  */
 export const MAX_CLAIM_BYTES = 4 * 1024 * 1024;
 
+/** What one page of a list carries at most, unless a single job is larger: several pages may be on their way together. */
+export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
+
 /** Bytes of a text in UTF-8; of a short one, so many at most. */
 export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);

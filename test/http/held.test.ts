@@ -57,6 +57,20 @@ it('is waited for', async () => {
   await other();
 });
 
+it('is taken by pages of jobs only until they are answered', async () => {
+  await server.ok(201, 'POST', `${V1}/jobs`, JOB);
+  for (const path of [
+    '/jobs?queue=held',
+    '/jobs?queue=held&page=1',
+    '/admin/jobs?sort=priority',
+    '/dead-letter?page=1',
+  ]) {
+    // Time stands still: one that found no room would wait for ever.
+    const pages = Array.from({ length: 10 }, () => server.ok(200, 'GET', `${V1}${path}`));
+    expect(await Promise.all(pages)).toHaveLength(10);
+  }
+});
+
 const asJson = (body: unknown) => ({
   method: 'POST',
   headers: { 'Content-Type': 'application/json' },

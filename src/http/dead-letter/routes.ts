@@ -9,6 +9,7 @@ import { formatInstant } from '../../job/time';
 import { type AppContext, json, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
+import { holdPage } from '../request/held';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { pastParam, queueParam, textParam } from '../request/query';
@@ -101,6 +102,7 @@ export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promi
     until: pastParam(c, 'until', now),
     queues: queueParam(c, 'queue'),
   });
+  await holdPage(c, paging);
   const page = await pageOf(c.env, filter, paging);
   const jobs = page.jobs.map((view) => envelopeOf(c, view));
   return json(c, { [style === 'page' ? 'items' : 'jobs']: jobs, ...listMembers(paging, page) });

@@ -13,6 +13,7 @@ import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
+import { holdPage } from '../request/held';
 import { REPLAYED } from '../request/idempotency';
 import { readAtomicity, requireConfirmation } from '../request/many-jobs';
 import { listMembers, readPaging } from '../request/pagination';
@@ -88,6 +89,7 @@ async function list(c: AppContext): Promise<Response> {
   const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
   const selection = filterFromQuery(c, Date.now());
   const render = (view: JobView) => summaryOf(envelopeOf(c, view));
+  await holdPage(c, paging);
   if (sort !== 'created_at' || !descending) {
     const { items, total } = await listSorted(c.env, selection, { sort, descending }, paging, render);
     const hasMore = total > paging.offset + paging.limit;

@@ -2,6 +2,7 @@
 import { countJobs, listJobs } from '../../across/job-list';
 import { type AppContext, json } from '../context';
 import { filterFromQuery } from '../request/filter/from-query';
+import { holdPage } from '../request/held';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { DATA, del, get, patch, post, type Route } from '../route';
@@ -24,7 +25,9 @@ export const jobRoutes: readonly Route[] = [
 
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
-  const page = await listJobs(c.env, filterFromQuery(c, Date.now()), paging);
+  const selection = filterFromQuery(c, Date.now());
+  await holdPage(c, paging);
+  const page = await listJobs(c.env, selection, paging);
   return json(c, { jobs: page.jobs.map((view) => envelopeOf(c, view)), ...listMembers(paging, page) });
 }
 

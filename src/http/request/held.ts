@@ -1,71 +1,63 @@
 /**
- * How much of requests' bodies an isolate holds at once. A body is in memory several times over until its request is
- * answered (bytes, text, values, a message to an object), and an isolate has 128 MB for all that it does.
+ * How much an isolate holds at once of requests' bodies, and of pages of jobs. Each is in memory several times over until its
+ * request is answered (bytes, text, values, a message to or from an object), and an isolate has 128 MB for all that it does.
  */
+import { isNumbered, type Paging } from '../../across/paging';
 import { unavailable } from '../../job/errors';
+import { MAX_PAGE_BYTES } from '../../job/size';
 import type { AppContext } from '../context';
+import { Room } from './room';
 
-/** Bytes of bodies at once, unless there is only one. Values and texts take three times as many. */
-const MAX_HELD = 24 * 1024 * 1024;
+/** Bytes at once, unless there is only one request. Values and texts of bodies take three times as many, those of pages more. */
+const MAX_BODIES = 24 * 1024 * 1024;
+const MAX_PAGES = 12 * 1024 * 1024;
 
-/** How long a request waits for room before its body is read, and between two looks, ms. */
+/** How long a request waits for room, and between two looks, ms. */
 const LONGEST_WAIT_MS = 5_000;
 const LOOK_MS = 20;
 
-/**
- * A request that has held its body for so long, ms, was dropped by the runtime: when a client goes away, none of its code runs any
- * more, not even what was to let go of the body. Nor does it hold it then.
- */
-const LONGEST_HOLD_MS = 120_000;
+const bodies = new Room(MAX_BODIES);
+const pages = new Room(MAX_PAGES);
 
-/** Bytes that a request holds, and since when. */
-interface Hold {
-  bytes: number;
-  since: number;
-}
-
-const holds = new Set<Hold>();
-let held = 0;
-
-/** Answers whether this request may hold so many bytes (more). Those of a request count until it is answered. */
+/** Answers whether this request may hold so many bytes (more) of its body. Those of a request count until it is answered. */
 export function hold(c: AppContext, bytes: number): boolean {
-  const own = c.get('held');
-  const hasRoom = () => held <= (own?.bytes ?? 0) || held + bytes <= MAX_HELD;
-  if (!hasRoom()) forgetDropped(Date.now());
-  if (!hasRoom()) return false;
-  const mine = own && holds.has(own) ? own : { bytes: 0, since: Date.now() };
-  mine.bytes += bytes;
-  held += bytes;
-  holds.add(mine);
-  c.set('held', mine);
-  return true;
+  const mine = bodies.take(c.get('held'), bytes);
+  if (mine) c.set('held', mine);
+  return mine !== undefined;
 }
 
 /** As {@link hold}, but waits a while for room. Meanwhile the client holds what it has not sent yet. */
-export async function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
+export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
+  return soon(() => hold(c, bytes));
+}
+
+/** Waits for room for a page of jobs, however large they are. @throws {ApiError} 503 when none comes */
+export async function holdPage(c: AppContext, paging: Paging): Promise<void> {
+  const bytes = isNumbered(paging) ? MAX_PAGES / 2 : MAX_PAGE_BYTES;
+  const isHeld = await soon(() => {
+    const mine = pages.take(undefined, bytes);
+    if (mine) c.set('page', mine);
+    return mine !== undefined;
+  });
+  if (!isHeld) throw noRoom();
+}
+
+async function soon(attempt: () => boolean): Promise<boolean> {
   const until = Date.now() + LONGEST_WAIT_MS;
-  while (!hold(c, bytes)) {
+  while (!attempt()) {
     if (Date.now() >= until) return false;
     await scheduler.wait(LOOK_MS);
   }
   return true;
 }
 
-function forgetDropped(now: number): void {
-  for (const one of holds) if (now - one.since > LONGEST_HOLD_MS) release(one);
-}
-
-/** The refusal of a body for which there is no room now. */
+/** The refusal of a request for which there is no room now. */
 export function noRoom() {
   return unavailable('This server holds as many large requests as it can; send this one again in a moment.');
 }
 
-/** Lets go of a request's body once it is answered. */
-export function releaseBody(c: AppContext): void {
-  const own = c.get('held');
-  if (own) release(own);
-}
-
-function release(one: Hold): void {
-  if (holds.delete(one)) held -= one.bytes;
+/** Lets go of what a request held, once it is answered. */
+export function releaseRoom(c: AppContext): void {
+  bodies.release(c.get('held'));
+  pages.release(c.get('page'));
 }

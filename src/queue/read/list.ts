@@ -3,7 +3,7 @@
 import { parseExactly } from '../../job/envelope/exact';
 import { type JobFilter, looksInside } from '../../job/filter';
 import type { JobView } from '../../job/record';
-import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
+import { bytesOfView, MAX_PAGE_BYTES } from '../../job/size';
 import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { ListPage, ListPlaces, ListRequest, StatesCounted, StatesRequest } from '../../rpc/queue';
@@ -26,7 +26,7 @@ const COUNT_BUDGET = 50_000;
 export function list(q: QueueState, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
   const budget = Math.min(request.budget ?? PAGE_BUDGET, PAGE_BUDGET);
-  const maxBytes = Math.min(request.max_bytes ?? MAX_ANSWER_BYTES, MAX_ANSWER_BYTES);
+  const maxBytes = Math.min(request.max_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);
   const jobs: ListPage['jobs'] = [];
   let bytes = 0;
   let cut: number | undefined;

@@ -312,7 +312,8 @@ class Reader {
       });
     }
     const found: Candidate[] = [];
-    const rows = keys.flatMap((key) => blocks.row(key) ?? []);
+    // Their bodies may be 1 MiB each: no more of them are read than one statement is given.
+    const rows = definedOnly(keys, (key) => blocks.row(key));
     for (const group of grouped(rows, ({ body }) => body.length, MAX_GIVEN)) found.push(...this.told(asTable(group)));
     return found;
   }
@@ -359,6 +360,14 @@ class Reader {
       if (fits) yield { sequence, hit: { sequence, key, state: 'completed', archived: json }, ...cost };
       else yield { sequence, ...cost };
     }
+  }
+}
+
+/** What there is of these, one after the other. */
+function* definedOnly<K, T>(keys: readonly K[], read: (key: K) => T | undefined): Generator<T> {
+  for (const key of keys) {
+    const value = read(key);
+    if (value !== undefined) yield value;
   }
 }
 

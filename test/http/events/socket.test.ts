@@ -164,12 +164,12 @@ describe('the WebSocket', () => {
         return silent.closed;
       },
       'the silent client to be cut off',
-      25_000,
+      60_000,
     );
     expect(silent.of('ping')).toHaveLength(1);
     expect(silent.closed?.code).toBe(1013);
     expect(polite.of('ping').length).toBeGreaterThan(3);
     expect(polite.closed).toBeUndefined();
     polite.socket.close();
-  }, 30_000);
+  }, 90_000);
 });
