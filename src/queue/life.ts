@@ -180,7 +180,7 @@ export class QueueLife {
     if (worker_id !== undefined && this.engine) {
       const silenced = this.silenced.has(worker_id);
       // What is known at once costs no turn, so that a claim stays in the transaction of the reports before it.
-      early.isGone ||= typeof silenced === 'boolean' ? silenced : await silenced;
+      if (typeof silenced === 'boolean' ? silenced : await silenced) early.isGone = true;
     }
     while (!this.engine && !early.isGone && Date.now() < deadline) {
       await scheduler.wait(Math.min(LOOK_EVERY_MS, deadline - Date.now()));
