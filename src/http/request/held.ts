@@ -33,6 +33,7 @@ export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
 
 /** Waits for room for a page of jobs, however large they are. @throws {ApiError} 503 when none comes */
 export async function holdPage(c: AppContext, paging: Paging): Promise<void> {
+  // One by its number is given whole, however large it is.
   const bytes = isNumbered(paging) ? MAX_PAGES / 2 : MAX_PAGE_BYTES;
   const isHeld = await soon(() => {
     const mine = pages.take(undefined, bytes);

@@ -1,8 +1,9 @@
 /** What workers that pull ask of a queue. */
 import type { Verbs } from '../../durable/answering';
-import { type Outcome, unavailable } from '../../job/errors';
+import type { Outcome } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
 import type { Report, Reported } from '../../rpc/workers';
+import { failedClaim } from '../features/pull/feature';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../footings';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from '../jobs/checkpoint';
 import { heartbeat } from '../jobs/heartbeat';
@@ -35,10 +36,7 @@ export const WORKER_VERBS = {
   async reportAndClaim(life, reports, request) {
     await life.born();
     const told = reportTo(life, reports);
-    const claimed = life.claim(request).catch((error: unknown) => {
-      console.error('tocsin: a claim that followed reports failed:', error);
-      return { ok: false as const, error: unavailable('The queue could not give out jobs.').data };
-    });
+    const claimed = life.claim(request).catch((error: unknown) => failedClaim('a claim that followed reports', error));
     return { told: await told, claimed: await claimed };
   },
   heartbeat: writeIfExists(

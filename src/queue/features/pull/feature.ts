@@ -7,7 +7,7 @@
  * there may be jobs for it: its last claim took all that it may or did not read to the end, a job of these types has
  * arrived, or a moment has come at which anything may have become due.
  */
-import type { Outcome } from '../../../job/errors';
+import { type ErrorData, type Outcome, unavailable } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
 import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
@@ -44,6 +44,12 @@ const RETRY_MS = 1_000;
 interface Given {
   waiter: Waiter;
   jobs: RunnerView[];
+}
+
+/** Notes why a claim failed. @returns what its worker is told @param claim names it in the log */
+export function failedClaim(claim: string, error: unknown): { ok: false; error: ErrorData } {
+  console.error(`tocsin: ${claim} failed:`, error);
+  return { ok: false, error: unavailable('The queue could not give out jobs.').data };
 }
 
 export class Pulling implements Feature {

@@ -3,12 +3,12 @@
  * is leased on disk before it is sent.
  */
 import { defined } from '../../../../job/envelope/fields';
-import { type Outcome, unavailable } from '../../../../job/errors';
+import type { Outcome } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
 import type { QueueState } from '../../../store/state';
-import type { Pulling } from '../feature';
+import { failedClaim, type Pulling } from '../feature';
 import type { Line } from './line';
 
 /** Jobs that one claim takes. */
@@ -75,10 +75,7 @@ export class Supply {
     const isUnwanted = () => line.isOver || this.isSilenced(worker.worker_id);
     void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
       (outcome) => this.give(line, claim, outcome),
-      (error: unknown) => {
-        console.error('tocsin: the claim of a connected worker failed:', error);
-        this.give(line, claim, { ok: false, error: unavailable('The queue could not give out jobs.').data });
-      },
+      (error: unknown) => this.give(line, claim, failedClaim('the claim of a connected worker', error)),
     );
   }
 
