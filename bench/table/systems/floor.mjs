@@ -47,36 +47,33 @@ export async function open({ sizes }) {
     return rate(jobs, endedAt - begun);
   };
 
-  /** Enqueues over a socket; those of all callers, who get their answers together, share a message. */
-  const live = (callers) => async (round) => {
-    const name = `live-${callers}-${round}`;
-    let answer;
-    const socket = await connect(name, () => answer());
-    const jobs = Array(callers).fill(job(name));
+  /** Enqueues these jobs over a socket, again and again, in a message each time. */
+  const producer = async (name, jobs) => {
+    let answered;
+    const { say, close } = await connect(name, () => answered());
     const enqueue = () =>
       new Promise((resolve) => {
-        answer = resolve;
-        socket.say({ type: 'enqueue', jobs });
+        answered = resolve;
+        say({ type: 'enqueue', jobs });
       });
+    return { enqueue, close };
+  };
+
+  /** Callers of one client: they get their answers together, so their jobs share a message. */
+  const live = (callers) => async (round) => {
+    const name = `live-${callers}-${round}`;
+    const { enqueue, close } = await producer(name, Array(callers).fill(job(name)));
     const stored = async () => (await call(port, 'GET', `/count/${name}`)).count;
     const perSecond = await enqueues(sizes, { callers: 1, perCall: callers }, enqueue, stored);
-    socket.close();
+    close();
     return perSecond;
   };
 
   const start = async (round) => {
     const name = `start-${round}`;
-    const one = job(name);
-    let answer;
-    const producer = await connect(name, () => answer());
-    const enqueue = () =>
-      new Promise((resolve) => {
-        answer = resolve;
-        producer.say({ type: 'enqueue', jobs: [one] });
-      });
-    const worker = async (onStart) => (await connect(name, onStart)).close;
-    const late = await starts(sizes, enqueue, worker);
-    producer.close();
+    const { enqueue, close } = await producer(name, [job(name)]);
+    const late = await starts(sizes, enqueue, async (onStart) => (await connect(name, onStart)).close);
+    close();
     return late;
   };
 
