@@ -1,4 +1,4 @@
--- The whole schema of one queue's own SQLite database, version 11. A change gets a higher version in `src/durable/schema.ts`,
+-- The whole schema of one queue's own SQLite database, version 12. A change gets a higher version in `src/durable/schema.ts`,
 -- and a file `queue_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 
@@ -87,9 +87,11 @@ CREATE TABLE due_blocks (
 CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
 
 -- One row for each claimed batch. A row whose entries are all over is reused by the next claim.
+-- job: a job that came alone and lives here until its attempt ends: JSON of what is known of it, a line feed, and its body.
 CREATE TABLE leases (
   id INTEGER PRIMARY KEY,
-  data TEXT NOT NULL
+  data TEXT NOT NULL,
+  job TEXT
 ) STRICT;
 
 -- Completed jobs, many to a row. lo and hi bound the sequence numbers inside and lie less than 1024 apart.

@@ -4,6 +4,7 @@
  *
  * Each operation runs in a savepoint of its own, so one that is refused changes nothing and spares its neighbours. What an
  * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
+ * Some of it may be written by what happens then, in the same turn: all that is written in one turn becomes durable together.
  * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
  * success that is not there.
  */
@@ -24,8 +25,15 @@ export interface Memory {
   load(): void;
   /** Notes what the running transaction has gathered so far. */
   mark(): Undo;
-  /** Writes what was gathered. The last thing in a transaction. */
-  flush(): void;
+  /**
+   * Writes what was gathered, or holds some of it back for what follows the commit at once. The last thing in a transaction.
+   * @param following the transaction itself follows a commit, and is not the last to do so
+   */
+  flush(following: boolean): void;
+  /** Is something held back? */
+  readonly isHolding: boolean;
+  /** Writes that. */
+  flushHeld(): void;
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
 }
@@ -53,7 +61,7 @@ export interface CommitHooks {
   steps(now: number, when: 'before' | 'after'): Step[];
   /** Runs after each operation and each step, as a part of it. */
   follow(now: number): void;
-  /** Runs after every commit, when the callers have their answers. */
+  /** Runs after every commit, in the same turn. */
   committed(): void;
 }
 
@@ -70,6 +78,8 @@ export class Committer {
   private settling: Promise<void> | undefined;
   /** Memory may differ from storage: it has to be rebuilt before anything else. */
   private stale = false;
+  /** What follows from a commit is going on. */
+  private following = false;
 
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'transactionSync' | 'sync'>,
@@ -152,7 +162,7 @@ export class Committer {
           answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
         this.doSteps('after', now);
-        memory.flush();
+        memory.flush(this.following);
         if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
       });
     } catch (error) {
@@ -164,8 +174,35 @@ export class Committer {
       return;
     }
     memory.publish();
+    let failed: { error: unknown } | undefined;
+    try {
+      this.follow();
+    } catch (error) {
+      failed = { error };
+    }
+    if (memory.isHolding && !this.following) {
+      // All of it becomes durable together with the transaction: it is one turn of the object.
+      try {
+        storage.transactionSync(() => memory.flushHeld());
+      } catch (error) {
+        undo.gathered();
+        this.rebuildIfPossible();
+        for (const { reject } of batch) reject(error);
+        return;
+      }
+    }
     for (const answer of answers) answer();
-    this.hooks.committed();
+    if (failed) throw failed.error;
+  }
+
+  private follow(): void {
+    const { following } = this;
+    this.following = true;
+    try {
+      this.hooks.committed();
+    } finally {
+      this.following = following;
+    }
   }
 
   private doSteps(when: 'before' | 'after', now: number): void {

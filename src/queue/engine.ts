@@ -140,6 +140,7 @@ export class QueueEngine {
     const takesUrls = targets.some(({ takesUrl }) => takesUrl !== undefined);
     q.isPushed = (type, bodies) =>
       isOwned || targetFor(targets, q.name, type) !== undefined || (takesUrls && bodies.some(mayNameUrl));
+    q.isAwaited = () => q.pushesAny || this.pull.isAwaited;
     q.pushesAny = targets.some((target) => takesFrom(target, q.name));
     const committer = new Committer(storage, clock, q, {
       now: () => this.host.now(),

@@ -5,6 +5,7 @@ import type { Json } from '../support/server';
 import queue7 from './fixtures/queue-7.json';
 import queue8 from './fixtures/queue-8.json';
 import queue10 from './fixtures/queue-10.json';
+import queue11 from './fixtures/queue-11.json';
 
 export type Namespace = 'QUEUES' | 'DIRECTORY' | 'WORKFLOWS' | 'UNIQUE_LOCKS';
 
@@ -33,6 +34,9 @@ export const QUEUE_8 = queue8 as unknown as Stored;
 
 /** One that stored each job that waits for its time in a row of its own: queues of version 10, directories of version 5. */
 export const QUEUE_10 = queue10 as unknown as Stored;
+
+/** One that stored each job in the line beside its lease: queues of version 11. */
+export const QUEUE_11 = queue11 as unknown as Stored;
 
 export const object = (namespace: Namespace, name: string) => env[namespace].getByName(name) as DurableObjectStub;
 

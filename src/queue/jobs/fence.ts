@@ -3,8 +3,8 @@ import { type ApiError, conflict } from '../../job/errors';
 import { deliveryId } from '../../job/ids';
 import type { AttemptName } from '../../rpc/workers';
 import { type Found, mustFindForReport } from '../read/find';
+import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
-import type { Active } from '../store/leases';
 import { idOf, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 

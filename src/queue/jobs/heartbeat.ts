@@ -3,8 +3,8 @@
 import { isUuidV7 } from '../../job/ids';
 import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
 import { keysOf } from '../read/find';
+import type { Active } from '../store/active';
 import { STATE } from '../store/columns';
-import type { Active } from '../store/leases';
 import { idOf, readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/where';

@@ -1,7 +1,7 @@
 /** What one worker holds in this queue, and taking it away when the worker is gone. */
 
 import type { LeasedJob } from '../../rpc/workers';
-import type { Active } from '../store/leases';
+import type { Active } from '../store/active';
 import { bodyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { identitiesOf, rowByKey } from '../store/where';

@@ -3,8 +3,8 @@
 import type { Progress } from '../../job/run-reports';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
+import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
-import type { Active } from '../store/leases';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';

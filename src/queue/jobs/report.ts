@@ -9,9 +9,9 @@
 import type { JobView } from '../../job/record';
 import type { AckRequest, AttemptName, NackRequest, Reported } from '../../rpc/workers';
 import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
+import type { Active } from '../store/active';
 import { type Completion, type Completions, complete, runningAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
-import type { Active } from '../store/leases';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence, isNamed, names, notActive } from './fence';

@@ -1,6 +1,6 @@
 /** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
 import { ApiError } from '../../job/errors';
-import type { Active } from '../store/leases';
+import type { Active } from '../store/active';
 import type { QueueState } from '../store/state';
 import { rowByKey } from '../store/where';
 import { ENDED_PER_TURN } from './expire';

@@ -8,10 +8,10 @@ import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record'
 import { boundedError, MAX_ERROR_NAME } from '../../job/reported-error';
 import { decideFailure, type Failure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
+import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import { type Active, pushedTimeoutMs, ranBy } from '../store/leases';
 import { bodyOf, historyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 

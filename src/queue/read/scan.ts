@@ -184,7 +184,8 @@ class Reader {
       if (indexed) sources.push(this.indexed(from), this.indexedBlocks(from));
       else {
         for (const lane of [0, LANE_BIT]) sources.push(this.lane(lane, from));
-        sources.push(this.blocks(this.q.blocks.line, from), this.blocks(this.q.blocks.due, LANE_BIT + from));
+        const { line, due, singles } = this.q.blocks;
+        sources.push(this.blocks(line, from), this.blocks(due, LANE_BIT + from), this.blocks(singles, from));
       }
     }
     const { error_words, fingerprints } = this.filter;
@@ -283,7 +284,7 @@ class Reader {
   }
 
   /** Jobs in blocks, in the order of their keys. */
-  private *blocks(table: BlockTable, from: number): Generator<Candidate> {
+  private *blocks(table: Pick<BlockTable, 'pages'>, from: number): Generator<Candidate> {
     const page = this.inspection ? TEXT_PAGE : PAGE;
     for (const keys of table.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
   }

@@ -63,7 +63,7 @@ function lineLength(q: QueueState): number {
         `SELECT count(*) AS n FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
       )
       .one().n;
-    q.lineLength = rows + q.blocks.line.count() - running;
+    q.lineLength = rows + q.blocks.countLine() - running;
   }
   return q.lineLength;
 }

@@ -1,11 +1,11 @@
 /** Attempts of many jobs at once, as the store writes them: one lease for a claim, and completed jobs into the archive. */
 
+import { type Active, pushedTimeoutMs, ranBy } from './active';
 import type { JobRow } from './columns';
 import { noteCompletion } from './endings';
 import { tellCompleted, tellStarted } from './job-events';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './keep';
-import { type Active, pushedTimeoutMs, ranBy } from './leases';
 import { leaves } from './lines';
 import { bodyOf, historyOf } from './rows';
 import type { QueueState } from './state';

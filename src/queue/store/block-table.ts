@@ -18,7 +18,17 @@
  */
 import type { Fragment } from '../../durable/sql';
 import type { ArchiveBuffer } from './archive-buffer';
-import { Block, type BlockJob, type BlockPlace, type BlockRow, encode, MAX_GAP, MAX_SPAN, parted } from './block';
+import {
+  Block,
+  type BlockJob,
+  type BlockPlace,
+  type BlockRow,
+  encode,
+  MAX_GAP,
+  MAX_SPAN,
+  parted,
+  rowOf,
+} from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './columns';
@@ -103,6 +113,16 @@ export class BlockTable {
     this.waiting.push(job);
   }
 
+  /** The job that waits to be written, if it is the only one. */
+  get alone(): BlockJob | undefined {
+    return this.waiting.length === 1 ? this.waiting[0] : undefined;
+  }
+
+  /** The job that waits to be written is not written here: whoever asks for it has it. */
+  withdrawAlone(): void {
+    this.waiting = [];
+  }
+
   /** The highest key in a block. */
   highest(): number {
     const query = `SELECT first + span - 1 AS highest FROM ${this.table} ORDER BY first DESC LIMIT 1`;
@@ -133,7 +153,13 @@ export class BlockTable {
 
   /** The jobs after this key that are not over, in order. Do not write while it is read. @param bodies are they needed? */
   *after(key: number, bodies = true): Generator<JobRow> {
-    this.flush();
+    // Those that are not written yet have the highest numbers.
+    const [first] = this.waiting;
+    if (!first || key + 1 < first.key) yield* this.stored(key, bodies);
+    for (const job of this.waiting) if (job.key > key) yield rowOf(job);
+  }
+
+  private *stored(key: number, bodies: boolean): Generator<JobRow> {
     for (let block = this.at(key + 1) ?? this.next(key); block; block = this.next(block.end - 1)) {
       if (block.left === 0) continue;
       if (bodies) this.readData(block);

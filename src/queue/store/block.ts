@@ -63,6 +63,28 @@ export function asTable(rows: readonly JobRow[]): Fragment {
   return { sql, bindings: isAlone ? [...only] : [JSON.stringify(given)] };
 }
 
+/** Such a job as a row of `jobs`. */
+export function rowOf({ key, type, at, body, alias, priority, due_at }: BlockJob): JobRow {
+  return {
+    key,
+    alias,
+    state: STATE.waiting,
+    type,
+    priority,
+    due_at,
+    attempt: 0,
+    claims: 0,
+    created_at: at,
+    enqueued_at: at,
+    expires_at: null,
+    ended_at: null,
+    body,
+    history: null,
+    limit_key: null,
+    waits_since: null,
+  };
+}
+
 /** The type of a job whose block cannot be read. It becomes a dead letter when its turn comes. */
 const UNREADABLE = 'unreadable';
 
@@ -213,24 +235,15 @@ export class Block {
     const at = this.moments[offset] as number;
     const start = this.starts[offset] as number;
     const { priority, due_at } = this.place;
-    return {
+    return rowOf({
       key,
-      alias: this.aliases.get(offset) ?? null,
-      state: STATE.waiting,
       type: this.types[offset] as string,
+      at,
+      body: this.isUnreadable ? '' : (this.data ?? '').slice(start, start + (this.lengths[offset] as number)),
+      alias: this.aliases.get(offset) ?? null,
       priority,
       due_at,
-      attempt: 0,
-      claims: 0,
-      created_at: at,
-      enqueued_at: at,
-      expires_at: null,
-      ended_at: null,
-      body: this.isUnreadable ? '' : (this.data ?? '').slice(start, start + (this.lengths[offset] as number)),
-      history: null,
-      limit_key: null,
-      waits_since: null,
-    };
+    });
   }
 
   /** Reads what was appended. */

@@ -3,8 +3,9 @@
  * nothing special are rows together: in the line those of one transaction, and what arrives alone joins the newest block
  * while that is small; in the due index those of one transaction that become available at one moment.
  *
- * The two kinds of blocks have a table each, and their keys tell them apart. What is asked about one job, or about all, is
- * asked here; who reads in order asks the table.
+ * The two kinds of blocks have a table each, and their keys tell them apart. What arrives alone and is claimed at once is in no
+ * block: it lives in the row of its lease ({@link Singles}). What is asked about one job, or about all, is asked here; who reads
+ * in order asks the table.
  */
 import { LANE_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
@@ -13,21 +14,29 @@ import { BlockCache } from './block-cache';
 import { BlockTable } from './block-table';
 import type { JobRow } from './columns';
 import { DueBlocks } from './due-blocks';
+import { Singles } from './singles';
 
 export class Blocks {
   readonly line: BlockTable;
   readonly due: DueBlocks;
+  readonly singles: Singles;
   private readonly cache = new BlockCache();
 
   /** @param forget is told of a key whose row is about to be deleted */
   constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, forget: (key: number) => void) {
     this.line = new BlockTable(sql, archive, this.cache, forget);
     this.due = new DueBlocks(sql, archive, this.cache, forget);
+    this.singles = new Singles(sql, archive);
   }
 
   /** The table that a job with this key is in, if it is in any. */
-  private of(key: number): BlockTable {
+  private tableOf(key: number): BlockTable {
     return key < LANE_BIT ? this.line : this.due;
+  }
+
+  /** The same, or the singles. */
+  private of(key: number): BlockTable | Singles {
+    return this.singles.knows(key) ? this.singles : this.tableOf(key);
   }
 
   /** Rebuilds memory from storage. What the running transaction has gathered stays. */
@@ -44,15 +53,32 @@ export class Blocks {
     };
   }
 
-  /** Writes what was gathered: one row for each block that comes, changes or goes; two for one that becomes due. */
-  flush(): void {
-    this.line.flush();
+  /**
+   * Writes what was gathered: one row for each block that comes, changes or goes; two for one that becomes due.
+   * @param holdsBack leaves a job that came alone, so that its lease row can take it
+   */
+  flush(holdsBack = false): void {
+    const { alone } = this.line;
+    if (!(holdsBack && alone && this.singles.takes(alone))) this.line.flush();
     this.due.flush();
+  }
+
+  /** Is there a job that is not written yet? */
+  get isHolding(): boolean {
+    return this.line.alone !== undefined;
+  }
+
+  /** The job with this key, to be written into its lease row, if it came alone and is not written yet. */
+  takeAlone(key: number): BlockJob | undefined {
+    const { alone } = this.line;
+    if (alone?.key !== key || !this.singles.takes(alone)) return undefined;
+    this.line.withdrawAlone();
+    return alone;
   }
 
   /** Adds a job with the next sequence number. Written by {@link flush}, many to a row. */
   add(job: BlockJob): void {
-    this.of(job.key).add(job);
+    this.tableOf(job.key).add(job);
   }
 
   /** The highest sequence number in a block. */
@@ -62,12 +88,18 @@ export class Blocks {
 
   /** How many jobs are in blocks and not over. */
   count(): number {
-    return this.line.count() + this.due.count();
+    return this.countLine() + this.due.count();
+  }
+
+  /** Those of them that came to stand in the line. */
+  countLine(): number {
+    return this.line.count() + this.singles.count;
   }
 
   /** All jobs that are not over. Do not write while it is read. @param since sequence numbers are higher; @param bodies are they needed? */
   *all(since = 0, bodies = true): Generator<JobRow> {
     yield* this.line.after(since, bodies);
+    yield* this.singles.after(since);
     yield* this.due.after(LANE_BIT + since, bodies);
   }
 
@@ -93,6 +125,8 @@ export class Blocks {
 
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
-    for (const table of [this.line, this.due]) table.vanish(keys.filter((key) => this.of(key) === table));
+    const inTables = keys.filter((key) => !this.singles.knows(key));
+    for (const table of [this.line, this.due]) table.vanish(inTables.filter((key) => this.tableOf(key) === table));
+    for (const key of keys) this.singles.vanish(key);
   }
 }

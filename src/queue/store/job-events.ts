@@ -3,8 +3,8 @@ import type { StateChange } from '../../durable/event-log';
 import { setDefined } from '../../job/envelope/fields';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
+import type { Active } from './active';
 import { type JobRow, STATE } from './columns';
-import type { Active } from './leases';
 import { historyOf, idOf, stateOf } from './rows';
 import type { QueueState } from './state';
 

@@ -11,15 +11,17 @@ import { LANE_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
+import type { Active } from './active';
+import { rowOf } from './block';
 import { type JobRow, STATE } from './columns';
 import { oldestEnded } from './ended-rows';
 import { noteFailure } from './endings';
 import { type Note, tell } from './job-events';
 import { endOf, keptUntil } from './keep';
-import type { Active } from './leases';
 import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
+import { writeRow } from './own-rows';
 import { historyOf, historyText, stateOf } from './rows';
 import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
@@ -71,11 +73,6 @@ export class IllegalMove extends Error {
     super(`The move ${move} does not lead from ${from} to ${to}.`);
   }
 }
-
-const INSERT = `INSERT INTO jobs
-  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
-   limit_key, waits_since, ended_at, keep_until, meters)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Columns that a move may change. */
 const COLUMNS = [
@@ -148,7 +145,7 @@ export function insert(
   check(move, 'none', positionOf(row, false, now));
   const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
   if ((inLine || isTogether) && isPlain(row, now)) q.blocks.add({ ...row, at: now });
-  else writeRow(q, row);
+  else writeRow(q.sql, row);
   q.depth.added(row);
   q.tally.entered(row);
   if (row.alias !== null) {
@@ -168,19 +165,6 @@ function isPlain(row: JobRow, now: number): boolean {
   return row.created_at === now && row.enqueued_at === now;
 }
 
-/** Writes a job that has no row of its own. */
-function writeRow(q: QueueState, row: JobRow, keepUntil: number | null = null, rider: string | null = null): void {
-  q.sql
-    .exec(
-      INSERT,
-      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
-      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since, row.ended_at],
-      keepUntil,
-      rider,
-    )
-    .toArray();
-}
-
 /**
  * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers:
  * a row for many.
@@ -189,31 +173,14 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
   q.changes++;
   const first = q.nextSequence;
   q.nextSequence += bodies.length;
-  const rows = bodies.map(
-    (body, index): JobRow => ({
-      key: first + index,
-      alias: null,
-      state: STATE.waiting,
-      type,
-      priority: 0,
-      due_at: null,
-      attempt: 0,
-      claims: 0,
-      created_at: now,
-      enqueued_at: now,
-      expires_at: null,
-      ended_at: null,
-      body,
-      history: null,
-      limit_key: null,
-      waits_since: null,
-    }),
-  );
-  for (const row of rows) {
-    q.blocks.add({ key: row.key, type, at: now, body: row.body, alias: null, priority: 0, due_at: null });
+  const rows = bodies.map((body, index) => {
+    const job = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
+    q.blocks.add(job);
+    const row = rowOf(job);
     q.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });
-  }
+    return row;
+  });
   q.meters.enqueued(type, rows.length, now);
   if (q.lineLength !== null) q.lineLength += rows.length;
   q.arrived(now, type, bodies);
@@ -298,7 +265,7 @@ function write(
   }
   if (sets.length === 0 && rider === undefined) return;
   if (q.blocks.holds(before.key)) {
-    writeRow(q, after, ends?.keepUntil, rider);
+    writeRow(q.sql, after, ends?.keepUntil, rider);
     q.blocks.leave(before.key);
     return;
   }

@@ -3,7 +3,7 @@
  *
  * A claim writes one row for its whole batch. Nothing is written when an attempt ends: the place of the job (its own row
  * ended or with `claims` raised, the archive, or no place at all) shows that the entry is over. A row whose entries are all over is reused by a later claim,
- * so a lease costs one written row for each claim and none for its end.
+ * so a lease costs one written row for each claim and none for its end. A job that came alone lives in its lease row.
  *
  * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken (`head`)
  * and the next sequence number, so that no number is ever given twice.
@@ -11,114 +11,12 @@
  * In memory stays only what runs right now, never the backlog.
  */
 import { grouped } from '../../job/size';
+import type { Active } from './active';
+import type { Blocks } from './blocks';
 import { STATE } from './columns';
-
-/** One running attempt. Times in epoch ms. */
-export interface Active {
-  key: number;
-  type: string;
-  /** Number of this claim over the job's whole life, from 1. */
-  claim: number;
-  /** Attempt number shown to the world, from 1. */
-  attempt: number;
-  leaseId: number;
-  workerId?: string;
-  startedAt: number;
-  /** The lease ends at this time… */
-  expiresAt: number;
-  /** …and a heartbeat moves it to now + this, in ms. */
-  visibilityMs: number;
-  /** Execution limit; no heartbeat moves it. */
-  timeoutAt: number;
-  /** It is over and could not be ended: to be looked at again at this time. */
-  putOff?: number;
-  /** Name of the target, when pushed. */
-  target?: string;
-  /**
-   * Pushed by this object before it was restarted: nobody waits for the answer, and most likely nobody works at it. Its
-   * lease runs on, but it takes no slot from the jobs that wait.
-   */
-  orphaned?: true;
-  /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
-  solo?: true;
-  /** The key it counts under, if it is limited. */
-  limitKey?: string;
-  /** Did the job come from the due index (true) or from the line of immediate jobs? */
-  indexed: boolean;
-}
-
-/** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
-export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
-
-/** Who runs the attempt, as far as it is known by name. @param by is given these names */
-export function ranBy<T extends { worker_id?: string; target?: string }>({ workerId, target }: Active, by: T): T {
-  if (workerId !== undefined) by.worker_id = workerId;
-  if (target !== undefined) by.target = target;
-  return by;
-}
-
-/** The execution limit of a pushed attempt in ms; undefined when it was pulled. */
-export function pushedTimeoutMs(active: Active): number | undefined {
-  return active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;
-}
-
-interface LeaseRow {
-  /** Holder. */
-  w?: string;
-  /** Target, when pushed. */
-  t?: string;
-  /** Start of the attempts. */
-  s: number;
-  /** Head of the line of immediate jobs. */
-  h: number;
-  /** Next sequence number. */
-  q: number;
-  /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]; older rows may have a ninth member. */
-  e: [number, number, number, number, number, number, 0 | 1, string][];
-  /** What the queue has counted lately: it rides along. */
-  m?: object;
-}
-
-/** Parses a lease row; undefined when it cannot be read. */
-function readLease(data: string): LeaseRow | undefined {
-  try {
-    const lease = JSON.parse(data) as Partial<LeaseRow> | null;
-    const readable =
-      Number.isSafeInteger(lease?.s) &&
-      Number.isSafeInteger(lease?.h) &&
-      Number.isSafeInteger(lease?.q) &&
-      Array.isArray(lease?.e) &&
-      lease.e.every((entry) => Array.isArray(entry) && entry.slice(0, 6).every(Number.isSafeInteger));
-    return readable ? (lease as LeaseRow) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * A running attempt as its lease row has it. A push whose answer this object still awaits goes on as before; of any other
- * nobody awaits the answer, so its lease ends it.
- * @param pushed the push of this job that is under way
- */
-function restored(
-  leaseId: number,
-  lease: LeaseRow,
-  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
-  limitKey: string | null,
-  pushed: Active | undefined,
-): Active {
-  const isPushed = lease.t !== undefined;
-  const underWay = pushed?.claim === claim ? pushed : undefined;
-  return {
-    ...{ key, type, claim, attempt, leaseId, startedAt: lease.s, expiresAt, visibilityMs, indexed: indexed === 1 },
-    timeoutAt: isPushed && !underWay ? Number.MAX_SAFE_INTEGER : timeoutAt,
-    ...(lease.w !== undefined && { workerId: lease.w }),
-    ...(isPushed && { target: lease.t as string }),
-    ...(isPushed && !underWay && { orphaned: true as const }),
-    ...(underWay?.solo && { solo: true as const }),
-    ...(limitKey !== null && { limitKey }),
-  };
-}
+import { type LeaseRow, leasedBy, leaseText, readLease, restored } from './lease-row';
+import { writeRow } from './own-rows';
+import type { SingleRow } from './singles';
 
 /** Bytes of an entry in a lease row at most, beside its type: seven numbers and what separates them. */
 const ENTRY_BYTES = 150;
@@ -177,7 +75,7 @@ export class LeaseTable {
   /** @param rider JSON that rides in a row which is written */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly blocks: { holds(key: number): boolean },
+    private readonly blocks: Pick<Blocks, 'holds' | 'takeAlone' | 'singles'>,
     private readonly rider: () => string,
   ) {}
 
@@ -199,11 +97,16 @@ export class LeaseTable {
     this.recordedSequence = 1;
     this.hasLost = false;
     const pushed = new Map(Array.from(this.underWay(), (active) => [active.key, active]));
+    const { singles } = this.blocks;
+    singles.clear();
     let page: { id: number; lease: LeaseRow }[] = [];
+    let inPage: SingleRow[] = [];
     let entries = 0;
-    for (const { id, data } of this.sql.exec<{ id: number; data: string }>('SELECT id, data FROM leases')) {
+    const rows = this.sql.exec<{ id: number; data: string; job: string | null }>('SELECT id, data, job FROM leases');
+    for (const { id, data, job } of rows) {
       this.nextId = Math.max(this.nextId, id + 1);
       const lease = readLease(data);
+      if (job !== null) inPage.push({ leaseId: id, text: job, leased: lease && leasedBy(lease) });
       if (!lease) {
         // A row that cannot be read must not stop the queue: its jobs are simply no longer leased.
         this.hasLost = true;
@@ -213,13 +116,22 @@ export class LeaseTable {
       page.push({ id, lease });
       entries += 1 + lease.e.length;
       if (entries < LOAD_PAGE) continue;
+      singles.restore(inPage);
       this.loadPage(page, pushed);
       page = [];
+      inPage = [];
       entries = 0;
     }
+    singles.restore(inPage);
     this.loadPage(page, pushed);
+    if (!this.hasLost) return;
     // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
-    if (this.hasLost) this.head = 0;
+    this.head = 0;
+    for (const row of singles.after(0)) {
+      if (this.active.has(row.key)) continue;
+      writeRow(this.sql, row);
+      singles.leave(row.key);
+    }
   }
 
   private loadPage(page: readonly { id: number; lease: LeaseRow }[], pushed: ReadonlyMap<number, Active>): void {
@@ -264,6 +176,8 @@ export class LeaseTable {
 
   private grantRow(batch: Omit<Active, 'leaseId'>[], position: { head: number; nextSequence: number }): void {
     const id = this.free.pop() ?? this.nextId++;
+    const [only] = batch;
+    this.blocks.singles.put(id, batch.length === 1 && only ? this.blocks.takeAlone(only.key) : undefined);
     const members = new Set<number>();
     for (const entry of batch) {
       members.add(entry.key);
@@ -370,31 +284,16 @@ export class LeaseTable {
     if (newest > 0) [this.free[0], this.free[newest]] = [this.newestId, this.free[0] as number];
     const surplus = this.free.splice(KEEP_FREE, TRIM_AT_ONCE);
     this.sql.exec('DELETE FROM leases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(surplus)).toArray();
+    this.blocks.singles.left(surplus);
     return true;
   }
 
   private write(id: number): void {
     const entries = [...(this.live.get(id) ?? [])].map((key) => this.active.get(key) as Active);
-    const first = entries[0];
-    if (!first) return;
-    const row: LeaseRow = {
-      ...(first.workerId !== undefined && { w: first.workerId }),
-      ...(first.target !== undefined && { t: first.target }),
-      s: first.startedAt,
-      h: this.head,
-      q: this.recordedSequence,
-      e: entries.map((entry) => [
-        entry.key,
-        entry.claim,
-        entry.attempt,
-        entry.expiresAt,
-        entry.visibilityMs,
-        entry.timeoutAt,
-        entry.indexed ? 1 : 0,
-        entry.type,
-      ]),
-    };
-    const data = `${JSON.stringify(row).slice(0, -1)},"m":${this.rider()}}`;
-    this.sql.exec('INSERT OR REPLACE INTO leases (id, data) VALUES (?, ?)', id, data).toArray();
+    if (entries.length === 0) return;
+    const position = { head: this.head, nextSequence: this.recordedSequence };
+    const data = leaseText(entries, position, this.rider());
+    const job = this.blocks.singles.textOf(id);
+    this.sql.exec('INSERT OR REPLACE INTO leases (id, data, job) VALUES (?, ?, ?)', id, data, job).toArray();
   }
 }

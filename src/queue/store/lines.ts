@@ -1,7 +1,7 @@
 /** Where a row stands and what must know of it: the line, the due index, its key, the expiry, the dead letters. */
 
+import type { Active } from './active';
 import { isInLine, type JobRow, STATE } from './columns';
-import type { Active } from './leases';
 import { limiterOf } from './limits/place';
 import type { QueueState } from './state';
 

@@ -16,9 +16,9 @@ import { LANE_BIT, sequenceOf } from '../../job/ids';
 import { type Counter, type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
 import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
+import type { Active } from './active';
 import { type JobRow, STATE } from './columns';
 import type { CountingSql } from './counting-sql';
-import type { Active } from './leases';
 import {
   type Carrier,
   type Counts,
@@ -206,6 +206,12 @@ export class Meters {
     const taken = [...(this.watched ?? [])].slice(0, most);
     for (const [type] of taken) this.watched?.delete(type);
     return taken;
+  }
+
+  /** Rows were written for a type after the commit. */
+  wroteLate(type: string, now: number): void {
+    this.touch(type, now);
+    this.publish();
   }
 
   /** The transaction is committed. */

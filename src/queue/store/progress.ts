@@ -5,7 +5,7 @@
  * A report also moves the end of the lease. That does not write the lease row: the progress row carries the new end, and
  * {@link ProgressTable.extendLeases} puts the two together when memory is rebuilt.
  */
-import type { LeaseTable } from './leases';
+import type { Active } from './active';
 
 /** What a job's runner last said. */
 export interface ReportedProgress {
@@ -65,7 +65,7 @@ export class ProgressTable {
   }
 
   /** Moves leases just read from storage to where the reports of the same claims had moved them. */
-  extendLeases(leases: Pick<LeaseTable, 'active'>): void {
+  extendLeases(leases: { active: ReadonlyMap<number, Active> }): void {
     if (!this.used || leases.active.size === 0) return;
     for (const { key, claim, expires_at } of this.sql.exec<Omit<Row, 'data'>>(
       'SELECT key, claim, expires_at FROM progress',

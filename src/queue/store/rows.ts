@@ -5,8 +5,8 @@ import { mintId } from '../../job/ids';
 import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
 import type { JobState } from '../../job/states';
+import { type Active, ranBy } from './active';
 import { type JobRow, STATE } from './columns';
-import { type Active, ranBy } from './leases';
 import type { ReportedProgress } from './progress';
 
 /** A completed job as an archive chunk keeps it. Member names are short because every job pays for them. */

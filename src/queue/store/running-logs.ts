@@ -3,7 +3,7 @@
  * a log costs no row. An object that dies loses the lines of what ran then.
  */
 import { bytesOfLine, type LogLine, newestLines } from '../../job/log';
-import type { Active } from './leases';
+import type { Active } from './active';
 
 /** Bytes of lines that are held in all. Beyond, attempts that said something longest ago lose what they said. */
 const MAX_BYTES = 8 * 1024 * 1024;

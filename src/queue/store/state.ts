@@ -123,6 +123,8 @@ export class QueueState implements Memory {
   isPushed: (type: string, bodies: readonly string[]) => boolean = () => false;
   /** Is any job of this queue pushed? */
   pushesAny = false;
+  /** May somebody claim what has just arrived as soon as it is committed? */
+  isAwaited: () => boolean = () => false;
   /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
   handled: Handled = { hint: () => '', whyUnhandled: () => undefined, warning: () => undefined };
 
@@ -231,8 +233,8 @@ export class QueueState implements Memory {
     };
   }
 
-  flush(): void {
-    this.blocks.flush();
+  flush(following: boolean): void {
+    this.blocks.flush((following || this.workArrived) && this.isAwaited());
     const retention = this.retentionMs('completed');
     this.archive.flush((endedAt) => removalMoment(endedAt, retention));
     this.limiters.flush();
@@ -240,6 +242,16 @@ export class QueueState implements Memory {
     if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
     this.outbox.flush();
     this.meters.flush();
+  }
+
+  get isHolding(): boolean {
+    return this.blocks.isHolding;
+  }
+
+  flushHeld(): void {
+    const { alone } = this.blocks.line;
+    this.blocks.flush();
+    if (alone) this.meters.wroteLate(alone.type, alone.at);
   }
 
   publish(): void {

@@ -7,7 +7,7 @@
  * there may be jobs for it: its last claim took all that it may or did not read to the end, a job of these types has
  * arrived, or a moment has come at which anything may have become due.
  */
-import { type ErrorData, type Outcome, unavailable } from '../../../job/errors';
+import { type ErrorData, type Outcome, outcomeOf, unavailable } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
 import { MAX_CLAIM_BYTES } from '../../../job/size';
 import { quote } from '../../../job/text';
@@ -72,11 +72,17 @@ export class Pulling implements Feature {
     return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q, from) : undefined;
   }
 
+  /** Does anybody wait for jobs? */
+  get isAwaited(): boolean {
+    return this.waiters.waiting.size > 0;
+  }
+
   workArrived(): void {
     const { arrivedTypes } = this.host.q;
     if (this.waiters.waiting.size > 0) this.waiters.hope(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
     arrivedTypes.clear();
-    this.serve();
+    // In the turn of what has arrived, so that a job and its lease are written together.
+    this.serve(true);
   }
 
   start(why: 'commit' | 'alarm'): void {
@@ -158,18 +164,19 @@ export class Pulling implements Feature {
     this.serve();
   }
 
-  /** Takes turns until nobody can hope for a job. */
-  private serve(): void {
+  /** Takes turns until nobody can hope for a job. @param atOnce the first one now, not with what arrives in the meantime */
+  private serve(atOnce = false): void {
     if (this.isServing || !this.waiters.anyHoping) return;
     this.isServing = true;
-    this.host.keepAlive(this.takeTurns());
+    this.host.keepAlive(this.takeTurns(atOnce));
   }
 
-  private async takeTurns(): Promise<void> {
-    while (this.waiters.anyHoping) {
+  private async takeTurns(atOnce: boolean): Promise<void> {
+    const turn = (now: number) => this.turn(now);
+    for (let first = atOnce; this.waiters.anyHoping; first = false) {
       this.attempted = [];
       try {
-        const outcome = await this.host.request((now) => this.turn(now));
+        const outcome = first ? outcomeOf(() => this.host.writeNow(turn)) : await this.host.request(turn);
         if (outcome.ok) for (const { waiter, jobs } of outcome.value) this.answer(waiter, jobs);
         else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
       } catch (error) {

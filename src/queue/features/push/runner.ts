@@ -13,7 +13,7 @@ import { deliveryId } from '../../../job/ids';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { viewForRunner } from '../../read/find';
-import { pushedTimeoutMs } from '../../store/leases';
+import { pushedTimeoutMs } from '../../store/active';
 import type { RunningCalls } from './calls';
 import { lettersWith } from './children';
 import { type Delivered, settleDeliveries } from './settle';

@@ -8,7 +8,7 @@ import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
 import { recordSteps } from '../../jobs/steps';
-import type { Active } from '../../store/leases';
+import type { Active } from '../../store/active';
 import type { QueueState } from '../../store/state';
 
 /** A run that says something. */

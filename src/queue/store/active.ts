@@ -1,0 +1,50 @@
+/** Attempts that run. */
+
+/** One running attempt. Times in epoch ms. */
+export interface Active {
+  key: number;
+  type: string;
+  /** Number of this claim over the job's whole life, from 1. */
+  claim: number;
+  /** Attempt number shown to the world, from 1. */
+  attempt: number;
+  leaseId: number;
+  workerId?: string;
+  startedAt: number;
+  /** The lease ends at this time… */
+  expiresAt: number;
+  /** …and a heartbeat moves it to now + this, in ms. */
+  visibilityMs: number;
+  /** Execution limit; no heartbeat moves it. */
+  timeoutAt: number;
+  /** It is over and could not be ended: to be looked at again at this time. */
+  putOff?: number;
+  /** Name of the target, when pushed. */
+  target?: string;
+  /**
+   * Pushed by this object before it was restarted: nobody waits for the answer, and most likely nobody works at it. Its
+   * lease runs on, but it takes no slot from the jobs that wait.
+   */
+  orphaned?: true;
+  /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
+  solo?: true;
+  /** The key it counts under, if it is limited. */
+  limitKey?: string;
+  /** Did the job come from the due index (true) or from the line of immediate jobs? */
+  indexed: boolean;
+}
+
+/** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
+export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
+
+/** Who runs the attempt, as far as it is known by name. @param by is given these names */
+export function ranBy<T extends { worker_id?: string; target?: string }>({ workerId, target }: Active, by: T): T {
+  if (workerId !== undefined) by.worker_id = workerId;
+  if (target !== undefined) by.target = target;
+  return by;
+}
+
+/** The execution limit of a pushed attempt in ms; undefined when it was pulled. */
+export function pushedTimeoutMs(active: Active): number | undefined {
+  return active.target === undefined ? undefined : active.visibilityMs - LEASE_BEYOND_TIMEOUT_MS;
+}

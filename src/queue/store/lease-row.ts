@@ -1,0 +1,97 @@
+/** The text of a lease row. */
+import type { Active } from './active';
+import type { SingleRow } from './singles';
+
+/** What a lease row says. */
+export interface LeaseRow {
+  /** Holder. */
+  w?: string;
+  /** Target, when pushed. */
+  t?: string;
+  /** Start of the attempts. */
+  s: number;
+  /** Head of the line of immediate jobs. */
+  h: number;
+  /** Next sequence number. */
+  q: number;
+  /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]; older rows may have a ninth member. */
+  e: [number, number, number, number, number, number, 0 | 1, string][];
+  /** What the queue has counted lately: it rides along. */
+  m?: object;
+}
+
+/** The job that lives in this row, as far as it is known otherwise. */
+export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
+  return entry && { key: entry[0], type: entry[7] };
+}
+
+/** Parses a lease row; undefined when it cannot be read. */
+export function readLease(data: string): LeaseRow | undefined {
+  try {
+    const lease = JSON.parse(data) as Partial<LeaseRow> | null;
+    const readable =
+      Number.isSafeInteger(lease?.s) &&
+      Number.isSafeInteger(lease?.h) &&
+      Number.isSafeInteger(lease?.q) &&
+      Array.isArray(lease?.e) &&
+      lease.e.every((entry) => Array.isArray(entry) && entry.slice(0, 6).every(Number.isSafeInteger));
+    return readable ? (lease as LeaseRow) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A running attempt as its lease row has it. A push whose answer this object still awaits goes on as before; of any other
+ * nobody awaits the answer, so its lease ends it.
+ * @param pushed the push of this job that is under way
+ */
+export function restored(
+  leaseId: number,
+  lease: LeaseRow,
+  [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
+  limitKey: string | null,
+  pushed: Active | undefined,
+): Active {
+  const isPushed = lease.t !== undefined;
+  const underWay = pushed?.claim === claim ? pushed : undefined;
+  return {
+    ...{ key, type, claim, attempt, leaseId, startedAt: lease.s, expiresAt, visibilityMs, indexed: indexed === 1 },
+    timeoutAt: isPushed && !underWay ? Number.MAX_SAFE_INTEGER : timeoutAt,
+    ...(lease.w !== undefined && { workerId: lease.w }),
+    ...(isPushed && { target: lease.t as string }),
+    ...(isPushed && !underWay && { orphaned: true as const }),
+    ...(underWay?.solo && { solo: true as const }),
+    ...(limitKey !== null && { limitKey }),
+  };
+}
+
+/**
+ * What a lease row is to say of these attempts, which began together.
+ * @param rider JSON that rides in it
+ */
+export function leaseText(
+  entries: readonly Active[],
+  { head, nextSequence }: { head: number; nextSequence: number },
+  rider: string,
+): string {
+  const [first] = entries as [Active];
+  const row: LeaseRow = {
+    ...(first.workerId !== undefined && { w: first.workerId }),
+    ...(first.target !== undefined && { t: first.target }),
+    s: first.startedAt,
+    h: head,
+    q: nextSequence,
+    e: entries.map((entry) => [
+      entry.key,
+      entry.claim,
+      entry.attempt,
+      entry.expiresAt,
+      entry.visibilityMs,
+      entry.timeoutAt,
+      entry.indexed ? 1 : 0,
+      entry.type,
+    ]),
+  };
+  return `${JSON.stringify(row).slice(0, -1)},"m":${rider}}`;
+}

@@ -1,0 +1,29 @@
+/** Jobs that get rows of their own. */
+import type { JobRow } from './columns';
+
+const INSERT = `INSERT INTO jobs
+  (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
+   limit_key, waits_since, ended_at, keep_until, meters)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/**
+ * Writes a job that has no row of its own.
+ * @param keepUntil when it is to be removed once it has ended, where it says so itself, epoch ms
+ * @param rider what rides in the row
+ */
+export function writeRow(
+  sql: SqlStorage,
+  row: JobRow,
+  keepUntil: number | null = null,
+  rider: string | null = null,
+): void {
+  sql
+    .exec(
+      INSERT,
+      ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
+      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since, row.ended_at],
+      keepUntil,
+      rider,
+    )
+    .toArray();
+}

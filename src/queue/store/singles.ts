@@ -1,0 +1,162 @@
+/**
+ * Singles: jobs that live in their lease rows. A job that arrives alone and is claimed before it was written needs no row
+ * besides: that of its lease has it, until its attempt ends. Then it is in the archive, or has moved out into a row of its
+ * own. What is left in the lease row is of no account, and goes when a later claim reuses the row.
+ *
+ * In memory are all that run, so there are few of them, and small ones.
+ */
+import { LANE_BIT } from '../../job/ids';
+import { type BlockJob, rowOf } from './block';
+import { keysOver } from './blocks-over';
+import type { JobRow } from './columns';
+
+/** Characters of a job that lives in its lease row at most, and how many do at once: their bodies are in memory. */
+const MAX_CHARS = 4 * 1024;
+const MAX_LIVE = 1_000;
+
+/** Numbers that are bound as a list, as if each were a block. */
+const NUMBERS = '(SELECT value AS first, 1 AS span FROM json_each(?))';
+
+/** A lease row as far as it is about a single. */
+export interface SingleRow {
+  leaseId: number;
+  /** What {@link Singles.textOf} gave. */
+  text: string;
+  /** The job that the lease names, where it can be read. */
+  leased: { key: number; type: string } | undefined;
+}
+
+export class Singles {
+  /** Jobs that run, by their keys. */
+  private readonly live = new Map<number, BlockJob>();
+  /** The lease rows that jobs are in, by the jobs' keys: of those that run, and of those that are over. */
+  private readonly leases = new Map<number, number>();
+  /** The other way round. */
+  private readonly keys = new Map<number, number>();
+
+  /** @param archive knows the keys of jobs that complete in the running transaction */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly archive: { keys(): Iterable<number> },
+  ) {}
+
+  /** May this job live in a lease row? */
+  takes({ key, body }: BlockJob): boolean {
+    return key < LANE_BIT && body.length <= MAX_CHARS && this.live.size < MAX_LIVE;
+  }
+
+  /** A lease row is about to be written that has this job, or none. */
+  put(leaseId: number, job?: BlockJob): void {
+    this.left([leaseId]);
+    if (!job) return;
+    this.live.set(job.key, job);
+    this.leases.set(job.key, leaseId);
+    this.keys.set(leaseId, job.key);
+  }
+
+  /** These lease rows are gone, or about to be. */
+  left(leaseIds: readonly number[]): void {
+    for (const leaseId of leaseIds) {
+      const key = this.keys.get(leaseId);
+      if (key === undefined) continue;
+      this.keys.delete(leaseId);
+      this.leases.delete(key);
+    }
+  }
+
+  /** What is to stand in a lease row of the job that lives there; null: none does. */
+  textOf(leaseId: number): string | null {
+    const job = this.live.get(this.keys.get(leaseId) ?? -1);
+    return job ? `${JSON.stringify([job.key, job.type, job.at, job.alias])}\n${job.body}` : null;
+  }
+
+  // ---- where a job is ------------------------------------------------------------------------------------------------
+
+  /** How many there are. */
+  get count(): number {
+    return this.live.size;
+  }
+
+  /** Has this job ever lived in a lease row that is still there? */
+  knows(key: number): boolean {
+    return this.leases.has(key);
+  }
+
+  holds(key: number): boolean {
+    return this.live.has(key);
+  }
+
+  /** As {@link row}: its body is in memory. */
+  head(key: number): JobRow | undefined {
+    return this.row(key);
+  }
+
+  row(key: number): JobRow | undefined {
+    const job = this.live.get(key);
+    return job && rowOf(job);
+  }
+
+  /** The jobs after this key, in order. */
+  *after(key: number): Generator<JobRow> {
+    for (const [next] of this.pages(key, true, 1)) yield this.row(next as number) as JobRow;
+  }
+
+  /** Keys of all jobs, in order, so many at a time: those below `from`, or above it when ascending. */
+  *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
+    const keys = [...this.live.keys()].filter((key) => (ascending ? key > from : key < from));
+    keys.sort((a, b) => (ascending ? a - b : b - a));
+    for (let at = 0; at < keys.length; at += size) yield keys.slice(at, at + size);
+  }
+
+  // ---- what becomes of it --------------------------------------------------------------------------------------------
+
+  /** The job has moved out into a row of its own, or has completed and is kept. */
+  leave(key: number): void {
+    this.live.delete(key);
+  }
+
+  /** Nothing else is kept of the job: its lease row must not bring it back. One row written. */
+  vanish(key: number): void {
+    const leaseId = this.leases.get(key);
+    if (leaseId === undefined) return;
+    this.sql.exec('UPDATE leases SET job = NULL WHERE id = ?', leaseId).toArray();
+    this.live.delete(key);
+    this.left([leaseId]);
+  }
+
+  // ---- memory --------------------------------------------------------------------------------------------------------
+
+  /** Forgets all of them: the lease rows are about to be read. */
+  clear(): void {
+    this.live.clear();
+    this.leases.clear();
+    this.keys.clear();
+  }
+
+  /** These lease rows were read. Who has a row of its own, or has completed, is over. */
+  restore(rows: readonly SingleRow[]): void {
+    if (rows.length === 0) return;
+    const found: number[] = [];
+    for (const row of rows) {
+      const job = read(row);
+      if (!job) continue;
+      found.push(job.key);
+      this.put(row.leaseId, job);
+    }
+    const over = keysOver(this.sql, NUMBERS, { sql: '1', bindings: [JSON.stringify(found)] });
+    for (const { key } of over) this.leave(key);
+    for (const key of this.archive.keys()) this.leave(key);
+  }
+}
+
+/** A job that cannot be read becomes a dead letter when its attempt has ended. */
+function read({ text, leased }: SingleRow): BlockJob | undefined {
+  const place = { priority: 0, due_at: null };
+  const end = text.indexOf('\n');
+  try {
+    const [key, type, at, alias] = JSON.parse(text.slice(0, end)) as [number, string, number, string | null];
+    return { key, type, at, alias, body: text.slice(end + 1), ...place };
+  } catch {
+    return leased && { ...leased, at: 0, alias: null, body: '', ...place };
+  }
+}
