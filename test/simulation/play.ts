@@ -50,8 +50,11 @@ export class Play {
     }
     const inner = step.op === 'fault' ? step.step : step;
     const prepared = await this.prepare(inner);
+    const waiting = inner.op === 'enqueue' && inner.claim ? await reports.wait(this.scene, inner.claim) : undefined;
+    const before = waiting?.views;
     if (step.op === 'fault') this.withFault(step.statement, step.step, prepared);
     else this.play(step, prepared);
+    if (waiting) await reports.heard(this.scene, waiting, before);
     if (!SILENT.includes(inner.op)) this.scene.finish();
     this.hear(step);
   }

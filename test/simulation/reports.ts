@@ -9,19 +9,59 @@ import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import { isOpen, type LimitKey, type Model, type ModelJob } from './model';
 import { type Scene, statusOf } from './scene';
-import type { Step } from './steps';
+import type { Claim, Step } from './steps';
 import { type ErrorTexts, type Text, write } from './texts';
 
-export function claim(scene: Scene, step: Extract<Step, { op: 'claim' }>): void {
-  const { model, world, q } = scene;
-  const { now } = scene;
-  const request = {
-    count: step.count,
-    worker_id: step.worker,
-    ...(step.visibility > 0 && { visibility_timeout_ms: step.visibility }),
-  };
-  const views = scene.weighed(world.engine.writeNow((at) => claimJobs(q, request, at).jobs));
+const requestOf = ({ count, worker, visibility }: Claim) => ({
+  count,
+  worker_id: worker,
+  ...(visibility > 0 && { visibility_timeout_ms: visibility }),
+});
+
+export function claim(scene: Scene, step: Claim): void {
+  const views = scene.weighed(scene.world.engine.writeNow((at) => claimJobs(scene.q, requestOf(step), at).jobs));
   scene.tidy();
+  claimed(scene, step, views);
+}
+
+/** A claim that waits, unless there is something for it at once. @returns what it comes to */
+export async function wait(scene: Scene, asked: Claim): Promise<Waiting> {
+  const { pull } = scene.world.engine;
+  const waiting: Waiting = { asked, waiter: `waiter-${++scene.operations}`, views: undefined };
+  const answered = pull.claim({ ...requestOf(asked), waiter: waiting.waiter }, Number.POSITIVE_INFINITY, () => false);
+  answered.then(
+    (outcome) => {
+      waiting.views = outcome.ok ? outcome.value : [];
+    },
+    () => {
+      waiting.views = 'failed';
+    },
+  );
+  await scheduler.wait(0);
+  scene.tidy();
+  if (waiting.views !== 'failed') claimed(scene, asked, waiting.views ?? []);
+  return waiting;
+}
+
+/** What has become of it since, if it still waited; it waits no longer. */
+export async function heard(scene: Scene, waiting: Waiting, before: Waiting['views']): Promise<void> {
+  await scheduler.wait(0);
+  scene.world.engine.pull.withdraw(waiting.waiter);
+  await scheduler.wait(0);
+  if (before === undefined && waiting.views !== 'failed') claimed(scene, waiting.asked, waiting.views ?? []);
+}
+
+/** A claim that waits: its answer, once it has one. */
+export interface Waiting {
+  asked: Claim;
+  waiter: string;
+  views: JobView[] | 'failed' | undefined;
+}
+
+/** These are the jobs that a claim must get now. */
+function claimed(scene: Scene, step: Claim, views: readonly JobView[]): void {
+  const { model } = scene;
+  const { now } = scene;
   const available = model.paused ? [] : model.available(now);
   const room = roomOf(model, now);
   // A window in which some may start, and then more, is looked at by the first claim and used up by the next one.
@@ -30,28 +70,28 @@ export function claim(scene: Scene, step: Extract<Step, { op: 'claim' }>): void 
   const wanted = scene.isLarge ? Math.min(1, step.count) : step.count;
   const [from, to] = [Math.min(wanted, startable(available, least)), Math.min(step.count, startable(available, room))];
   holds(from <= views.length && views.length <= to, () => `${views.length} jobs claimed, not ${from} to ${to}`);
-  const claimed = views.map((view) => {
+  const taken = views.map((view) => {
     const job = available.find((candidate) => candidate.id === view.record.id);
     holds(job !== undefined, () => `${view.record.id} was not available`);
     return job as ModelJob;
   });
   // In order, and nothing left behind that should have come before.
-  for (let i = 1; i < claimed.length; i++) {
-    const [before, after] = claimed.slice(i - 1, i + 1) as [ModelJob, ModelJob];
+  for (let i = 1; i < taken.length; i++) {
+    const [before, after] = taken.slice(i - 1, i + 1) as [ModelJob, ModelJob];
     holds(rank(before, after) <= 0, () => `${before.id} came before ${after.id}`);
   }
-  const last = claimed.at(-1);
-  for (const { order } of claimed) if (order.limit) room[order.limit]--;
+  const last = taken.at(-1);
+  for (const { order } of taken) if (order.limit) room[order.limit]--;
   for (const [key, left] of Object.entries(room)) holds(left >= 0, () => `room of ${key}: ${left}`);
   for (const job of available) {
-    if (!last || claimed.includes(job)) continue;
+    if (!last || taken.includes(job)) continue;
     const { limit } = job.order;
     // Where its key has no room left, others go first, but none that stands behind it in the same line.
     const isHeld = limit && (room[limit] === 0 || limit === 'rated');
-    const before = isHeld ? claimed.filter(({ order }) => order.limit === limit) : [last];
+    const before = isHeld ? taken.filter(({ order }) => order.limit === limit) : [last];
     for (const other of before) holds(rank(other, job) <= 0, () => `${job.id} was passed over`);
   }
-  for (const [index, job] of claimed.entries()) {
+  for (const [index, job] of taken.entries()) {
     model.claim(job, step.worker, step.visibility, now);
     const { record } = views[index] as JobView;
     same(record.attempt, job.attempt);

@@ -7,9 +7,9 @@ import { attempt, order, orders, pick } from './orders';
 import type { ErrorTexts, Text } from './texts';
 
 export type Step =
-  /** Each of the jobs so many times; absent: once. */
-  | { op: 'enqueue'; jobs: JobOrder[]; times?: number }
-  | { op: 'claim'; count: number; worker: string; visibility: number }
+  /** Each of the jobs so many times; absent: once. A claim may wait for them. */
+  | { op: 'enqueue'; jobs: JobOrder[]; times?: number; claim?: Claim }
+  | ({ op: 'claim' } & Claim)
   | {
       op: 'ack';
       pick: number;
@@ -54,6 +54,13 @@ export type Step =
   | { op: 'evict' }
   | { op: 'fault'; statement: number; step: Step };
 
+/** What a worker asks for; a visibility of 0 leaves it to the queue, ms. */
+export interface Claim {
+  count: number;
+  worker: string;
+  visibility: number;
+}
+
 /** What a step says of an entry: times from now, ms. */
 export type CronAsk = Omit<CronTerms, 'enabled'> & { enabled: boolean | undefined };
 
@@ -84,6 +91,12 @@ export interface JobChange {
 
 const worker = fc.constantFrom('ann', 'bob');
 
+const claim = {
+  count: fc.integer({ min: 1, max: 5 }),
+  worker,
+  visibility: fc.constantFrom(0, 0, 500, 2_000),
+};
+
 export const plainStep: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 6,
@@ -93,13 +106,22 @@ export const plainStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
-    weight: 8,
+    weight: 5,
     arbitrary: fc.record({
-      op: fc.constant('claim' as const),
-      count: fc.integer({ min: 1, max: 5 }),
-      worker,
-      visibility: fc.constantFrom(0, 0, 500, 2_000),
+      op: fc.constant('enqueue' as const),
+      jobs: fc.oneof(
+        {
+          weight: 3,
+          arbitrary: order.map((job) => [{ ...job, priority: 0, delay: 0, ttl: 0, pending: false, limit: null }]),
+        },
+        orders,
+      ),
+      claim: fc.record(claim),
     }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({ op: fc.constant('claim' as const), ...claim }),
   },
   {
     weight: 6,
