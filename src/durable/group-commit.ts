@@ -26,10 +26,10 @@ export interface Memory {
   /** Notes what the running transaction has gathered so far. */
   mark(): Undo;
   /**
-   * Writes what was gathered, or holds some of it back for what follows the commit at once. The last thing in a transaction.
-   * @param following the transaction itself follows a commit, and is not the last to do so
+   * Writes what was gathered. The last thing in a transaction. One that has written nothing else may be held back, for what
+   * follows the commit at once.
    */
-  flush(following: boolean): void;
+  flush(): void;
   /** Is something held back? */
   readonly isHolding: boolean;
   /** Writes that. */
@@ -162,7 +162,7 @@ export class Committer {
           answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
         this.doSteps('after', now);
-        memory.flush(this.following);
+        memory.flush();
         if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
       });
     } catch (error) {
@@ -181,7 +181,7 @@ export class Committer {
       failed = { error };
     }
     if (memory.isHolding && !this.following) {
-      // All of it becomes durable together with the transaction: it is one turn of the object.
+      // It becomes durable together with what has followed: it is one turn of the object.
       try {
         storage.transactionSync(() => memory.flushHeld());
       } catch (error) {

@@ -116,6 +116,16 @@ describe('rows written', () => {
     expect(await life(await countedQueue(), jobs, size, change)).toBeLessThanOrEqual(budget + 2 / jobs);
   });
 
+  it('are two for a job that arrives alone while somebody waits for it: its lease, and its share of the archive', async () => {
+    const queue = await countedQueue();
+    await queue.ack(await queue.addTaken());
+    const rows = await written(queue, async () => {
+      for (let n = 0; n < 50; n++) await queue.ack(await queue.addTaken());
+    });
+    // The chunk of the archive begins anew when it is full, and the alarm is moved now and then.
+    expect(rows / 50).toBeLessThanOrEqual(2.1);
+  });
+
   it('are at most three for each retry: the failure and the next claim', async () => {
     const queue = await countedQueue();
     await queue.enqueue(...many(100, { retry: steady(25, 1000) }));

@@ -209,6 +209,16 @@ export class TestQueue {
     });
   }
 
+  /** Enqueues a job alone while a worker waits for one: it is claimed at once. The queue must exist, without work. */
+  async addTaken(change: JobChange = {}, request: Partial<ClaimRequest> = {}): Promise<string> {
+    const taken = this.api.claim({ count: 1, wait_ms: 20_000, ...request });
+    await this.waiting('work', 1);
+    const id = await this.add(change);
+    const ids = unwrap(await taken).map(({ record }) => record.id);
+    if (ids[0] !== id) throw new Error(`The worker that waited was given ${ids}, not ${id}.`);
+    return id;
+  }
+
   /** Until so many requests wait here for the end of a job (`ends`) or for work (`work`). */
   async waiting(what: 'ends' | 'work', count: number): Promise<void> {
     await until(

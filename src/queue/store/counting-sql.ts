@@ -10,6 +10,8 @@ const DELETES = 'DELETE FROM ';
 export class CountingSql {
   private cursors: Cursor[] = [];
   private deleted: string[] = [];
+  /** Writing statements ever. */
+  writes = 0;
 
   private constructor(private readonly sql: SqlStorage) {}
 
@@ -27,6 +29,7 @@ export class CountingSql {
     const cursor = this.sql.exec<T>(query, ...bindings);
     if (query.startsWith(READS)) return cursor;
     this.cursors.push(cursor);
+    this.writes++;
     if (query.startsWith(DELETES)) this.deleted.push(query);
     return cursor;
   }

@@ -19,6 +19,7 @@ import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
+import type { BlockJob } from './block';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import type { JobRow } from './columns';
@@ -123,6 +124,10 @@ export class QueueState implements Memory {
   isPushed: (type: string, bodies: readonly string[]) => boolean = () => false;
   /** Is any job of this queue pushed? */
   pushesAny = false;
+  /** The job that an earlier transaction of this turn has held back. */
+  private held: BlockJob | undefined;
+  /** Writing statements before the running transaction. */
+  private writesBefore = 0;
   /** May somebody claim what has just arrived as soon as it is committed? */
   isAwaited: () => boolean = () => false;
   /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
@@ -134,7 +139,7 @@ export class QueueState implements Memory {
     readonly route: number,
     readonly createdAt: number,
     readonly variables: Record<string, string | undefined>,
-    written: CountingSql,
+    private readonly written: CountingSql,
   ) {
     const inBlocks = (since: number) => this.blocks.all(since, false);
     this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
@@ -233,8 +238,7 @@ export class QueueState implements Memory {
     };
   }
 
-  flush(following: boolean): void {
-    this.blocks.flush((following || this.workArrived) && this.isAwaited());
+  flush(): void {
     const retention = this.retentionMs('completed');
     this.archive.flush((endedAt) => removalMoment(endedAt, retention));
     this.limiters.flush();
@@ -242,6 +246,19 @@ export class QueueState implements Memory {
     if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
     this.outbox.flush();
     this.meters.flush();
+    this.blocks.flush(this.mayHold());
+  }
+
+  /**
+   * May the job that came alone wait for whoever claims it as soon as this is committed? Only where nothing else was written:
+   * if it cannot be written later, nothing may be left of it.
+   */
+  private mayHold(): boolean {
+    const { alone } = this.blocks.line;
+    const isNew = alone !== this.held;
+    const mayWait = isNew ? this.workArrived && this.written.writes === this.writesBefore : true;
+    this.held = mayWait && this.isAwaited() ? alone : undefined;
+    return this.held !== undefined;
   }
 
   get isHolding(): boolean {
@@ -256,6 +273,7 @@ export class QueueState implements Memory {
 
   publish(): void {
     this.wanted = Number.POSITIVE_INFINITY;
+    this.writesBefore = this.written.writes;
     this.logs.committed((key, claim) => this.leases.active.get(key)?.claim === claim);
     this.events.publish();
     this.meters.publish();

@@ -25,12 +25,38 @@ const blocks = (queue: TestQueue, table = 'blocks') =>
     `SELECT first, span, jobs, gone FROM ${table}`,
   );
 
-describe.each<[string, JobChange]>([
-  ['the line', {}],
-  ['the due index', { scheduledAt: T0 + 5 }],
-])('a job of a block of %s whose last trace is deleted', (_, change) => {
-  const table = change.scheduledAt === undefined ? 'blocks' : 'due_blocks';
+/** Enqueues these, all together; the first `taken` of them are claimed, and run for a long time. @returns their ids */
+type Arrive = (queue: TestQueue, jobs: JobChange[], taken: number) => Promise<string[]>;
 
+const inBlock =
+  (table: string, change: JobChange): Arrive =>
+  async (queue, jobs, taken) => {
+    const ids = (await queue.enqueue(...jobs.map((job) => ({ ...job, ...change })))).map(({ id }) => id);
+    expect(await blocks(queue, table)).toMatchObject([{ jobs: jobs.length }]);
+    clock.set(T0 + 5);
+    await queue.claim({ count: taken, visibility_timeout_ms: 10 * DAY });
+    return ids;
+  };
+
+/** Each alone, while somebody waits for it. */
+const inLeases: Arrive = async (queue, jobs, taken) => {
+  clock.set(T0 + 5);
+  // Then it exists.
+  await queue.api.pause();
+  await queue.api.resume();
+  const ids: string[] = [];
+  for (const job of jobs.slice(0, taken)) ids.push(await queue.addTaken(job, { visibility_timeout_ms: 10 * DAY }));
+  expect(await queue.rows('SELECT id FROM leases WHERE job IS NOT NULL')).toHaveLength(taken);
+  expect(await blocks(queue)).toEqual([]);
+  for (const job of jobs.slice(taken)) ids.push(await queue.add(job));
+  return ids;
+};
+
+describe.each<[string, Arrive]>([
+  ['a block of the line', inBlock('blocks', {})],
+  ['a block of the due index', inBlock('due_blocks', { scheduledAt: T0 + 5 })],
+  ['the row of its lease', inLeases],
+])('a job of %s whose last trace is deleted', (_, arrive) => {
   const ends: [string, (queue: TestQueue, id: string) => Promise<unknown>][] = [
     [
       'completed and kept for no time',
@@ -83,16 +109,8 @@ describe.each<[string, JobChange]>([
   it.each(ends)('stays over after the object has lost its memory: %s', async (_, end) => {
     const queue = new TestQueue();
     // Those around it run under the same lease, or wait.
-    const all = await queue.enqueue(
-      { ...change, type: 'a' },
-      { ...change, type: 'one', retry: steady(3, 1000) },
-      { ...change, type: 'b' },
-      { ...change, type: 'c' },
-    );
-    expect(await blocks(queue, table)).toMatchObject([{ jobs: 4 }]);
-    clock.set(T0 + 5);
-    const [first, id, third, last] = all.map((job) => job.id) as [string, string, string, string];
-    await queue.claim({ count: 3, visibility_timeout_ms: 10 * DAY });
+    const jobs = [{ type: 'a' }, { type: 'one', retry: steady(3, 1000) }, { type: 'b' }, { type: 'c' }];
+    const [first, id, third, last] = (await arrive(queue, jobs, 3)) as [string, string, string, string];
     await end(queue, id);
     const counts = { active: 2, available: 1 };
     expect(await queue.counts()).toEqual(counts);
@@ -110,9 +128,7 @@ describe.each<[string, JobChange]>([
   it('does not come back when the lease that named it, and others that were given out, cannot be read', async () => {
     const queue = new TestQueue();
     await queue.api.configure({ retention: { completed: 0 } });
-    const ids = (await queue.enqueue(...many(5, change))).map(({ id }) => id);
-    clock.set(T0 + 5);
-    await queue.claim({ count: 4 });
+    const ids = await arrive(queue, many(5), 4);
     await queue.ack(ids[1] as string);
     await queue.api.configure({ retention: { completed: DAY } });
     await queue.ack(ids[2] as string);

@@ -2,15 +2,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
-import type { JobFilter } from '../../../src/job/filter';
-import { decodeId } from '../../../src/job/ids';
 import { read } from '../../../src/job/metrics/meter';
-import { JOB_STATES, type JobState } from '../../../src/job/states';
-import { oldestAvailable, priorities, upcoming } from '../../../src/queue/read/stats';
-import { countAhead } from '../../../src/queue/store/ahead';
-import { nextDue, Scan } from '../../../src/queue/store/lanes';
-import { rowByKey } from '../../../src/queue/store/where';
-import { SORT_KEYS } from '../../../src/rpc/operations';
+import type { JobState } from '../../../src/job/states';
+import { answers } from '../../support/answers';
 import { clock, DAY, T0 } from '../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
@@ -26,49 +20,6 @@ const blocks = (queue: TestQueue) =>
   );
 
 const ownRows = async (queue: TestQueue) => (await queue.rows('SELECT key FROM jobs')).length;
-
-/** Everything that can be asked about a queue whose jobs were made in this order. */
-async function answers(queue: TestQueue, ids: readonly string[]): Promise<string> {
-  const filters: JobFilter[] = [
-    ...JOB_STATES.map((state) => ({ states: [state] })),
-    { states: ['scheduled', 'available', 'active'] },
-    { types: ['b*'], priority: { min: 0, max: 0 } },
-    { scheduled: { min: T0 + 1, max: T0 + 1500 } },
-    { enqueued: { min: T0 + 1000 } },
-    { attempt: { min: 1 } },
-    { words: ['needle'] },
-    { ids: ids.slice(2, 9) },
-  ];
-  const asked = [
-    await queue.stats(),
-    await queue.listAll(7),
-    ...(await Promise.all(filters.map((filter) => queue.api.list({ limit: 50, filter })))),
-    ...(await Promise.all(filters.map((filter) => queue.api.count({ filter })))),
-    ...(await Promise.all(
-      SORT_KEYS.map((sort) => queue.api.sorted({ filter: {}, sort, descending: true, limit: 50 })),
-    )),
-    await queue.inside(({ q }) => [
-      priorities(q, Date.now()),
-      upcoming(q, Date.now()),
-      oldestAvailable(q, Date.now()),
-      nextDue(q, Date.now()),
-      q.depth.jobs(),
-      q.depth.bytes(),
-      ids.map((id) => {
-        const row = rowByKey(q, decodeId(id).key);
-        if (!row || row.ended_at !== null || q.leases.active.has(row.key)) return row;
-        return [row, countAhead(q, new Scan(), row, Date.now(), ({ key }) => !q.leases.active.has(key))];
-      }),
-    ]),
-    (await queue.api.activity()).totals.map(([type, meter]) => [type, read(meter, 'enqueued')]).sort(),
-    await queue.armedAt(),
-  ];
-  const places = new Map(ids.map((id, index) => [id, `#${index}`]));
-  return JSON.stringify(asked, (name, value) => {
-    if (name === 'storage') return undefined;
-    return typeof value === 'string' ? (places.get(value) ?? value.replaceAll(queue.name, 'queue')) : value;
-  });
-}
 
 const JOBS: JobChange[] = [
   ...many(4, { type: 'a' }),
