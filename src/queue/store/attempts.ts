@@ -143,8 +143,8 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
         cp: checkpointed ? 1 : undefined,
         l: log,
       },
-      // A claim has found the body readable; whoever succeeds later, or has lost it since, looks again.
-      active && row.body !== '' ? row.body : JSON.stringify(bodyOf(row)),
+      // A claim has found the body readable; a success that comes later looks again.
+      active ? row.body : JSON.stringify(bodyOf(row)),
       result,
       own,
     );

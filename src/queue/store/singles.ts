@@ -98,7 +98,10 @@ export class Singles {
 
   /** The jobs after this key, in order. */
   *after(key: number): Generator<JobRow> {
-    for (const [next] of this.pages(key, true, 1)) yield this.row(next as number) as JobRow;
+    for (const [next] of this.pages(key, true, 1)) {
+      const row = this.row(next as number);
+      if (row) yield row;
+    }
   }
 
   /** Keys of all jobs, in order, so many at a time: those below `from`, or above it when ascending. */

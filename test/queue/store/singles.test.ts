@@ -23,10 +23,11 @@ const inBlocks = (queue: TestQueue) => queue.rows('SELECT first FROM blocks');
 const JOB = { type: 'one', body: { args: ['nädle', 1.0], meta: { a: 'b' } }, retry: steady(2, 1000) };
 const STEPS: [string, (queue: TestQueue, id: string) => Promise<unknown>][] = [
   ['it runs', async () => undefined],
+  ['a moment passes', async () => clock.set(T0 + 500)],
   ['its worker lives', (queue) => queue.api.heartbeat({ worker_id: 'w' })],
   ['it makes progress', (queue, id) => queue.api.reportProgress({ job_id: id, attempt: 1, progress: 0.5 })],
   ['it fails', (queue, id) => queue.nack(id)],
-  ['its time comes', async () => clock.set(T0 + 1000)],
+  ['its time comes', async () => clock.set(T0 + 1500)],
   ['it runs again', (queue) => queue.claim({ visibility_timeout_ms: DAY })],
   ['it completes', (queue, id) => queue.ack(id, { result: '{"a":1}' })],
   ['it is pruned', (queue) => queue.passTo(T0 + 60 * DAY)],
@@ -147,14 +148,17 @@ describe('storage that fails', () => {
     expect(await inLeases(queue)).toEqual([]);
   });
 
-  it('refuses a job that no lease has taken, and leaves nothing of it', async () => {
+  it.each([
+    ['a plain one', {}],
+    ['one whose id was chosen', { id: '01962222-bbbb-7ccc-8ddd-000000000001' }],
+  ])('refuses a job that no lease has taken, and leaves nothing of it: %s', async (_, job) => {
     const queue = await emptyQueue();
     const taken = queue.api.claim({ count: 1, wait_ms: 20_000, types: ['another'] });
     await queue.waiting('work', 1);
     await queue.inside(({ sql }) => failOnce(sql, /INTO blocks/));
-    await expect(queue.add()).rejects.toThrow();
+    await expect(queue.add(job)).rejects.toThrow();
     expect(await queue.counts()).toEqual({});
-    const id = await queue.add();
+    const id = await queue.add(job);
     expect(await queue.listAll()).toMatchObject([{ id }]);
     expect(refusal(await queue.api.ack({ job_id: id }))).toMatchObject({ status: 409 });
     const other = await queue.add({ type: 'another' });
