@@ -13,6 +13,7 @@ const config :Workerd.Config = (
   services = [
     (name = "floor", worker = .floor),
     (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-11-01")),
+    (name = "internet", network = (allow = ["private", "local"])),
     (name = "state", disk = (path = ${JSON.stringify(state)}, writable = true)),
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "floor")],

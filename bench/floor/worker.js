@@ -1,8 +1,8 @@
 /**
  * The floor: the least that any queue on this runtime must do. A bare Worker parses the body and calls an object, which
  * stores each group of requests that meet as one row and answers as fully as the queue does, or with a bare count. Its
- * sockets write two rows for each message before they answer it with jobs; one row for jobs that are enqueued over them, and
- * another before somebody else is sent such a job. It pushes batches to a handler, two rows for each.
+ * sockets write two rows for each message before they answer it with jobs, and one for jobs that are enqueued over them, before
+ * a worker is sent these or the handler is called. It pushes batches to a handler, two rows for each.
  */
 import { DurableObject } from 'cloudflare:workers';
 
@@ -103,6 +103,7 @@ export class FloorObject extends DurableObject {
 
   webSocketMessage(socket, text) {
     const message = JSON.parse(text);
+    if (message.type === 'push') return this.#pushed(socket, message.jobs);
     if (message.type === 'enqueue') this.#enqueued(socket, message.jobs);
     else this.#reported(socket, message);
   }
@@ -115,16 +116,35 @@ export class FloorObject extends DurableObject {
     socket.send(JSON.stringify({ type: 'jobs', reported: reports.length, jobs }));
   }
 
-  /** Jobs come in, and go out to everybody else. */
+  /** Jobs come in, and go out to everybody else: a row before, with the jobs and who has them. */
   #enqueued(socket, jobs) {
+    const ids = this.#keep(jobs);
+    tellIds(socket, ids);
+    const others = this.ctx.getWebSockets().filter((other) => other !== socket);
+    for (const other of others) other.send(JSON.stringify({ type: 'jobs', jobs: noops(jobs.length) }));
+  }
+
+  /** Jobs come in, and go out to the handler: a row before, one after. */
+  async #pushed(socket, jobs) {
+    const ids = this.#keep(jobs);
+    tellIds(socket, ids);
+    const at = new Date().toISOString();
+    this.#mark(await this.#call(jobs.map(({ type, args }, n) => envelope(ids[n], type, 'floor', args, at))));
+  }
+
+  /** @returns the ids of the jobs */
+  #keep(jobs) {
     const head = this.#last;
     this.ctx.storage.sql.exec('INSERT INTO blocks VALUES (?, ?, ?)', head, jobs.length, JSON.stringify(jobs));
     this.#last += jobs.length;
-    const ids = jobs.map((_, n) => ({ id: idOf(head + n), state: 'available' }));
-    const others = this.ctx.getWebSockets().filter((other) => other !== socket);
-    if (others.length > 0) this.#mark(ids);
-    socket.send(JSON.stringify({ type: 'enqueued', jobs: ids }));
-    for (const other of others) other.send(JSON.stringify({ type: 'jobs', jobs: noops(jobs.length) }));
+    return jobs.map((_, n) => idOf(head + n));
+  }
+
+  /** @returns what the handler says of each job */
+  async #call(jobs) {
+    const call = { method: 'POST', body: JSON.stringify({ jobs }), headers: JSON_TYPE };
+    const answer = await this.env.HANDLER.fetch('http://handler/', call);
+    return (await answer.json()).results;
   }
 
   /** Pushes jobs, several batches at once. */
@@ -135,9 +155,7 @@ export class FloorObject extends DurableObject {
         const jobs = noops(Math.min(size, left));
         left -= jobs.length;
         this.#mark(jobs.map(({ id }) => id));
-        const call = { method: 'POST', body: JSON.stringify({ jobs }), headers: JSON_TYPE };
-        const { results } = await (await this.env.HANDLER.fetch('http://handler/', call)).json();
-        this.#mark(results);
+        this.#mark(await this.#call(jobs));
       }
     };
     await Promise.all(Array.from({ length: atOnce }, line));
@@ -146,6 +164,10 @@ export class FloorObject extends DurableObject {
   #mark(what) {
     this.ctx.storage.sql.exec('INSERT INTO marks (at, jobs) VALUES (?, ?)', Date.now(), JSON.stringify(what));
   }
+}
+
+function tellIds(socket, ids) {
+  socket.send(JSON.stringify({ type: 'enqueued', jobs: ids.map((id) => ({ id, state: 'available' })) }));
 }
 
 function noops(count) {

@@ -78,8 +78,8 @@ export const LINES = [
   rates('retry', 'pulled, HTTP', 'retry-http', { peers: 'retry' }),
   rates('retry', 'pushed', 'retry-pushed', { peers: 'retry' }),
   ...['pulled', 'pushed'].flatMap((how) => [
-    delays('latency', `${how}, p50`, `start-${how}`, 'p50', { floor: 'start', peers: 'start' }),
-    delays('latency', `${how}, p99`, `start-${how}`, 'p99', { floor: 'start', peers: 'start' }),
+    delays('latency', `${how}, p50`, `start-${how}`, 'p50', { floor: `start-${how}`, peers: 'start' }),
+    delays('latency', `${how}, p99`, `start-${how}`, 'p99', { floor: `start-${how}`, peers: 'start' }),
   ]),
   ...['pulled', 'pushed'].flatMap((how) => [
     delays('due', `${how}, p50`, `due-${how}`, 'p50', { peers: 'due' }),

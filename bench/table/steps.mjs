@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { load } from '../http.mjs';
 import { enqueueRequest, job } from '../jobs.mjs';
 import { repeat } from '../load/compare.mjs';
+import { run as latency } from '../scenarios/latency.mjs';
 import { rate, summary } from '../stats.mjs';
 
 export const DATA = { to: 'someone@example.com', template: 'welcome', n: 1 };
@@ -80,6 +81,16 @@ export async function starts({ starts: count }, enqueue, work) {
   await stop();
   const { p50, p99 } = summary(samples);
   return { p50, p99 };
+}
+
+/**
+ * The same of jobs that are pushed.
+ * @param enqueue (type, args) → the answer
+ */
+export async function startsPushed(server, jobs, enqueue) {
+  const rows = await latency(server, { jobs, enqueue });
+  const { p50_ms, p99_ms } = rows.find(({ measured }) => measured.includes('noted'));
+  return { p50: p50_ms, p99: p99_ms };
 }
 
 /**

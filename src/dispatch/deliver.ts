@@ -119,7 +119,12 @@ export class Call {
       },
     };
     try {
-      await callWithin(this.target, this.request(), limits, (response) => this.read(response));
+      await callWithin(
+        this.target,
+        (signal) => this.request(signal),
+        limits,
+        (response) => this.read(response),
+      );
     } catch (error) {
       this.unreachable = this.target.isRemote === true && !(error instanceof NoAnswer);
       this.conclude(this.unreachable ? unreachable(error) : failureOfThrow(error, deliveries.length));
@@ -139,13 +144,13 @@ export class Call {
     };
   }
 
-  private request(): Request {
+  private request(signal: AbortSignal): Request {
     const { terms, line } = this;
     const headers = headersOf(terms);
     if (line) headers.set(CONTROL_HEADER, 'lines');
     const url = this.target.takesUrl ? String(this.deliveries[0]?.job.target_url) : ORIGIN;
     // A redirect is an answer of the handler. Following it would call another path without the job.
-    return new Request(url, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual' });
+    return new Request(url, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual', signal });
   }
 
   private async read(response: Response): Promise<void> {

@@ -3,7 +3,7 @@ import { startFloor } from '../../floor/server.mjs';
 import { call } from '../../http.mjs';
 import { job } from '../../jobs.mjs';
 import { rate } from '../../stats.mjs';
-import { enqueues, requests, starts, within } from '../steps.mjs';
+import { enqueues, requests, starts, startsPushed, within } from '../steps.mjs';
 
 export async function open({ sizes }) {
   const { port, close } = await startFloor();
@@ -47,14 +47,14 @@ export async function open({ sizes }) {
     return rate(jobs, endedAt - begun);
   };
 
-  /** Enqueues these jobs over a socket, again and again, in a message each time. */
-  const producer = async (name, jobs) => {
+  /** Enqueues jobs over a socket, in a message each time. */
+  const producer = async (name, type = 'enqueue') => {
     let answered;
     const { say, close } = await connect(name, () => answered());
-    const enqueue = () =>
+    const enqueue = (jobs) =>
       new Promise((resolve) => {
         answered = resolve;
-        say({ type: 'enqueue', jobs });
+        say({ type, jobs });
       });
     return { enqueue, close };
   };
@@ -62,17 +62,30 @@ export async function open({ sizes }) {
   /** Callers of one client: they get their answers together, so their jobs share a message. */
   const live = (callers) => async (round) => {
     const name = `live-${callers}-${round}`;
-    const { enqueue, close } = await producer(name, Array(callers).fill(job(name)));
+    const { enqueue, close } = await producer(name);
+    const jobs = Array(callers).fill(job(name));
     const stored = async () => (await call(port, 'GET', `/count/${name}`)).count;
-    const perSecond = await enqueues(sizes, { callers: 1, perCall: callers }, enqueue, stored);
+    const perSecond = await enqueues(sizes, { callers: 1, perCall: callers }, () => enqueue(jobs), stored);
     close();
     return perSecond;
   };
 
   const start = async (round) => {
     const name = `start-${round}`;
-    const { enqueue, close } = await producer(name, [job(name)]);
-    const late = await starts(sizes, enqueue, async (onStart) => (await connect(name, onStart)).close);
+    const { enqueue, close } = await producer(name);
+    const late = await starts(
+      sizes,
+      () => enqueue([job(name)]),
+      async (onStart) => (await connect(name, onStart)).close,
+    );
+    close();
+    return late;
+  };
+
+  const startPushed = async (round) => {
+    const name = `start-pushed-${round}`;
+    const { enqueue, close } = await producer(name, 'push');
+    const late = await startsPushed({ port }, sizes.starts, (type, args) => enqueue([job(name, { type, args })]));
     close();
     return late;
   };
@@ -83,7 +96,7 @@ export async function open({ sizes }) {
     return rate(sizes.pushed, performance.now() - begun);
   };
 
-  const measures = { start, pushed };
+  const measures = { 'start-pulled': start, 'start-pushed': startPushed, pushed };
   for (const callers of [1, 16, 64]) {
     measures[`single-${callers}`] = enqueue(callers, 1);
     measures[`live-${callers}`] = live(callers);

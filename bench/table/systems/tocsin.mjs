@@ -3,9 +3,21 @@ import { call } from '../../http.mjs';
 import { fill, job } from '../../jobs.mjs';
 import { ask, fillAndDrain, startsLate } from '../../load/steps.mjs';
 import { startWorkerd } from '../../load/workerd.mjs';
-import { run as latency, QUEUE } from '../../scenarios/latency.mjs';
+import { QUEUE } from '../../scenarios/latency.mjs';
 import { loadClient } from '../../servers/client.mjs';
-import { check, DATA, dueTogether, enqueues, IN_HAND, lateness, RETRY, requests, runs, starts } from '../steps.mjs';
+import {
+  check,
+  DATA,
+  dueTogether,
+  enqueues,
+  IN_HAND,
+  lateness,
+  RETRY,
+  requests,
+  runs,
+  starts,
+  startsPushed,
+} from '../steps.mjs';
 
 const ROUNDS = [1, 2, 3];
 /** Queues that are pushed from, one for each time that a line is measured. */
@@ -97,12 +109,8 @@ export async function open({ sizes }) {
       const queue = `start-${round}`;
       return starts(sizes, () => live.enqueue('bench.noop', [DATA], { queue }), worker(queue, { socket: true }));
     },
-    'start-pushed': async () => {
-      const enqueue = (type, args) => live.enqueue(type, args, { queue: QUEUE });
-      const rows = await latency(server, { jobs: sizes.starts, enqueue });
-      const { p50_ms, p99_ms } = rows.find(({ measured }) => measured.includes('noted'));
-      return { p50: p50_ms, p99: p99_ms };
-    },
+    'start-pushed': () =>
+      startsPushed(server, sizes.starts, (type, args) => live.enqueue(type, args, { queue: QUEUE })),
     'due-pulled': (round) => {
       const queue = `due-${round}`;
       const enqueue = (count, at) => {
