@@ -108,7 +108,9 @@ describe('rows written', () => {
 
   it.each<[string, number, number, JobChange, number]>([
     ['an immediate job in batches of 100', 400, 100, {}, 0.1],
-    ['an immediate job one by one', 150, 1, {}, 3.02],
+    ['an immediate job one by one, none of which anybody waits for', 150, 1, {}, 3.02],
+    ['a delayed job one by one', 150, 1, { scheduledAt: T0 + 1000 }, 5.03],
+    ['a prioritised job one by one', 150, 1, { priority: 5 }, 5.03],
     ['a delayed job in batches of 100', 400, 100, { scheduledAt: T0 + 1000 }, 0.1],
     ['a prioritised job in batches of 100', 400, 100, { priority: 5 }, 0.1],
   ])('over the whole life of %s stay inside the budget', async (_, jobs, size, change, budget) => {
