@@ -124,14 +124,14 @@ export class LeaseTable {
     }
     singles.restore(inPage);
     this.loadPage(page, pushed);
-    if (!this.hasLost) return;
-    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
-    this.head = 0;
     for (const row of singles.after(0)) {
       if (this.active.has(row.key)) continue;
+      this.hasLost = true;
       writeRow(this.sql, row);
       singles.leave(row.key);
     }
+    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
+    if (this.hasLost) this.head = 0;
   }
 
   private loadPage(page: readonly { id: number; lease: LeaseRow }[], pushed: ReadonlyMap<number, Active>): void {

@@ -106,11 +106,14 @@ describe('a job that arrives while a worker waits', () => {
     expect(await queue.listAll()).toHaveLength(1011);
   });
 
-  it('waits again when its lease cannot be read any more', async () => {
+  it.each([
+    ['cannot be read any more', "'{'"],
+    ['names nobody any more', "json_set(data, '$.e', json('[]'))"],
+  ])('waits again when its lease %s', async (_, data) => {
     const queue = await emptyQueue();
     const id = await queue.addTaken(JOB, { visibility_timeout_ms: DAY });
     const next = await queue.add();
-    await queue.inside(({ sql }) => void sql.exec("UPDATE leases SET data = '{'"));
+    await queue.inside(({ sql }) => void sql.exec(`UPDATE leases SET data = ${data}`));
     await queue.evict();
     expect(await queue.counts()).toEqual({ available: 2 });
     expect(await queue.claimAll()).toEqual([id, next]);
