@@ -86,7 +86,8 @@ describe('workflows', { timeout: 60_000 }, () => {
   it('change as their jobs do, and are cancelled', async () => {
     const { id } = await start('flow waits', {
       type: 'chain',
-      steps: [step('work.do', { ms: 400 }), step('wait.for.worker'), step('work.do')],
+      // Long enough for a page to be there before it ends.
+      steps: [step('work.do', { ms: 3_000 }), step('wait.for.worker'), step('work.do')],
     });
     const page = await board.newPage(`/ui/workflows/${id}`);
     const graph = page.getByRole('region', { name: 'Graph of the workflow' });
