@@ -19,6 +19,7 @@ describe('the page of limits', { timeout: 60_000 }, () => {
     await page.keyboard.press('j');
     await page.keyboard.press('o');
     const dialog = page.getByRole('dialog', { name: 'Override lim.pay' });
+    await dialog.waitFor();
     assert.match(page.url(), /override=lim\.pay/);
     await dialog.getByLabel('Running at once').fill('-1');
     await dialog.getByRole('button', { name: 'Override' }).click();

@@ -33,6 +33,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/webhooks');
     await page.getByRole('button', { name: 'New webhook' }).click();
     const made = page.getByRole('dialog', { name: 'New webhook' });
+    await made.waitFor();
     assert.match(page.url(), /edit=new/);
     assert.ok(await made.getByLabel('URL').evaluate((field) => field === document.activeElement));
     await made.getByLabel('URL').fill('https://10.0.0.1/made');
