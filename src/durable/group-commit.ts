@@ -174,32 +174,29 @@ export class Committer {
       return;
     }
     memory.publish();
-    let failed: { error: unknown } | undefined;
+    const failed = this.follow();
     try {
-      this.follow();
-    } catch (error) {
-      failed = { error };
-    }
-    if (memory.isHolding && !this.following) {
       // It becomes durable together with what has followed: it is one turn of the object.
-      try {
-        storage.transactionSync(() => memory.flushHeld());
-      } catch (error) {
-        undo.gathered();
-        this.rebuildIfPossible();
-        for (const { reject } of batch) reject(error);
-        return;
-      }
+      if (memory.isHolding && !this.following) storage.transactionSync(() => memory.flushHeld());
+    } catch (error) {
+      undo.gathered();
+      this.rebuildIfPossible();
+      for (const { reject } of batch) reject(error);
+      return;
     }
     for (const answer of answers) answer();
     if (failed) throw failed.error;
   }
 
-  private follow(): void {
+  /** Does what follows from a commit. @returns what it threw, for after the answers */
+  private follow(): { error: unknown } | undefined {
     const { following } = this;
     this.following = true;
     try {
       this.hooks.committed();
+      return undefined;
+    } catch (error) {
+      return { error };
     } finally {
       this.following = following;
     }

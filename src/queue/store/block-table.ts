@@ -18,17 +18,7 @@
  */
 import type { Fragment } from '../../durable/sql';
 import type { ArchiveBuffer } from './archive-buffer';
-import {
-  Block,
-  type BlockJob,
-  type BlockPlace,
-  type BlockRow,
-  encode,
-  MAX_GAP,
-  MAX_SPAN,
-  parted,
-  rowOf,
-} from './block';
+import { Block, type BlockJob, type BlockRow, encode, MAX_GAP, MAX_SPAN, type NewBlock, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './columns';
@@ -39,15 +29,6 @@ const MAX_JOINED = 16 * 1024;
 
 /** Blocks read together at most by those who read many. */
 export const MAX_WINDOW = 64;
-
-/** A block as it is first written. */
-export interface NewBlock extends BlockPlace {
-  first: number;
-  span: number;
-  jobs: number;
-  heads: string;
-  data: string;
-}
 
 /** A condition on `blocks` that all fit. */
 const ALL: Fragment = { sql: '1', bindings: [] };
@@ -154,17 +135,14 @@ export class BlockTable {
   /** The jobs after this key that are not over, in order. Do not write while it is read. @param bodies are they needed? */
   *after(key: number, bodies = true): Generator<JobRow> {
     // Those that are not written yet have the highest numbers.
-    const [first] = this.waiting;
-    if (!first || key + 1 < first.key) yield* this.stored(key, bodies);
-    for (const job of this.waiting) if (job.key > key) yield rowOf(job);
-  }
-
-  private *stored(key: number, bodies: boolean): Generator<JobRow> {
-    for (let block = this.at(key + 1) ?? this.next(key); block; block = this.next(block.end - 1)) {
+    const end = this.waiting[0]?.key ?? Number.POSITIVE_INFINITY;
+    const first = key + 1 < end ? (this.at(key + 1) ?? this.next(key)) : undefined;
+    for (let block = first; block; block = this.next(block.end - 1)) {
       if (block.left === 0) continue;
       if (bodies) this.readData(block);
       for (const found of block.keys(key + 1)) yield block.row(found);
     }
+    for (const job of this.waiting) if (job.key > key) yield rowOf(job);
   }
 
   /**

@@ -42,6 +42,15 @@ export interface BlockJob extends BlockPlace {
 /** A row of `blocks` or `due_blocks` without its data. */
 export type BlockRow = { first: number; span: number; gone: string | null; heads: string } & Partial<BlockPlace>;
 
+/** A block as it is first written. */
+export interface NewBlock extends BlockPlace {
+  first: number;
+  span: number;
+  jobs: number;
+  heads: string;
+  data: string;
+}
+
 /**
  * Jobs of blocks as rows of `jobs`, so that the same conditions read them. Give it few: a value holds 2 MB.
  * @returns a table, and what is bound to its question marks

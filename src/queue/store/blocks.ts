@@ -125,8 +125,7 @@ export class Blocks {
 
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
-    const inTables = keys.filter((key) => !this.singles.knows(key));
-    for (const table of [this.line, this.due]) table.vanish(inTables.filter((key) => this.tableOf(key) === table));
+    for (const table of [this.line, this.due]) table.vanish(keys.filter((key) => this.of(key) === table));
     for (const key of keys) this.singles.vanish(key);
   }
 }

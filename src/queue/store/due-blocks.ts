@@ -3,8 +3,8 @@
  * the index. None joins a block that is written. A job that gets another moment or another priority moves out.
  */
 import { LIMIT } from '../../durable/sql';
-import type { Block } from './block';
-import { BlockTable, MAX_WINDOW, type NewBlock } from './block-table';
+import type { Block, NewBlock } from './block';
+import { BlockTable, MAX_WINDOW } from './block-table';
 import type { JobRow } from './columns';
 import { nextIn, type Position, prioritiesIn, START } from './due-index';
 

@@ -5,7 +5,6 @@
  *
  * In memory are all that run, so there are few of them, and small ones.
  */
-import { LANE_BIT } from '../../job/ids';
 import { type BlockJob, rowOf } from './block';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './columns';
@@ -40,9 +39,9 @@ export class Singles {
     private readonly archive: { keys(): Iterable<number> },
   ) {}
 
-  /** May this job live in a lease row? */
-  takes({ key, body }: BlockJob): boolean {
-    return key < LANE_BIT && body.length <= MAX_CHARS && this.live.size < MAX_LIVE;
+  /** May this job of the line live in a lease row? */
+  takes({ body }: BlockJob): boolean {
+    return body.length <= MAX_CHARS && this.live.size < MAX_LIVE;
   }
 
   /** A lease row is about to be written that has this job, or none. */

@@ -19,13 +19,13 @@ import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { ArchiveBuffer } from './archive-buffer';
-import type { BlockJob } from './block';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
 import type { JobRow } from './columns';
 import { CountingSql } from './counting-sql';
 import { CronTable } from './cron-table';
 import { Depth } from './depth';
+import { HoldBack } from './hold-back';
 import { readPriorities, Scan } from './lanes';
 import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
@@ -61,6 +61,7 @@ export class QueueState implements Memory {
   readonly tally: Tally;
   /** What has happened here. */
   readonly meters: Meters;
+  private readonly holdBack: HoldBack;
   readonly archive: ArchiveBuffer;
   /** Jobs that stand alike, many to a row. */
   readonly blocks: Blocks;
@@ -124,10 +125,6 @@ export class QueueState implements Memory {
   isPushed: (type: string, bodies: readonly string[]) => boolean = () => false;
   /** Is any job of this queue pushed? */
   pushesAny = false;
-  /** The job that an earlier transaction of this turn has held back. */
-  private held: BlockJob | undefined;
-  /** Writing statements before the running transaction. */
-  private writesBefore = 0;
   /** May somebody claim what has just arrived as soon as it is committed? */
   isAwaited: () => boolean = () => false;
   /** What handlers take of this queue's jobs. Without any, nothing is said of a type. */
@@ -139,10 +136,11 @@ export class QueueState implements Memory {
     readonly route: number,
     readonly createdAt: number,
     readonly variables: Record<string, string | undefined>,
-    private readonly written: CountingSql,
+    written: CountingSql,
   ) {
     const inBlocks = (since: number) => this.blocks.all(since, false);
     this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
+    this.holdBack = new HoldBack(written);
     this.archive = new ArchiveBuffer(sql, (by) => this.meters.carried({ by }));
     this.blocks = new Blocks(sql, this.archive, (key) => this.recordSequence(key));
     this.leases = new LeaseTable(sql, this.blocks, () => this.meters.carried({ by: 'lease' }));
@@ -246,19 +244,7 @@ export class QueueState implements Memory {
     if (routes.length > 0) gatherNotices(this.outbox, routes, this.events.unpublished());
     this.outbox.flush();
     this.meters.flush();
-    this.blocks.flush(this.mayHold());
-  }
-
-  /**
-   * May the job that came alone wait for whoever claims it as soon as this is committed? Only where nothing else was written:
-   * if it cannot be written later, nothing may be left of it.
-   */
-  private mayHold(): boolean {
-    const { alone } = this.blocks.line;
-    const isNew = alone !== this.held;
-    const mayWait = isNew ? this.workArrived && this.written.writes === this.writesBefore : true;
-    this.held = mayWait && this.isAwaited() ? alone : undefined;
-    return this.held !== undefined;
+    this.blocks.flush(this.holdBack.mayWait(this.blocks.line.alone, this.workArrived, this.isAwaited));
   }
 
   get isHolding(): boolean {
@@ -273,7 +259,7 @@ export class QueueState implements Memory {
 
   publish(): void {
     this.wanted = Number.POSITIVE_INFINITY;
-    this.writesBefore = this.written.writes;
+    this.holdBack.committed();
     this.logs.committed((key, claim) => this.leases.active.get(key)?.claim === claim);
     this.events.publish();
     this.meters.publish();

@@ -1,0 +1,30 @@
+/** Which job is not written with the transaction that brings it, but with what follows in the same turn. */
+import type { BlockJob } from './block';
+import type { CountingSql } from './counting-sql';
+
+export class HoldBack {
+  /** What an earlier transaction of this turn has held back. */
+  private held: BlockJob | undefined;
+  /** Writing statements before the running transaction. */
+  private writesBefore = 0;
+
+  constructor(private readonly written: Pick<CountingSql, 'writes'>) {}
+
+  /**
+   * May the job that came alone wait for whoever claims it as soon as this is committed? Only where nothing else was written:
+   * if it cannot be written later, nothing may be left of it.
+   * @param hasArrived does the running transaction bring work?
+   * @param isAwaited may somebody claim it then?
+   */
+  mayWait(alone: BlockJob | undefined, hasArrived: boolean, isAwaited: () => boolean): boolean {
+    const isOnly = hasArrived && this.written.writes === this.writesBefore;
+    const mayWait = alone !== undefined && (alone === this.held || isOnly) && isAwaited();
+    this.held = mayWait ? alone : undefined;
+    return mayWait;
+  }
+
+  /** The running transaction is committed. */
+  committed(): void {
+    this.writesBefore = this.written.writes;
+  }
+}
