@@ -1,7 +1,7 @@
 /**
  * `npm test`: every part of the suite. First what is done in a moment, what uses all cores by itself, and what must see things
  * happen within a second; then the parts that mostly wait for one process or another, two at a time. What these print is shown
- * when they end. Every part runs whatever becomes of the others.
+ * when they end. Every part runs whatever becomes of the others; what those that failed said last is said again at the end.
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -22,22 +22,32 @@ if (!npm) {
 const times = [];
 const failed = [];
 
+/** As much of the end of what a part printed as names the tests that failed, and why. */
+const LAST_WORDS = 12_000;
+
 /** Runs one part. @param {boolean} isAlone it may print as it goes */
 function run(part, isAlone) {
   const began = performance.now();
   return new Promise((resolve) => {
     // npm as a script, because Windows has it as a batch file, which only a shell runs.
     const child = spawn(process.execPath, [npm, 'run', '--silent', `test:${part}`], {
-      stdio: ['ignore', ...(isAlone ? ['inherit', 'inherit'] : ['pipe', 'pipe'])],
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
     });
     const printed = [];
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => printed.push(chunk));
-    child.on('error', (error) => printed.push(Buffer.from(`${error}\n`)));
+    const print = (chunk) => {
+      printed.push(chunk);
+      if (isAlone) process.stdout.write(chunk);
+    };
+    child.stdout.on('data', print);
+    child.stderr.on('data', print);
+    child.on('error', (error) => print(Buffer.from(`${error}\n`)));
     child.on('close', (code) => {
       const seconds = ((performance.now() - began) / 1000).toFixed(0);
-      if (code !== 0) failed.push(part);
+      const said = Buffer.concat(printed);
+      if (code !== 0) failed.push({ part, lastWords: said.subarray(-LAST_WORDS) });
       times.push(`${part} ${seconds} s`);
-      process.stdout.write(Buffer.concat(printed));
+      if (!isAlone) process.stdout.write(said);
       console.log(`\ntest:${part} ${code === 0 ? 'passed' : 'FAILED'} in ${seconds} s\n`);
       resolve();
     });
@@ -52,8 +62,9 @@ const lane = async () => {
 };
 await Promise.all(Array.from({ length: LANES }, lane));
 
+for (const { part, lastWords } of failed) console.log(`\ntest:${part} ended with\n\n${lastWords}`);
 console.log(times.join(', '));
 if (failed.length > 0) {
-  console.error(`Failed: ${failed.map((part) => `test:${part}`).join(', ')}`);
+  console.error(`Failed: ${failed.map(({ part }) => `test:${part}`).join(', ')}`);
   process.exitCode = 1;
 }
