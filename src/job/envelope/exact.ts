@@ -5,6 +5,7 @@
  *
  * A raw number does not survive a call between objects. So payloads cross as text.
  */
+import { hasDigits } from './json-text';
 
 /** What the runtime has and the types do not know yet. */
 interface RawJson {
@@ -15,7 +16,7 @@ interface RawJson {
 const json = JSON as unknown as RawJson;
 
 /** Text without so many digits in a row has no such integer. */
-const LONG = /\d{16}/;
+const LONG = 16;
 const INTEGER = /^-?\d+$/;
 
 /** Members that hold payloads, and members that lead to jobs and reports with payloads. */
@@ -27,12 +28,12 @@ export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
 
 /** As `JSON.parse`, but integers stay exact, wherever they are. For what was stored. */
 export function parseExactly(text: string): unknown {
-  return LONG.test(text) ? json.parse(text, keepInteger) : JSON.parse(text);
+  return hasDigits(text, LONG) ? json.parse(text, keepInteger) : JSON.parse(text);
 }
 
 /** As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send. */
 export function parsePayloads(text: string): unknown {
-  return LONG.test(text) ? rounded(parseExactly(text), true) : JSON.parse(text);
+  return hasDigits(text, LONG) ? rounded(parseExactly(text), true) : JSON.parse(text);
 }
 
 function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { unstorable } from '../../../src/job/envelope/json-text';
+import { hasDigits, unstorable } from '../../../src/job/envelope/json-text';
 import { nestingDepth } from '../../../src/job/envelope/nesting';
 
 describe('nesting depth of JSON text', () => {
@@ -42,7 +42,25 @@ describe('values that cannot be stored', () => {
     expect(problem('{"a":1e100}')).toBeUndefined();
     const digits = '9'.repeat(300);
     expect(problem(`{"a":${digits}e10}`)).toBe('a number beyond the range of doubles');
+    for (const number of ['1e999', '-1e999', '9'.repeat(400), `-0.5${'0'.repeat(9)}E+999`]) {
+      expect(problem(number), number).toBe('a number beyond the range of doubles');
+      expect(problem(`[ ${number}]`), number).toBe('a number beyond the range of doubles');
+      expect(problem(`["${number}"]`), number).toBeUndefined();
+    }
     const text = '{"a":[0,{"b":-1e400}]}';
     expect(unstorable(text, JSON.parse(text))?.path).toEqual(['a', 1, 'b']);
+  });
+});
+
+describe('so many digits in a row', () => {
+  it('are found wherever they stand', () => {
+    const piece = fc.oneof(fc.stringMatching(/^\d{1,20}$/), fc.constantFrom('a', '/', ':', '"', 'é', ' '));
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), fc.integer({ min: 1, max: 24 }), (pieces, count) => {
+        const text = pieces.join('');
+        expect(hasDigits(text, count)).toBe(new RegExp(`\\d{${count}}`).test(text));
+      }),
+      { numRuns: 1000 },
+    );
   });
 });
