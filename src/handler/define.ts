@@ -78,12 +78,13 @@ export function defineHandlers(handlers: unknown, options: WorkerOptions = {}): 
   const worker: Pick<HandlerWorker, 'fetch'> & Record<typeof RUNNABLE, Runnable> = {
     [RUNNABLE]: { registry, sink },
     async fetch(request: Request, env: unknown, executionCtx?: ExecutionContextLike): Promise<Response> {
-      const { pathname } = new URL(request.url);
-      const isDeliveryPath = deliveryPath === undefined || pathname === deliveryPath;
-      if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
-      if (request.method === 'POST' && isDeliveryPath) {
+      const isPost = request.method === 'POST';
+      // Where every path takes deliveries, none is looked at: parsing it would put off the start of the job.
+      const pathname = isPost && deliveryPath === undefined ? undefined : new URL(request.url).pathname;
+      if (isPost && pathname === deliveryPath) {
         return await deliver(request, registry, { env, executionCtx, call: request, sink });
       }
+      if (pathname === ANNOUNCEMENT_PATH && request.method === 'GET') return json(200, registry.announcement());
       if (options.fetch) return await options.fetch(request, env, executionCtx ?? { waitUntil: () => undefined });
       if (pathname === ANNOUNCEMENT_PATH) return methodNotAllowed('GET');
       if (pathname === (deliveryPath ?? '/')) return methodNotAllowed('POST');

@@ -183,7 +183,8 @@ async function withinTimeout(
     aborter.abort(error);
   };
   const { deadlines = new Deadlines() } = host;
-  const unwatch = deadlines.watch(limit, () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)));
+  const expire = () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`));
+  let unwatch: (() => void) | undefined;
   const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
   let release: (() => void) | undefined;
   let over = false;
@@ -201,10 +202,12 @@ async function withinTimeout(
       end = reject;
       if (stopped) reject(stopped);
       execute().then(resolve, reject);
+      // The handler has begun: a timer takes longer to set than most of what comes before.
+      unwatch = deadlines.watch(limit, expire);
     });
   } finally {
     over = true;
-    unwatch();
+    unwatch?.();
     unlisten?.();
     aborter.end();
     release?.();
