@@ -9,7 +9,6 @@ import { Connection } from '../http.mjs';
 import { enqueueRequest, job } from '../jobs.mjs';
 import { summary } from '../stats.mjs';
 
-const WARM_UP = 50;
 /** Pushed from, on the servers of every scenario. */
 export const QUEUE = 'latency';
 
@@ -19,8 +18,8 @@ export const columns = ['measured', 'jobs', 'p50_ms', 'p99_ms', 'max_ms'];
 
 const epochMs = () => performance.timeOrigin + performance.now();
 
-/** @param options `enqueue` sends one job, instead of a request over plain HTTP */
-export async function run({ port }, { quick, jobs = quick ? 200 : 3_000, enqueue }) {
+/** @param options `enqueue` sends one job, instead of a request over plain HTTP; the first `warmUp` jobs do not count */
+export async function run({ port }, { quick, jobs = quick ? 200 : 3_000, warmUp = 50, enqueue }) {
   const started = new Map();
   const listener = createServer((request, response) => {
     const seenAt = epochMs();
@@ -37,14 +36,14 @@ export async function run({ port }, { quick, jobs = quick ? 200 : 3_000, enqueue
   };
   const samples = { answered: [], noted: [], seen: [] };
   try {
-    for (let n = 0; n < WARM_UP + jobs; n++) {
+    for (let n = 0; n < warmUp + jobs; n++) {
       const start = new Promise((resolve) => started.set(n, resolve));
       const args = [{ n, port: listener.address().port }];
       const sentAt = epochMs();
       await enqueue('bench.start', args);
       const answeredAt = epochMs();
       const { seenAt, startedAt } = await withinSeconds(start, 10);
-      if (n >= WARM_UP) {
+      if (n >= warmUp) {
         samples.answered.push(answeredAt - sentAt);
         samples.noted.push(startedAt - sentAt);
         samples.seen.push(seenAt - sentAt);

@@ -20,6 +20,7 @@ export const sizesOf = (quick) => ({
   ms: quick ? 250 : 1_500,
   pulled: quick ? { 1: 200, 10: 1_000, 100: 5_000 } : { 1: 1_000, 10: 10_000, 100: 40_000 },
   retried: quick ? 1_000 : 5_000,
+  firstStarts: quick ? 20 : 1_000,
   starts: quick ? 60 : 500,
   due: 1_000,
   dueInMs: quick ? 1_000 : 1_500,
@@ -62,19 +63,18 @@ export async function requests({ warmUpMs, ms }, { port, queue, callers, batch, 
  * From the call of an enqueue to the start of the job, one job at a time, on an idle queue.
  * @param work starts a worker that calls what it is given at each start; answers how to stop it
  */
-export async function starts({ starts: count }, enqueue, work) {
+export async function starts({ firstStarts, starts: count }, enqueue, work) {
   let started = () => undefined;
   const stop = await work(() => started(performance.now()));
   const samples = [];
-  const warmUp = 20;
-  for (let n = 0; n < warmUp + count; n++) {
+  for (let n = 0; n < firstStarts + count; n++) {
     const start = new Promise((resolve) => {
       started = resolve;
     });
     const sentAt = performance.now();
     await enqueue();
     const startedAt = await within(start, 10_000, 'a start');
-    if (n >= warmUp) samples.push(startedAt - sentAt);
+    if (n >= firstStarts) samples.push(startedAt - sentAt);
     // Not in step with anybody's timers.
     await delay(n % 4);
   }
@@ -87,8 +87,8 @@ export async function starts({ starts: count }, enqueue, work) {
  * The same of jobs that are pushed.
  * @param enqueue (type, args) → the answer
  */
-export async function startsPushed(server, jobs, enqueue) {
-  const rows = await latency(server, { jobs, enqueue });
+export async function startsPushed(server, { firstStarts, starts: jobs }, enqueue) {
+  const rows = await latency(server, { warmUp: firstStarts, jobs, enqueue });
   const { p50_ms, p99_ms } = rows.find(({ measured }) => measured.includes('noted'));
   return { p50: p50_ms, p99: p99_ms };
 }

@@ -85,7 +85,7 @@ export async function open({ sizes }) {
   const startPushed = async (round) => {
     const name = `start-pushed-${round}`;
     const { enqueue, close } = await producer(name, 'push');
-    const late = await startsPushed({ port }, sizes.starts, (type, args) => enqueue([job(name, { type, args })]));
+    const late = await startsPushed({ port }, sizes, (type, args) => enqueue([job(name, { type, args })]));
     close();
     return late;
   };

@@ -109,8 +109,7 @@ export async function open({ sizes }) {
       const queue = `start-${round}`;
       return starts(sizes, () => live.enqueue('bench.noop', [DATA], { queue }), worker(queue, { socket: true }));
     },
-    'start-pushed': () =>
-      startsPushed(server, sizes.starts, (type, args) => live.enqueue(type, args, { queue: QUEUE })),
+    'start-pushed': () => startsPushed(server, sizes, (type, args) => live.enqueue(type, args, { queue: QUEUE })),
     'due-pulled': (round) => {
       const queue = `due-${round}`;
       const enqueue = (count, at) => {
