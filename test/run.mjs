@@ -22,7 +22,7 @@ if (!npm) {
 const times = [];
 const failed = [];
 
-/** As much of the end of what a part printed as names the tests that failed, and why. */
+/** Bytes of the end of what a part printed: they name the tests that failed, and why. */
 const LAST_WORDS = 12_000;
 
 /** Runs one part. @param {boolean} isAlone it may print as it goes */

@@ -182,9 +182,6 @@ async function withinTimeout(
     end?.(error);
     aborter.abort(error);
   };
-  const { deadlines = new Deadlines() } = host;
-  const expire = () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`));
-  let unwatch: (() => void) | undefined;
   const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
   let release: (() => void) | undefined;
   let over = false;
@@ -197,17 +194,19 @@ async function withinTimeout(
     const guard = (handler: Promise<unknown>): Promise<unknown> => steps.guard(handler);
     return await toTheEnd(() => registration.run(delivery.job, ctx, guard), steps);
   };
+  const ended = new Promise((resolve, reject) => {
+    end = reject;
+    if (stopped) reject(stopped);
+    execute().then(resolve, reject);
+  });
+  // Only now that the handler has begun: to set a timer takes a while.
+  const { deadlines = new Deadlines() } = host;
+  const unwatch = deadlines.watch(limit, () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)));
   try {
-    return await new Promise((resolve, reject) => {
-      end = reject;
-      if (stopped) reject(stopped);
-      execute().then(resolve, reject);
-      // The handler has begun: a timer takes longer to set than most of what comes before.
-      unwatch = deadlines.watch(limit, expire);
-    });
+    return await ended;
   } finally {
     over = true;
-    unwatch?.();
+    unwatch();
     unlisten?.();
     aborter.end();
     release?.();

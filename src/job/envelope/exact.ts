@@ -33,7 +33,7 @@ export function parseExactly(text: string): unknown {
 
 /** As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send. */
 export function parsePayloads(text: string): unknown {
-  return hasDigits(text, LONG) ? rounded(parseExactly(text), true) : JSON.parse(text);
+  return hasDigits(text, LONG) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
 }
 
 function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {
