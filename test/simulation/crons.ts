@@ -1,17 +1,37 @@
 /** What owners and operators do to cron entries, and what other queues say of fires that depend on them. */
+import fc from 'fast-check';
 import { type CronDefinition, jobOf } from '../../src/job/cron/definition';
 import { ApiError } from '../../src/job/errors';
 import { mustReadCron, triggerHere } from '../../src/queue/features/cron/fire';
 import { enableCron, putCron, removeCron } from '../../src/queue/features/cron/manage';
 import { enqueue } from '../../src/queue/jobs/enqueue';
 import { same } from './agree';
+import type { Area, Turn } from './area';
+import { EXPRESSIONS, ZONES } from './calendar';
+import { plainerOrders } from './jobs';
+import type { JobOrder } from './model';
 import * as model from './model-crons';
+import { order } from './orders';
 import { type Scene, statusOf } from './scene';
-import type { CronAsk, Step } from './steps';
+import type { StepOf } from './steps';
 import { changedCron, newCron, orderIn } from './wire';
 import { BUSY } from './world';
 
-type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
+export type CronStep =
+  | { op: 'cron-put'; name: string; cron: CronAsk; order: ChangeOrder }
+  | { op: 'cron-patch'; name: string; change: Partial<CronAsk>; order: ChangeOrder }
+  | { op: 'cron-enable'; name: string; enabled: boolean }
+  | { op: 'cron-trigger'; name: string }
+  | { op: 'cron-delete'; name: string; late: boolean }
+  | { op: 'answer'; how: 'all' | 'one' | 'busy' | 'die' }
+  /** To so long past the next fire of an entry. */
+  | { op: 'jump-to-fire'; past: number };
+
+/** What a step says of an entry: times from now, ms. */
+export type CronAsk = Omit<model.CronTerms, 'enabled'> & { enabled: boolean | undefined };
+
+/** Does a change come in time, after a later one, or for an entry that is no longer what it was? */
+export type ChangeOrder = 'in-time' | 'late' | 'overtaken';
 
 /** A change whose number is older than this is given up, ms. */
 const OLD_CHANGE = 60_000;
@@ -167,3 +187,92 @@ export async function answer(scene: Scene, how: StepOf<'answer'>['how']): Promis
     scene.finish();
   }
 }
+
+const name = fc.constantFrom('a', 'a', 'b', 'c');
+const changeOrder: fc.Arbitrary<ChangeOrder> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant('in-time' as const) },
+  fc.constantFrom('late' as const, 'overtaken' as const),
+);
+
+const cronAsk = {
+  expression: fc.oneof(fc.constantFrom('* * * * *', '*/5 * * * *', '@every 90s'), fc.constantFrom(...EXPRESSIONS)),
+  zone: fc.constantFrom(...ZONES),
+  start: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, fc.constantFrom(-3_600_000, 0, 90_500, 7_200_000)),
+  end: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, fc.constantFrom(0, 130_000, 3_600_000)),
+  overlap: fc.constantFrom('skip', 'allow', 'cancel_previous', 'enqueue'),
+  missed: fc.constantFrom('skip', 'fire_once', 'fire_all'),
+  catchup: fc.constantFrom(1, 3, 5),
+  limit: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, fc.constantFrom(1, 2, 5)),
+  enabled: fc.constantFrom(undefined, undefined, undefined, true, false),
+  job: order,
+} satisfies { [Part in keyof CronAsk]: fc.Arbitrary<CronAsk[Part]> };
+
+/** Jobs of different entries are different jobs: which of two that are due together comes first is nobody's promise. */
+function own<T extends { job?: JobOrder }>(name: string, { job, ...rest }: T): Omit<T, 'job'> & Pick<T, 'job'> {
+  const { unique } = job ?? {};
+  return { ...rest, ...(job && { job: unique ? { ...job, unique: { ...unique, key: name } } : job }) };
+}
+
+export const cronStep: fc.Arbitrary<CronStep> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({ name, cron: fc.record(cronAsk), order: changeOrder })
+      .map((parts) => ({ op: 'cron-put' as const, ...parts, cron: own(parts.name, parts.cron) })),
+  },
+  {
+    weight: 4,
+    arbitrary: fc
+      .record({ name, change: fc.record(cronAsk, { requiredKeys: [] }), order: changeOrder })
+      .map((parts) => ({ op: 'cron-patch' as const, ...parts, change: own(parts.name, parts.change) })),
+  },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('cron-enable' as const), name, enabled: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('cron-trigger' as const), name }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('cron-delete' as const), name, late: fc.boolean() }) },
+  {
+    weight: 16,
+    arbitrary: fc.record({
+      op: fc.constant('jump-to-fire' as const),
+      past: fc.constantFrom(-1, 0, 0, 1, 20_000, 60_000, 60_001, 300_000, 1_000_000),
+    }),
+  },
+);
+
+export const answers = fc.record({
+  op: fc.constant('answer' as const),
+  how: fc.constantFrom('all' as const, 'all' as const, 'one' as const, 'busy' as const, 'die' as const),
+});
+
+async function prepare(scene: Scene, step: StepOf<'cron-put' | 'cron-patch'>): Promise<Turn> {
+  const definition = await readCronStep(scene, step);
+  return { play: () => put(scene, step, definition) };
+}
+
+export const area: Area<CronStep> = {
+  kinds: {
+    'cron-put': {
+      prepare,
+      plainer: (step) => plainerOrders(step.cron.job).map((job) => ({ ...step, cron: { ...step.cron, job } })),
+    },
+    'cron-patch': { prepare },
+    'cron-enable': onCron,
+    'cron-trigger': onCron,
+    'cron-delete': onCron,
+    answer: { prepare: (scene, { how }) => ({ play: () => answer(scene, how) }), silent: true },
+    'jump-to-fire': {
+      prepare: ({ world, model: { crons } }, { past }) => ({
+        play: () => {
+          world.now = Math.max(world.now, model.fireAt({ crons }) + past);
+        },
+      }),
+      silent: true,
+    },
+  },
+  async clear(scene) {
+    for (const name of [...scene.model.crons.entries.keys()]) {
+      onCron(scene, { op: 'cron-delete', name, late: false });
+      scene.finish();
+    }
+    await answer(scene, 'all');
+  },
+};

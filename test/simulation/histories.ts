@@ -1,25 +1,21 @@
-/** Random histories: jobs alone, with some entries, with many; large ones. */
+/** Random histories: jobs alone, with some entries, with many; large ones; those of other areas. */
 import fc from 'fast-check';
+import { EXTRAS } from './areas';
 import { EVES } from './calendar';
+import { answers, cronStep } from './crons';
 import { crowd, largeStep } from './large';
-import { answer, cronStep, type History, plainStep, type Step } from './steps';
+import type { History, Step } from './steps';
+import { troubles } from './trouble';
+
+const plainStep: fc.Arbitrary<Step> = fc.oneof(...EXTRAS.flatMap(({ steps = [] }) => steps));
 
 /** Steps of which so many in a hundred, roughly, are about entries. */
-function stepOf(crons: number): fc.Arbitrary<Step> {
+export function stepOf(crons: number): fc.Arbitrary<Step> {
   const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep }, { weight: crons, arbitrary: cronStep });
   return fc.oneof(
     { weight: 40, arbitrary: calm },
-    {
-      weight: 5,
-      arbitrary: fc.record({
-        op: fc.constant('alarm' as const),
-        when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
-      }),
-    },
-    { weight: crons > 0 ? 3 : 0, arbitrary: answer },
-    { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },
-    { weight: 4, arbitrary: fc.record({ op: fc.constant('evict' as const) }) },
-    { weight: 4, arbitrary: fc.record({ op: fc.constant('fault' as const), statement: fc.nat(12), step: calm }) },
+    { weight: crons > 0 ? 3 : 0, arbitrary: answers },
+    ...troubles(calm),
   );
 }
 
@@ -38,5 +34,6 @@ export function histories(length: number): fc.Arbitrary<History> {
     { weight: 100, arbitrary: ofKind(45) },
     { weight: 33, arbitrary: fc.record({ start, steps: stepsOf(mixed, Math.ceil(length / 2)), ...isLarge }) },
     { weight: 1, arbitrary: fc.record({ start, steps: crowd, ...isLarge }) },
+    ...EXTRAS.flatMap((area) => area.histories?.(length) ?? []),
   );
 }

@@ -1,4 +1,5 @@
 /** What producers and operators do to jobs and to the queue as a whole. */
+import fc from 'fast-check';
 import { ApiError } from '../../src/job/errors';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
 import type { NewJob } from '../../src/job/record';
@@ -11,12 +12,33 @@ import { patch } from '../../src/queue/jobs/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/jobs/redrive';
 import type { PatchRequest } from '../../src/rpc/operations';
 import { holds, same } from './agree';
-import type { JobOrder, ModelJob } from './model';
+import type { Area, Turn } from './area';
+import type { JobOrder, LimitKey, ModelJob } from './model';
+import { order, orders, pick } from './orders';
+import * as reports from './reports';
 import { type Scene, statusOf } from './scene';
-import type { JobChange, Step } from './steps';
+import type { StepOf } from './steps';
 import { isTooLarge, newJob } from './wire';
 
-type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
+export type JobStep =
+  /** Each of the jobs so many times; absent: once. A claim may wait for them. */
+  | { op: 'enqueue'; jobs: JobOrder[]; times?: number; claim?: reports.Claim }
+  | { op: 'cancel'; pick: number }
+  | { op: 'activate'; pick: number }
+  | { op: 'redrive'; pick: number }
+  | { op: 'delete-dead'; pick: number }
+  | { op: 'patch'; pick: number; change: JobChange }
+  | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
+  | { op: 'pause'; paused: boolean }
+  | { op: 'override'; key: LimitKey; concurrency: number | null; expiresIn: number | null };
+
+/** A change of a waiting job; null goes back to the default. Times in ms from now. */
+export interface JobChange {
+  priority?: number | null;
+  delay?: number | null;
+  ttl?: number | null;
+  maxAttempts?: number;
+}
 
 /** A job that takes part in no other rule, to see whether the queue still works. */
 export const PROBE: JobOrder = {
@@ -190,3 +212,119 @@ function request({ priority, delay, ttl, maxAttempts }: JobChange, now: number):
     ...(maxAttempts !== undefined && { retry: { max_attempts: maxAttempts } }),
   };
 }
+
+/** A claim may wait for the jobs: whether they are refused or not, it is heard. */
+async function prepare(scene: Scene, step: StepOf<'enqueue'>): Promise<Turn> {
+  const read = await readJobs(scene, step);
+  const waiting = step.claim ? await reports.wait(scene, step.claim) : undefined;
+  const before = waiting?.views;
+  return {
+    play: () => {
+      if (read) enqueue(scene, step, read);
+    },
+    ...(waiting && { after: () => reports.heard(scene, waiting, before) }),
+  };
+}
+
+/** Fewer jobs, or plainer ones. */
+function plainerEnqueues(step: StepOf<'enqueue'>): StepOf<'enqueue'>[] {
+  const fewer = step.jobs.length > 1 ? step.jobs.map((_, index) => step.jobs.toSpliced(index, 1)) : [];
+  const plainer = step.jobs.flatMap((job, index) => plainerOrders(job).map((order) => step.jobs.with(index, order)));
+  return [...fewer, ...plainer].map((jobs) => ({ ...step, jobs }));
+}
+
+/** The same job with less in it, for the shrinker. */
+export function plainerOrders(order: JobOrder): JobOrder[] {
+  const { texts, ...rest } = order;
+  const plain = { ...PROBE, priority: 0 };
+  const names = Object.keys(plain) as (keyof typeof plain)[];
+  return [
+    ...(texts ? [rest] : []),
+    ...Object.keys(texts ?? {}).map((name) => ({ ...order, texts: { ...texts, [name]: undefined } })),
+    ...names.map((name) => ({ ...order, [name]: plain[name] })),
+  ];
+}
+
+export const area: Area<JobStep> = {
+  kinds: {
+    enqueue: { prepare, plainer: plainerEnqueues },
+    cancel: onJob,
+    activate: onJob,
+    redrive: onJob,
+    'delete-dead': onJob,
+    patch: onJob,
+    bulk,
+    pause: (scene, { paused }) => pause(scene, paused),
+    override,
+  },
+  begin(scene, { keepsNoDead }) {
+    if (keepsNoDead) keepNoDead(scene);
+  },
+  clear(scene) {
+    for (const key of ['narrow', 'rated', 'spaced'] as const) {
+      override(scene, { op: 'override', key, concurrency: null, expiresIn: null });
+    }
+    pause(scene, false);
+  },
+  steps: [
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        op: fc.constant('enqueue' as const),
+        jobs: orders,
+      }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        op: fc.constant('enqueue' as const),
+        jobs: fc.oneof(
+          {
+            weight: 3,
+            arbitrary: order.map((job) => [{ ...job, priority: 0, delay: 0, ttl: 0, pending: false, limit: null }]),
+          },
+          orders,
+        ),
+        claim: fc.record(reports.claimed),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ op: fc.constant('cancel' as const), pick }) },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('activate' as const), pick }) },
+    { weight: 2, arbitrary: fc.record({ op: fc.constant('redrive' as const), pick }) },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('delete-dead' as const), pick }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        op: fc.constant('patch' as const),
+        pick,
+        change: fc.record(
+          {
+            priority: fc.constantFrom(-1, 0, 0, 5, null),
+            delay: fc.constantFrom(null, 0, 1, 400, 20_000),
+            ttl: fc.constantFrom(null, 300, 10_000),
+            maxAttempts: fc.constantFrom(1, 3),
+          },
+          { requiredKeys: [] },
+        ),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        op: fc.constant('bulk' as const),
+        action: fc.constantFrom('cancel' as const, 'retry' as const, 'delete' as const, 'purge' as const),
+        priority: fc.constantFrom(-1, 0, 5),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ op: fc.constant('pause' as const), paused: fc.boolean() }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        op: fc.constant('override' as const),
+        key: fc.constantFrom<LimitKey>('narrow', 'rated', 'spaced'),
+        concurrency: fc.constantFrom(null, null, 0, 2),
+        expiresIn: fc.constantFrom(null, 300, 20_000),
+      }),
+    },
+  ],
+};

@@ -269,7 +269,7 @@ export function forgetDefects(model: Model): boolean {
 }
 
 /** When the next entry fires; minus infinity when none does. */
-export function fireAt(model: Model): number {
+export function fireAt(model: Pick<Model, 'crons'>): number {
   const next = Math.min(...[...model.crons.entries.values()].map(({ nextAt }) => nextAt));
   return Number.isFinite(next) ? next : Number.NEGATIVE_INFINITY;
 }

@@ -101,10 +101,19 @@ export class Model {
     spaced: { starts: [] },
   };
 
+  /** What areas of the simulation know beside, by their names: plain data. */
+  parts = new Map<string, unknown>();
+
   /** All there is, to come back to. */
-  save(): Pick<Model, 'jobs' | 'crons' | 'paused' | 'keys'> {
-    const { jobs, crons, paused, keys } = this;
-    return structuredClone({ jobs, crons, paused, keys });
+  save(): Pick<Model, 'jobs' | 'crons' | 'paused' | 'keys' | 'parts'> {
+    const { jobs, crons, paused, keys, parts } = this;
+    return structuredClone({ jobs, crons, paused, keys, parts });
+  }
+
+  /** What an area knows. Ask for it again in each step: a fault puts back what was there before. */
+  part<T>(name: string, fresh: () => T): T {
+    if (!this.parts.has(name)) this.parts.set(name, fresh());
+    return this.parts.get(name) as T;
   }
 
   /** How many jobs of the key may start now. */

@@ -1,4 +1,5 @@
 /** Workers: they claim jobs, report on them, and say that they live. */
+import fc from 'fast-check';
 import type { JobView } from '../../src/job/record';
 import { saveCheckpoint } from '../../src/queue/jobs/checkpoint';
 import { claim as claimJobs } from '../../src/queue/jobs/claim';
@@ -7,10 +8,44 @@ import { reportProgress } from '../../src/queue/jobs/progress';
 import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/jobs/report';
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
+import type { Area } from './area';
 import { isOpen, type LimitKey, type Model, type ModelJob } from './model';
+import { attempt, pick } from './orders';
 import { type Scene, statusOf } from './scene';
-import type { Claim, Step } from './steps';
+import type { StepOf } from './steps';
 import { type ErrorTexts, type Text, write } from './texts';
+
+export type ReportStep =
+  | ({ op: 'claim' } & Claim)
+  | {
+      op: 'ack';
+      pick: number;
+      attempt: 'right' | 'stale' | 'none';
+      worker: 'right' | 'other';
+      result?: Text | undefined;
+    }
+  | {
+      op: 'nack';
+      pick: number;
+      attempt: 'right' | 'stale' | 'none';
+      how: 'plain' | 'requeue' | 'final' | 'retry-in';
+      error?: ErrorTexts | undefined;
+    }
+  /** The handler goes on later, having done the step `mark`; perhaps it waits for the signal. */
+  | { op: 'snooze'; pick: number; attempt: 'right' | 'stale' | 'none'; in: number; signal: boolean; mark: number }
+  | { op: 'signal'; pick: number }
+  /** Whatever runs fails. */
+  | { op: 'nack-all'; error: ErrorTexts }
+  | { op: 'progress'; pick: number; attempt: 'right' | 'stale' | 'none'; message: Text; data: Text }
+  | { op: 'checkpoint'; pick: number; attempt: 'right' | 'stale' | 'none'; state: Text }
+  | { op: 'heartbeat'; worker: string };
+
+/** What a worker asks for; a visibility of 0 leaves it to the queue, ms. */
+export interface Claim {
+  count: number;
+  worker: string;
+  visibility: number;
+}
 
 const requestOf = ({ count, worker, visibility }: Claim) => ({
   count,
@@ -21,7 +56,7 @@ const requestOf = ({ count, worker, visibility }: Claim) => ({
 export function claim(scene: Scene, step: Claim): void {
   const views = scene.weighed(scene.world.engine.writeNow((at) => claimJobs(scene.q, requestOf(step), at).jobs));
   scene.tidy();
-  claimed(scene, step, views);
+  given(scene, step, views);
 }
 
 /** A claim that waits, unless there is something for it at once. @returns what it comes to */
@@ -39,7 +74,7 @@ export async function wait(scene: Scene, asked: Claim): Promise<Waiting> {
   );
   await scheduler.wait(0);
   scene.tidy();
-  if (waiting.views !== 'failed') claimed(scene, asked, waiting.views ?? []);
+  if (waiting.views !== 'failed') given(scene, asked, waiting.views ?? []);
   return waiting;
 }
 
@@ -48,7 +83,7 @@ export async function heard(scene: Scene, waiting: Waiting, before: Waiting['vie
   await scheduler.wait(0);
   scene.world.engine.pull.withdraw(waiting.waiter);
   await scheduler.wait(0);
-  if (before === undefined && waiting.views !== 'failed') claimed(scene, waiting.asked, waiting.views ?? []);
+  if (before === undefined && waiting.views !== 'failed') given(scene, waiting.asked, waiting.views ?? []);
 }
 
 /** A claim that waits: its answer, once it has one. */
@@ -59,7 +94,7 @@ export interface Waiting {
 }
 
 /** These are the jobs that a claim must get now. */
-function claimed(scene: Scene, step: Claim, views: readonly JobView[]): void {
+function given(scene: Scene, step: Claim, views: readonly JobView[]): void {
   const { model } = scene;
   const { now } = scene;
   const available = model.paused ? [] : model.available(now);
@@ -108,7 +143,7 @@ export function heartbeat(scene: Scene, worker: string): void {
   for (const job of held) model.extend(job, scene.now);
 }
 
-export function ack(scene: Scene, step: Extract<Step, { op: 'ack' }>): void {
+export function ack(scene: Scene, step: StepOf<'ack'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
@@ -132,7 +167,7 @@ export function ack(scene: Scene, step: Extract<Step, { op: 'ack' }>): void {
   same(statusOf(outcome), status, `ack of ${job.id} in ${job.state}`);
 }
 
-export function nack(scene: Scene, step: Extract<Step, { op: 'nack' }>): void {
+export function nack(scene: Scene, step: StepOf<'nack'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
@@ -169,7 +204,7 @@ export function nack(scene: Scene, step: Extract<Step, { op: 'nack' }>): void {
 }
 
 /** The handler goes on later. */
-export function snooze(scene: Scene, step: Extract<Step, { op: 'snooze' }>): void {
+export function snooze(scene: Scene, step: StepOf<'snooze'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
@@ -190,9 +225,9 @@ export function snooze(scene: Scene, step: Extract<Step, { op: 'snooze' }>): voi
   same(statusOf(outcome), status, `snooze of ${job.id} in ${job.state}`);
 }
 
-export function signal(scene: Scene, pick: number): void {
+export function signal(scene: Scene, step: StepOf<'signal'>): void {
   scene.onJob(
-    pick,
+    step.pick,
     (id, now) => sendSignal(scene.q, { job_id: id, name: 'go', payload: '1' }, now),
     (job) => {
       if (!isOpen(job)) return 409;
@@ -203,7 +238,7 @@ export function signal(scene: Scene, pick: number): void {
 }
 
 /** Every attempt that runs fails. */
-export function nackAll(scene: Scene, { error }: Extract<Step, { op: 'nack-all' }>): void {
+export function nackAll(scene: Scene, { error }: StepOf<'nack-all'>): void {
   for (const { id, attempt } of scene.model.jobs.filter(({ state }) => state === 'active')) {
     const outcome = scene.attempt((now) =>
       reportFailure(scene.q, { job_id: id, attempt, error: failureOf(error) }, now, () => 0.5),
@@ -227,7 +262,7 @@ export function complete(scene: Scene, job: ModelJob): void {
   scene.model.complete(job, scene.now);
 }
 
-export function progress(scene: Scene, step: Extract<Step, { op: 'progress' }>): void {
+export function progress(scene: Scene, step: StepOf<'progress'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
@@ -243,7 +278,7 @@ export function progress(scene: Scene, step: Extract<Step, { op: 'progress' }>):
   if (status === 200) scene.model.extend(job, scene.now);
 }
 
-export function checkpoint(scene: Scene, step: Extract<Step, { op: 'checkpoint' }>): void {
+export function checkpoint(scene: Scene, step: StepOf<'checkpoint'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
@@ -314,3 +349,66 @@ function startable(jobs: readonly ModelJob[], room: Record<LimitKey, number>): n
   const limited = keys.map((key) => Math.min(room[key], jobs.filter(({ order }) => order.limit === key).length));
   return limited.reduce((sum, count) => sum + count, jobs.filter(({ order }) => order.limit === null).length);
 }
+
+const worker = fc.constantFrom('ann', 'bob');
+
+export const claimed = {
+  count: fc.integer({ min: 1, max: 5 }),
+  worker,
+  visibility: fc.constantFrom(0, 0, 500, 2_000),
+};
+
+export const area: Area<ReportStep> = {
+  kinds: {
+    claim,
+    ack,
+    nack,
+    snooze,
+    signal,
+    'nack-all': nackAll,
+    progress,
+    checkpoint,
+    heartbeat: (scene, step) => heartbeat(scene, step.worker),
+  },
+  steps: [
+    {
+      weight: 8,
+      arbitrary: fc.record({ op: fc.constant('claim' as const), ...claimed }),
+    },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        op: fc.constant('ack' as const),
+        pick,
+        attempt,
+        worker: fc.constantFrom('right' as const, 'right' as const, 'other' as const),
+      }),
+    },
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        op: fc.constant('nack' as const),
+        pick,
+        attempt,
+        how: fc.constantFrom(
+          'plain' as const,
+          'plain' as const,
+          'requeue' as const,
+          'final' as const,
+          'retry-in' as const,
+        ),
+      }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        op: fc.constant('snooze' as const),
+        ...{ pick, attempt, signal: fc.boolean() },
+        in: fc.constantFrom(0, 300, 2_000, 60_000),
+        mark: fc.constantFrom(0, 0, 1),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ op: fc.constant('signal' as const), pick }) },
+    { weight: 2, arbitrary: fc.record({ op: fc.constant('heartbeat' as const), worker }) },
+  ],
+};

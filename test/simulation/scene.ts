@@ -4,10 +4,12 @@ import type { JobBody } from '../../src/job/record';
 import { list } from '../../src/queue/read/list';
 import type { QueueState } from '../../src/queue/store/state';
 import { holds, same } from './agree';
+import type { Extras, Terms } from './area';
 import { Model, type ModelJob } from './model';
 import { fireDue, fireWaiting, forgetDefects, leaveAlone } from './model-crons';
+import type { Step } from './steps';
 import { MAX_MESSAGE_BYTES, weightOf } from './texts';
-import { World } from './world';
+import { mergeHooks, World } from './world';
 
 /** How many new jobs one operation may bring at most. */
 const NEWEST = 8;
@@ -20,16 +22,18 @@ export class Scene {
   /** Operations on many jobs so far. */
   operations = 0;
 
-  /**
-   * @param now when it begins, epoch ms
-   * @param isLarge its answers are weighed
-   */
+  /** Its answers are weighed. */
+  readonly isLarge: boolean;
+
   constructor(
     storage: DurableObjectStorage,
-    now: number,
-    readonly isLarge = false,
+    history: Terms,
+    private readonly areas: readonly Pick<Extras<Step>, 'hooks' | 'evicted'>[],
   ) {
-    this.world = new World(storage, now);
+    this.isLarge = history.large ?? false;
+    this.world = new World(storage, history.start, (world) =>
+      mergeHooks(areas.map(({ hooks }) => hooks?.(world, history) ?? {})),
+    );
   }
 
   get now(): number {
@@ -44,6 +48,7 @@ export class Scene {
   evict(): void {
     this.world.start();
     this.lost = false;
+    for (const { evicted } of this.areas) evicted?.(this);
     // Nothing but a transaction looks into fires that wait.
     if (!forgetDefects(this.model)) return;
     this.world.engine.writeNow(() => undefined);

@@ -1,6 +1,5 @@
 /** Makes a failing history small, by large pieces first: what is left of it matters. */
-import { PROBE } from './jobs';
-import type { JobOrder } from './model';
+import { kindOf } from './areas';
 import type { History, Step } from './steps';
 
 /** Plays of a history at most, so that a slow failure is told all the same. */
@@ -43,26 +42,9 @@ async function leaveOut(all: Step[], fails: (steps: Step[]) => Promise<boolean>)
 /** The same step with less in it, or about a job that is easier to name. */
 function plainerSteps(step: Step): Step[] {
   if (step.op === 'fault') return [step.step, ...plainerSteps(step.step).map((inner) => ({ ...step, step: inner }))];
-  if (step.op === 'enqueue') {
-    const fewer = step.jobs.length > 1 ? step.jobs.map((_, index) => step.jobs.toSpliced(index, 1)) : [];
-    const plainer = step.jobs.flatMap((job, index) => plainerOrders(job).map((order) => step.jobs.with(index, order)));
-    return [...fewer, ...plainer].map((jobs) => ({ ...step, jobs }));
-  }
-  if (step.op === 'cron-put') {
-    return plainerOrders(step.cron.job).map((job) => ({ ...step, cron: { ...step.cron, job } }));
-  }
+  const { plainer } = kindOf(step);
+  if (plainer) return plainer(step);
   return 'pick' in step ? Array.from({ length: 9 }, (_, index) => ({ ...step, pick: index + 1 })) : [];
-}
-
-function plainerOrders(order: JobOrder): JobOrder[] {
-  const { texts, ...rest } = order;
-  const plain = { ...PROBE, priority: 0 };
-  const names = Object.keys(plain) as (keyof typeof plain)[];
-  return [
-    ...(texts ? [rest] : []),
-    ...Object.keys(texts ?? {}).map((name) => ({ ...order, texts: { ...texts, [name]: undefined } })),
-    ...names.map((name) => ({ ...order, [name]: plain[name] })),
-  ];
 }
 
 function sizeOf(steps: readonly Step[]): number {

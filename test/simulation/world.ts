@@ -8,7 +8,8 @@ import { QUEUE, Schema } from '../../src/durable/schema';
 import { writeMeta } from '../../src/durable/sql';
 import type { ErrorData, Outcome } from '../../src/job/errors';
 import type { NewJob } from '../../src/job/record';
-import { QueueEngine } from '../../src/queue/engine';
+import { type EngineHost, QueueEngine } from '../../src/queue/engine';
+import type { Others } from '../../src/queue/feature';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 
 /** The error of a statement that was made to fail. */
@@ -25,6 +26,40 @@ export interface Ask {
 /** What those that cannot be reached say. */
 export const BUSY: ErrorData = { code: 'unavailable', status: 503, message: 'busy', retryable: true };
 
+/** What areas may put in the place of what is simulated by default. */
+export interface WorldHooks {
+  /** Whom the queue talks to; who is not named here must not be talked to. */
+  others: Partial<Others>;
+  config: Partial<EngineHost['config']>;
+  /** The alarm fires. Absent: the engine's own handler runs. */
+  alarm(): void;
+}
+
+/** Hooks of several areas together: of two that name the same one, the later counts. */
+export function mergeHooks(all: readonly Partial<WorldHooks>[]): Partial<WorldHooks> {
+  const others = Object.assign({}, ...all.map((hooks) => hooks.others));
+  const config = Object.assign({}, ...all.map((hooks) => hooks.config));
+  return { ...Object.assign({}, ...all), others, config };
+}
+
+function never(what: string): () => never {
+  return () => {
+    throw new Error(what);
+  };
+}
+
+/** Whom a queue may talk to only where an area says so. */
+const NOBODY = {
+  queue: never('no other queue is part of this history'),
+  reservations: never('no lock object is part of this history'),
+  destroy: never('the queue of this history is not deleted'),
+  noteIds: never('no job of this history moves'),
+  workflow: never('no workflow is part of this history'),
+  noteAlert: never('no alert rule is part of this history'),
+  webhook: never('no subscription is part of this history'),
+  enqueue: never('no handler of this history enqueues'),
+};
+
 export class World {
   /** The stored alarm, as the platform keeps it. */
   alarm: number | null = null;
@@ -35,13 +70,18 @@ export class World {
   faulted = false;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
+  private hooks: Partial<WorldHooks> = {};
   private underWay = new Set<Promise<unknown>>();
   private readonly storage: DurableObjectStorage;
 
-  /** @param now epoch ms */
+  /**
+   * @param now epoch ms
+   * @param hooksOf what the areas put in the place of what is simulated by default, for an object that is constructed
+   */
   constructor(
     real: DurableObjectStorage,
     public now: number,
+    private readonly hooksOf: (world: World) => Partial<WorldHooks> = () => ({}),
   ) {
     this.storage = this.faulty(real);
     new Schema(real, QUEUE).create();
@@ -59,6 +99,8 @@ export class World {
   /** The object is constructed: everything in memory is new. */
   start(): void {
     // What the one before still does on its way out concerns nobody.
+    const hooks = this.hooksOf(this);
+    this.hooks = hooks;
     const asks: Ask[] = [];
     this.asks = asks;
     const underWay = new Set<Promise<unknown>>();
@@ -77,7 +119,7 @@ export class World {
     this.engine = new QueueEngine({
       storage: this.storage,
       clock: new AlarmClock({ setAlarm, deleteAlarm } as DurableObjectStorage, this.alarm),
-      config: { retryVariables: {}, targets: [] },
+      config: { retryVariables: {}, targets: [], ...hooks.config },
       random: () => 0.5,
       now: () => this.now,
       keepAlive: (promise) => {
@@ -86,32 +128,10 @@ export class World {
         promise.then(done, done);
       },
       others: {
-        queue: () => {
-          throw new Error('no other queue is part of the simulation');
-        },
-        reservations: () => {
-          throw new Error('no lock object is part of the simulation');
-        },
-        destroy: () => {
-          throw new Error('the queue of the simulation is not deleted');
-        },
-        noteIds: () => {
-          throw new Error('no job of the simulation moves');
-        },
-        workflow: () => {
-          throw new Error('no workflow is part of the simulation');
-        },
+        ...NOBODY,
         noteChange: async () => undefined,
-        noteAlert: () => {
-          throw new Error('no alert rule is part of the simulation');
-        },
-        webhook: () => {
-          throw new Error('no subscription is part of the simulation');
-        },
-        enqueue: () => {
-          throw new Error('no handler of the simulation enqueues');
-        },
         enqueueAcross: (job) => new Promise((answer) => asks.push({ job, answer })),
+        ...hooks.others,
       },
     });
     this.engine.armNext();
@@ -120,7 +140,8 @@ export class World {
   /** Lets the alarm handler run, whenever the caller thinks it should. */
   fire(): void {
     this.alarm = null;
-    this.engine.alarm();
+    if (this.hooks.alarm) this.hooks.alarm();
+    else this.engine.alarm();
   }
 
   /** The `n`th SQL statement from now throws, once. */

@@ -1,0 +1,21 @@
+/** All areas of the simulation: adding one is a file, a line here, and one in `steps.ts`. */
+import type { Extras, Kind, Player } from './area';
+import { area as crons } from './crons';
+import { area as jobs } from './jobs';
+import { area as reports } from './reports';
+import type { Step } from './steps';
+import { area as trouble } from './trouble';
+
+const AREAS = [jobs, reports, crons, trouble];
+
+/** What areas do beside playing their steps. */
+export const EXTRAS: readonly Extras<Step>[] = AREAS;
+
+const KINDS = Object.assign({}, ...AREAS.map(({ kinds }) => kinds)) as Record<Step['op'], Player<Step>>;
+
+/** How a step is played. */
+export function kindOf(step: Step): Kind<Step> {
+  const kind = KINDS[step.op];
+  if (typeof kind !== 'function') return kind;
+  return { prepare: (scene, of) => ({ play: () => kind(scene, of) }) };
+}
