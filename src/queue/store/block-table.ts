@@ -17,6 +17,7 @@
  * In memory are the blocks that were read last, bounded in bytes.
  */
 import type { Fragment } from '../../durable/sql';
+import { LANE_BIT } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
 import { Block, type BlockJob, type BlockRow, encode, MAX_GAP, MAX_SPAN, type NewBlock, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
@@ -39,6 +40,9 @@ export class BlockTable {
   protected readonly columns: string = 'first, span, gone, heads';
   /** May what arrives alone join the newest block? */
   protected readonly isJoined: boolean = true;
+
+  /** Does this key stand in the table, if it is in a block at all? Both tables share the cache. */
+  readonly owns: (key: number) => boolean = (key) => key < LANE_BIT;
 
   /** Jobs of the running transaction that are not written yet. */
   protected waiting: BlockJob[] = [];
@@ -260,13 +264,10 @@ export class BlockTable {
   /** Writes a new block, into the row of one that is over where there is one: one row, and one for each index. */
   protected insert({ first, span, jobs, heads, data }: NewBlock, over?: number): void {
     const bindings = [first, span, jobs, heads, data];
-    if (over === undefined) {
-      const insert = 'INSERT INTO blocks (first, span, jobs, heads, data) VALUES (?, ?, ?, ?, ?)';
-      this.sql.exec(insert, ...bindings).toArray();
-      return;
-    }
+    const insert = 'INSERT INTO blocks (first, span, jobs, heads, data) VALUES (?, ?, ?, ?, ?)';
     const update = 'UPDATE blocks SET first = ?, span = ?, jobs = ?, heads = ?, data = ?, gone = NULL WHERE first = ?';
-    this.sql.exec(update, ...bindings, over).toArray();
+    if (over === undefined) this.sql.exec(insert, ...bindings).toArray();
+    else this.sql.exec(update, ...bindings, over).toArray();
   }
 
   private joins(tail: Block, jobs: readonly BlockJob[]): boolean {
@@ -284,9 +285,8 @@ export class BlockTable {
 
   private newestFirst(): number | null {
     if (!this.used) return null;
-    this.newest ??= this.sql
-      .exec<{ first: number | null }>(`SELECT max(first) AS first FROM ${this.table}`)
-      .one().first;
+    const query = `SELECT max(first) AS first FROM ${this.table}`;
+    this.newest ??= this.sql.exec<{ first: number | null }>(query).one().first;
     return this.newest;
   }
 
@@ -324,6 +324,7 @@ export class BlockTable {
 
   /** The block that spans this number. */
   protected at(key: number): Block | undefined {
+    if (!this.owns(key)) return undefined;
     const [first] = this.waiting;
     if (first && key >= first.key) this.flush();
     if (!this.used) return undefined;

@@ -31,7 +31,7 @@ export class Blocks {
 
   /** The table that a job with this key is in, if it is in any. */
   private tableOf(key: number): BlockTable {
-    return key < LANE_BIT ? this.line : this.due;
+    return this.line.owns(key) ? this.line : this.due;
   }
 
   /** The same, or the singles. */

@@ -6,7 +6,7 @@ import { read } from '../../../src/job/metrics/meter';
 import type { JobState } from '../../../src/job/states';
 import { answers } from '../../support/answers';
 import { clock, DAY, T0 } from '../../support/clock';
-import { type JobChange, steady, TestQueue } from '../../support/queue';
+import { type JobChange, newJob, refusal, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
 
@@ -252,6 +252,22 @@ describe('jobs that wait together', () => {
       expect(await gone()).toBe(n);
       expect(await queue.state([...first, line, ...later][n - 1] as string)).toBe('discarded');
     }
+  });
+
+  it('count once against the bound when their reports share a transaction with an enqueue', async () => {
+    const queue = new TestQueue();
+    unwrap(await queue.api.configure({ max_depth: 10 }));
+    await queue.enqueue(...many(5, at(1000, { priority: 1 })), ...many(5));
+    clock.set(T0 + 1000);
+    const ids = (await queue.claim({ count: 5 })).map(({ id }) => id);
+    await queue.evict();
+    const refused = await queue.inside(({ instance }) => {
+      for (const job_id of ids) void instance.ack({ job_id });
+      return instance.enqueue(Array.from({ length: 10 }, () => newJob()));
+    });
+    expect(refusal(refused)).toMatchObject({ code: 'QUEUE_FULL', details: { depth: 5 } });
+    await queue.enqueue(...many(5));
+    expect(refusal(await queue.api.enqueue([newJob()]))).toMatchObject({ code: 'QUEUE_FULL' });
   });
 
   it('go with their block, at a price for the block, when the queue is purged or deleted', async () => {
