@@ -56,6 +56,8 @@ export class LeaseTable {
   /** Keys of attempts that ended since the last look. */
   private readonly freed = new Set<string>();
   private anyFreed = false;
+  /** So many attempts ran that no other could start, until one of them ended. */
+  private wasFull = false;
   /** A lease could not be read when memory was rebuilt: which jobs it held is unknown. */
   hasLost = false;
   private free: number[] = [];
@@ -89,6 +91,7 @@ export class LeaseTable {
     this.runningByKey.clear();
     this.freed.clear();
     this.anyFreed = false;
+    this.wasFull = false;
     this.live.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
@@ -208,12 +211,14 @@ export class LeaseTable {
     return this.anyFreed;
   }
 
-  /** The keys of the attempts that ended since the last call. */
-  takeFreed(): string[] {
+  /** The attempts that ended since the last call: their keys, and whether no other could start before. */
+  takeFreed(): { keys: string[]; wasFull: boolean } {
+    const { wasFull } = this;
     const keys = [...this.freed];
     this.freed.clear();
     this.anyFreed = false;
-    return keys;
+    this.wasFull = false;
+    return { keys, wasFull };
   }
 
   private begin(active: Active): void {
@@ -224,7 +229,9 @@ export class LeaseTable {
   }
 
   private over(active: Active): void {
+    const isFull = this.active.size >= this.mostAtOnce;
     if (!this.active.delete(active.key)) return;
+    this.wasFull ||= isFull;
     this.pushed.delete(active);
     this.anyFreed = true;
     const { limitKey } = active;

@@ -64,4 +64,17 @@ describe('a queue with very many leases', () => {
     await queue.ack(ids[1]);
     expect(await queue.claim({ count: 4 })).toMatchObject([{ id: ids[3] }]);
   });
+
+  it('calls a worker that waits as soon as one of as many as memory holds has ended', async () => {
+    const queue = new TestQueue();
+    const [first, second] = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
+    await queue.inside(({ q }) => {
+      q.leases.mostAtOnce = 1;
+    });
+    await queue.claim();
+    const waiting = queue.api.claim({ count: 1, wait_ms: 20_000 });
+    await queue.waiting('work', 1);
+    await queue.ack(first);
+    expect(unwrap(await waiting)).toMatchObject([{ record: { id: second } }]);
+  });
 });

@@ -82,9 +82,10 @@ function isForgettable(q: QueueState, limiter: Limiter, now: number): boolean {
 /** Sees to the keys that the operation just done has touched. */
 export function seeToTouched(q: QueueState, now: number): void {
   if (q.leases.hasFreed) {
-    for (const key of q.leases.takeFreed()) q.limiters.touch(key);
+    const { keys, wasFull } = q.leases.takeFreed();
+    for (const key of keys) q.limiters.touch(key);
     // A place in the queue may be what a worker waits for.
-    if (q.settings.rate_limit?.concurrency !== undefined) q.callWorkers();
+    if (wasFull || q.settings.rate_limit?.concurrency !== undefined) q.callWorkers();
   }
   for (const key of q.limiters.takeTouched()) {
     const limiter = q.limiters.find(key);

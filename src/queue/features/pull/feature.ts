@@ -180,7 +180,9 @@ export class Pulling implements Feature {
         if (outcome.ok) for (const { waiter, jobs } of outcome.value) this.answer(waiter, jobs);
         else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
       } catch (error) {
-        for (const waiter of this.attempted) this.waiters.remove(waiter).fail(error);
+        // A transaction that failed before anybody's claim fails for all: it would fail again at once.
+        const failed = this.attempted.length > 0 ? this.attempted : [...this.waiters.hoping()];
+        for (const waiter of failed) this.waiters.remove(waiter).fail(error);
         // Nothing is left of what the turn found out.
         this.waiters.hope();
       }
@@ -210,7 +212,7 @@ export class Pulling implements Feature {
       bytes += found.bytes;
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
       else waiter.turns++;
-      if (found.isClosed) this.wakeWhenOpen(waiter, now);
+      if (found.isClosed) this.wakeWhenOpen(now);
       if (found.isUnfinished) resting.add(waiter.types);
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
       else if (!found.hasMore) this.waiters.despair(waiter.types);
@@ -218,10 +220,13 @@ export class Pulling implements Feature {
     return given;
   }
 
-  /** No timer looks again for a claim that stands for as long as it takes. */
-  private wakeWhenOpen({ deadline }: Waiter, now: number): void {
+  /**
+   * No timer looks again for a claim that stands for as long as it takes, and whoever stands in front of it may leave before
+   * the queue opens.
+   */
+  private wakeWhenOpen(now: number): void {
     const { q } = this.host;
-    if (deadline < Number.POSITIVE_INFINITY) return;
+    if (!this.waiters.anyStands) return;
     const opensAt = q.shutUntil > now ? q.shutUntil : queueOpensAt(q, now);
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake(opensAt);
   }

@@ -116,6 +116,12 @@ export class Waiters {
     return false;
   }
 
+  /** Does one of them stand for as long as it takes? */
+  get anyStands(): boolean {
+    for (const { deadline } of this.waiting) if (deadline === Number.POSITIVE_INFINITY) return true;
+    return false;
+  }
+
   /** When the first of them has waited long enough, epoch ms. */
   get firstDeadline(): number {
     let first = Number.POSITIVE_INFINITY;

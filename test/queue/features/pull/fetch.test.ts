@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import type { ClaimRequest } from '../../../../src/rpc/workers';
 import { clock, until } from '../../../support/clock';
-import { failOnce } from '../../../support/faults';
+import { failOnce, failureOf } from '../../../support/faults';
 import { losing } from '../../../support/losing';
 import { type JobChange, TestQueue } from '../../../support/queue';
 import { server, V1 } from '../../../support/server';
@@ -204,6 +204,29 @@ describe('a fetch over several queues', () => {
     expect(none.status).toBe(500);
     expect(await server.takeIds(['q1'])).toEqual([third]);
   });
+});
+
+it('a fetch is told when storage fails before its turn, and keeps nobody busy', async () => {
+  const q = await emptyQueue();
+  const waiting = q.api.claim({ count: 1, wait_ms: 20_000 });
+  const failed = failureOf(waiting);
+  await q.waiting('work', 1);
+  const heal = await q.inside(({ engine, sql }) => {
+    const { committer } = engine as unknown as { committer: { hooks: { before(now: number): void } } };
+    const { before } = committer.hooks;
+    committer.hooks.before = () => {
+      sql.exec('SELECT * FROM not_there');
+    };
+    engine.pull.start('alarm');
+    return () => {
+      committer.hooks.before = before;
+    };
+  });
+  expect((await failed).message).toContain('not_there');
+  await q.waiting('work', 0);
+  await q.inside(heal);
+  const id = await q.add();
+  expect((await q.claim()).map((job) => job.id)).toEqual([id]);
 });
 
 describe('a fetch whose client has gone', () => {

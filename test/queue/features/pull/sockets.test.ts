@@ -155,6 +155,28 @@ describe('the socket of a worker', () => {
     expect((await worker.given(2)).map(({ id }) => id)).toEqual(ids);
   });
 
+  it.each([
+    ['its limit opens', () => server.configure('q', { rate_limit: { limit: 1, period: 'minute' } })],
+    [
+      'a maintenance ends',
+      () => server.ok(200, 'POST', `${V1}/admin/system/maintenance`, { enabled: true, duration: '1m' }),
+    ],
+  ])('brings the next job when %s, though a fetch stood in front that did not wait so long', async (_, close) => {
+    const q = new TestQueue('q');
+    await q.add();
+    await q.add();
+    await close();
+    await server.takeIds('q');
+    const fetch = server.takeIds('q', { wait_ms: 500 });
+    await q.waiting('work', 1);
+    const worker = await connect();
+    worker.ready(1);
+    await q.waiting('work', 2);
+    expect(await fetch).toEqual([]);
+    await q.passTo(Date.now() + 60_001);
+    await worker.given(1);
+  });
+
   it('stands in one line with the fetches that wait', async () => {
     const q = new TestQueue('q');
     await q.add();
