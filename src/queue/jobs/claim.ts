@@ -181,6 +181,7 @@ class Puller {
     );
     this.claimed.push(...jobs);
     this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished;
+    if (limits.letIn()) this.isUnfinished = true;
   }
 
   private look(row: JobRow, limits: LimitCheck, expired: JobRow[]): Verdict {
@@ -194,6 +195,7 @@ class Puller {
     const size = bytesOnTheWay(q, row);
     if (this.bytes > 0 && this.bytes + size > MAX_CLAIM_BYTES) return 'stop';
     if (!limits.allows(row)) return 'pass';
+    if (limits.isOvertaking(row)) return 'hold';
     this.bytes += size;
     limits.count(row);
     return 'take';

@@ -1,12 +1,15 @@
 /**
  * The limits as a claim sees them: it takes a job only if its key has room at that moment, and what it finds without room
- * it puts where the job's policy says. Counted in the transaction of the claim.
+ * it puts where the job's policy says. A job that became available later than one that waits for the same key lets that one
+ * go first. Counted in the transaction of the claim.
  */
 
 import type { JobRow } from '../store/columns';
+import { compare, type Position } from '../store/due-index';
 import { move } from '../store/jobs';
+import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';
-import { limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { firstWaiting, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
@@ -17,11 +20,40 @@ export function roomFor(q: QueueState, row: JobRow, now: number): number {
   return limiterOf(q, row).room(runningOf(q, row.limit_key), now);
 }
 
+/**
+ * Lets in as many jobs as the key has room for. Two rows written for each.
+ * @param least so many are let in even if others stand ready for all the room there is
+ * @returns how many were let in
+ */
+export function admit(q: QueueState, limiter: Limiter, now: number, least = 0): number {
+  if (!limiter.mayHaveWaiting) return 0;
+  const running = runningOf(q, limiter.key);
+  if (limiter.room(running, now) === 0) return 0;
+  const [first] = firstWaiting(q, limiter, 1);
+  if (!first) return 0;
+  const room = Math.max(limiter.roomToAdmit(first.priority, running, now), least);
+  if (room <= 0) return 0;
+  let count = 0;
+  for (const row of firstWaiting(q, limiter, room)) {
+    if (count >= least && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
+    move(q, row, 'admit', { due_at: row.waits_since, waits_since: null }, now);
+    count++;
+  }
+  return count;
+}
+
+/** The job that waits first for a key. */
+type First = Pick<JobRow, 'priority' | 'type'> & { position: Position };
+
 /** One selection of jobs. */
 export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
   private readonly taken = new Map<string, number>();
   private readonly refused: JobRow[] = [];
+  /** Who waits first, by key, as far as it was asked. */
+  private readonly first = new Map<string, First | undefined>();
+  /** Keys of jobs that others go before, and how many of those must be let in. */
+  private readonly overtaken = new Map<Limiter, number>();
 
   constructor(
     private readonly q: QueueState,
@@ -41,11 +73,45 @@ export class LimitCheck {
     if (row.limit_key !== null) this.taken.set(row.limit_key, (this.taken.get(row.limit_key) ?? 0) + 1);
   }
 
+  /**
+   * Must a job that waits for the same key go first? It is let in by {@link letIn}. Admission leaves a job behind its key
+   * while others stand ready for all the room there is; one that was delayed or retried becomes available without admission.
+   */
+  isOvertaking(row: JobRow): boolean {
+    if (row.limit_key === null) return false;
+    const limiter = limiterOf(this.q, row);
+    const first = this.firstOf(limiter);
+    if (!first || first.priority < row.priority) return false;
+    if (first.priority === row.priority && compare(first.position, positionOf(row)) > 0) return false;
+    // What stands ready may be of types that nobody here takes. Whoever takes this job takes another one of its type.
+    const least = first.type === row.type ? 1 : 0;
+    const running = runningOf(this.q, limiter.key);
+    if (Math.max(limiter.roomToAdmit(first.priority, running, this.now), least) <= 0) return false;
+    this.overtaken.set(limiter, least);
+    return true;
+  }
+
+  private firstOf(limiter: Limiter): First | undefined {
+    if (!this.first.has(limiter.key)) {
+      const [row] = limiter.mayHaveWaiting ? firstWaiting(this.q, limiter, 1) : [];
+      const position = row && positionOf({ ...row, due_at: row.waits_since });
+      this.first.set(limiter.key, row && position && { priority: row.priority, type: row.type, position });
+    }
+    return this.first.get(limiter.key);
+  }
+
   /** Moves what had no room out of the way of the others. @returns how many jobs that were */
   setAside(): number {
     const refused = this.refused.splice(0);
     for (const row of refused) refuse(this.q, row, this.now);
     return refused.length;
+  }
+
+  /** Lets in the jobs that go before others of their key. @returns whether there were any: another selection takes them */
+  letIn(): boolean {
+    let count = 0;
+    for (const [limiter, least] of this.overtaken) count += admit(this.q, limiter, this.now, least);
+    return count > 0;
   }
 }
 

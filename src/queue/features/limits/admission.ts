@@ -13,7 +13,7 @@
  * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
  * touched keys are seen to at the end of each operation, in the same transaction.
  */
-import { move } from '../../store/jobs';
+import { admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
@@ -21,21 +21,6 @@ import type { QueueState } from '../../store/state';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
-
-/** Lets in as many jobs as the key has room for. Two rows written for each. */
-function admit(q: QueueState, limiter: Limiter, now: number): void {
-  if (!limiter.mayHaveWaiting) return;
-  const running = runningOf(q, limiter.key);
-  if (limiter.room(running, now) === 0) return;
-  const [first] = firstWaiting(q, limiter, 1);
-  if (!first) return;
-  const room = limiter.roomToAdmit(first.priority, running, now);
-  if (room <= 0) return;
-  for (const row of firstWaiting(q, limiter, room)) {
-    if (limiter.roomToAdmit(row.priority, running, now) <= 0) break;
-    move(q, row, 'admit', { due_at: row.waits_since, waits_since: null }, now);
-  }
-}
 
 /**
  * When the key must be looked at although nothing happens: its window has (more) room for those who wait, its override

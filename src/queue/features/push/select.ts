@@ -191,7 +191,7 @@ export class PushSelector {
       else selection.starved = true;
     }
     if (rows.length === 0) {
-      if (limits.setAside() >= CROWD) selection.starved = true;
+      this.endRound(round);
       return 0;
     }
     const claimed = new Map(this.claimFor(target, rows, bodies, now).map((job) => [job.row.key, job]));
@@ -200,8 +200,14 @@ export class PushSelector {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
       if (jobs.length > 0) selection.calls.push({ target, jobs });
     }
-    if (limits.setAside() >= CROWD) selection.starved = true;
+    this.endRound(round);
     return plan.calls.length;
+  }
+
+  /** Moves what may not start out of the way, and lets in what must go first: the next selection takes it. */
+  private endRound({ limits, selection }: Round): void {
+    if (limits.setAside() >= CROWD) selection.starved = true;
+    if (limits.letIn()) selection.unfinished = true;
   }
 
   /** How many more calls this target could be sent before the platform keeps one back. */
@@ -257,6 +263,7 @@ export class PushSelector {
     }
     if (plan.isClosed) return 'stop';
     if (!limits.allows(row)) return 'pass';
+    if (limits.isOvertaking(row)) return 'hold';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;

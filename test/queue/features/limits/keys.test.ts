@@ -153,6 +153,7 @@ describe('concurrency', () => {
     await ack(running);
     expect(await fetchFrom(queue)).toEqual([pending]);
     await server.nack(pending, { error: { code: 'x', message: '', retryable: false } });
+    clock.at(5001);
     await queue.stub.redrive(pending, { deadLetterOnly: false });
     expect(await fetchFrom(queue)).toEqual([scheduled]);
     await ack(scheduled);
@@ -235,6 +236,58 @@ describe('rates', () => {
       expect(await fetchFrom(queue)).toEqual([low]);
     },
   );
+
+  describe.each([
+    ['', async () => undefined],
+    [', whatever the object still knows', (queue: TestQueue) => queue.evict()],
+  ])('let the job start first that became available first when a start is forgotten%s', (_, between) => {
+    const rated: Json = { key: 'rated', rate: { limit: 2, period: 'PT5S' } };
+
+    it('and another one was delayed', async () => {
+      const queue = new TestQueue();
+      const [, ready] = await addManyTo(queue, 2, rated);
+      await fetchFrom(queue, 1);
+      clock.at(1000);
+      const waits = await addTo(queue, rated);
+      const delayed = await addTo(queue, rated, { delay_until: '+PT1S' });
+      await between(queue);
+      clock.at(5000);
+      expect(await fetchFrom(queue)).toEqual([ready, waits]);
+      clock.at(10_000);
+      expect(await fetchFrom(queue)).toEqual([delayed]);
+    });
+
+    it('and another one is retried', async () => {
+      const queue = new TestQueue();
+      const retry = { initial_interval: 2000, jitter: false };
+      const [first, ready] = await addManyTo(queue, 2, rated, { retry });
+      await fetchFrom(queue, 1);
+      await server.nack(first as string);
+      clock.at(1000);
+      const waits = await addTo(queue, rated);
+      await between(queue);
+      clock.at(5000);
+      expect(await fetchFrom(queue)).toEqual([ready, waits]);
+      clock.at(10_000);
+      expect(await fetchFrom(queue)).toEqual([first]);
+    });
+
+    it('and those that stand ready are of a type that nobody fetches', async () => {
+      const queue = new TestQueue();
+      const wide: Json = { key: 'wide', concurrency: 1 };
+      const [running] = await addManyTo(queue, 1, wide);
+      await fetchFrom(queue);
+      await ack(running as string);
+      await server.add('test.other', [], { queue: queue.name, rate_limit: wide });
+      const waits = await addTo(queue, wide);
+      const delayed = await addTo(queue, wide, { delay_until: '+PT1S' });
+      await between(queue);
+      clock.at(1000);
+      expect(await fetchFrom(queue, 2, { types: ['test.limited'] })).toEqual([waits]);
+      await ack(waits);
+      expect(await fetchFrom(queue, 2, { types: ['test.limited'] })).toEqual([delayed]);
+    });
+  });
 
   it('a throttle spreads its starts evenly', async () => {
     const queue = new TestQueue();
