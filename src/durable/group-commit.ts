@@ -158,7 +158,7 @@ export class Committer {
         this.hooks.before(now);
         this.doSteps('before', now);
         for (const { run, resolve, reject } of batch) {
-          const outcome = this.attempt(run, now, isRefusal);
+          const outcome = this.attempt(() => this.followed(run, now), isRefusal);
           answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
         }
         this.doSteps('after', now);
@@ -204,31 +204,30 @@ export class Committer {
 
   private doSteps(when: 'before' | 'after', now: number): void {
     for (const { run, failed } of this.hooks.steps(now, when)) {
-      const outcome = this.attempt(run, now, () => false);
+      const outcome = this.attempt(() => this.followed(run, now));
       if ('error' in outcome) failed(outcome.error);
     }
   }
 
+  private followed<T>(run: (now: number) => T, now: number): T {
+    const value = run(now);
+    this.hooks.follow(now);
+    return value;
+  }
+
   /**
-   * Runs something in a savepoint. What fails leaves nothing behind, in storage or in memory: what follows in this
-   * transaction must not build on it.
+   * Runs something in a savepoint of the open transaction. What fails leaves nothing behind, in storage or in memory: what
+   * follows in this transaction must not build on it.
    * @param changesNothing errors that come before any change as a rule: then memory is rebuilt only if there was one
    */
-  private attempt(
-    run: (now: number) => unknown,
-    now: number,
-    changesNothing: (error: unknown) => boolean,
+  attempt(
+    run: () => unknown,
+    changesNothing: (error: unknown) => boolean = () => false,
   ): { value: unknown } | { error: unknown } {
     const undo = this.memory.mark();
     const { changes } = this.memory;
     try {
-      return {
-        value: this.storage.transactionSync(() => {
-          const value = run(now);
-          this.hooks.follow(now);
-          return value;
-        }),
-      };
+      return { value: this.storage.transactionSync(run) };
     } catch (error) {
       undo.gathered();
       if (!changesNothing(error) || this.memory.changes !== changes) this.rebuild();

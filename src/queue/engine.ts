@@ -88,6 +88,10 @@ export class QueueEngine {
       keepAlive: (promise) => host.keepAlive(promise),
       write: (operation) => committer.run(operation),
       writeNow: (operation) => committer.runNow(operation),
+      apart: (run) => {
+        const outcome = committer.attempt(run);
+        return 'error' in outcome ? outcome : undefined;
+      },
       request: (operation) => this.write(operation),
       wakeAt: (at) => clock.arm(at, host.now()),
       overdueAt: () => this.overdueAt(),

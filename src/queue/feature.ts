@@ -63,6 +63,8 @@ export interface Host {
   write<T>(operation: (now: number) => T): Promise<T>;
   /** Runs an operation in a transaction of its own, at once. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T;
+  /** Runs a part of the open transaction in a savepoint: what fails leaves nothing behind. @returns what it threw */
+  apart(run: () => void): { error: unknown } | undefined;
   /** As {@link write} on behalf of a request: a refusal comes back as data. */
   request<T>(operation: (now: number) => T): Promise<Outcome<T>>;
   /** Arms the alarm for `at`, epoch ms. */

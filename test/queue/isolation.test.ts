@@ -5,7 +5,8 @@ import { LANE_BIT } from '../../src/job/ids';
 import type { Block } from '../../src/queue/store/block';
 import type { QueueState } from '../../src/queue/store/state';
 import { clock, DAY, T0, until } from '../support/clock';
-import { steady, TestQueue } from '../support/queue';
+import { failAlways, failOnce } from '../support/faults';
+import { type Inside, refusal, steady, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
 clock.startAtT0();
@@ -113,6 +114,49 @@ describe('an attempt that cannot be ended', () => {
     expect(await queue.stats()).toMatchObject({ dead: 1, counts: { available: 2, discarded: 1 } });
     await queue.evict();
     expect(await queue.stats()).toMatchObject({ dead: 1, counts: { available: 2, discarded: 1 } });
+  });
+
+  const failures: [string, (inside: Inside) => unknown][] = [
+    ['before its row is written', ({ sql }) => failOnce(sql, /^INSERT INTO jobs/)],
+    [
+      'after its row was written',
+      ({ q }) =>
+        vi.spyOn(q.tally, 'left').mockImplementationOnce(() => {
+          throw new TypeError('a defect that this job brings out');
+        }),
+    ],
+  ];
+
+  it.each(failures)('has used up its claim: no later run has its delivery id, when it fails %s', async (_, fails) => {
+    const queue = new TestQueue();
+    const [id, other] = (await queue.enqueue({}, {})).map((job) => job.id) as [string, string];
+    const [first] = await queue.claim({ count: 2, visibility_timeout_ms: 1000 });
+    await queue.inside(fails);
+    clock.set(T0 + 1000);
+    expect(await queue.get(id)).toMatchObject({ state: 'discarded', attempt: 1 });
+    expect(await queue.state(other)).toBe('available');
+    await queue.evict();
+    await queue.redrive(id);
+    expect(await queue.counts()).toEqual({ available: 2 });
+    const again = (await queue.claim({ count: 2 })).find((job) => job.id === id);
+    expect(again?.delivery_id).toBeDefined();
+    expect(again?.delivery_id).not.toBe(first?.delivery_id);
+    const late = { job_id: id, delivery_id: first?.delivery_id as string };
+    expect(refusal(await queue.api.ack(late))).toMatchObject({ status: 409 });
+    expect(await queue.state(id)).toBe('active');
+  });
+
+  it('stays as it is where it cannot become a dead letter either, and stops nobody', async () => {
+    const queue = new TestQueue();
+    const [id, other] = (await queue.enqueue({}, {})).map((job) => job.id) as [string, string];
+    await queue.claim({ visibility_timeout_ms: 1000 });
+    const heal = await queue.inside(({ sql }) => failAlways(sql, /^INSERT INTO jobs/));
+    clock.set(T0 + 1000);
+    expect(await queue.state(id)).toBe('active');
+    expect((await queue.claim()).map((job) => job.id)).toEqual([other]);
+    heal();
+    await queue.passTo(T0 + 11_000);
+    expect(await queue.get(id)).toMatchObject({ state: 'available', attempt: 1 });
   });
 });
 

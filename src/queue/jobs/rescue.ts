@@ -9,23 +9,43 @@ import { fail, quarantine, type Random } from './settle';
 /** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */
 const LOOK_AGAIN_MS = 10_000;
 
+/** Runs a part of the open transaction in a savepoint. @returns what it threw */
+type Apart = (run: () => void) => { error: unknown } | undefined;
+
 /**
  * Ends attempts whose time is over, a bounded number. An expired lease makes the job available again at once, an exceeded
  * execution limit waits for its backoff; both count as attempts. Costs nothing while none can be over.
  */
-export function rescueOverdue(q: QueueState, now: number, random: Random): void {
-  for (const active of q.leases.overdue(now, ENDED_PER_TURN)) rescue(q, active, now, random);
+export function rescueOverdue(q: QueueState, now: number, random: Random, apart: Apart): void {
+  const overdue = q.leases.overdue(now, ENDED_PER_TURN);
+  const keys = overdue.map(({ key }) => key);
+  rescueAll(q, keys, now, random, apart);
 }
 
 /** Ends the attempt of the job with this key if its time is over. */
-export function rescueIfDue(q: QueueState, key: number, now: number, random: Random): void {
-  const active = q.leases.active.get(key);
-  if (active && q.leases.isOverdue(key, now)) rescue(q, active, now, random);
+export function rescueIfDue(q: QueueState, key: number, now: number, random: Random, apart: Apart): void {
+  if (q.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
 }
 
 /** Never throws because of a single job: this runs before everything else, so that one job would stop its whole queue. */
-function rescue(q: QueueState, active: Active, now: number, random: Random): void {
-  const row = rowByKey(q, active.key);
+function rescueAll(q: QueueState, keys: number[], now: number, random: Random, apart: Apart): void {
+  while (keys.length > 0) {
+    let at = 0;
+    const failed = apart(() => {
+      for (; at < keys.length; at++) rescue(q, keys[at] as number, now, random);
+    });
+    if (!failed) return;
+    const [culprit] = keys.splice(at, 1);
+    if (culprit === undefined) throw failed.error;
+    // All of it is undone: what concerns the others is done again.
+    giveUp(q, culprit, failed.error, now, apart);
+  }
+}
+
+function rescue(q: QueueState, key: number, now: number, random: Random): void {
+  const active = q.leases.active.get(key);
+  if (!active) return;
+  const row = rowByKey(q, key);
   if (!row || row.claims !== active.claim - 1) {
     q.leases.release(active);
     return;
@@ -33,16 +53,23 @@ function rescue(q: QueueState, active: Active, now: number, random: Random): voi
   try {
     fail(q, row, active, failureOf(active), now, random);
   } catch (error) {
-    if (error instanceof ApiError) {
-      // The mistake is the deployment's, not the job's: the job stays as it is until the settings are mended.
-      q.leases.putOff(active, now + LOOK_AGAIN_MS);
-      return;
-    }
-    console.error('tocsin: a job could not be taken back and becomes a dead letter', error);
-    quarantine(q, row, now);
-    // Nobody knows how far the attempt to end it came.
-    q.lineLength = null;
+    if (!(error instanceof ApiError)) throw error;
+    // The mistake is the deployment's, not the job's: the job stays as it is until the settings are mended.
+    q.leases.putOff(active, now + LOOK_AGAIN_MS);
   }
+}
+
+/** Ends an attempt that could not be ended as it should: nothing of that try is left, so this one has its claim to record. */
+function giveUp(q: QueueState, key: number, reason: unknown, now: number, apart: Apart): void {
+  console.error('tocsin: a job could not be taken back and becomes a dead letter', reason);
+  const failed = apart(() => {
+    const row = rowByKey(q, key);
+    if (row) quarantine(q, row, now);
+  });
+  const active = q.leases.active.get(key);
+  if (!failed || !active) return;
+  console.error('tocsin: nor can it become a dead letter: it runs for longer', failed.error);
+  q.leases.putOff(active, now + LOOK_AGAIN_MS);
 }
 
 function failureOf(active: Active) {

@@ -138,7 +138,7 @@ export function undoClaim(
 /** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */
 export function quarantine(q: QueueState, row: JobRow, now: number): void {
   const entry: JobErrorEntry = {
-    attempt: row.attempt,
+    attempt: q.leases.active.get(row.key)?.attempt ?? row.attempt,
     occurred_at: now,
     duration_ms: null,
     code: 'unreadable_record',

@@ -34,10 +34,10 @@ export class Overdue implements Feature {
   }
 
   before(now: number): void {
-    const { q, random } = this.host;
+    const { q, random, apart } = this.host;
     // Jobs that come back are claimed in a transaction of the same event, which must not end the next ones, and so on.
     if (!this.host.following()) {
-      rescueOverdue(q, now, random);
+      rescueOverdue(q, now, random, apart);
       expireDue(q, now);
     }
     const { asked } = this;
@@ -46,7 +46,7 @@ export class Overdue implements Feature {
     for (const jobs of asked) {
       for (const key of jobs(q)) {
         if (key === undefined) continue;
-        rescueIfDue(q, key, now, random);
+        rescueIfDue(q, key, now, random, apart);
         expireIfDue(q, key, now);
       }
     }
