@@ -1,6 +1,7 @@
 /** Workers that hold a socket to their queue. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { clock } from '../../../support/clock';
+import { failOnce } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';
 import { type Json, server, TestServer, V1 } from '../../../support/server';
 import { SUBPROTOCOL, WorkerSocket } from '../../../support/worker-socket';
@@ -371,6 +372,22 @@ describe('a worker on a socket is told at once', () => {
   });
 });
 
+it('a worker whose claim failed is ready for nothing, also after its queue has slept', async () => {
+  const q = new TestQueue('q');
+  await q.add();
+  const worker = await connect();
+  await q.inside(({ sql }) => failOnce(sql, /INTO leases/));
+  worker.ready(3);
+  expect(await worker.get('error')).toMatchObject({ error: { status: 503 } });
+  expect(worker.of('error')[0]).not.toHaveProperty('id');
+  await q.evict();
+  await q.enqueue({}, {}, {});
+  worker.ready(2);
+  await worker.given(2);
+  await worker.settled();
+  expect(worker.jobs).toHaveLength(2);
+});
+
 describe('a socket that breaks off', () => {
   it('takes no job along that was not sent', async () => {
     const q = new TestQueue('q');
@@ -416,6 +433,20 @@ describe('a socket that does not keep to the protocol', () => {
     await server.addAll([1, 2].map((n) => ({ type: 'a.b', args: [n], options: { queue: 'q' } })));
     await good.settled();
     expect(bad.closed).toBeUndefined();
+  });
+
+  it('changes nothing by a message that is refused', async () => {
+    const ids = await server.addAll([1, 2].map((n) => ({ type: 'a.b', args: [n], options: { queue: 'q' } })));
+    const worker = await connect();
+    worker.ready(1);
+    const [job] = (await worker.given(1)) as [Json];
+    await server.take('q', { worker_id: 'w2' });
+    worker.ready(900);
+    worker.say({ type: 'report', id: 50, reports: [ack(job)], ready: 101 });
+    expect(await worker.answerTo(50)).toMatchObject({ error: { details: { field: 'ready', ready: 900 } } });
+    await worker.settled();
+    expect(await states(ids)).toEqual(['active', 'active']);
+    expect(await worker.report([ack(job)], { ready: 100 })).toMatchObject({ succeeded: 1 });
   });
 
   it('is refused what nests too deep, is too many, or looks like something else', async () => {

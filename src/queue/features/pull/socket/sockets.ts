@@ -202,6 +202,7 @@ export class WorkerSockets {
       const message = readMessage(said, line.worker.worker_id, this.host.now());
       line.faults = 0;
       isRead = true;
+      mayBecomeReady(line, message);
       if (message.got !== undefined) line.hasRead(message.got);
       await this.act(line, message);
       this.supply?.serve(line);
@@ -239,15 +240,7 @@ export class WorkerSockets {
     }
   }
 
-  /** @throws {ApiError} 400 when it would be ready for too many */
   private becomeReady(line: Line, count: number): void {
-    if (line.ready + count > MAX_READY) {
-      throw new ApiError({
-        ...{ status: 400, code: 'invalid_request', retryable: false },
-        message: `A worker is ready for at most ${MAX_READY} jobs at once; it is for ${line.ready}.`,
-        details: { field: 'ready', ready: line.ready, max_ready: MAX_READY },
-      });
-    }
     line.ready += count;
     line.keep();
     this.supply?.serve(line);
@@ -301,6 +294,20 @@ export class WorkerSockets {
     this.supply?.withdraw(line);
     if (this.lines.size === 0) this.listen();
   }
+}
+
+/**
+ * Refuses a message by which its worker would be ready for too many jobs, before any of it is acted on.
+ * @throws {ApiError} 400
+ */
+function mayBecomeReady({ ready }: Line, message: WorkerMessage): void {
+  const more = message.type === 'ready' ? message.count : message.type === 'report' ? (message.ready ?? 0) : 0;
+  if (ready + more <= MAX_READY) return;
+  throw new ApiError({
+    ...{ status: 400, code: 'invalid_request', retryable: false },
+    message: `A worker is ready for at most ${MAX_READY} jobs at once; it is for ${ready}.`,
+    details: { field: 'ready', ready, max_ready: MAX_READY },
+  });
 }
 
 /** A queue that does not exist has no jobs. */

@@ -84,6 +84,7 @@ export class Supply {
     if (!outcome.ok) {
       // It says again what it is ready for when it wants to try again.
       line.ready = 0;
+      line.keep();
       line.tellError(outcome.error);
     } else if (outcome.value.length > 0) {
       const unsent = line.sendJobs(this.open.q, outcome.value);
