@@ -57,7 +57,7 @@ export class LineKeeper {
         },
         taken: (jobId, why) => this.host.taken(jobId, why),
         directive: (state) => this.host.directive(state),
-        refused: (error) => this.#refused(error),
+        refused: (error) => void this.#refused(error),
         lost: () => {
           this.#redial.lost();
           this.host.changed();
@@ -99,7 +99,11 @@ export class LineKeeper {
     try {
       return await line.report(reports, taken);
     } catch (error) {
-      if (line.isOpen) throw error;
+      if (line.isOpen) {
+        // It was refused whole, and the queue does not take the worker to be ready for these.
+        this.#ready = Math.max(0, this.#ready - taken);
+        throw error;
+      }
       return await worker.sendReports(reports);
     }
   }
@@ -118,13 +122,18 @@ export class LineKeeper {
   }
 
   async #inTime<T>(line: Line, answer: Promise<T>): Promise<T | undefined> {
-    let told: { value: T } | undefined;
-    const heard = answer.then((value) => {
-      told = { value };
-    });
+    let value: T | undefined;
+    let isAnswered = false;
+    const heard = answer
+      .then((told) => {
+        value = told;
+      })
+      .finally(() => {
+        isAnswered = true;
+      });
     await atMost(SILENT_MS, heard);
-    if (!told) line.abandon();
-    return told?.value;
+    if (!isAnswered) line.abandon();
+    return value;
   }
 
   /** Takes no more jobs; resolves when none comes any more. */
@@ -138,12 +147,17 @@ export class LineKeeper {
     this.#line?.close();
   }
 
-  #refused(error: TocsinError): void {
+  /** The queue may have forgotten what the worker is ready for, or not: after a pause both begin anew. */
+  async #refused(error: TocsinError): Promise<void> {
     this.host.complain(error);
-    const pause = Math.max(this.#redial.pause(), error.retryAfterMs ?? 0);
-    void wait(pause, this.#closed.signal).then(() => {
-      this.#ready = 0;
-      this.host.changed();
-    });
+    const line = this.#line;
+    if (this.#ready === Number.POSITIVE_INFINITY) return;
+    // Nothing is asked for until then.
+    this.#ready = Number.POSITIVE_INFINITY;
+    await wait(Math.max(this.#redial.pause(), error.retryAfterMs ?? 0), this.#closed.signal);
+    if (this.#closed.signal.aborted || !line || line !== this.#line) return;
+    await this.#inTime(line, line.pause());
+    this.#ready = 0;
+    this.host.changed();
   }
 }

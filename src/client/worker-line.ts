@@ -26,7 +26,8 @@ export class WorkerLine implements Line {
   isOpen = true;
   /** What waits for an answer that names it. */
   readonly #questions = new Map<number, Question<Record<string, unknown>>>();
-  readonly #beats: Question<HeartbeatAnswer>[] = [];
+  /** The ids of heartbeats: servers of earlier releases answer them in their order, without an id. */
+  #beats: number[] = [];
   #pings: Question<void>[] = [];
   #pauses: (() => void)[] = [];
   #lastId = 0;
@@ -68,12 +69,15 @@ export class WorkerLine implements Line {
     });
   }
 
-  heartbeat(body: string): Promise<HeartbeatAnswer> {
-    return new Promise((resolve, reject) => {
-      if (!this.isOpen) return reject(lost());
-      this.#beats.push({ resolve, reject });
-      this.#say(`{"type":"heartbeat"${this.#readSoFar()},${body.slice(1)}`);
-    });
+  async heartbeat(body: string): Promise<HeartbeatAnswer> {
+    const asked = this.#ask('heartbeat', `,${body.slice(1, -1)}`);
+    const id = this.#lastId;
+    this.#beats.push(id);
+    try {
+      return shaped<HeartbeatAnswer>(await asked, 'state', 'the directive');
+    } finally {
+      this.#beats = this.#beats.filter((beat) => beat !== id);
+    }
   }
 
   ping(): Promise<void> {
@@ -138,7 +142,7 @@ export class WorkerLine implements Line {
         this.#questionOf(message)?.resolve(message);
         break;
       case 'heartbeat':
-        this.#beats.shift()?.resolve(shaped<HeartbeatAnswer>(message, 'state', 'the directive'));
+        this.#questionOf({ id: message.id ?? this.#beats[0] })?.resolve(message);
         break;
       case 'paused':
         this.#pauses.shift()?.();
@@ -179,7 +183,7 @@ export class WorkerLine implements Line {
   }
 
   #giveUp(): void {
-    const questions = [...this.#questions.values(), ...this.#beats.splice(0), ...this.#pings.splice(0)];
+    const questions = [...this.#questions.values(), ...this.#pings.splice(0)];
     this.#questions.clear();
     for (const { reject } of questions) reject(lost());
     const pauses = this.#pauses;

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Line, LineEvents } from '../../src/client/line';
 import { Lines } from '../../src/client/lines';
 import type { Puller } from '../../src/client/puller';
-import type { SentReport } from '../../src/client/report';
+import { refusalOf, type SentReport } from '../../src/client/report';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
@@ -32,7 +32,8 @@ class FakeLine implements Line {
     return { state: 'running', jobsExtended: [], jobsCancelled: [], jobsLost: [] } as never;
   }
   enqueue = never;
-  pause = async () => undefined;
+  pauses = 0;
+  pause = async () => void this.pauses++;
   close(): void {
     this.isOpen = false;
   }
@@ -154,6 +155,53 @@ describe('what queues may send', () => {
     expect(asked()).toEqual([[1], []]);
     expect(await all.report(worker, [report('e', 'urgent')], undefined)).toHaveLength(1);
     expect(asked()).toEqual([[], []]);
+  });
+});
+
+describe('a queue that refuses what was said', () => {
+  const unavailable = () => refusalOf({ status: 503, code: 'unavailable', message: 'not now', retryable: true });
+
+  it('is told anew what it may send, after both have begun anew', async () => {
+    const { all, line, asked } = await connected(['urgent']);
+    all.fill(10);
+    expect(asked()).toEqual([[10]]);
+    line('urgent').events.refused(unavailable());
+    line('urgent').events.refused(unavailable());
+    all.fill(10);
+    expect([asked(), line('urgent').pauses]).toEqual([[[]], 0]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([line('urgent').pauses, changes]).toEqual([1, 1]);
+    all.fill(10);
+    expect(asked()).toEqual([[10]]);
+  });
+
+  it('is left when it does not answer that either', async () => {
+    const { all, line } = await connected(['urgent']);
+    line('urgent').pause = never;
+    line('urgent').events.refused(unavailable());
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect([line('urgent').abandoned, all.unconnected]).toEqual([true, ['urgent']]);
+  });
+
+  it('may still send what it was not told to by reports that it refused', async () => {
+    const { all, line, asked, worker } = await connected(['urgent']);
+    line('urgent').report = async () => {
+      throw unavailable();
+    };
+    await expect(all.report(worker, [report('a', 'urgent')], 5)).rejects.toThrow('not now');
+    all.fill(5);
+    expect(asked()).toEqual([[5]]);
+  });
+
+  it('keeps its connection when it refuses a heartbeat', async () => {
+    const { all, line, asked } = await connected(['urgent']);
+    line('urgent').heartbeat = async () => {
+      throw unavailable();
+    };
+    all.fill(5);
+    expect(await all.heartbeat('{}')).toBeUndefined();
+    all.fill(5);
+    expect([line('urgent').abandoned, asked()]).toEqual([false, [[5]]]);
   });
 });
 

@@ -6,7 +6,7 @@
  *        │ ◀─ {type: "jobs", seq, jobs}               leased to it; each uses up one of the count
  *        │ {type: "report", id, reports, ready?} ─▶ ◀─ {type: "reported", id, items, …}
  *        │ {type: "enqueue", id, jobs} ─▶ ◀─ {type: "enqueued", id, jobs, …}
- *        │ {type: "heartbeat", active_jobs, …} ─▶ ◀─ {type: "heartbeat", state, jobs_extended, …}
+ *        │ {type: "heartbeat", id?, active_jobs, …} ─▶ ◀─ {type: "heartbeat", id?, state, jobs_extended, …}
  *        │ {type: "pause"} ─▶ ◀─ {type: "paused"}     no more jobs until it is ready again
  *        │ {type: "read"} ─▶                          says by `got` what it has read, as every message may
  *        │ ◀─ {type: "directive", state}              an operator has spoken
@@ -69,7 +69,7 @@ export type WorkerMessage = { got?: number } & (
   | { type: 'ready'; count: number }
   | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
   | { type: 'enqueue'; batch: SpokenBatch }
-  | { type: 'heartbeat'; heard: Heartbeat }
+  | { type: 'heartbeat'; id?: number; heard: Heartbeat }
   | { type: 'pause' }
   | { type: 'read' }
 );
@@ -123,7 +123,12 @@ export function readMessage(said: Record<string, unknown>, workerId: string, now
     case 'enqueue':
       return { type, batch: readBatch(said), ...more };
     case 'heartbeat':
-      return { type, heard: readHeartbeat({ ...said, worker_id: workerId }), ...more };
+      return {
+        type,
+        heard: readHeartbeat({ ...said, worker_id: workerId }),
+        ...defined({ id: optional(said, 'id', readNumber) }),
+        ...more,
+      };
     default:
       return { type, ...more };
   }

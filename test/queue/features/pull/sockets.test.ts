@@ -275,6 +275,14 @@ describe('what a worker says over its socket', () => {
     expect(await server.ok(200, 'GET', `${V1}/admin/workers/w1`)).toMatchObject({ hostname: 'box', jobs: [{ id }] });
   });
 
+  it('a heartbeat is answered by its id, also when it is refused', async () => {
+    const worker = await connect();
+    worker.say({ type: 'heartbeat', id: 71, active_jobs: [] });
+    expect(await worker.answerTo(71)).toMatchObject({ type: 'heartbeat', state: 'running' });
+    worker.say({ type: 'heartbeat', id: 72, state: 'asleep' });
+    expect(await worker.answerTo(72)).toMatchObject({ type: 'error', error: { details: { field: 'state' } } });
+  });
+
   it('a pause is answered when no more jobs come', async () => {
     const worker = await connect();
     worker.ready(5);

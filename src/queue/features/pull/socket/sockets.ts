@@ -230,8 +230,9 @@ export class WorkerSockets {
       case 'enqueue':
         return line.tell({ type: 'enqueued', id: message.batch.id, ...(await this.host.enqueue(message.batch)) });
       case 'heartbeat': {
+        const { id } = message;
         const answer = await this.host.heartbeat(message.heard);
-        return line.tell({ type: 'heartbeat', ...answer });
+        return line.tell({ type: 'heartbeat', ...(id !== undefined && { id }), ...answer });
       }
       case 'pause':
         return this.pause(line);
