@@ -195,7 +195,7 @@ class Puller {
     const size = bytesOnTheWay(q, row);
     if (this.bytes > 0 && this.bytes + size > MAX_CLAIM_BYTES) return 'stop';
     if (!limits.allows(row)) return 'pass';
-    if (limits.isOvertaking(row)) return 'hold';
+    if (limits.isOvertaking(row)) return 'stop';
     this.bytes += size;
     limits.count(row);
     return 'take';

@@ -263,7 +263,7 @@ export class PushSelector {
     }
     if (plan.isClosed) return 'stop';
     if (!limits.allows(row)) return 'pass';
-    if (limits.isOvertaking(row)) return 'hold';
+    if (limits.isOvertaking(row)) return 'stop';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;

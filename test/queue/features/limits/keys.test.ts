@@ -272,6 +272,19 @@ describe('rates', () => {
       expect(await fetchFrom(queue)).toEqual([first]);
     });
 
+    it('and jobs of lower priority have their turn after both', async () => {
+      const queue = new TestQueue();
+      const [, ready] = await addManyTo(queue, 2, rated);
+      await fetchFrom(queue, 1);
+      clock.at(1000);
+      const waits = await addTo(queue, rated);
+      await addTo(queue, rated, { delay_until: '+PT1S' });
+      const low = await addTo(queue, undefined, { priority: -1 });
+      await between(queue);
+      clock.at(5000);
+      expect(await fetchFrom(queue)).toEqual([ready, waits, low]);
+    });
+
     it('and those that stand ready are of a type that nobody fetches', async () => {
       const queue = new TestQueue();
       const wide: Json = { key: 'wide', concurrency: 1 };
