@@ -120,6 +120,7 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
     if (!puller.isUnfinished) break;
   }
   const { claimed, bytes, isUnfinished, scan } = puller;
+  if (puller.hasLetIn) claimed.sort(inOrder);
   const isClosed = claimed.length < request.count && startsLeft(q, now) <= 0;
   return {
     jobs: claimed.map((job) => viewForWorker(q, job, now)),
@@ -128,6 +129,11 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
     isUnfinished: !isClosed && isUnfinished,
     isClosed,
   };
+}
+
+/** Negative when `a` goes before `b`: by priority, then by the moment of becoming available. */
+function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
+  return b.priority - a.priority || (a.due_at ?? a.enqueued_at) - (b.due_at ?? b.enqueued_at);
 }
 
 /** A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several. */
@@ -143,6 +149,8 @@ class Puller {
   /** Bytes of all that travels with the jobs taken. */
   bytes = 0;
   isUnfinished = false;
+  /** A later selection may have taken what goes before the jobs of an earlier one. */
+  hasLetIn = false;
   readonly scan: Scan;
   private readonly types: ReadonlySet<string> | undefined;
   private readonly terms: Terms;
@@ -181,7 +189,10 @@ class Puller {
     );
     this.claimed.push(...jobs);
     this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished;
-    if (limits.letIn()) this.isUnfinished = true;
+    if (limits.letIn()) {
+      this.isUnfinished = true;
+      this.hasLetIn = true;
+    }
   }
 
   private look(row: JobRow, limits: LimitCheck, expired: JobRow[]): Verdict {

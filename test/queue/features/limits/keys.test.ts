@@ -278,11 +278,13 @@ describe('rates', () => {
       await fetchFrom(queue, 1);
       clock.at(1000);
       const waits = await addTo(queue, rated);
-      await addTo(queue, rated, { delay_until: '+PT1S' });
-      const low = await addTo(queue, undefined, { priority: -1 });
+      await addTo(queue, rated, { priority: -1, delay_until: '+PT1S' });
+      const low = await addTo(queue, undefined, { priority: -2 });
+      clock.at(4000);
+      const free = await addTo(queue);
       await between(queue);
       clock.at(5000);
-      expect(await fetchFrom(queue)).toEqual([ready, waits, low]);
+      expect(await fetchFrom(queue)).toEqual([ready, waits, free, low]);
     });
 
     it('and those that stand ready are of a type that nobody fetches', async () => {
