@@ -31,27 +31,40 @@ export async function lettersWith(children: unknown, { id, meta }: Parent, at: n
   return Array.from(groups, (group) => JSON.stringify({ parent, at, children: group } satisfies ChildrenLetter));
 }
 
-/** How they are delivered. */
+/**
+ * How they are delivered. What came of a letter's key is remembered, so a letter that is sent again enqueues nothing twice.
+ * One child that is refused for good costs the others nothing: they go on in a letter of their own, under another key. That
+ * is written before it is sent, so a refusal that would not come again cannot bring the first letter back to life.
+ */
 export function childLetters({ q, write, others }: Host): Kind {
   return posted(q.outbox, write, {
     kind: CHILDREN,
-    send: async (address, [letter], taken) => {
-      const { parent, at, children } = JSON.parse(letter.data) as ChildrenLetter;
-      const entries = await parseChildren(children, parent, at);
-      // One that is refused for good costs the others nothing: nobody waits for the answer.
-      for (let round = 0; entries.length > 0; round++) {
-        try {
-          await others.enqueue(entries, { key: `children\n${address}\n${round}`, hash: '' });
-          break;
-        } catch (error) {
-          const refusal = apiErrorData(error);
-          if (!refusal || refusal.retryable) throw error;
-          console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refusal.message);
-          const { index } = refusal.details ?? {};
-          entries.splice(typeof index === 'number' ? index : 0, 1);
-        }
+    send: async (address, [{ data }], taken) => {
+      const { parent, at, children } = JSON.parse(data) as ChildrenLetter;
+      try {
+        // The number is that of letters which were written before each refusal had a letter of its own.
+        const once = { key: `children\n${address}\n0`, hash: '' };
+        await others.enqueue(await parseChildren(children, parent, at), once);
+      } catch (error) {
+        const refusal = apiErrorData(error);
+        if (!refusal || refusal.retryable) throw error;
+        console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refusal.message);
+        const { index } = refusal.details ?? {};
+        const rest = children.toSpliced(typeof index === 'number' ? index : 0, 1);
+        await taken((now) => {
+          const letter: ChildrenLetter = { parent, at, children: rest };
+          if (rest.length > 0)
+            q.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(letter), now);
+        });
+        return;
       }
       await taken(() => undefined);
     },
   });
+}
+
+/** The letter with those that are left of another one: unique, since there are fewer each time. */
+function addressOfRest(address: string, left: number): string {
+  const [delivery, letter] = address.split(' ');
+  return `${delivery} ${letter} ${left}`;
 }

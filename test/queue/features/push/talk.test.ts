@@ -1,6 +1,7 @@
 /** What a handler says while it runs, on the live line of its call; and what it says with its outcome. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../../../support/clock';
+import { failAlways } from '../../../support/faults';
 import { handler } from '../../../support/handlers';
 import { freshName, TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
@@ -285,5 +286,30 @@ describe('a call without a live line', () => {
     await until(async () => (await server.jobs(other)).length === 2, 'the good child');
     const bad = await add({ end: { enqueue: [good, { type: 'a.b' }] } });
     expect(await server.jobIn(bad, 'discarded')).toMatchObject({ error: { code: 'invalid_request' } });
+  });
+
+  it.each([
+    ['its refusal', 0],
+    ['that the others were taken', 1],
+  ])('enqueues each once, although one is refused that would be taken later, and %s is lost', async (_, after) => {
+    const other = freshName('children');
+    const unique = { keys: ['queue', 'type'], on_conflict: 'reject' };
+    const child = (type: string, options: Json = {}) => ({ type, args: [], options: { queue: other, ...options } });
+    const inTheWay = await server.add('a.taken', [], { queue: other, unique });
+    const object = new TestQueue(queue);
+    await server.jobIn(await add({}), 'completed');
+    let lost = 0;
+    await object.inside(({ sql }) => failAlways(sql, /DELETE FROM outbox/, () => lost++ < after));
+    const id = await add({ end: { enqueue: [child('a.first'), child('a.taken', { unique }), child('a.last')] } });
+    await server.jobIn(id, 'completed');
+    await until(async () => lost > after, 'an answer to be lost');
+    await server.ok(200, 'DELETE', `${V1}/jobs/${inTheWay}`);
+    await object.evict();
+    await object.alarm();
+    const letters = () => object.rows('SELECT address FROM outbox WHERE kind = ?', 'children');
+    await until(async () => (await letters()).length === 0, 'the letters to arrive');
+    const types = (await server.jobs(other)).map(({ type }) => type as string).sort();
+    const taken = after === 0 ? ['a.taken', 'a.taken'] : ['a.taken'];
+    expect(types).toEqual(['a.first', 'a.last', ...taken]);
   });
 });
