@@ -2,7 +2,7 @@
 import type { Context, Hono } from 'hono';
 import type { Env, Redact } from '../config';
 import type { Role, Scope } from '../job/access';
-import type { Hold } from './request/room';
+import type { From, Hold } from './request/room';
 
 type Json = Record<string, unknown>;
 
@@ -25,6 +25,8 @@ export interface AppEnv {
     headers: Record<string, string>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
+    /** Whose room it takes; absent: it has brought no key. */
+    from?: From;
     /** The room that its body takes, and its page of jobs. */
     held?: Hold;
     page?: Hold;

@@ -9,12 +9,14 @@ export const authentication: Check = async (c, { scope: needed }) => {
   const caller = await identify(c, () => presentedToken(c));
   if (needed !== 'key' && !caller.scopes.includes(needed)) throw forbidden(needed);
   c.set('caller', caller);
+  c.set('from', 'keyed');
   return undefined;
 };
 
 /** Lets everything in: the caller is trusted. */
 export const everything: Check = (c) => {
   c.set('caller', ANYONE);
+  c.set('from', 'inside');
 };
 
 function forbidden(scope: Scope): ApiError {

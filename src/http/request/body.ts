@@ -5,13 +5,17 @@ import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
-import { hold, holdSoon, noRoom } from './held';
+import { Arrival } from './arrival';
+import { dropBody, holdSoon, noRoom } from './held';
 
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
 
 /** Largest body that is read to its end only to refuse it, in bytes. */
 const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
+
+/** A body that says it is no longer is read whole, and counts when it is there. Others are read into so much at first. */
+const SMALL_BYTES = 16_384;
 
 const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
 
@@ -24,7 +28,7 @@ export type JsonObject = Record<string, unknown>;
  * The body as a JSON object.
  * @param maxBytes largest body accepted, default 1 MiB
  * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`;
- *   503 while other requests take the room
+ *   408 when it takes too long; 503 while other requests take the room
  */
 export async function readBody(
   c: AppContext,
@@ -85,36 +89,71 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. One that is too large, or for
- * which there is no room now, is read to its end and dropped: answering while the client still sends breaks its connection,
- * and the answer with it.
- * @throws {ApiError} 413, 503
+ * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. What counts is what has arrived: a
+ * length that is announced and never sent takes no room. A body that is too large, or for which there is no room now, is read to
+ * its end and dropped: answering while the client still sends breaks its connection, and the answer with it.
+ * @throws {ApiError} 408, 413, 503
  */
 async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
   const request = c.req.raw;
-  const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
-  // The runtime holds a client to the length it declares; reading it at once spares a turn for each chunk.
-  if (declared <= maxBytes && (await holdSoon(c, declared))) {
-    const whole = new Uint8Array(await request.arrayBuffer());
-    if (whole.byteLength > maxBytes) throw payloadTooLarge('body', whole.byteLength, maxBytes);
-    return whole;
-  }
   if (request.body === null) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
+  const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
+  const arrival = new Arrival();
+  try {
+    // The runtime holds a client to the length it declares; reading a small one at once spares turns.
+    if (declared > Math.min(maxBytes, SMALL_BYTES) || Number.isNaN(declared)) {
+      return await collect(c, request.body, arrival, maxBytes);
+    }
+    const whole = new Uint8Array(await arrival.next(request.arrayBuffer()));
+    if (await holdSoon(c, whole.byteLength)) return whole;
+    throw noRoom();
+  } finally {
+    arrival.close();
+  }
+}
+
+type Read = ReadableStreamReadResult<Uint8Array<ArrayBuffer>>;
+
+async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, maxBytes: number): Promise<Uint8Array> {
+  const reader = bytesOf(body).getReader({ mode: 'byob' });
+  const mostRead = c.get('from') ? MAX_DRAINED_BYTES : MAX_ENVELOPE_BYTES;
+  let buffer = new Uint8Array(SMALL_BYTES);
   let total = 0;
   let fits = true;
-  const reader = (request.body as ReadableStream<Uint8Array>).getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    total += next.value.byteLength;
-    fits &&= total <= maxBytes && hold(c, next.value.byteLength);
-    if (fits) chunks.push(next.value);
-    else chunks.length = 0;
-    if (total > MAX_DRAINED_BYTES) {
+  for (;;) {
+    const next: Read = await arrival.next(reader.read(buffer.subarray(fits ? total : 0)));
+    // What was read into is taken over, also where nothing came.
+    if (next.value) buffer = new Uint8Array(next.value.buffer);
+    if (next.done) break;
+    const byteLength: number = next.value.byteLength;
+    total += byteLength;
+    arrival.add(byteLength);
+    fits &&= total <= maxBytes && (await arrival.pause(holdSoon(c, byteLength)));
+    if (!fits) dropBody(c);
+    else if (total === buffer.byteLength) buffer = larger(buffer);
+    if (total > mostRead) {
       await reader.cancel();
       break;
     }
   }
   if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
   if (!fits) throw noRoom();
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
+  return buffer.subarray(0, total);
+}
+
+/** A stream that can be read into a buffer: one that JavaScript has made may not be. */
+function bytesOf(body: ReadableStream): ReadableStream {
+  try {
+    body.getReader({ mode: 'byob' }).releaseLock();
+    return body;
+  } catch {
+    return body.pipeThrough(new IdentityTransformStream());
+  }
+}
+
+/** Twice as large: what waits for bytes is never more than what has arrived. */
+function larger(full: Uint8Array): Uint8Array<ArrayBuffer> {
+  const next = new Uint8Array(full.byteLength * 2);
+  next.set(full);
+  return next;
 }

@@ -6,22 +6,32 @@ import { isNumbered, type Paging } from '../../across/paging';
 import { unavailable } from '../../job/errors';
 import { MAX_PAGE_BYTES } from '../../job/size';
 import type { AppContext } from '../context';
-import { Room } from './room';
+import { type From, Room } from './room';
 
-/** Bytes at once, unless there is only one request. Values and texts of bodies take three times as many, those of pages more. */
-const MAX_BODIES = 24 * 1024 * 1024;
-const MAX_PAGES = 12 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+/**
+ * The rooms. Those who share one cannot take from others what these need.
+ * Values and texts of bodies take three times as many bytes, those of pages more.
+ */
+const ROOMS: Record<From, { bodies: Room; pages: Room }> = {
+  keyless: { bodies: new Room(MIB / 4), pages: new Room(0) },
+  keyed: { bodies: new Room(12 * MIB), pages: new Room(8 * MIB) },
+  inside: { bodies: new Room(4 * MIB), pages: new Room(4 * MIB) },
+};
+
+/** What a page that is asked for by its number counts, however large it is. */
+const MAX_NUMBERED_BYTES = 6 * MIB;
 
 /** How long a request waits for room, and between two looks, ms. */
 const LONGEST_WAIT_MS = 5_000;
 const LOOK_MS = 20;
 
-const bodies = new Room(MAX_BODIES);
-const pages = new Room(MAX_PAGES);
+const roomsOf = (c: AppContext) => ROOMS[c.get('from') ?? 'keyless'];
 
 /** Answers whether this request may hold so many bytes (more) of its body. Those of a request count until it is answered. */
 export function hold(c: AppContext, bytes: number): boolean {
-  const mine = bodies.take(c.get('held'), bytes);
+  const mine = roomsOf(c).bodies.take(c.get('held'), bytes);
   if (mine) c.set('held', mine);
   return mine !== undefined;
 }
@@ -31,12 +41,17 @@ export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
   return soon(() => hold(c, bytes));
 }
 
+/** Lets go of what a request holds of its body. */
+export function dropBody(c: AppContext): void {
+  roomsOf(c).bodies.release(c.get('held'));
+}
+
 /** Waits for room for a page of jobs, however large they are. @throws {ApiError} 503 when none comes */
 export async function holdPage(c: AppContext, paging: Paging): Promise<void> {
   // One by its number is given whole, however large it is.
-  const bytes = isNumbered(paging) ? MAX_PAGES / 2 : MAX_PAGE_BYTES;
+  const bytes = isNumbered(paging) ? MAX_NUMBERED_BYTES : MAX_PAGE_BYTES;
   const isHeld = await soon(() => {
-    const mine = pages.take(undefined, bytes);
+    const mine = roomsOf(c).pages.take(undefined, bytes);
     if (mine) c.set('page', mine);
     return mine !== undefined;
   });
@@ -59,6 +74,6 @@ export function noRoom() {
 
 /** Lets go of what a request held, once it is answered. */
 export function releaseRoom(c: AppContext): void {
-  bodies.release(c.get('held'));
-  pages.release(c.get('page'));
+  dropBody(c);
+  roomsOf(c).pages.release(c.get('page'));
 }

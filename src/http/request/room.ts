@@ -6,37 +6,60 @@
  */
 const LONGEST_HOLD_MS = 120_000;
 
+/** From where a request comes: without a key, with one, or from code of this account. */
+export type From = 'keyless' | 'keyed' | 'inside';
+
 /** Bytes that a request holds, and since when. */
 export interface Hold {
   bytes: number;
   since: number;
 }
 
-/** Room for a number of bytes, and who holds how many of them. */
+/**
+ * Room for a number of bytes, and who holds how many of them. One request at a time may hold more than there is: it counts apart
+ * from the others. So a request that is larger than all room is served, and of many that are half there one always ends.
+ */
 export class Room {
   private readonly holds = new Set<Hold>();
   private held = 0;
+  private apart: Hold | undefined;
 
   /** @param max bytes */
   constructor(private readonly max: number) {}
 
   /** What a request holds with so many bytes (more); undefined: there is no room. @param own what it holds already */
   take(own: Hold | undefined, bytes: number): Hold | undefined {
-    const hasRoom = () => this.held <= (own?.bytes ?? 0) || this.held + bytes <= this.max;
-    if (!hasRoom()) this.forgetDropped(Date.now());
-    if (!hasRoom()) return undefined;
-    const mine = own && this.holds.has(own) ? own : { bytes: 0, since: Date.now() };
+    const known = own && (own === this.apart || this.holds.has(own)) ? own : undefined;
+    if (known && known === this.apart) {
+      known.bytes += bytes;
+      return known;
+    }
+    if (!this.hasRoom(bytes)) this.forgetDropped(Date.now());
+    const mine = known ?? { bytes: 0, since: Date.now() };
+    if (this.hasRoom(bytes)) {
+      this.holds.add(mine);
+      this.held += bytes;
+    } else if (this.apart === undefined) {
+      this.release(known);
+      this.apart = mine;
+    } else {
+      return undefined;
+    }
     mine.bytes += bytes;
-    this.held += bytes;
-    this.holds.add(mine);
     return mine;
   }
 
   release(one: Hold | undefined): void {
-    if (one && this.holds.delete(one)) this.held -= one.bytes;
+    if (one === undefined) return;
+    if (one === this.apart) this.apart = undefined;
+    if (this.holds.delete(one)) this.held -= one.bytes;
+  }
+
+  private hasRoom(bytes: number): boolean {
+    return this.held + bytes <= this.max;
   }
 
   private forgetDropped(now: number): void {
-    for (const one of this.holds) if (now - one.since > LONGEST_HOLD_MS) this.release(one);
+    for (const one of [this.apart, ...this.holds]) if (one && now - one.since > LONGEST_HOLD_MS) this.release(one);
   }
 }

@@ -3,15 +3,17 @@
  * beside it: whoever takes a key away takes its logins away.
  */
 import { generateCookie } from 'hono/cookie';
-import { readConfig } from '../../config';
+import { readAccess, readConfig } from '../../config';
 import { invalidRequest, refusal } from '../../job/errors';
 import { type AppContext, type Caller, json, respond, seesEverything } from '../context';
 import { readBody } from '../request/body';
 import { DATA, del, get, post, type Route } from '../route';
+import { attempts } from './attempts';
 import { identify, isOwnOrigin, TOKEN_NAME } from './identify';
 
-/** Longest key that is looked at, in characters: a cookie holds no more. */
+/** Longest key that is looked at, in characters: a cookie holds no more. And the body around it, in bytes. */
 const MAX_KEY = 3_000;
+const MAX_LOGIN_BYTES = 4_096;
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminSessionRoutes: readonly Route[] = [
@@ -22,11 +24,15 @@ export const adminSessionRoutes: readonly Route[] = [
 
 async function logIn(c: AppContext): Promise<Response> {
   refuseForeignPages(c);
-  const { key } = await readBody(c);
+  // Where no key is asked for there is none to guess.
+  const isGuess = c.get('caller') === undefined && readAccess(c.env).apiKeys.length > 0;
+  const forgive = isGuess ? attempts.begin(c.req.header('CF-Connecting-IP'), Date.now()) : undefined;
+  const { key } = await readBody(c, MAX_LOGIN_BYTES);
   if (typeof key !== 'string' || key === '' || key.length > MAX_KEY) {
     throw invalidRequest('key', `key is required and must be a text of at most ${MAX_KEY} characters.`);
   }
   const caller = c.get('caller') ?? (await identify(c, () => key));
+  forgive?.();
   // Where no key is asked for there is nothing to remember.
   return show(c, caller, caller.open ? {} : cookie(c, key));
 }
