@@ -15,6 +15,7 @@ import type { NewJob } from '../job/record';
 import { haveSchemasChanged, schemaValidation, warningOf } from '../job/schemas/misfit';
 import { Registry } from '../job/schemas/registry';
 import type { SchemaStamp } from '../job/schemas/stamp';
+import { Work } from '../job/schemas/work';
 import { directoryObject, queueObject } from '../rpc/stubs';
 
 /** The schemas that this isolate knows, for each deployment. */
@@ -37,14 +38,20 @@ function validated<T extends Sent>(env: Env, entries: readonly T[]): T[] {
   const registry = registries.get(env) ?? NONE;
   const { stamp } = registry;
   if (stamp === undefined) return [...entries];
+  const work = new Work();
   return entries.map((entry) => ({
     ...entry,
-    job: { ...entry.job, validated: validation(registry, stamp, entry.job) },
+    job: { ...entry.job, validated: validation(registry, stamp, entry.job, work) },
   }));
 }
 
-function validation(registry: Registry, stamp: SchemaStamp, { type, body }: NewJob): NonNullable<NewJob['validated']> {
-  const misfits = registry.misfits(type, body);
+function validation(
+  registry: Registry,
+  stamp: SchemaStamp,
+  { type, body }: NewJob,
+  work: Work,
+): NonNullable<NewJob['validated']> {
+  const misfits = registry.misfits(type, body, work);
   return { stamp, ...(misfits.length > 0 && { misfits }) };
 }
 
@@ -84,10 +91,11 @@ async function refresh(env: Env): Promise<Registry> {
  */
 export async function validateKept(env: Env, entries: readonly (Sent & { queue: string })[]): Promise<string[]> {
   const registry = await refresh(env);
+  const work = new Work();
   const warnings: string[] = [];
   const modes = new Map<string, string>();
   for (const [index, { queue, job }] of registry.stamp === undefined ? [] : entries.entries()) {
-    const misfits = registry.misfits(job.type, job.body);
+    const misfits = registry.misfits(job.type, job.body, work);
     if (misfits.length === 0) continue;
     const mode = modes.get(queue) ?? (await modeOf(env, queue));
     modes.set(queue, mode);

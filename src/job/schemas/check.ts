@@ -1,13 +1,14 @@
 /**
  * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its size and
- * depth, how large it is with its references put in their places, and the patterns that it tries on texts of clients.
+ * depth, how large it is with its references put in their places, and the size of its patterns.
  */
 import { utf8Bytes } from '../bytes';
 import { isObject } from '../envelope/fields';
 import { type ApiError, invalidRequest, payloadTooLarge } from '../errors';
 import { quote } from '../text';
 import { NESTED, REFUSED, SIMPLE } from './keywords';
-import { longestFor } from './pattern';
+import { Pattern } from './pattern';
+import { escaped, pointerOf, unescaped } from './pointer';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -15,6 +16,9 @@ export type JsonSchema = Record<string, unknown>;
 export const MAX_SCHEMA_BYTES = 65_536;
 const MAX_LEVELS = 32;
 const MAX_UNFOLDED = 10_000;
+
+/** States of all patterns of a schema, which are kept in memory. */
+const MAX_STATES = 20_000;
 
 /**
  * Refuses what may not be registered.
@@ -39,6 +43,9 @@ class Checker {
   private readonly below = new Map<string, string[]>();
   private readonly sizes = new Map<string, number>();
 
+  /** States of all patterns. */
+  private states = 0;
+
   constructor(private readonly field: string) {}
 
   /** @param place a JSON pointer */
@@ -53,7 +60,7 @@ class Checker {
       if (REFUSED.has(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not offered');
       if (Object.hasOwn(NESTED, name)) {
         for (const [path, child] of this.children(NESTED[name] as string, value, at)) {
-          if (name === 'patternProperties') this.checkPattern(unescaped(path.slice(at.length + 1)), path, true);
+          if (name === 'patternProperties') this.checkPattern(unescaped(path.slice(at.length + 1)), path);
           this.check(child, path, level + 1);
           // What is only defined costs nothing until it is referred to.
           if (name !== '$defs' && name !== 'definitions') below.push(path);
@@ -62,8 +69,8 @@ class Checker {
       }
       const [fits, rule] = (Object.hasOwn(SIMPLE, name) && SIMPLE[name]) || [];
       if (fits && !fits(value)) throw this.refusal(at, rule as string);
-      if (name === 'pattern') this.checkPattern(value as string, at, false);
-      if (name === '$ref') below.push(unescapedRef(value as string));
+      if (name === 'pattern') this.checkPattern(value as string, at);
+      if (name === '$ref') below.push(pointerOf(value as string));
     }
   }
 
@@ -96,27 +103,15 @@ class Checker {
     return value.map((schema, index) => [`${at}/${index}`, schema]);
   }
 
-  /** @param isName it is tried on names of members, whose length nothing bounds */
-  private checkPattern(pattern: string, at: string, isName: boolean): void {
-    const longest = longestFor(pattern);
-    if (typeof longest === 'string') throw this.refusal(at, `: the pattern ${quote(pattern)} ${longest}`);
-    if (isName && longest < 1_048_576) throw this.refusal(at, `: a pattern of names may repeat once, from ^ on`);
+  private checkPattern(source: string, at: string): void {
+    const pattern = Pattern.of(source);
+    if (typeof pattern === 'string') throw this.refusal(at, `: the pattern ${quote(source)} ${pattern}`);
+    this.states += pattern.size;
+    if (this.states > MAX_STATES) throw this.refusal(at, ': the patterns of the schema are too large together');
   }
 
   private refusal(place: string, why: string): ApiError {
     const path = this.field + place;
     return invalidRequest(path, `${quote(path)}${why.startsWith(':') ? '' : ' '}${why}.`);
-  }
-}
-
-const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
-const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
-
-/** The place that a reference leads to, written as places are. */
-function unescapedRef(ref: string): string {
-  try {
-    return decodeURIComponent(ref.slice(1));
-  } catch {
-    return ref.slice(1);
   }
 }

@@ -1,90 +1,178 @@
 /**
- * Regular expressions that schemas may use. The engine backtracks, so a pattern decides how long a text of a client may keep it
- * busy. What can take exponential time is refused; of the others the *degree* says how the time grows with the text.
+ * Regular expressions of schemas, tried on texts of clients. The engine of JavaScript backtracks, so that a few repetitions or
+ * alternatives keep it busy for years. This one follows all ways through a pattern at once: a text is read once, and a character
+ * takes as many steps as the pattern has states at most.
  */
+import { type Tree, treeOf } from './pattern-tree';
+import { OutOfWork, type Work } from './work';
 
-/** Repetitions of more than this count as if they had no end. */
-const FEW = 16;
+/** States of a pattern at most: a repetition counts as what it repeats, as often as it does. */
+const MAX_STATES = 2_000;
 
-/** Characters of a pattern at most. */
-export const MAX_PATTERN = 512;
+const ASCII = 128;
 
-/** Longest text, in characters, that a pattern of each degree is tried on. Beyond the last degree it is refused. */
-const LONGEST: readonly number[] = [1_048_576, 1_048_576, 4_096, 256, 64];
+/** Where a text may go from a state. `reads` decides by the character; the others read none. */
+type State =
+  | { kind: 'reads'; reads: (code: number) => boolean; next: number }
+  | { kind: 'asserts'; sign: '^' | '$' | 'b' | 'B'; next: number }
+  | { kind: 'forks'; ways: number[] }
+  | { kind: 'ends' };
 
-/** What is known of a group, or of the pattern as a whole. */
-interface Part {
-  repeats: boolean;
-  alternates: boolean;
-}
+export class Pattern {
+  private readonly states: State[] = [];
+  private readonly start: number;
+  /** Steps of the compilation, which counts what is repeated even where it is empty. */
+  private emitted = 0;
+  private readonly isAnchored: boolean;
+  private readonly readers = new Map<string, (code: number) => boolean>();
 
-const QUANTIFIER = /(?:[*+?]|\{(\d+)(?:(,)(\d*))?\})\??/y;
-const CLASS = /\[(?:\\.|[^\]\\])*\]/uy;
-const GROUP = /\((?:\?(?:(:)|<[A-Za-z_]\w*>))?/y;
-
-/**
- * The longest text on which the pattern may be tried.
- * @returns why it may not be used, as a text
- */
-export function longestFor(pattern: string): number | string {
-  if (pattern.length > MAX_PATTERN) return `is longer than ${MAX_PATTERN} characters`;
-  try {
-    new RegExp(pattern, 'u');
-  } catch {
-    return 'is not a regular expression of JavaScript with the flag u';
+  private constructor(tree: Tree) {
+    this.start = this.emit(tree, this.add({ kind: 'ends' }));
+    const first = this.states[this.start] as State;
+    this.isAnchored = first.kind === 'asserts' && first.sign === '^';
   }
-  const whole: Part = { repeats: false, alternates: false };
-  const open: Part[] = [whole];
-  let unbounded = 0;
-  let last: Part | undefined;
-  for (let at = 0; at < pattern.length; ) {
-    const part = open.at(-1) as Part;
-    const char = pattern[at] as string;
-    const quantified = matchAt(QUANTIFIER, pattern, at);
-    if (quantified) {
-      if (repetitions(quantified) > 1) {
-        if (last?.repeats || last?.alternates) return 'repeats a group that repeats or alternates itself';
-        part.repeats = true;
+
+  /** @returns why it may not be used, as a text */
+  static of(pattern: string): Pattern | string {
+    const tree = treeOf(pattern);
+    if (typeof tree === 'string') return tree;
+    try {
+      return new Pattern(tree);
+    } catch (error) {
+      if (error instanceof TooLarge) return `is too large with its repetitions written out (${MAX_STATES} characters)`;
+      throw error;
+    }
+  }
+
+  get size(): number {
+    return this.states.length;
+  }
+
+  /**
+   * Is the pattern found in the text?
+   * @throws {OutOfWork}
+   */
+  test(text: string, work: Work): boolean {
+    /** The position at which each state was reached last. */
+    const reached = new Int32Array(this.states.length).fill(-1);
+    work.spend(this.states.length >> 4);
+    let now: number[] = [];
+    for (let at = 0; at <= text.length; ) {
+      if (at === 0 || !this.isAnchored) now.push(this.start);
+      const reading = this.follow(now, at, text, reached, work);
+      if (reading === 'ended') return true;
+      if (at === text.length || (reading.length === 0 && this.isAnchored)) return false;
+      const code = text.codePointAt(at) as number;
+      now = [];
+      for (const index of reading) {
+        const state = this.states[index] as Extract<State, { kind: 'reads' }>;
+        if (state.reads(code)) now.push(state.next);
       }
-      if (repetitions(quantified) > FEW) unbounded++;
-      at += quantified[0].length;
-      last = undefined;
-      continue;
+      work.spend(1 + reading.length * (code < ASCII ? 1 : 8));
+      at += code > 0xffff ? 2 : 1;
     }
-    last = undefined;
-    if (char === '\\') {
-      if (/[1-9k]/.test(pattern[at + 1] ?? '')) return 'refers back to a group';
-      at += 2;
-    } else if (char === '[') {
-      at += (matchAt(CLASS, pattern, at) ?? ['['])[0].length;
-    } else if (char === '(') {
-      const group = matchAt(GROUP, pattern, at) as RegExpExecArray;
-      if (group[0] === '(' && pattern[at + 1] === '?') return 'looks ahead or behind';
-      open.push({ repeats: false, alternates: false });
-      at += group[0].length;
-    } else if (char === ')') {
-      last = open.pop() as Part;
-      const outer = open.at(-1) as Part;
-      outer.repeats ||= last.repeats;
-      outer.alternates ||= last.alternates;
-      at++;
-    } else {
-      if (char === '|') part.alternates = true;
-      at++;
+    return false;
+  }
+
+  /** The states that read, reached from those of `open` without reading. */
+  private follow(open: number[], at: number, text: string, reached: Int32Array, work: Work): number[] | 'ended' {
+    const reading: number[] = [];
+    let steps = 0;
+    for (let index = open.pop(); index !== undefined; index = open.pop()) {
+      steps++;
+      if (reached[index] === at) continue;
+      reached[index] = at;
+      const state = this.states[index] as State;
+      if (state.kind === 'ends') return 'ended';
+      if (state.kind === 'reads') reading.push(index);
+      else if (state.kind === 'forks') open.push(...state.ways);
+      else if (holds(state.sign, at, text)) open.push(state.next);
+    }
+    work.spend(steps);
+    return reading;
+  }
+
+  private add(state: State): number {
+    this.count();
+    return this.states.push(state) - 1;
+  }
+
+  private count(): void {
+    if (++this.emitted > 4 * MAX_STATES || this.states.length >= MAX_STATES) throw new TooLarge();
+  }
+
+  /** Writes the states of a tree that go on at `next`. @returns the first of them */
+  private emit(tree: Tree, next: number): number {
+    this.count();
+    switch (tree.kind) {
+      case 'char':
+        return this.add({ kind: 'reads', reads: this.reader(tree.source), next });
+      case 'assertion':
+        return this.add({ kind: 'asserts', sign: tree.sign, next });
+      case 'sequence':
+        return tree.parts.reduceRight((after, part) => this.emit(part, after), next);
+      case 'choice':
+        return this.add({ kind: 'forks', ways: tree.parts.map((part) => this.emit(part, next)) });
+      case 'repeat':
+        return this.emitRepeat(tree, next);
     }
   }
-  const degree = unbounded + (pattern.startsWith('^') && !whole.alternates ? 0 : 1);
-  return LONGEST[degree] ?? 'has too many repetitions without an end';
+
+  private reader(source: string): (code: number) => boolean {
+    const reads = this.readers.get(source) ?? readerOf(source);
+    this.readers.set(source, reads);
+    return reads;
+  }
+
+  private emitRepeat({ part, least, most }: Extract<Tree, { kind: 'repeat' }>, next: number): number {
+    let first = next;
+    if (most === Number.POSITIVE_INFINITY) {
+      const ways = [next];
+      first = this.add({ kind: 'forks', ways });
+      ways.push(this.emit(part, first));
+    }
+    for (let count = least; count < most && most !== Number.POSITIVE_INFINITY; count++) {
+      first = this.add({ kind: 'forks', ways: [next, this.emit(part, first)] });
+    }
+    for (let count = 0; count < least; count++) first = this.emit(part, first);
+    return first;
+  }
 }
 
-function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {
-  expression.lastIndex = at;
-  return expression.exec(text);
+class TooLarge extends Error {}
+
+/** Patterns of schemas that were registered: each is compiled when it is first tried. */
+export class Patterns {
+  private readonly compiled = new Map<string, Pattern | string>();
+
+  /** @throws {OutOfWork} also where the pattern was registered before its kind was refused */
+  test(source: string, text: string, work: Work): boolean {
+    let pattern = this.compiled.get(source);
+    if (pattern === undefined) {
+      pattern = Pattern.of(source);
+      this.compiled.set(source, pattern);
+    }
+    if (typeof pattern === 'string') throw new OutOfWork();
+    return pattern.test(text, work);
+  }
 }
 
-function repetitions([text, least, comma, most]: RegExpExecArray): number {
-  if (text.startsWith('?')) return 1;
-  if (least === undefined) return Number.POSITIVE_INFINITY;
-  if (comma === undefined) return Number(least);
-  return most ? Number(most) : Number.POSITIVE_INFINITY;
+function holds(sign: '^' | '$' | 'b' | 'B', at: number, text: string): boolean {
+  if (sign === '^') return at === 0;
+  if (sign === '$') return at === text.length;
+  return (isWord(text.charCodeAt(at - 1)) !== isWord(text.charCodeAt(at))) === (sign === 'b');
+}
+
+/** Is it one of `\w`? Nothing is, outside of the text. */
+const isWord = (code: number) =>
+  (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95;
+
+/** Does a character fit the source of one? The engine of JavaScript knows, and cannot backtrack over one character. */
+function readerOf(source: string): (code: number) => boolean {
+  const literal = source.codePointAt(0) as number;
+  if (!'.[\\'.includes(source[0] as string)) return (code) => code === literal;
+  const expression = new RegExp(`^${source}$`, 'u');
+  const ascii = new Uint8Array(ASCII);
+  for (let code = 0; code < ASCII; code++) ascii[code] = expression.test(String.fromCharCode(code)) ? 1 : 0;
+  return (code) => (code < ASCII ? ascii[code] === 1 : expression.test(String.fromCodePoint(code)));
 }

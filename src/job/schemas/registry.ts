@@ -8,6 +8,7 @@ import type { JsonSchema } from './check';
 import type { Misfit } from './misfit';
 import type { SchemaStamp } from './stamp';
 import { type Validate, validatorOf } from './validator';
+import type { Work } from './work';
 
 /** A schema as it is kept. */
 export interface RegisteredSchema {
@@ -54,8 +55,12 @@ export class Registry {
     this.uris = new Map(schemas.map((schema) => [schema.uri, schema]));
   }
 
-  /** What of a job does not fit; nothing when all does, or no schema is meant. @param body JSON of its body */
-  misfits(type: string, body: string): Misfit[] {
+  /**
+   * What of a job does not fit; nothing when all does, or no schema is meant.
+   * @param body JSON of its body
+   * @param work what validating the jobs of its request may still cost
+   */
+  misfits(type: string, body: string, work: Work): Misfit[] {
     const versions = this.types.get(type);
     if (!versions) return [];
     const job = JSON.parse(body) as JobBody;
@@ -66,7 +71,7 @@ export class Registry {
       validate = validatorOf(meant.schema);
       this.validators.set(meant, validate);
     }
-    return validate(job.args, body.length);
+    return validate(job.args, work);
   }
 
   private meant(

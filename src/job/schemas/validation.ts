@@ -1,0 +1,379 @@
+/**
+ * Validates a value against a schema that was checked when it was registered, and counts the steps that this takes. Every loop over
+ * what a client sent spends them: a schema that looks harmless can be asked about a value that makes it dear.
+ */
+import { isObject } from '../envelope/fields';
+import type { JsonSchema } from './check';
+import { FORMATS } from './formats';
+import type { Patterns } from './pattern';
+import { pointerOf, unescaped } from './pointer';
+import { isMultipleOf, keyOf, lengthOf, typeOf } from './values';
+import type { Work } from './work';
+
+/** How much is told of one value that does not fit. */
+const MAX_FOUND = 10;
+
+/** Texts longer than this are tried on no format. */
+const LONGEST_FORMAT = 2_048;
+
+/** Where a value lies below the one that is validated; undefined: it is that one. */
+export interface Place {
+  above: Place | undefined;
+  name: string | number;
+}
+
+/** What does not fit: where, and why. */
+export interface Found {
+  place: Place | undefined;
+  message: string;
+}
+
+/** A value that is looked at. */
+interface At {
+  value: unknown;
+  place: Place | undefined;
+  /** Collects what does not fit; undefined: only whether all fits is asked. */
+  sink: Found[] | undefined;
+  /** Names and indexes of what some keyword has judged; undefined: no `unevaluated…` asks. */
+  seen: Set<string | number> | undefined;
+}
+
+/** What is known of a schema once it was used. */
+interface Known {
+  steps: number;
+  /** The values that are allowed, by their keys. */
+  const?: ReadonlySet<unknown>;
+  enum?: ReadonlySet<unknown>;
+}
+
+/** A schema, prepared for any number of values. */
+export class Prepared {
+  readonly known = new WeakMap<object, Known>();
+  readonly references = new Map<string, unknown>();
+
+  /** @param refersAlone a schema with `$ref` says nothing else, as up to draft 7 */
+  constructor(
+    readonly root: JsonSchema,
+    readonly patterns: Patterns,
+    readonly refersAlone: boolean,
+  ) {}
+
+  /**
+   * What does not fit; nothing when all does.
+   * @throws {OutOfWork}
+   */
+  find(value: unknown, work: Work): Found[] {
+    const sink: Found[] = [];
+    new Validation(this, work).fits(this.root, { value, place: undefined, sink, seen: undefined });
+    return sink;
+  }
+}
+
+/** Has enough been told? Then the first thing that does not fit ends the search. */
+const isFull = ({ sink }: At) => sink === undefined || sink.length >= MAX_FOUND;
+
+/** Tells what does not fit. @returns false, as it does not */
+function no({ sink, place }: At, message: string): false {
+  if (sink && sink.length < MAX_FOUND) sink.push({ place, message });
+  return false;
+}
+
+const list = (value: unknown) => value as readonly unknown[];
+const names = (value: unknown) => value as Readonly<Record<string, unknown>>;
+const isBelow = (value: unknown, bound: unknown) => bound !== undefined && (value as number) < (bound as number);
+const isAbove = (value: unknown, bound: unknown) => bound !== undefined && (value as number) > (bound as number);
+
+class Validation {
+  constructor(
+    private readonly prepared: Prepared,
+    private readonly work: Work,
+  ) {}
+
+  fits(schema: unknown, at: At): boolean {
+    if (!isObject(schema)) {
+      this.work.spend(1);
+      return schema !== false || no(at, 'Nothing may stand here.');
+    }
+    this.work.spend(this.knownOf(schema).steps);
+    const isAsked = 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema;
+    const own: At = { ...at, seen: at.seen || isAsked ? new Set() : undefined };
+    let fits = this.general(schema, own);
+    if (fits || !isFull(own)) fits = this.byType(schema, own) && fits;
+    if (fits && at.seen && own.seen) this.merge(own.seen, at.seen);
+    return fits;
+  }
+
+  private merge(from: ReadonlySet<string | number>, to: Set<string | number>): void {
+    this.work.spend(from.size);
+    for (const name of from) to.add(name);
+  }
+
+  /** What holds for values of any type. */
+  private general(schema: JsonSchema, at: At): boolean {
+    let fits = true;
+    const { $ref, type, not, anyOf, allOf, oneOf } = schema;
+    if ($ref !== undefined) {
+      fits = this.fits(this.resolve($ref as string), at);
+      if (this.prepared.refersAlone) return fits;
+    }
+    if (type !== undefined && !this.isOfType(type, at.value)) {
+      const told = (Array.isArray(type) ? type : [type]).join('", "');
+      fits = no(at, `Instance type "${typeOf(at.value)}" is invalid. Expected "${told}".`);
+    }
+    if ('const' in schema && !this.isAllowed(schema, 'const', [schema.const], at.value)) {
+      fits = no(at, `Instance does not match ${this.shown(schema.const, at)}.`);
+    }
+    if ('enum' in schema && !this.isAllowed(schema, 'enum', list(schema.enum), at.value)) {
+      fits = no(at, `Instance does not match any of ${this.shown(schema.enum, at)}.`);
+    }
+    if (!fits && isFull(at)) return false;
+    if (not !== undefined && this.fits(not, { ...at, sink: undefined, seen: undefined })) {
+      fits = no(at, 'Instance matched "not" schema.');
+    }
+    for (const each of allOf === undefined ? [] : list(allOf)) {
+      if (!this.fits(each, at)) fits = false;
+      if (!fits && isFull(at)) return false;
+    }
+    if (anyOf !== undefined && this.countFitting(list(anyOf), at, at.seen ? Number.POSITIVE_INFINITY : 1) === 0) {
+      fits = no(at, 'Instance does not match any subschemas.');
+      this.tellAll(list(anyOf), at);
+    }
+    if (oneOf !== undefined) {
+      const matches = this.countFitting(list(oneOf), at, Number.POSITIVE_INFINITY);
+      if (matches !== 1) fits = no(at, `Instance does not match exactly one subschema (${matches} matches).`);
+      if (matches === 0) this.tellAll(list(oneOf), at);
+    }
+    return this.conditional(schema, at) && fits;
+  }
+
+  private conditional(schema: JsonSchema, at: At): boolean {
+    if (schema.if === undefined) return true;
+    const branch = this.fits(schema.if, { ...at, sink: undefined }) ? schema.then : schema.else;
+    return branch === undefined || this.fits(branch, at);
+  }
+
+  private countFitting(schemas: readonly unknown[], at: At, most: number): number {
+    let count = 0;
+    for (const schema of schemas) {
+      if (this.fits(schema, { ...at, sink: undefined }) && ++count === most) break;
+    }
+    return count;
+  }
+
+  private tellAll(schemas: readonly unknown[], at: At): void {
+    for (const schema of schemas) if (!isFull(at)) this.fits(schema, { ...at, seen: undefined });
+  }
+
+  private byType(schema: JsonSchema, at: At): boolean {
+    const { value } = at;
+    if (this.prepared.refersAlone && schema.$ref !== undefined) return true;
+    if (typeof value === 'string') return this.text(schema, value, at);
+    if (typeof value === 'number') return this.number(schema, value, at);
+    if (Array.isArray(value)) return this.items(schema, value, at);
+    return isObject(value) ? this.members(schema, value, at) : true;
+  }
+
+  private text(schema: JsonSchema, text: string, at: At): boolean {
+    let fits = true;
+    const { minLength, maxLength, pattern, format } = schema;
+    if (minLength !== undefined || maxLength !== undefined) {
+      this.work.spend(text.length >> 3);
+      const length = lengthOf(text);
+      if (isBelow(length, minLength)) fits = no(at, `String is too short (${length} < ${minLength}).`);
+      if (isAbove(length, maxLength)) fits = no(at, `String is too long (${length} > ${maxLength}).`);
+    }
+    if (!fits && isFull(at)) return false;
+    if (pattern !== undefined && !this.prepared.patterns.test(pattern as string, text, this.work)) {
+      fits = no(at, 'String does not match pattern.');
+    }
+    const isFormat = format === undefined ? undefined : FORMATS.get(format as string);
+    if (!isFormat) return fits;
+    if (text.length > LONGEST_FORMAT)
+      return no(at, `String is too long for a format (${text.length} > ${LONGEST_FORMAT}).`);
+    // The dearest of them reads a regular expression.
+    this.work.spend(text.length * (format === 'regex' ? 16 : 1));
+    return isFormat(text) ? fits : no(at, `String does not match format "${format}".`);
+  }
+
+  private number(schema: JsonSchema, number: number, at: At): boolean {
+    let fits = true;
+    const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+    if (isBelow(number, minimum)) fits = no(at, `${number} is less than ${minimum}.`);
+    if (isAbove(number, maximum)) fits = no(at, `${number} is greater than ${maximum}.`);
+    if (exclusiveMinimum !== undefined && number <= (exclusiveMinimum as number)) {
+      fits = no(at, `${number} is less than or equal to ${exclusiveMinimum}.`);
+    }
+    if (exclusiveMaximum !== undefined && number >= (exclusiveMaximum as number)) {
+      fits = no(at, `${number} is greater than or equal to ${exclusiveMaximum}.`);
+    }
+    if (multipleOf !== undefined) {
+      this.work.spend(64);
+      if (!isMultipleOf(number, multipleOf as number)) fits = no(at, `${number} is not a multiple of ${multipleOf}.`);
+    }
+    return fits;
+  }
+
+  private items(schema: JsonSchema, items: readonly unknown[], at: At): boolean {
+    let fits = true;
+    const { minItems, maxItems, uniqueItems, contains } = schema;
+    if (isAbove(items.length, maxItems)) fits = no(at, `Array has too many items (${items.length} > ${maxItems}).`);
+    if (isBelow(items.length, minItems)) fits = no(at, `Array has too few items (${items.length} < ${minItems}).`);
+    if (!fits && isFull(at)) return false;
+    const isTuple = Array.isArray(schema.items);
+    const first = list(schema.prefixItems ?? (isTuple ? schema.items : []));
+    const others = isTuple ? schema.additionalItems : schema.items;
+    for (let index = 0; index < items.length && (index < first.length || others !== undefined); index++) {
+      if (!this.below(index < first.length ? first[index] : others, index, items[index], at)) fits = false;
+      if (!fits && isFull(at)) return false;
+    }
+    if (contains !== undefined && !this.contains(schema, items, at)) fits = false;
+    if (uniqueItems === true && !this.areUnique(items, at)) fits = false;
+    if (schema.unevaluatedItems === undefined) return fits;
+    for (const [index, item] of items.entries()) {
+      if (!at.seen?.has(index) && !this.below(schema.unevaluatedItems, index, item, at)) fits = false;
+      if (!fits && isFull(at)) return false;
+    }
+    return fits;
+  }
+
+  private contains({ contains, minContains = 1, maxContains }: JsonSchema, items: readonly unknown[], at: At): boolean {
+    let count = 0;
+    for (const [index, value] of items.entries()) {
+      if (!this.fits(contains, { value, place: undefined, sink: undefined, seen: undefined })) continue;
+      at.seen?.add(index);
+      count++;
+    }
+    if (isBelow(count, minContains)) {
+      return no(at, `Array must contain at least ${minContains} items matching schema. ${count} items were found.`);
+    }
+    if (isAbove(count, maxContains)) {
+      return no(at, `Array may contain at most ${maxContains} items matching schema. ${count} items were found.`);
+    }
+    return true;
+  }
+
+  private areUnique(items: readonly unknown[], at: At): boolean {
+    const known = new Map<unknown, number>();
+    for (const [index, item] of items.entries()) {
+      const key = keyOf(item, this.work);
+      const other = known.get(key);
+      if (other !== undefined) return no(at, `Duplicate items at indexes ${other} and ${index}.`);
+      known.set(key, index);
+    }
+    return true;
+  }
+
+  private members(schema: JsonSchema, value: JsonSchema, at: At): boolean {
+    let fits = true;
+    const present = Object.keys(value);
+    this.work.spend(present.length >> 2);
+    for (const name of list(schema.required ?? [])) {
+      if (!Object.hasOwn(value, name as string)) fits = no(at, `Instance does not have required property "${name}".`);
+    }
+    const { minProperties, maxProperties, propertyNames } = schema;
+    if (isBelow(present.length, minProperties))
+      fits = no(at, `Instance does not have at least ${minProperties} properties.`);
+    if (isAbove(present.length, maxProperties)) fits = no(at, `Instance has more than ${maxProperties} properties.`);
+    if (!fits && isFull(at)) return false;
+    for (const name of propertyNames === undefined ? [] : present) {
+      const place = { above: at.place, name };
+      if (!this.fits(propertyNames, { value: name, place, sink: at.sink, seen: undefined })) fits = false;
+      if (!fits && isFull(at)) return false;
+    }
+    if (!this.dependents(schema, value, at)) fits = false;
+    if (!fits && isFull(at)) return false;
+    return this.eachMember(schema, present, value, at) && fits;
+  }
+
+  private dependents({ dependentRequired, dependentSchemas }: JsonSchema, value: JsonSchema, at: At): boolean {
+    let fits = true;
+    for (const [name, others] of Object.entries(names(dependentRequired ?? {}))) {
+      if (!Object.hasOwn(value, name)) continue;
+      this.work.spend(list(others).length);
+      for (const other of list(others)) {
+        if (!Object.hasOwn(value, other as string))
+          fits = no(at, `Instance has "${name}" but does not have "${other}".`);
+      }
+    }
+    for (const [name, schema] of Object.entries(names(dependentSchemas ?? {}))) {
+      if (Object.hasOwn(value, name) && !this.fits(schema, at)) fits = false;
+      if (!fits && isFull(at)) return false;
+    }
+    return fits;
+  }
+
+  private eachMember(schema: JsonSchema, present: readonly string[], value: JsonSchema, at: At): boolean {
+    let fits = true;
+    const { additionalProperties: others, unevaluatedProperties: rest } = schema;
+    const properties = names(schema.properties ?? {});
+    const patterns = Object.entries(names(schema.patternProperties ?? {}));
+    for (const name of present) {
+      this.work.spend(1);
+      const isNamed = Object.hasOwn(properties, name);
+      const judges = isNamed ? [properties[name]] : [];
+      for (const [pattern, judge] of patterns) {
+        if (this.prepared.patterns.test(pattern, name, this.work)) judges.push(judge);
+      }
+      if (judges.length === 0 && others !== undefined) judges.push(others);
+      if (judges.length === 0 && rest !== undefined && !at.seen?.has(name)) judges.push(rest);
+      for (const judge of judges) {
+        if (!this.below(judge, name, value[name], at)) fits = false;
+        if (!fits && isFull(at)) return false;
+      }
+    }
+    return fits;
+  }
+
+  /** Does a member or an item fit? */
+  private below(schema: unknown, name: string | number, value: unknown, at: At): boolean {
+    at.seen?.add(name);
+    return this.fits(schema, { value, place: { above: at.place, name }, sink: at.sink, seen: undefined });
+  }
+
+  private isOfType(type: unknown, value: unknown): boolean {
+    const own = typeOf(value);
+    const is = (one: unknown) => one === own || (one === 'integer' && own === 'number' && (value as number) % 1 === 0);
+    return Array.isArray(type) ? type.some(is) : is(type);
+  }
+
+  private isAllowed(schema: JsonSchema, by: 'const' | 'enum', values: readonly unknown[], value: unknown): boolean {
+    const known = this.knownOf(schema);
+    known[by] ??= new Set(values.map((each) => keyOf(each, this.work)));
+    return known[by].has(keyOf(value, this.work));
+  }
+
+  /** A value of a schema, as far as somebody reads it. */
+  private shown(value: unknown, at: At): string {
+    return isFull(at) ? '' : JSON.stringify(value);
+  }
+
+  private knownOf(schema: JsonSchema): Known {
+    let known = this.prepared.known.get(schema);
+    if (!known) {
+      // Names that are looked for in every value, whether it has them or not.
+      const looked = [
+        schema.required,
+        ...['dependentRequired', 'dependentSchemas', 'patternProperties'].map((name) =>
+          Object.keys(names(schema[name] ?? {})),
+        ),
+      ];
+      const named = looked.reduce<number>((sum, each) => sum + (Array.isArray(each) ? each.length : 0), 0);
+      known = { steps: 6 + Object.keys(schema).length + named };
+      this.prepared.known.set(schema, known);
+    }
+    return known;
+  }
+
+  /** The schema that a reference leads to. */
+  private resolve(reference: string): unknown {
+    const { references, root } = this.prepared;
+    if (!references.has(reference)) {
+      const way = pointerOf(reference).split('/').slice(1).map(unescaped);
+      references.set(
+        reference,
+        way.reduce<unknown>((schema, name) => (schema as JsonSchema)[name], root),
+      );
+    }
+    return references.get(reference);
+  }
+}
