@@ -73,7 +73,14 @@ export class AuditLog {
       ...(job === undefined ? [] : [['job = ?', job] as [string, string]]),
       ...(actor === undefined ? [] : [['actor = ?', actor] as [string, string]]),
     ];
-    if (actions) conditions.push([`(${actions.map(() => 'action GLOB ?').join(' OR ')})`, ...actions]);
+    if (actions) {
+      // Compared from the front: a pattern of GLOB has 50 characters at most.
+      const starts = actions.map((action) => action.replace('*', ''));
+      const each = actions.map((action, at) =>
+        action === starts[at] ? 'action' : `substr(action, 1, ${starts[at]?.length})`,
+      );
+      conditions.push([`(${each.map((value) => `${value} = ?`).join(' OR ')})`, ...starts]);
+    }
     const where = conditions.map(([text]) => text).join(' AND ');
     const bindings = conditions.flatMap(([, ...values]) => values);
     const query = `SELECT id, data FROM audit WHERE ${where} ORDER BY id DESC LIMIT ? OFFSET ?`;

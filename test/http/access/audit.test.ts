@@ -211,6 +211,9 @@ describe('the list', () => {
     expect(await actions('action=queue.*')).toHaveLength(4);
     expect(await actions('action=queue.resume,defaults.*')).toHaveLength(3);
     expect(await actions(`queue=${a}&action=queue.pause`)).toEqual([['queue.pause', a]]);
+    expect(await actions(`action=${'a'.repeat(200)}*,queue.resume`)).toHaveLength(
+      (await actions('action=queue.resume')).length,
+    );
     expect(await actions('since=1h')).toHaveLength(5);
     expect(await actions('until=1h')).toEqual([]);
     const second = await log('page=2&per_page=2');
