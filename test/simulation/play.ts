@@ -2,6 +2,7 @@
 import type { Turn } from './area';
 import { EXTRAS, kindOf } from './areas';
 import { compare, type Depth } from './compare';
+import { compareFresh } from './fresh';
 import * as jobs from './jobs';
 import { isOpen } from './model';
 import * as reports from './reports';
@@ -31,6 +32,8 @@ export class Play {
       const isLast = index === steps.length - 1;
       if (step) await this.step(step);
       if (step || isLast) this.compare(this.depth(index, isLast));
+      // Where the product has not run there is nothing new in its memory.
+      if (step && !kindOf(step).silent) compareFresh(this.scene, index % 6 === 5 || this.history.steps.length < 40);
     }
     if (drains) await this.drain();
   }

@@ -13,7 +13,7 @@ import { isOpen, type LimitKey, type Model, type ModelJob } from './model';
 import { attempt, pick } from './orders';
 import { type Scene, statusOf } from './scene';
 import type { StepOf } from './steps';
-import { type ErrorTexts, type Text, write } from './texts';
+import { type ErrorTexts, MAX_DATA, MAX_SAID, type Text, within, write } from './texts';
 
 export type ReportStep =
   | ({ op: 'claim' } & Claim)
@@ -267,7 +267,12 @@ export function progress(scene: Scene, step: StepOf<'progress'>): void {
   if (!job) return;
   const attempt = named(job, step.attempt);
   const request = {
-    ...{ job_id: job.id, progress: 0.5, message: write(step.message), data: { text: write(step.data) } },
+    ...{
+      job_id: job.id,
+      progress: 0.5,
+      message: write(step.message),
+      data: { text: write(within(step.data, MAX_DATA)) },
+    },
     ...(attempt !== undefined && { attempt }),
   };
   const outcome = scene.attempt((now) => reportProgress(scene.q, request, now));
@@ -282,19 +287,20 @@ export function checkpoint(scene: Scene, step: StepOf<'checkpoint'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
-  const content = JSON.stringify({ state: write(step.state) });
+  const state = within(step.state, MAX_SAID);
+  const content = JSON.stringify({ state: write(state) });
   const request = { job_id: job.id, content, ...(attempt !== undefined && { attempt }) };
   const outcome = scene.attempt((now) => saveCheckpoint(scene.q, request, now));
   scene.tidy();
   const isFenced = job.state === 'active' ? !fits(attempt, job.attempt) : attempt !== undefined;
   const status = job.state === 'gone' ? 404 : !isOpen(job) || isFenced ? 409 : 200;
   same(statusOf(outcome), status, `checkpoint of ${job.id} in ${job.state}`);
-  if (status === 200) job.checkpoint = step.state;
+  if (status === 200) job.checkpoint = state;
 }
 
 /** The result of a job, as JSON text. */
 export function resultOf(of: string, text: Text | undefined): string {
-  return JSON.stringify(text ? write(text) : { of });
+  return JSON.stringify(text ? write(within(text, MAX_SAID)) : { of });
 }
 
 /** What a handler says of its failure. */

@@ -30,6 +30,16 @@ export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).byteLength;
 }
 
+/** As much of a text as takes so many bytes in a JSON text: what is longer is refused before it comes to a queue. */
+export function within({ of, length }: Text, bytes: number): Text {
+  const bytesOfUnit = (bytesOf(write({ of, length: 2 })) - 2) / 2;
+  return { of, length: Math.min(length, Math.floor((bytes - 4) / bytesOfUnit)) };
+}
+
+/** What a result and a checkpoint may say at most, and the data of a progress report beside the name of its member; bytes. */
+export const MAX_SAID = 1_048_576;
+export const MAX_DATA = 65_500;
+
 /** What a message between objects holds, bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 

@@ -11,10 +11,20 @@ import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
 import type { Others } from '../../src/queue/feature';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
+import { refuseLarge } from '../support/faults';
 
 /** The error of a statement that was made to fail. */
 export class InjectedFault extends Error {
   override readonly name = 'InjectedFault';
+}
+
+/** What an object gets to hear that reaches for its storage after its end. */
+export class Died extends Error {
+  override readonly name = 'Died';
+
+  constructor() {
+    super('the object is dead');
+  }
 }
 
 /** A question to other queues: may this job be? */
@@ -60,6 +70,13 @@ const NOBODY = {
   enqueue: never('no handler of this history enqueues'),
 };
 
+/** An engine beside the one that lives, over the same storage. */
+interface Twin {
+  engine: QueueEngine;
+  /** When it would wake. */
+  planned(): number | null;
+}
+
 export class World {
   /** The stored alarm, as the platform keeps it. */
   alarm: number | null = null;
@@ -72,18 +89,20 @@ export class World {
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
   private underWay = new Set<Promise<unknown>>();
-  private readonly storage: DurableObjectStorage;
+  /** What reads as a new object would. */
+  private twin: Twin | undefined;
+  /** Objects constructed so far. */
+  private life = 0;
 
   /**
    * @param now epoch ms
    * @param hooksOf what the areas put in the place of what is simulated by default, for an object that is constructed
    */
   constructor(
-    real: DurableObjectStorage,
+    private readonly real: DurableObjectStorage,
     public now: number,
     private readonly hooksOf: (world: World) => Partial<WorldHooks> = () => ({}),
   ) {
-    this.storage = this.faulty(real);
     new Schema(real, QUEUE).create();
     const tables = real.sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
     for (const { name } of tables) {
@@ -98,14 +117,16 @@ export class World {
 
   /** The object is constructed: everything in memory is new. */
   start(): void {
-    // What the one before still does on its way out concerns nobody.
+    const life = ++this.life;
     const hooks = this.hooksOf(this);
     this.hooks = hooks;
+    // What the one before still does on its way out concerns nobody.
     const asks: Ask[] = [];
     this.asks = asks;
     const underWay = new Set<Promise<unknown>>();
     this.underWay = underWay;
     const setAlarm = (time: number | Date) => {
+      this.mustLive(life);
       const at = Number(time);
       // An alarm set for now or the past would be stored and never fire.
       if (at <= this.now) throw new Error(`setAlarm(${at}) at ${this.now}: not in the future`);
@@ -113,11 +134,12 @@ export class World {
       return Promise.resolve();
     };
     const deleteAlarm = () => {
+      this.mustLive(life);
       this.alarm = null;
       return Promise.resolve();
     };
     this.engine = new QueueEngine({
-      storage: this.storage,
+      storage: this.storageOf(life),
       clock: new AlarmClock({ setAlarm, deleteAlarm } as DurableObjectStorage, this.alarm),
       config: { retryVariables: {}, targets: [], ...hooks.config },
       random: () => 0.5,
@@ -135,6 +157,49 @@ export class World {
       },
     });
     this.engine.armNext();
+  }
+
+  /**
+   * Reads what is stored as a new object would, beside the one that lives. Nothing that it does stays.
+   * @param isNew it is constructed; else one that was constructed for an earlier look rebuilds its memory, which is cheaper
+   * @param look is given its engine, and when it would wake
+   */
+  asNew(isNew: boolean, look: (engine: QueueEngine, planned: () => number | null) => void): void {
+    const nothing = new Error('rolled back');
+    try {
+      this.real.transactionSync(() => {
+        if (!isNew) this.twin?.engine.q.load();
+        if (isNew || !this.twin) this.twin = this.newTwin();
+        const { engine, planned } = this.twin;
+        look(engine, planned);
+        throw nothing;
+      });
+    } catch (error) {
+      if (error !== nothing) throw error;
+    }
+  }
+
+  private newTwin(): Twin {
+    const { real } = this;
+    let planned: number | null = null;
+    const setAlarm = (time: number | Date) => {
+      planned = Number(time);
+      return Promise.resolve();
+    };
+    const engine = new QueueEngine({
+      storage: {
+        sql: real.sql,
+        sync: () => Promise.resolve(),
+        transactionSync: <T>(closure: () => T): T => real.transactionSync(closure),
+      } as DurableObjectStorage,
+      clock: new AlarmClock({ setAlarm } as DurableObjectStorage, null),
+      config: { retryVariables: {}, targets: [], ...this.hooks.config },
+      random: () => 0.5,
+      now: () => this.now,
+      keepAlive: never('an object that is only looked at does nothing'),
+      others: { ...NOBODY, noteChange: NOBODY.noteAlert, enqueueAcross: NOBODY.enqueue, ...this.hooks.others },
+    });
+    return { engine, planned: () => planned };
   }
 
   /** Lets the alarm handler run, whenever the caller thinks it should. */
@@ -165,30 +230,51 @@ export class World {
     }
   }
 
+  /** Does something go on that the object began? */
+  get isUnderWay(): boolean {
+    return this.underWay.size > 0;
+  }
+
   /** Waits until the object has done what it can: whatever is under way waits for the answer to a question. */
   async settled(): Promise<void> {
     while (this.underWay.size > this.asks.length) await scheduler.wait(0);
   }
 
-  private faulty(real: DurableObjectStorage): DurableObjectStorage {
+  /** Whoever is dead reaches neither the storage nor the alarm of the one after it. */
+  private mustLive(life: number): void {
+    if (life !== this.life) throw new Died();
+  }
+
+  /** The storage of one life of the object. */
+  private storageOf(life: number): DurableObjectStorage {
+    const { real } = this;
     const exec = (query: string, ...bindings: unknown[]) => {
+      this.mustLive(life);
       if (this.statementsUntilFault-- === 0) {
         this.heal();
         this.faulted = true;
         throw new InjectedFault('injected');
       }
+      refuseLarge(query, bindings);
       return real.sql.exec(query, ...(bindings as never[]));
     };
+    const sql = {
+      exec,
+      get databaseSize() {
+        return real.sql.databaseSize;
+      },
+    };
     return {
-      sql: { exec },
+      sql,
       sync: () => Promise.resolve(),
       transactionSync: <T>(closure: () => T): T => {
+        this.mustLive(life);
         const before = this.alarm;
         try {
           return real.transactionSync(closure);
         } catch (error) {
           // The platform rolls back `setAlarm` together with the rows.
-          this.alarm = before;
+          if (life === this.life) this.alarm = before;
           throw error;
         }
       },

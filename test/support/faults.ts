@@ -35,14 +35,23 @@ export function failAlways(sql: SqlStorage, pattern: RegExp, spares = () => fals
 /** Bytes of a value that the platform takes at most; the runtime on a developer's machine takes more. */
 const MAX_VALUE = 2_000_000;
 
+/** @throws when the platform would take no such value */
+export function refuseLarge(query: string, bindings: readonly unknown[]): void {
+  for (const value of bindings) {
+    const isLarge =
+      typeof value === 'string'
+        ? // A UTF-16 unit is three bytes at most: what is short needs no counting.
+          value.length > MAX_VALUE / 3 && new TextEncoder().encode(value).length > MAX_VALUE
+        : value instanceof ArrayBuffer && value.byteLength > MAX_VALUE;
+    if (isLarge) throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
+  }
+}
+
 /** From now on this storage refuses values that the platform would refuse. Call it inside the object. */
 export function refuseLargeValues(sql: SqlStorage): void {
   const exec = sql.exec;
   sql.exec = ((query: string, ...bindings: unknown[]) => {
-    const large = bindings.find(
-      (value) => typeof value === 'string' && new TextEncoder().encode(value).length > MAX_VALUE,
-    );
-    if (large) throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
+    refuseLarge(query, bindings);
     return exec.call(sql, query, ...bindings);
   }) as SqlStorage['exec'];
 }

@@ -1,0 +1,233 @@
+/**
+ * What is in memory must be what an object that is constructed now would read from storage: nothing may be known only here, and
+ * nothing stored may be unknown. What is no copy of storage but a bound or a hint is compared as what it promises; each says why.
+ */
+import type { QueueEngine } from '../../src/queue/engine';
+import { stats } from '../../src/queue/read/stats';
+import { countArchived } from '../../src/queue/store/archive';
+import type { JobRow } from '../../src/queue/store/columns';
+import { countDead } from '../../src/queue/store/jobs';
+import { Scan, selectReady } from '../../src/queue/store/lanes';
+import type { Limiter } from '../../src/queue/store/limits/limiter';
+import type { QueueState } from '../../src/queue/store/state';
+import { holds, same } from './agree';
+import type { Scene } from './scene';
+
+/** Jobs of which the order is compared. */
+const MOST_READY = 60;
+
+/** By how much alarms that fire early, again and again, may push the next one; ms. */
+const SLACK_MS = 20;
+
+/** Compares memory with storage. @param deeply order, counts and limits, too */
+export function compareFresh(scene: Scene, deeply: boolean): void {
+  const { world, now } = scene;
+  world.quietly(() =>
+    world.asNew(deeply, (engine, planned) => {
+      const [live, fresh] = [world.engine.q, engine.q];
+      if (live.leases.pushed.size > 0) {
+        // Which pushes are under way no row knows: a new object takes all of them for abandoned.
+        fresh.leases.underWay = live.leases.underWay;
+        fresh.load();
+      }
+      compareSettings(live, fresh);
+      compareLeases(live, fresh);
+      compareBounds(live, fresh, now);
+      compareOthers(live, fresh);
+      if (!deeply) return;
+      compareBlocks(live, fresh);
+      compareCounts(live, fresh, now);
+      compareLimits(live, fresh, now);
+      compareOrder(live, fresh, now);
+      compareAlarm(scene, engine, planned);
+    }),
+  );
+}
+
+/** The inside of a class, where nobody else needs to look. */
+function inside<T>(object: object): T {
+  return object as T;
+}
+
+const sorted = <T>(values: Iterable<T>): T[] => [...values].sort((a, b) => Number(a) - Number(b));
+
+function compareSettings(live: QueueState, fresh: QueueState): void {
+  const of = (q: QueueState) => ({
+    ...{ paused: q.paused, draining: q.draining, evicting: q.evicting, removal: q.removal, at: q.pausedChangedAt },
+    ...{ own: q.own, defaults: q.defaults, settings: q.settings, announced: [...q.announced] },
+  });
+  same(of(live), of(fresh), 'settings');
+}
+
+function compareLeases(live: QueueState, fresh: QueueState): void {
+  type Inside = { live: Map<number, Set<number>>; free: number[]; nextId: number };
+  const of = ({ leases }: QueueState) => {
+    const { live: rows, free } = inside<Inside>(leases);
+    const active = [...leases.active.values()].sort((a, b) => a.key - b.key);
+    return {
+      active: active.map(({ key, type, claim, attempt, leaseId, workerId, startedAt, expiresAt, ...rest }) => {
+        const { visibilityMs, timeoutAt, target, orphaned, limitKey, indexed } = rest;
+        // `putOff` is left out: that an attempt could not be ended is known only to the object that tried.
+        return [
+          ...[key, type, claim, attempt, leaseId, workerId, startedAt, expiresAt],
+          ...[visibilityMs, timeoutAt, target, orphaned, limitKey, indexed],
+        ];
+      }),
+      pushed: sorted(Array.from(leases.pushed, ({ key }) => key)),
+      rows: [...rows].map(([id, keys]) => [id, sorted(keys)] as const).sort(([a], [b]) => a - b),
+      free: sorted(free),
+      running: [...leases.runningByKey].sort(([a], [b]) => (a < b ? -1 : 1)),
+      singles: sorted(Array.from(live.blocks.singles.after(0), ({ key }) => key)),
+    };
+  };
+  same(of(live), of(fresh), 'leases');
+  const { earliest, active } = live.leases;
+  // A lower bound: it may stay behind when the first attempt ends, but never pass one that runs.
+  for (const { key, expiresAt, timeoutAt, putOff = 0 } of active.values()) {
+    const end = Math.max(Math.min(expiresAt, timeoutAt), putOff);
+    holds(earliest <= end, () => `the lease of ${key} ends at ${end}, before ${earliest}`);
+  }
+}
+
+/** Bounds and hints that save reading: they may be too careful, never wrong. */
+function compareBounds(live: QueueState, fresh: QueueState, now: number): void {
+  // No number is given twice: one that was given and left no trace is on record.
+  holds(fresh.nextSequence <= live.nextSequence, () => 'a number is stored that was never given');
+  for (const priority of fresh.priorities) {
+    holds(live.priorities.has(priority), () => `nobody knows of priority ${priority}`);
+  }
+  fresh.nextExpiry = firstExpiry(live, fresh);
+  holds(live.nextExpiry <= fresh.nextExpiry, () => `a job expires at ${fresh.nextExpiry}, before ${live.nextExpiry}`);
+  // A new object looks once at what an override held up that has ended; this one has done so.
+  fresh.limiters.overrides.takeEnded(now, Number.POSITIVE_INFINITY);
+  holds(
+    live.limiters.nextCheck <= fresh.limiters.nextCheck,
+    () => `a key is due at ${fresh.limiters.nextCheck}, not ${live.limiters.nextCheck}`,
+  );
+}
+
+/** When the first job expires that does not run: one that does is looked at again when its attempt ends. */
+function firstExpiry({ leases, nextExpiry }: QueueState, fresh: QueueState): number {
+  if (nextExpiry <= fresh.nextExpiry) return fresh.nextExpiry;
+  const query = `SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL
+    AND key NOT IN (SELECT value FROM json_each(?))`;
+  const { at } = fresh.sql.exec<{ at: number | null }>(query, JSON.stringify([...leases.active.keys()])).one();
+  return at ?? Number.POSITIVE_INFINITY;
+}
+
+function compareOthers(live: QueueState, fresh: QueueState): void {
+  const used = (q: QueueState) => [q.progress, q.checkpoints].map((table) => inside<{ used: boolean }>(table).used);
+  const wasUsed = used(live);
+  for (const [index, is] of used(fresh).entries()) holds(wasUsed[index] === true || !is, () => 'rows nobody looks for');
+  same([...live.locks.all()], [...fresh.locks.all()], 'locks');
+  const ofCrons = ({ crons }: QueueState) => {
+    type Inside = { known: Map<string, number>; waitingNames: Set<string>; acrossNames: Set<string> };
+    const { known, waitingNames, acrossNames } = inside<Inside>(crons);
+    return [[...known].sort(([a], [b]) => (a < b ? -1 : 1)), [...waitingNames].sort(), [...acrossNames].sort()];
+  };
+  same(ofCrons(live), ofCrons(fresh), 'entries');
+  // Between transactions nothing is on its way.
+  same(live.archive.size, 0, 'completed jobs that nobody writes');
+  const { gathered, filled } = inside<{ gathered: unknown[]; filled: Map<string, boolean> }>(live.outbox);
+  same(gathered.length, 0, 'messages that nobody writes');
+  for (const [kind, is] of filled) if (!is) holds(!fresh.outbox.has(kind), () => `nobody sends ${kind}`);
+}
+
+function compareBlocks(live: QueueState, fresh: QueueState): void {
+  holds(!live.isHolding, () => 'a job is held back');
+  const of = ({ blocks }: QueueState) =>
+    Array.from(blocks.all(0, false), ({ key, alias, type, priority, due_at, created_at }) => [
+      ...[key, alias, type, priority, due_at, created_at],
+    ]);
+  same(of(live), of(fresh), 'jobs in blocks');
+  same(live.blocks.highest(), fresh.blocks.highest(), 'highest number in a block');
+}
+
+/** What was counted before must be what is counted now; what was not counted has nothing to say. */
+function compareCounts(live: QueueState, fresh: QueueState, now: number): void {
+  const { counted, size } = inside<{ counted: number | null; size: number | null }>(live.depth);
+  if (counted !== null) same(counted, fresh.depth.jobs(), 'depth');
+  if (size !== null) same(size, fresh.depth.bytes(), 'bytes of jobs that have not ended');
+  same(live.blocks.count(), fresh.blocks.count(), 'jobs in blocks, counted');
+  if (live.tally.isCounted) {
+    const of = (q: QueueState) => {
+      const { standing, priorities } = q.tally.read(q.priorities, now);
+      return { standing, priorities: [...priorities].filter(([, n]) => n !== 0).sort(([a], [b]) => a - b) };
+    };
+    same(of(live), of(fresh), 'tally');
+  }
+  if (live.lineLength !== null) {
+    stats(fresh, now);
+    same(live.lineLength, fresh.lineLength, 'length of the line');
+  }
+  if (live.deadCount !== null) same(live.deadCount, countDead(fresh), 'dead letters');
+  same(countArchived(live.sql), countArchived(fresh.sql), 'completed jobs');
+}
+
+function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
+  const { cache } = inside<{ cache: Map<string, Limiter> }>(live.limiters);
+  for (const [key, limiter] of cache) {
+    const stored = fresh.limiters.find(key);
+    // A key that was only asked about is not stored before it is used.
+    if (!stored) {
+      holds(!limiter.isStored, () => `nothing is stored of ${key}`);
+      continue;
+    }
+    same(limiter.checkAt, stored.checkAt, `when ${key} is looked at`);
+    same(limiter.limits, stored.limits, `limits of ${key}`);
+    const running = live.leases.runningByKey.get(key) ?? 0;
+    // What no longer counts may be forgotten here and still be stored: what follows from it is the same.
+    const of = ({ usage, limits }: Limiter) => [usage.room(limits, running, now), usage.opensAt(limits) ?? 0];
+    const [room, opensAt] = of(limiter) as [number, number];
+    const [freshRoom, freshOpensAt] = of(stored) as [number, number];
+    same(room, freshRoom, `room of ${key}`);
+    same(Math.max(opensAt, now), Math.max(freshOpensAt, now), `when ${key} opens`);
+  }
+  const rows = fresh.sql.exec<{ key: string; waiting: number; ready: number }>(
+    `SELECT limit_key AS key, sum(waits_since IS NOT NULL) AS waiting, sum(due_at IS NOT NULL) AS ready
+     FROM jobs WHERE limit_key IS NOT NULL AND ended_at IS NULL GROUP BY 1`,
+  );
+  for (const { key, waiting, ready } of rows) {
+    const limiter = cache.get(key);
+    if (!limiter) continue;
+    holds(limiter.mayHaveWaiting || waiting === 0, () => `nobody looks for the ${waiting} that wait for ${key}`);
+    // Counted since the object started, so never too many.
+    const { ready: counts } = inside<{ ready: Map<number, number> }>(limiter);
+    const counted = [...counts.values()].reduce((sum, n) => sum + n, 0);
+    holds(counted <= ready, () => `${counted} of ${key} stand ready, not ${ready}`);
+  }
+}
+
+/**
+ * What a claim would be given, before limits have their say. Cursors and the head of the line save reading what is taken: what
+ * they skip must be nothing, so the new object reads without them.
+ */
+function compareOrder(live: QueueState, fresh: QueueState, now: number): void {
+  const ready = (q: QueueState, scan: Scan): number[] => {
+    const look = ({ key, expires_at }: JobRow) =>
+      q.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
+    return selectReady(q, scan, now, MOST_READY, look).map(({ key }) => key);
+  };
+  const where = live.pullScans.any;
+  const copy = new Scan();
+  copy.line = where.line;
+  for (const [priority, position] of where.due) copy.due.set(priority, position);
+  same(ready(live, copy), ready(fresh, new Scan()), 'what a claim is given, in order');
+}
+
+/** Nothing is due for a new object before this one is awake. */
+function compareAlarm({ world, model, lost }: Scene, engine: QueueEngine, planned: () => number | null): void {
+  // What failed is left alone by the object that knows of it.
+  const isPutOff = [...world.engine.q.leases.active.values()].some(({ putOff = 0 }) => putOff > 0);
+  const isLeftAlone = [...model.crons.entries.values()].some(({ notBefore }) => notBefore > 0);
+  // What is under way stands by with a later wake; a new object would begin it anew, at once.
+  if (lost || isPutOff || isLeftAlone || world.isUnderWay) return;
+  engine.armNext();
+  const at = planned();
+  if (at === null) return;
+  holds(world.alarm !== null, () => `nothing is armed although a new object would wake at ${at}`);
+  holds(
+    (world.alarm as number) <= at + SLACK_MS,
+    () => `armed for ${world.alarm}, although a new object would wake at ${at}`,
+  );
+}
