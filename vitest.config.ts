@@ -137,7 +137,7 @@ export default defineConfig(({ mode }) => ({
     // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
     exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ISOLATED : [])],
     isolate: mode !== 'shared',
-    setupFiles: mode === 'shared' ? ['test/support/shared.ts'] : [],
+    setupFiles: ['test/support/platform.ts', ...(mode === 'shared' ? ['test/support/shared.ts'] : [])],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
     // Longer than tests wait for what they observe, whose own error says what did not happen.

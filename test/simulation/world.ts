@@ -11,7 +11,6 @@ import type { NewJob } from '../../src/job/record';
 import { type EngineHost, QueueEngine } from '../../src/queue/engine';
 import type { Others } from '../../src/queue/feature';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
-import { refuseLarge } from '../support/faults';
 
 /** The error of a statement that was made to fail. */
 export class InjectedFault extends Error {
@@ -255,7 +254,6 @@ export class World {
         this.faulted = true;
         throw new InjectedFault('injected');
       }
-      refuseLarge(query, bindings);
       return real.sql.exec(query, ...(bindings as never[]));
     };
     const sql = {

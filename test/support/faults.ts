@@ -32,28 +32,59 @@ export function failAlways(sql: SqlStorage, pattern: RegExp, spares = () => fals
   };
 }
 
-/** Bytes of a value that the platform takes at most; the runtime on a developer's machine takes more. */
-const MAX_VALUE = 2_000_000;
+/** Bytes of a value, and of a row, that the platform takes at most; the runtime on a developer's machine takes more. */
+export const MAX_VALUE = 2_000_000;
 
-/** @throws when the platform would take no such value */
-export function refuseLarge(query: string, bindings: readonly unknown[]): void {
-  for (const value of bindings) {
-    const isLarge =
-      typeof value === 'string'
-        ? // A UTF-16 unit is three bytes at most: what is short needs no counting.
-          value.length > MAX_VALUE / 3 && new TextEncoder().encode(value).length > MAX_VALUE
-        : value instanceof ArrayBuffer && value.byteLength > MAX_VALUE;
-    if (isLarge) throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
-  }
+/** Where less is bound to a statement, its row is looked at only if SQLite puts it together, bytes. */
+const LONG = 64 * 1024;
+
+const REFUSES = Symbol('refuses large values');
+
+/**
+ * From now on this storage refuses values and rows that the platform would refuse, also those that SQLite itself puts together.
+ * Given the prototype of all storage, all of it does: `platform.ts` sees to that for every test.
+ */
+export function refuseLargeValues(sql: Pick<SqlStorage, 'exec'> & { [REFUSES]?: true }): void {
+  if (sql[REFUSES]) return;
+  sql[REFUSES] = true;
+  const { exec } = sql;
+  sql.exec = function (this: SqlStorage, query: string, ...bindings: unknown[]) {
+    const sizes = bindings.map(bytesOf);
+    const refuse = () => {
+      throw new Error(`a value is too big for: ${query.trim().slice(0, 60)}`);
+    };
+    // An `INSERT` of values writes one row, a list is read.
+    const isRow = /^\s*INSERT/.test(query) && !query.includes('json_each');
+    if (isRow ? sum(sizes) > MAX_VALUE : sizes.some((size) => size > MAX_VALUE)) refuse();
+    const place = placeOf(query, bindings, sum(sizes) > LONG);
+    const cursor = exec.call(this, query, ...bindings);
+    if (!place) return cursor;
+    const [table, where, ...bound] = place;
+    const columns = exec.call(this, 'SELECT name FROM pragma_table_info(?)', table).toArray();
+    const bytes = columns.map(({ name }) => `coalesce(length(CAST(${name} AS BLOB)), 0)`).join(' + ');
+    const [row] = exec.call(this, `SELECT ${bytes} AS bytes FROM ${table} WHERE ${where}`, ...bound).toArray();
+    if (row && (row.bytes as number) > MAX_VALUE) refuse();
+    return cursor;
+  } as SqlStorage['exec'];
 }
 
-/** From now on this storage refuses values that the platform would refuse. Call it inside the object. */
-export function refuseLargeValues(sql: SqlStorage): void {
-  const exec = sql.exec;
-  sql.exec = ((query: string, ...bindings: unknown[]) => {
-    refuseLarge(query, bindings);
-    return exec.call(sql, query, ...bindings);
-  }) as SqlStorage['exec'];
+const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
+
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string')
+    return value.length * 3 <= LONG ? value.length : new TextEncoder().encode(value).length;
+  return value instanceof ArrayBuffer || ArrayBuffer.isView(value) ? value.byteLength : 0;
+}
+
+/** Where the row is that a statement writes and may make too large: its table, a condition, and what is bound in that. */
+function placeOf(query: string, bindings: unknown[], isLong: boolean): [string, string, ...unknown[]] | undefined {
+  if (!isLong && !query.includes('||') && !query.includes('json_set')) return undefined;
+  const [, updated, where] = /^\s*UPDATE (\w+) SET\s.*\sWHERE\s(.*?)(?:\sRETURNING\s.*)?$/s.exec(query) ?? [];
+  if (updated && where) {
+    return [updated, where, ...bindings.slice(bindings.length - where.split('?').length + 1)];
+  }
+  const [, inserted, key] = /^\s*INSERT (?:OR REPLACE )?INTO (\w+) \((\w+)[^()]*\)\s+VALUES/s.exec(query) ?? [];
+  return inserted && key ? [inserted, `${key} IS ?`, bindings[0]] : undefined;
 }
 
 /** Answers what `run` rejects with. @throws when it does not reject */

@@ -1,8 +1,9 @@
 /** The table of what was counted, and the texts of `meters.ts` wherever they ride. */
 import { put, rows } from '../../durable/sql';
-import { add, type Meter, newMeter, packed, unpacked } from '../../job/metrics/meter';
+import { LANE_BIT } from '../../job/ids';
+import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/metrics/meter';
 import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
-import { STATE } from './columns';
+import { type JobRow, STATE } from './columns';
 
 /** What has the text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };
@@ -20,8 +21,11 @@ export const isSpecial = (type: string): boolean => type === NO_TYPE || type ===
 /** The rows of the table. */
 const ROW = { text: 0, putAway: 1 } as const;
 
-/** Points of a minute, and of an hour, that are kept at most: a row holds 2 MB. */
-const MAX_POINTS = 6_000;
+/** Bytes of the points of minutes, and of those of hours, that are kept at most. Totals take up to 256 KiB, and a row holds 2 MB. */
+const MAX_BYTES = 512 * 1024;
+
+/** Types of an hour that keep their names where not all of them fit: fewer in each look at the hours. */
+const NAMED = [16, 4, 0] as const;
 
 /** A point as it is stored: where its time is, its type, and the pairs of its meter. */
 type Stored = [period: number, type: string, ...pairs: number[]];
@@ -90,7 +94,7 @@ const PLACES: readonly { by: Carrier['by']; query: string }[] = [
   {
     by: 'job',
     query: `SELECT jobs.meters AS data, jobs.key AS key FROM leases, json_each(leases.data, '$.e') AS entry
-      JOIN jobs ON jobs.key = entry.value ->> 0 WHERE json_valid(leases.data) AND jobs.meters IS NOT NULL
+      JOIN jobs ON jobs.key = entry.value ->> 0 WHERE json_valid(leases.data) AND json_valid(jobs.meters)
       ORDER BY jobs.meters ->> '$.v' DESC LIMIT 1`,
   },
   ...[STATE.cancelled, STATE.discarded, STATE.dead].flatMap((state) =>
@@ -99,7 +103,7 @@ const PLACES: readonly { by: Carrier['by']; query: string }[] = [
       // Of those that ended in the same millisecond the last may be any.
       query: `SELECT meters AS data, key FROM (SELECT meters, key FROM jobs
         WHERE state = ${state} AND (keep_until IS NULL) = ${kept} AND ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 20)
-        WHERE meters IS NOT NULL ORDER BY meters ->> '$.v' DESC LIMIT 1`,
+        WHERE json_valid(meters) ORDER BY meters ->> '$.v' DESC LIMIT 1`,
     })),
   ),
 ];
@@ -117,6 +121,37 @@ export function newestText(sql: SqlStorage, version: number): Text | undefined {
     }
   }
   return newest;
+}
+
+/**
+ * Jobs that were enqueued after the last text: so many of a type, and the rows that they took.
+ * @param from the number of the first one; those of `inBlocks` come after it
+ */
+export function* unsaid(
+  sql: SqlStorage,
+  from: number,
+  inBlocks: Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>,
+): Generator<{ type: string; at: number; enqueued: number; rows: number }> {
+  for (const [lane, rowsEach] of [
+    [0, 1],
+    [LANE_BIT, 2],
+  ] as const) {
+    const found = rows<{ type: string; minute: number; n: number }>(
+      sql,
+      `SELECT type, created_at / ${MINUTE_MS} AS minute, count(*) AS n FROM jobs
+       WHERE key >= ? AND key < ? AND state <> ${STATE.held} GROUP BY 1, 2`,
+      lane + from,
+      lane + LANE_BIT,
+    );
+    for (const { type, minute, n } of found) yield { type, at: minute * MINUTE_MS, enqueued: n, rows: n * rowsEach };
+  }
+  let together: string | undefined;
+  for (const { type, created_at, due_at, priority } of inBlocks) {
+    // Those of one moment were written together, if they stand in the same place.
+    const place = `${created_at} ${due_at} ${priority}`;
+    yield { type, at: created_at, enqueued: 1, rows: place === together ? 0 : due_at === null ? 1 : 2 };
+    together = place;
+  }
 }
 
 /** A text in a row of its own. One row written. */
@@ -155,28 +190,91 @@ export function merged({ totals, points, ...rest }: Counts, lately: readonly Poi
   return { ...rest, totals, points: [...points, ...named] };
 }
 
+/** How much has happened there. */
+const busyness = ({ meter }: Point): number =>
+  read(meter, 'enqueued') + read(meter, 'completed') + read(meter, 'failed');
+
+/** The points of one moment, and their texts. */
+class Period {
+  texts: string[] = [];
+  bytes = 0;
+
+  constructor(
+    public points: Point[],
+    private readonly periodMs: number,
+  ) {
+    this.tell();
+  }
+
+  /** Counts all types together but the busiest ones: what they come to stays right. */
+  keepNames(most: number): void {
+    const named = this.points.filter(({ type }) => !isSpecial(type)).sort((a, b) => busyness(b) - busyness(a));
+    // One alone would take as much room without its name.
+    if (named.length <= most + 1) return;
+    const quiet = new Set(named.slice(most));
+    const [{ at }] = named as [Point];
+    const together = [...quiet].map(({ meter }) => ({ at, type: OTHER_TYPES, meter }));
+    const kept = this.points.filter((point) => !quiet.has(point));
+    this.points = gathered([...kept, ...together], this.periodMs);
+    this.tell();
+  }
+
+  private tell(): void {
+    this.texts = this.points.map((point) => pointText(point, this.periodMs)).filter(Boolean);
+    // Types are ASCII.
+    this.bytes = this.texts.reduce((sum, text) => sum + 1 + text.length, 0);
+  }
+}
+
+/** Points by their moment, the newest last. @param points in this order */
+function periodsOf(points: readonly Point[], periodMs: number): Period[] {
+  const byMoment = Map.groupBy(points, ({ at }) => at);
+  return Array.from(byMoment.values(), (those) => new Period(those, periodMs));
+}
+
+/** How many of the newest fit. */
+function newest(periods: readonly Period[]): number {
+  let bytes = 0;
+  const tooMuch = periods.findLastIndex((period) => {
+    bytes += period.bytes;
+    return bytes > MAX_BYTES;
+  });
+  return periods.length - tooMuch - 1;
+}
+
+/** Makes the oldest periods say less, until all of them fit. @returns those that do */
+function fitted(periods: readonly Period[]): Period[] {
+  let bytes = periods.reduce((sum, period) => sum + period.bytes, 0);
+  for (const most of NAMED) {
+    for (const period of periods) {
+      if (bytes <= MAX_BYTES) return [...periods];
+      bytes -= period.bytes;
+      period.keepNames(most);
+      bytes += period.bytes;
+    }
+  }
+  return periods.slice(periods.length - newest(periods));
+}
+
 /**
  * Puts away what was counted: totals, the minutes of a day, the hours of a month. Where many types make very many points, the
- * older minutes become hours sooner. One row written.
+ * older minutes become hours sooner; of the older hours the less busy types are then told together. One row written.
  */
 export function writePutAway(
   sql: SqlStorage,
   { version, sequence, totals, points, since }: PutAway,
   now: number,
 ): void {
-  const all = points.sort((a, b) => a.at - b.at);
-  const isMinute = (point: Point, index: number) =>
-    point.at > now - KEEP_MINUTES_MS && index >= all.length - MAX_POINTS;
-  const minutes = gathered(all.filter(isMinute), MINUTE_MS);
-  const older = all.filter((point, index) => !isMinute(point, index) && point.at > now - KEEP_HOURS_MS);
-  const hours = gathered(older, HOUR_MS).slice(-MAX_POINTS);
-  const list = (kept: readonly Point[], periodMs: number) =>
-    `[${kept
-      .map((point) => pointText(point, periodMs))
-      .filter(Boolean)
-      .join(',')}]`;
+  const isRecent = ({ at }: Point) => at > now - KEEP_MINUTES_MS;
+  const recent = gathered(points.filter(isRecent), MINUTE_MS);
+  const ofMinutes = periodsOf(recent, MINUTE_MS);
+  const split = ofMinutes.length - newest(ofMinutes);
+  const older = points.filter((point) => !isRecent(point) && point.at > now - KEEP_HOURS_MS);
+  const early = ofMinutes.slice(0, split).flatMap(({ points: those }) => those);
+  const hours = fitted(periodsOf(gathered([...older, ...early], HOUR_MS), HOUR_MS));
+  const list = (periods: readonly Period[]) => `[${periods.flatMap(({ texts }) => texts).join(',')}]`;
   const ofTypes = Array.from(totals, ([type, meter]) => ({ at: 0, type, meter }));
   const begun = since === undefined ? '' : `"since":${since},`;
-  const data = `{${begun}"totals":${list(ofTypes, 1)},"hours":${list(hours, HOUR_MS)},"minutes":${list(minutes, MINUTE_MS)}}`;
-  put(sql, 'meters', { id: ROW.putAway, version, sequence, data });
+  const told = `"totals":${list([new Period(ofTypes, 1)])},"hours":${list(hours)},"minutes":${list(ofMinutes.slice(split))}`;
+  put(sql, 'meters', { id: ROW.putAway, version, sequence, data: `{${begun}${told}}` });
 }

@@ -11,13 +11,12 @@
  * one for the transaction. When it grows beyond {@link MAX_TEXT}, it is put away: one row. Jobs that were enqueued need no text;
  * there is one after so many of them, so that no more are looked at when the object wakes.
  */
-import { rows } from '../../durable/sql';
-import { LANE_BIT, sequenceOf } from '../../job/ids';
+import { sequenceOf } from '../../job/ids';
 import { type Counter, type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
 import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
 import type { Active } from './active';
-import { type JobRow, STATE } from './columns';
+import type { JobRow } from './columns';
 import type { CountingSql } from './counting-sql';
 import {
   type Carrier,
@@ -31,12 +30,16 @@ import {
   putAwayAt,
   readPutAway,
   textOf,
+  unsaid,
   writePutAway,
   writeText,
 } from './meters-table';
 
 /** The text is put away when it is longer, characters. */
 const MAX_TEXT = 2_000;
+
+/** Where it cannot be put away, more than this is not kept in memory, characters: it rides in other rows. */
+const MAX_HELD = 32 * 1024;
 
 /** Jobs that may be enqueued before a text says so. */
 const MAX_UNSAID = 1_000;
@@ -97,6 +100,8 @@ export class Meters {
 
   /** The latest of what was put away; undefined: it has to be read. */
   private putAwayLately: Point[] | undefined;
+  /** An operator was told that counting fails. */
+  private isFailing = false;
 
   /**
    * @param nextSequence the number of the next job
@@ -112,6 +117,18 @@ export class Meters {
 
   /** Reads what is stored. Once, when the queue is opened: what is rolled back later is undone here. */
   open(): void {
+    try {
+      this.restore();
+    } catch (error) {
+      this.fails(error);
+      // Whatever text is stored is older.
+      this.version = this.now();
+      this.beginAnew();
+    }
+    this.steps = [];
+  }
+
+  private restore(): void {
     const putAway = putAwayAt(this.sql);
     const text = newestText(this.sql, putAway?.version ?? -1);
     this.version = text?.version ?? putAway?.version ?? 0;
@@ -120,8 +137,11 @@ export class Meters {
     this.carrier = text?.carrier;
     for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
-    this.countUnsaid();
-    this.steps = [];
+    for (const { type, at, ...counts } of unsaid(this.sql, this.saidSequence, this.inBlocks(this.saidSequence - 1))) {
+      const point = this.pointOf(type, at);
+      this.add(point, placeOf('enqueued'), counts.enqueued);
+      this.add(point, ROWS, counts.rows);
+    }
   }
 
   // ---- what the store tells ----------------------------------------------------------------------------------------
@@ -185,8 +205,22 @@ export class Meters {
     return text;
   }
 
-  /** The last thing in a transaction: what no row has carried gets one. */
+  /**
+   * What no row of the transaction has carried gets one. Where that fails it is tried again with the next one, and lost once too
+   * much has gathered: counting must not fail what it counts.
+   */
   flush(): void {
+    try {
+      this.write();
+      this.isFailing = false;
+    } catch (error) {
+      this.fails(error);
+      this.version++;
+      if (this.textLength > MAX_HELD) this.beginAnew();
+    }
+  }
+
+  private write(): void {
     const table = TABLES[this.carrier?.by ?? 'row'];
     if (table !== undefined && this.written.hasDeletedFrom(table)) this.version++;
     const isSaid = this.said === this.version && this.nextSequence() - this.saidSequence < MAX_UNSAID;
@@ -335,51 +369,32 @@ export class Meters {
     if (left !== 0 && heaviest) this.add(heaviest, ROWS, left);
   }
 
+  /** Says so once, and again when it has worked in between. */
+  private fails(error: unknown): void {
+    if (!this.isFailing) console.error('tocsin: what happens in a queue could not be counted:', error);
+    this.isFailing = true;
+  }
+
+  /** What was counted since the last putting away is put away now, or lost. */
+  private beginAnew(): void {
+    this.begin([]);
+    this.said = this.version;
+    this.saidSequence = this.nextSequence();
+    this.textLength = 0;
+  }
+
   private putAway(): void {
     const counts = this.read();
     for (const type of counts.totals.keys()) this.types.add(type);
     this.version++;
     this.putAwayLately = undefined;
     writePutAway(this.sql, { version: this.version, sequence: this.nextSequence(), ...counts }, this.now());
-    this.said = this.version;
-    this.textLength = 0;
-    this.begin([]);
+    this.beginAnew();
   }
 
   private begin(points: Counted[]): void {
     this.points = points;
     this.present = new Map();
     this.minute = Number.NEGATIVE_INFINITY;
-  }
-
-  /** Counts the jobs that came after the last text. */
-  private countUnsaid(): void {
-    const from = this.saidSequence;
-    for (const [lane, rowsEach] of [
-      [0, 1],
-      [LANE_BIT, 2],
-    ] as const) {
-      const found = rows<{ type: string; minute: number; n: number }>(
-        this.sql,
-        `SELECT type, created_at / ${MINUTE_MS} AS minute, count(*) AS n FROM jobs
-         WHERE key >= ? AND key < ? AND state <> ${STATE.held} GROUP BY 1, 2`,
-        lane + from,
-        lane + LANE_BIT,
-      );
-      for (const { type, minute, n } of found) {
-        const point = this.pointOf(type, minute * MINUTE_MS);
-        this.add(point, placeOf('enqueued'), n);
-        this.add(point, ROWS, n * rowsEach);
-      }
-    }
-    let together: string | undefined;
-    for (const { type, created_at, due_at, priority } of this.inBlocks(from - 1)) {
-      const point = this.pointOf(type, created_at);
-      this.add(point, placeOf('enqueued'), 1);
-      // Those of one moment were written together, if they stand in the same place.
-      const place = `${created_at} ${due_at} ${priority}`;
-      if (place !== together) this.add(point, ROWS, due_at === null ? 1 : 2);
-      together = place;
-    }
   }
 }

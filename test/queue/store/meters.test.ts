@@ -1,9 +1,9 @@
 /** What has happened in a queue is counted once, survives every end of the object, and costs no row of its own for a job. */
 import { describe, expect, it } from 'vitest';
 import { countOf } from '../../../src/job/metrics/histogram';
-import { type Counter, durationsOf, histogramOf, read, sum } from '../../../src/job/metrics/meter';
+import { type Counter, durationsOf, histogramOf, packed, read, sum } from '../../../src/job/metrics/meter';
 import { clock, DAY, HOUR, MINUTE, SECOND, T0 } from '../../support/clock';
-import { failOnce } from '../../support/faults';
+import { failAlways, failOnce } from '../../support/faults';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -244,6 +244,88 @@ describe('times', () => {
     const later = await queue.api.points({ ...all, period_ms: DAY });
     expect(later.map(({ meter }) => read(meter, 'completed'))).toEqual([60]);
     expect(await countedAfterwards(queue)).toEqual({ enqueued: 180, completed: 180 });
+  });
+});
+
+describe('a queue with very many busy types', () => {
+  const TYPES = Array.from({ length: 30 }, (_, n) => `reports.of-a-busy-kind.${n}`);
+  /** Pairs of a meter in which all that can happen has happened. */
+  const PAIRS = packed(Array.from({ length: 60 }, (_, place) => (place < 8 ? 10 : 1000 + place)));
+  /** As many points as an earlier release has stored: 1.9 MB of them. */
+  const stored = (data: string) => {
+    const lately = JSON.parse(data) as object;
+    const hours: unknown[] = [];
+    const point = (n: number) => [T0 / HOUR - 600 + Math.floor(n / 12), TYPES[n % 12], ...PAIRS];
+    for (let bytes = data.length; bytes < 1_950_000; bytes += JSON.stringify(hours.at(-1)).length + 1) {
+      hours.push(point(hours.length));
+    }
+    return { text: JSON.stringify({ ...lately, hours }), count: hours.length };
+  };
+  const busy = async (queue: TestQueue) => {
+    await queue.enqueue(...TYPES.map((type) => ({ type })));
+    const ids = (await queue.claim({ count: TYPES.length })).map(({ id }) => id);
+    await queue.api.report(ids.map((job_id) => ({ action: 'ack', job_id })));
+  };
+  const sizes = (queue: TestQueue) => queue.rows<{ bytes: number }>('SELECT length(data) AS bytes FROM meters');
+
+  it('does not die of them: what is stored comes down to a bound, and its sums stay', async () => {
+    const queue = new TestQueue();
+    for (let n = 1; n <= 3; n++) {
+      clock.advance(MINUTE);
+      await busy(queue);
+    }
+    const [row] = await queue.rows<{ data: string }>('SELECT data FROM meters WHERE id = 1');
+    const { text, count } = stored(row?.data as string);
+    expect(text.length).toBeGreaterThan(1_900_000);
+    await queue.inside(({ sql }) => void sql.exec('UPDATE meters SET data = ? WHERE id = 1', text));
+    await queue.evict();
+    for (let n = 1; n <= 40; n++) {
+      clock.advance(MINUTE);
+      await busy(queue);
+    }
+    for (const { bytes } of await sizes(queue)) expect(bytes).toBeLessThan(1_300_000);
+    expect(await countedAfterwards(queue)).toEqual({ enqueued: 43 * 30, completed: 43 * 30 });
+    const all = await queue.api.points({ from: T0 - 31 * DAY, to: T0 + DAY, period_ms: HOUR });
+    expect(read(sum(all.map(({ meter }) => meter)), 'completed')).toBe(43 * 30 + count * 10);
+    // The busiest keep their names in the hours that came last.
+    const late = await queue.api.points({ from: T0, to: T0 + HOUR, period_ms: HOUR, type: TYPES[0] as string });
+    expect(read(sum(late.map(({ meter }) => meter)), 'completed')).toBe(43);
+  });
+
+  it('goes on where nothing can be counted, and counts again when that is over', async () => {
+    const queue = new TestQueue();
+    await busy(queue);
+    const heal = await queue.inside(({ sql }) => failAlways(sql, /INTO meters/));
+    for (let n = 0; n < 20; n++) {
+      clock.advance(MINUTE);
+      await busy(queue);
+    }
+    const carried = 'SELECT max(length(data)) AS bytes FROM leases UNION ALL SELECT max(length(meters)) FROM archive';
+    for (const { bytes } of await queue.rows<{ bytes: number }>(carried)) expect(bytes).toBeLessThan(64 * 1024);
+    heal();
+    const before = (await counted(queue)).completed as number;
+    await busy(queue);
+    expect((await countedAfterwards(queue)).completed).toBe(before + 30);
+  });
+
+  it('wakes where a text of what was counted cannot be read', async () => {
+    const queue = new TestQueue();
+    await queue.enqueue(...many(2));
+    for (const { id } of await queue.claim({ count: 2 })) await queue.nack(id);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE jobs SET meters = '{'"));
+    await queue.evict();
+    expect((await queue.listAll()).map(({ state }) => state)).toEqual(['retryable', 'retryable']);
+    await queue.add({ type: 'later' });
+    expect(await countedAfterwards(queue, 'later')).toEqual({ enqueued: 1 });
+  });
+
+  it('wakes where what was counted cannot be looked for at all', async () => {
+    const queue = new TestQueue();
+    await busy(queue);
+    await queue.inside(({ sql }) => void sql.exec('ALTER TABLE meters RENAME COLUMN version TO gone'));
+    await queue.evict();
+    await busy(queue);
+    expect(await queue.counts()).toEqual({ completed: 60 });
   });
 });
 
