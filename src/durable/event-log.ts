@@ -122,7 +122,14 @@ export class EventLog {
     }
     this.pending = [];
     this.dropOldest();
-    for (const listener of [...this.listeners]) listener(published);
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(published);
+      } catch (error) {
+        // What they tell of is committed, and whoever asked for it waits for the answer.
+        console.error(`tocsin: events of ${this.queue} could not be told`, error);
+      }
+    }
   }
 
   /** The events of the running transaction so far. */

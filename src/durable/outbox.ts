@@ -115,6 +115,14 @@ export class Outbox {
     return true;
   }
 
+  /** Drops the oldest of the gathered letters to an address beyond so many. @returns how many. One row written for each */
+  dropOldest(kind: string, address: string, most: number): number {
+    if (!this.has(kind)) return 0;
+    const newest = 'SELECT max(number) FROM outbox WHERE kind = ?1 AND address = ?2';
+    const drop = `DELETE FROM outbox WHERE kind = ?1 AND address = ?2 AND number <= (${newest}) - ?3 RETURNING number`;
+    return rows(this.sql, drop, kind, address, most).length;
+  }
+
   /** How many letters of a kind there are. */
   count(kind: string): number {
     return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;

@@ -34,6 +34,20 @@ describe('the live feed', () => {
     expect((log as unknown as { ring: unknown[] }).ring.length).toBe(events.length);
   });
 
+  it('is told to every listener, and one that fails costs nobody anything', () => {
+    const log = new EventLog('q', 7);
+    const heard: string[] = [];
+    log.listen(() => {
+      throw new Error('a listener that cannot');
+    });
+    log.listen((events) => void heard.push(...events.map(({ subject }) => subject)));
+    log.add('job.started', 'job-1', T0, {});
+    log.publish();
+    log.add('job.started', 'job-2', T0, {});
+    log.publish();
+    expect(heard).toEqual(['job-1', 'job-2']);
+  });
+
   it('cuts long texts and leaves out large data, and says so', () => {
     const error = { code: 'E', type: 'T', message: '🙂'.repeat(4000) };
     const data = { items: Array(5000).fill('x') };

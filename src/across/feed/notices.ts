@@ -15,14 +15,37 @@ const NOTICE = 'notice';
 /** Notices sent at once, unless a single letter has more. */
 const MAX_NOTICES = 200;
 
-/** Gathers what these subscriptions must hear: a row for up to a hundred events of a transaction, for each subscription. */
+/** Letters to a subscription that wait at most: where its object cannot be reached for very long, the oldest go. */
+export const MAX_LETTERS = 1_000;
+
+/**
+ * Gathers what these subscriptions must hear: a row for up to a hundred events of a transaction, for each subscription. What cannot
+ * be told is not: it does not fail the transaction that it tells of.
+ */
 export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
+  try {
+    gather(outbox, routes, events);
+  } catch (error) {
+    console.error('tocsin: subscriptions are not told of some events:', error);
+  }
+}
+
+function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
+  const told = new Set<string>();
   for (const event of events) {
     const wanting = routes.filter((route) => isFor(route, event));
     if (wanting.length === 0) continue;
     const notice: Notice = { id: event.id, type: event.type, body: JSON.stringify(renderEvent(event)) };
     const json = JSON.stringify(notice);
-    for (const { id } of wanting) outbox.gather(NOTICE, id, json, event.time);
+    for (const { id } of wanting) {
+      outbox.gather(NOTICE, id, json, event.time);
+      told.add(id);
+    }
+  }
+  for (const id of told) {
+    const lost = outbox.dropOldest(NOTICE, id, MAX_LETTERS);
+    if (lost > 0)
+      console.error(`tocsin: subscription ${id} cannot be reached: ${lost} letters with events are dropped`);
   }
 }
 
