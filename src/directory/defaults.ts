@@ -54,6 +54,8 @@ export interface DefaultsHost {
   wakeAt(at: number): void;
   /** What else a queue must know. Absent: nothing. */
   alsoFor?(queue: string): Pick<QueueDefaults, 'webhooks' | 'alerts'>;
+  /** How large a queue may become where no setting says. Absent: as is built in. */
+  readonly maxStorageBytes?: number | undefined;
 }
 
 export class DefaultsStore {
@@ -165,7 +167,7 @@ export class DefaultsStore {
   change(change: SettingsChange, now: number, mayPurge = true): QueueDefaults {
     const before = this.read()?.config ?? {};
     const after = changed(before, change);
-    const less = mayPurge || !this.hasQueues() ? undefined : keepsLess(before, after);
+    const less = mayPurge || !this.hasQueues() ? undefined : keepsLess(before, after, this.host.maxStorageBytes);
     if (less !== undefined) throw mayNotShorten(less);
     return this.replace(after, this.overrides(now), now);
   }

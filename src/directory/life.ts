@@ -1,7 +1,7 @@
 /** What the directory knows, or one of its shards, and how it lives: what it keeps in memory, its alarm, its end. */
 
 import { noteIds } from '../across/ids';
-import type { Env } from '../config';
+import { type Env, usableConfig } from '../config';
 import { AlarmClock, earliest } from '../durable/alarm-clock';
 import { Courier, type Kind } from '../durable/courier';
 import type { FollowRequest } from '../durable/feed-messages';
@@ -129,7 +129,8 @@ export class DirectoryLife {
       const [webhooks, alerts] = [this.webhooks.list.routes(queue), this.alerts.rules(queue)];
       return { ...(webhooks.length > 0 && { webhooks }), ...(alerts.length > 0 && { alerts }) };
     };
-    const spreading = { ...host, alsoFor };
+    const { maxStorageBytes } = usableConfig(env);
+    const spreading = { ...host, alsoFor, maxStorageBytes };
     this.defaults = new DefaultsStore(spreading, tables, async (queue, defaults) =>
       unwrap(await queueObject(env, queue).takeDefaults(defaults)),
     );

@@ -125,20 +125,25 @@ export function withBuiltIns(config: QueueConfig): QueueConfig {
   });
 }
 
-/** The first setting by which ended jobs are kept for less time after a change, or fewer of them; undefined without any. */
-export function keepsLess(before: QueueConfig, after: QueueConfig): string | undefined {
-  const [were, are] = [keptBy(before), keptBy(after)];
+/**
+ * The first setting by which ended jobs are kept for less time after a change, or fewer of them; undefined without any.
+ * @param storageBytes the bound where the settings name none
+ */
+export function keepsLess(before: QueueConfig, after: QueueConfig, storageBytes?: number): string | undefined {
+  const [were, are] = [keptBy(before, storageBytes), keptBy(after, storageBytes)];
   return Object.keys(are).find((name) => (are[name] as number) < (were[name] as number));
 }
 
-/** How long, and how many, by the path of the setting. */
-function keptBy(config: QueueConfig): Record<string, number> {
-  const { retention, dead_letter } = withBuiltIns(config);
+/** How long, how many and in how much room, by the path of the setting. */
+function keptBy(config: QueueConfig, storageBytes: number = DEFAULTS.maxStorageBytes): Record<string, number> {
+  const { retention, dead_letter, max_storage_bytes = storageBytes } = withBuiltIns(config);
   const prefixed = (prefix: string, values: object) =>
     Object.entries(values).map(([name, value]) => [`${prefix}.${name}`, value]);
   return Object.fromEntries([
     ...prefixed('retention', retention ?? {}),
     ...prefixed('dead_letter.retention', dead_letter ?? {}),
+    // The oldest go to stay below it.
+    ['max_storage_bytes', max_storage_bytes],
   ]);
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import accessPage from '../../docs/operate/access.md?raw';
 import { createApp } from '../../src/http/app';
 import { ROUTES } from '../../src/http/routes';
 import { SCOPES, type Scope } from '../../src/job/access';
@@ -98,7 +99,7 @@ POST /ojs/v1/dead-letter/retry data:write +key
 DELETE /ojs/v1/dead-letter admin:purge +key
 POST /ojs/v1/dead-letter/purge admin:purge +key
 POST /ojs/v1/dead-letter/:id/retry data:write
-DELETE /ojs/v1/dead-letter/:id data:write
+DELETE /ojs/v1/dead-letter/:id admin:purge
 GET /ojs/v1/admin/deployment admin:read
 POST /ojs/v1/admin/deployment/apply admin:write
 GET /ojs/v1/targets data:read
@@ -242,6 +243,31 @@ DELETE /ojs/v1/admin/workers/:id admin:write
     return { method, path, scope, takesIdempotencyKey: key === '+key' };
   });
 
+type Rule = { method: string; path: string; scope: string };
+
+/** The table of the page about access: what holds beside the rule above it. */
+const RULES: Rule[] = accessPage
+  .split('\n')
+  .filter((line) => /^\| .*`(GET|POST|PUT|PATCH|DELETE) \//.test(line))
+  .flatMap((line) => {
+    const [, named = '', calls = ''] = line.split('|');
+    const scope = { 'no key': 'public', 'any key': 'key' }[named.trim()] ?? named.replace(/[` ]/g, '');
+    return [...calls.matchAll(/`([A-Z]+) (\/[^`]*)`/g)].map(([, method = '', path = '']) => ({ method, path, scope }));
+  });
+
+const covers = (rule: Rule, { method, path }: { method: string; path: string }) =>
+  rule.method === method &&
+  [rule.path, `/ojs/v1${rule.path}`].some((named) =>
+    named.endsWith('/*') ? path.startsWith(named.slice(0, -1)) : path === named,
+  );
+
+/** The scope that the page about access says for a route. */
+function scopeSaid(route: { method: string; path: string }): string {
+  const side = route.path.startsWith('/ojs/v1/admin/') ? 'admin' : 'data';
+  const rule = RULES.find((one) => covers(one, route));
+  return rule?.scope ?? `${side}:${route.method === 'GET' ? 'read' : 'write'}`;
+}
+
 const KEY = { Authorization: 'Bearer k' };
 
 /** Every scope but this one, and but those that include it. */
@@ -259,6 +285,16 @@ describe('the routes', () => {
     const byName = (a: { method: string; path: string }, b: { method: string; path: string }) =>
       a.path < b.path ? -1 : a.path > b.path ? 1 : a.method < b.method ? -1 : 1;
     expect(declared.sort(byName)).toEqual([...EXPECTED].sort(byName));
+  });
+
+  it('each need the scope that the page about access says', () => {
+    const said = ROUTES.map((route) => ({ ...route, scope: scopeSaid(route) }));
+    const differing = said.filter(({ scope }, index) => scope !== ROUTES[index]?.scope);
+    expect(differing.map(({ method, path, scope }) => `${method} ${path}: ${scope}`)).toEqual([]);
+    // Each line of the table is about something.
+    const meant = (rule: Rule) => ROUTES.some((route) => covers(rule, route));
+    expect(RULES.length).toBeGreaterThan(20);
+    expect(RULES.filter((rule) => !meant(rule))).toEqual([]);
   });
 
   it('each say under which name a write is recorded in the audit log, or that it is not', () => {

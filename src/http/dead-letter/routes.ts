@@ -45,6 +45,7 @@ export const deadLetterRoutes: readonly Route[] = [
   }),
   del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) }), {
     audit: 'dead_letter.delete',
+    scope: 'admin:purge',
   }),
 ];
 

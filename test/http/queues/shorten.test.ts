@@ -30,6 +30,7 @@ describe('settings that keep ended jobs for less time than now', () => {
     ['retention.cancelled', { retention: { cancelled: 0 } }],
     ['dead_letter.retention.max_age', { dead_letter: { retention: { max_age: '1d' } } }],
     ['dead_letter.retention.max_count', { dead_letter: { retention: { max_count: 0 } } }],
+    ['max_storage_bytes', { max_storage_bytes: 1_000_000 }],
   ])('%s takes the purge scope, for one queue and for all', async (field, change) => {
     await server.enqueue(queue);
     for (const [key, path] of [
@@ -60,6 +61,11 @@ describe('settings that keep ended jobs for less time than now', () => {
     expect(await put({ dead_letter: { retention: { max_count: 20_000 } } })).toBe(200);
     expect(await put({ dead_letter: null })).toBe(403);
     expect(await put({ concurrency: null })).toBe(200);
+    expect(await put({ max_storage_bytes: 9_500_000_000 })).toBe(200);
+    expect(await put({ max_storage_bytes: 9_000_000_000 })).toBe(403);
+    expect((await as('owner', 'PUT', `/queues/${queue}/config`, { max_storage_bytes: 2_000_000 })).status).toBe(200);
+    expect(await put({ max_storage_bytes: 3_000_000 })).toBe(200);
+    expect(await put({ max_storage_bytes: 2_500_000 })).toBe(403);
     const one = await as('owner', 'PUT', `/queues/${queue}/config`, { retention: { completed: null } });
     expect(one.body.config).toMatchObject({ retention: { cancelled: 'P8D' } });
     expect((one.body.config as Json).retention).not.toHaveProperty('completed');

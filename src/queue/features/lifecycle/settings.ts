@@ -49,7 +49,10 @@ export function setPaused(q: QueueState, paused: boolean, now: number): QueueSta
 export function configure(q: QueueState, change: SettingsChange, mayPurge = true): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
   const own = changed(q.own, change);
-  const less = mayPurge || q.nextSequence === 1 ? undefined : keepsLess(q.settings, over(own, below(q.defaults)));
+  const less =
+    mayPurge || q.nextSequence === 1
+      ? undefined
+      : keepsLess(q.settings, over(own, below(q.defaults)), q.storage.ofDeployment);
   if (less !== undefined) throw mayNotShorten(less);
   writeMeta(q.sql, 'config', own);
   apply(q, own, q.defaults);
