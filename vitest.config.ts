@@ -82,6 +82,8 @@ export default defineConfig(({ mode }) => ({
             'down.*': 'DOWN',
             'web.*': 'https://app.example/hooks/tocsin',
             'web.bare.*': { url: 'https://app.example/bare?v=1', payload: 'job', timeout_ms: 300 },
+            'web.trusted.*': { url: 'https://app.example/trusted', may_enqueue: ['urls-children'] },
+            'web.anywhere.*': { url: 'https://app.example/anywhere', may_enqueue: '*' },
             'web.down.*': 'https://down.example/jobs',
             'web.unresolved.*': 'https://unresolved.example/jobs',
             'web.batch.*': { url: 'https://batch.example/', payload: 'batch', batch_size: 5 },

@@ -14,6 +14,7 @@
  */
 import { DELIVERY_BOUNDS } from '../declaration';
 import { defined } from '../job/envelope/fields';
+import { isQueueName } from '../job/envelope/names';
 import { invalidConfiguration } from '../job/errors';
 import { Remote } from './remote';
 import { readSigning, type Wrong } from './signing';
@@ -45,6 +46,11 @@ export interface TargetConfig {
   binding: Binding;
   /** It is called over the network: it may be unreachable, and it announces nothing. */
   isRemote?: true;
+  /**
+   * The queues in which its answers may enqueue; `*`: in any. Absent: in any, because the Worker is one of this account. Whoever
+   * answers for a URL has no key, so its mapping says so, or it may not.
+   */
+  mayEnqueue?: readonly string[];
   /** It takes the jobs that name such a URL, and no others; each is sent to its own. */
   takesUrl?(url: string): boolean;
   patterns: TargetPattern[];
@@ -66,7 +72,7 @@ export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
 const COMMON_OPTIONS = ['batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
 const BINDING_OPTIONS = ['binding', ...COMMON_OPTIONS];
-const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', ...COMMON_OPTIONS];
+const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...COMMON_OPTIONS];
 
 const wrong: Wrong = (message, details = {}) =>
   invalidConfiguration(`HANDLERS: ${message}`, { variable: 'HANDLERS', ...details });
@@ -147,8 +153,18 @@ function readUrlTarget({ key, options, env, allows }: Entry): TargetConfig {
   const url = typeof options.url === 'string' ? parseTargetUrl(options.url, allows) : undefined;
   if (!url) throw wrong(`"${key}": url ${TARGET_URL_RULE}`, { key, option: 'url' });
   const signing = readSigning(key, options, env, wrong);
-  const common = readCommon(key, options);
+  const common = { mayEnqueue: readMayEnqueue(key, options.may_enqueue), ...readCommon(key, options) };
   return { id: url.host, name: url.host, binding: new Remote(signing, url.href), isRemote: true, ...common };
+}
+
+function readMayEnqueue(key: string, value: unknown = []): string[] {
+  const queues = value === '*' ? ['*'] : value;
+  if (
+    Array.isArray(queues) &&
+    queues.every((queue) => queue === '*' || (typeof queue === 'string' && isQueueName(queue)))
+  )
+    return queues;
+  throw wrong(`"${key}": may_enqueue must be a list of queues, or "*" for all`, { key, option: 'may_enqueue' });
 }
 
 function refuseUnknown(key: string, options: Record<string, unknown>, known: readonly string[]): void {

@@ -37,6 +37,7 @@ export function readHostTargets(env: Record<string, unknown>, allows: Allows): T
       name: entry,
       binding: new Remote(signing),
       isRemote: true,
+      mayEnqueue: [],
       patterns: [],
       takesUrl: (url) => {
         const host = parseTargetUrl(url, allows)?.host;

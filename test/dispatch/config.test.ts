@@ -141,6 +141,15 @@ describe('a URL in HANDLERS', () => {
     expect(readUrls({ a: { url, secret_binding: 'OTHER' } }, { OTHER: secrets.OTHER })).toHaveLength(1);
   });
 
+  it('enqueues nowhere but in the queues that it lists', () => {
+    const may = (more: object) => readUrls({ a: { url, ...more } }).map(({ mayEnqueue }) => mayEnqueue);
+    expect(may({})).toEqual([[]]);
+    expect(may({ may_enqueue: ['mail', 'reports'] })).toEqual([['mail', 'reports']]);
+    expect(may({ may_enqueue: '*' })).toEqual([['*']]);
+    expect(read({ a: 'A' }).map(({ mayEnqueue }) => mayEnqueue)).toEqual([undefined]);
+    expect(mistake({ a: { binding: 'A', may_enqueue: ['mail'] } })).toMatchObject({ option: 'may_enqueue' });
+  });
+
   it.each([
     ['url', { url: 'http://app.example/' }],
     ['url', { url: 'https://10.0.0.1/' }],
@@ -156,6 +165,9 @@ describe('a URL in HANDLERS', () => {
     ['signature', { url, signature: 'hmac' }],
     ['signature', { url, signature: ['ojs', 'hmac'] }],
     ['signature', { url, signature: ['ojs', 'ojs'] }],
+    ['may_enqueue', { url, may_enqueue: 'mail' }],
+    ['may_enqueue', { url, may_enqueue: ['Mail'] }],
+    ['may_enqueue', { url, may_enqueue: [7] }],
     ['payload', { url, payload: 'body' }],
     ['retries', { url, retries: 3 }],
     ['binding', { binding: 'A', secret: 'secret-of-the-tests', url: null }],

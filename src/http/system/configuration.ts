@@ -53,7 +53,7 @@ function renderKey({ name, scopes }: ApiKey): Record<string, unknown> {
 }
 
 function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]) {
-  const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency } = target;
+  const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency, mayEnqueue } = target;
   return defined({
     id,
     name,
@@ -63,6 +63,7 @@ function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['tar
     batch_size: batchSize,
     timeout_ms: timeoutMs,
     max_concurrency: maxConcurrency,
+    may_enqueue: mayEnqueue,
   });
 }
 

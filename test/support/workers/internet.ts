@@ -94,6 +94,12 @@ export default {
     if (word === 'hook') return receive(url);
     const sent = JSON.parse(body);
     if (word === 'batch') {
+      const { lines } = sent.deliveries[0].job.args[0] ?? {};
+      if (lines !== undefined) {
+        const { delivery_id } = sent.deliveries[0];
+        const said = lines.map((line: object) => JSON.stringify({ delivery_id, ...line })).join('\n');
+        return new Response(said, { headers: { 'Content-Type': 'application/x-ndjson' } });
+      }
       const results = sent.deliveries.map(({ delivery_id, job }: { delivery_id: string; job: Job }) =>
         job.args[0]?.body === 'missing' ? {} : { delivery_id, status: 'completed', result: sent.deliveries.length },
       );

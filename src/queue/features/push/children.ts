@@ -2,9 +2,12 @@
  * Jobs that a handler enqueues with its answer, because its call had no live line. They are validated before the answer is
  * written, and written with it as letters: so they are enqueued once if the answer counts, and not at all otherwise.
  */
+
+import type { TargetConfig } from '../../../dispatch/config';
 import { type Kind, posted } from '../../../durable/courier';
 import { type Parent, parseChildren } from '../../../job/envelope/children';
-import { apiErrorData } from '../../../job/errors';
+import type { ParsedJob } from '../../../job/envelope/parse';
+import { apiErrorData, refusal } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
 import type { Host } from '../../feature';
 
@@ -22,9 +25,33 @@ interface ChildrenLetter {
   children: unknown[];
 }
 
-/** The letters that carry these jobs, as JSON texts. @throws {ApiError} as {@link parseChildren} */
-export async function lettersWith(children: unknown, { id, meta }: Parent, at: number): Promise<string[]> {
-  await parseChildren(children, { id, meta }, at);
+/** Where the handler's target may enqueue. */
+export type Enqueuer = Pick<TargetConfig, 'name' | 'mayEnqueue'>;
+
+/** Reads the jobs. @throws {ApiError} as {@link parseChildren}; 403 for a queue in which the target may not enqueue */
+export async function childrenOf(
+  target: Enqueuer,
+  children: unknown,
+  parent: Parent,
+  now: number,
+): Promise<ParsedJob[]> {
+  const jobs = await parseChildren(children, parent, now);
+  const { name, mayEnqueue } = target;
+  if (mayEnqueue === undefined || mayEnqueue.includes('*')) return jobs;
+  const elsewhere = jobs.find(({ queue }) => !mayEnqueue.includes(queue))?.queue;
+  if (elsewhere === undefined) return jobs;
+  const message = `${name} may not enqueue in queue ${elsewhere}: its mapping in HANDLERS does not list it in may_enqueue.`;
+  throw refusal(403, 'forbidden', message, { details: { queue: elsewhere } });
+}
+
+/** The letters that carry these jobs, as JSON texts. @throws {ApiError} as {@link childrenOf} */
+export async function lettersWith(
+  target: Enqueuer,
+  children: unknown,
+  { id, meta }: Parent,
+  at: number,
+): Promise<string[]> {
+  await childrenOf(target, children, { id, meta }, at);
   const { traceparent } = meta;
   const parent: Parent = { id, meta: traceparent === undefined ? {} : { traceparent } };
   const groups = grouped(children as unknown[], (child) => bytesOf(JSON.stringify(child)), MAX_LETTER_BYTES);
@@ -46,10 +73,10 @@ export function childLetters({ q, write, others }: Host): Kind {
         const once = { key: `children\n${address}\n0`, hash: '' };
         await others.enqueue(await parseChildren(children, parent, at), once);
       } catch (error) {
-        const refusal = apiErrorData(error);
-        if (!refusal || refusal.retryable) throw error;
-        console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refusal.message);
-        const { index } = refusal.details ?? {};
+        const refused = apiErrorData(error);
+        if (!refused || refused.retryable) throw error;
+        console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refused.message);
+        const { index } = refused.details ?? {};
         const rest = children.toSpliced(typeof index === 'number' ? index : 0, 1);
         await taken((now) => {
           const letter: ChildrenLetter = { parent, at, children: rest };

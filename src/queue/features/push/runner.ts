@@ -93,7 +93,9 @@ export class CallRunner {
       hear: async (delivery, message) => {
         byDelivery ??= new Map(passengers.map((passenger) => [passenger.delivery, passenger]));
         const passenger = byDelivery.get(delivery);
-        return passenger && hear(this.host, { ...passenger, parent: parentOf(passenger) }, message);
+        return (
+          passenger && hear(this.host, { ...passenger, parent: parentOf(passenger), target: target.config }, message)
+        );
       },
       goesOn: () => this.running.goesOn(),
     });
@@ -118,7 +120,7 @@ export class CallRunner {
       const { claimed, delivery } = passenger;
       const outcome = withVerdict(target, passenger, said);
       const isPlain = outcome.said?.enqueue === undefined;
-      delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(passenger, outcome));
+      delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(target, passenger, outcome));
     }
     const note = (now: number): void => {
       if (result) this.watcher.noteCall(target, result.deliveryError ? (result.trouble ?? '') : undefined, now);
@@ -133,11 +135,11 @@ export class CallRunner {
     await this.isWritten(note);
   }
 
-  /** What is written of a delivery. Jobs that it enqueues and that nobody would take make it fail. */
-  private async withChildren(passenger: Passenger, outcome: DeliveryOutcome): Promise<Delivered> {
+  /** What is written of a delivery. Jobs that it enqueues and that nobody would take, or that it may not, make it fail. */
+  private async withChildren(target: PushTarget, passenger: Passenger, outcome: DeliveryOutcome): Promise<Delivered> {
     const { claimed, delivery } = passenger;
     try {
-      const children = await lettersWith(outcome.said?.enqueue, parentOf(passenger), this.host.now());
+      const children = await lettersWith(target.config, outcome.said?.enqueue, parentOf(passenger), this.host.now());
       return { claimed, delivery, outcome, children };
     } catch (error) {
       const { code, message } = refusalOf(error);

@@ -1,6 +1,6 @@
 /** What a handler says while it runs, on a call that has a live line: done as for a worker that reports the same over HTTP. */
 import type { Message } from '../../../dispatch/said';
-import { type Parent, parseChildren } from '../../../job/envelope/children';
+import type { Parent } from '../../../job/envelope/children';
 import { renderJob } from '../../../job/envelope/render';
 import { conflict } from '../../../job/errors';
 import type { Host } from '../../feature';
@@ -10,6 +10,7 @@ import { noteProgress } from '../../jobs/progress';
 import { recordSteps } from '../../jobs/steps';
 import type { Active } from '../../store/active';
 import type { QueueState } from '../../store/state';
+import { childrenOf, type Enqueuer } from './children';
 
 /** A run that says something. */
 export interface Speaker {
@@ -17,6 +18,7 @@ export interface Speaker {
   /** The delivery id. */
   delivery: string;
   parent: Parent;
+  target: Enqueuer;
 }
 
 /**
@@ -36,7 +38,7 @@ export async function hear(host: Host, speaker: Speaker, message: Message): Prom
     }
     case 'enqueue':
       mustRun(q, speaker);
-      return enqueue(host, speaker.parent, message.children);
+      return enqueue(host, speaker, message.children);
     case 'progress':
       return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message.progress, now));
     case 'checkpoint':
@@ -65,8 +67,8 @@ function mustRun(q: QueueState, { claimed, delivery }: Speaker): Active {
   throw conflict(`Delivery ${delivery} is over.`, { delivery_id: delivery, expected_state: 'active' });
 }
 
-async function enqueue({ q, others, now }: Host, parent: Parent, children: unknown): Promise<unknown> {
-  const jobs = await others.enqueue(await parseChildren(children, parent, now()));
+async function enqueue({ q, others, now }: Host, { target, parent }: Speaker, children: unknown): Promise<unknown> {
+  const jobs = await others.enqueue(await childrenOf(target, children, parent, now()));
   return jobs.map((view) => ({
     ...renderJob(view, q.variables),
     ...(view.deduplicated && { deduplicated: true }),

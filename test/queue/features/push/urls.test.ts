@@ -142,6 +142,49 @@ describe('a batch for a URL', () => {
   });
 });
 
+describe('the answer of a URL', () => {
+  const child = (queue: string) => ({ type: 'child.made', args: [], options: { queue } });
+  const saying = (...queues: string[]) => ({
+    body: JSON.stringify({ status: 'completed', enqueue: queues.map(child) }),
+  });
+
+  it('enqueues nothing, and fails its job, where the mapping does not list the queue', async () => {
+    for (const [type, order] of [
+      ['web.order', saying('urls-children')],
+      ['web.trusted.order', saying('urls-children', 'urls-secret')],
+    ] as const) {
+      const failed = await answered(type, order);
+      expect(failed).toMatchObject({ state: 'discarded', error: { code: 'forbidden' } });
+      expect((failed.error as Json).message).toContain('may_enqueue');
+    }
+    const named = await answered('own.order', saying('urls-children'), { target_url: 'https://app.example/x' });
+    expect(named).toMatchObject({ state: 'discarded', error: { code: 'forbidden' } });
+    expect(await server.queues()).not.toContain('urls-children');
+    expect(await server.queues()).not.toContain('urls-secret');
+  });
+
+  it('enqueues in the queues that the mapping lists, or in any', async () => {
+    for (const [type, queue] of [
+      ['web.trusted.order', 'urls-children'],
+      ['web.anywhere.order', 'urls-elsewhere'],
+    ] as const) {
+      const { id, state } = await answered(type, saying(queue));
+      expect(state).toBe('completed');
+      const [made] = await until(async () => {
+        const jobs = await server.jobs(queue);
+        return jobs.length > 0 && jobs;
+      }, 'the child');
+      expect(made).toMatchObject({ type: 'child.made', meta: { parent_id: id } });
+    }
+  });
+
+  it('enqueues nothing as a call of its own either', async () => {
+    const lines = [{ call: 1, enqueue: [child('urls-said')] }, { status: 'completed' }];
+    expect(await answered('web.batch.order', { lines })).toMatchObject({ state: 'completed' });
+    expect(await server.queues()).not.toContain('urls-said');
+  });
+});
+
 describe('a URL that cannot be reached', () => {
   it.each([
     ['web.down.order', 'down.example', /connection refused/],
