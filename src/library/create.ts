@@ -9,6 +9,7 @@ import { createApp } from '../http/app';
 import type { JobEnvelope } from '../producer/envelope';
 import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';
+import { type EntrypointClass, withQueue } from './default-export';
 import { DEPLOYMENT } from './deployment';
 import { inside, insideClient } from './inside';
 import { isOurs, mountable } from './mount';
@@ -26,9 +27,13 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
   readonly app: Hono;
   /**
    * The default export of a Worker: requests below `/ojs/` go to the queue, all others to `own.fetch`. Without one of its own
-   * the queue serves every path.
+   * the queue serves every path. All other handlers stay (`scheduled`, `queue`, `email` …), also those that an instance has of
+   * its class.
+   * @throws {TypeError} where `own` is neither an object nor a class that extends `WorkerEntrypoint`
    */
   worker<E = unknown>(own?: ExportedHandler<E>): ExportedHandler<E>;
+  /** A class of the same methods, RPC included. */
+  worker<Class extends EntrypointClass>(own: Class): Class;
   /** Everything that a client can do, without network and key. To be used while a request or an event is served. */
   readonly client: TocsinClient<Jobs>;
   /** As `client.enqueue`. */
@@ -64,11 +69,10 @@ export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   const serve = async (request: Request, env: Env): Promise<Response> => await served.fetch(request, env);
   return {
     app: mountable(serve),
-    worker: (own = {}) => ({
-      ...own,
-      fetch: (request, env, ctx) =>
-        own.fetch && !isOurs(new URL(request.url).pathname) ? own.fetch(request, env, ctx) : serve(request, env as Env),
-    }),
+    worker: (own: ExportedHandler<Env> | EntrypointClass = {}) =>
+      withQueue(own, (request, env, hasOwn) =>
+        hasOwn && !isOurs(new URL(request.url).pathname) ? undefined : serve(request, env),
+      ) as never,
     get client() {
       return insideClient();
     },

@@ -139,6 +139,8 @@ describe('the main module', () => {
   it('is wrapped around whatever object it exports', () => {
     const defaults = {
       app: 'const app = new Hono();\n',
+      Entry: 'class Entry extends WorkerEntrypoint {}\n',
+      'new App()': 'class App { scheduled() {} }\n',
       '{ fetch() {} }': '',
       '{ fetch() {} } satisfies ExportedHandler<Env>': '',
       'withSentry(options, { fetch() {} })': '',
@@ -178,7 +180,7 @@ describe('the main module', () => {
   it('is left alone where wrapping is not safe, with the lines to add', () => {
     const cases = {
       'export default class extends WorkerEntrypoint {}': /a class or a function/,
-      'class App {}\nexport default App;': /App is a class/,
+      'class App {}\nexport default App;': /App is a function, or a class that extends nothing/,
       'export default () => {}': /a class or a function/,
       'addEventListener("fetch", () => {});': /no default export/,
       'export { app as default } from "./app";': /no default export/,

@@ -72,7 +72,7 @@ function manual(why: string, deployment: string): Adapted {
   const lines = [
     `import { tocsin } from '${deployment}';`,
     exportLine(),
-    'export default tocsin.worker({ /* your fetch, scheduled, queue … */ });',
+    'export default tocsin.worker(/* what you export now: an object or an instance with fetch, scheduled, queue …, or a class */);',
   ];
   return { kind: 'manual', why, lines: lines.join('\n') };
 }
@@ -116,7 +116,9 @@ function unsafe({ declaration }: ExportDefaultDeclaration, body: readonly Statem
     case 'NewExpression':
       return undefined;
     case 'Identifier':
-      return isObject(value.name, body) ? undefined : `its default export ${value.name} is a class or a function`;
+      return isTaken(value.name, body)
+        ? undefined
+        : `its default export ${value.name} is a function, or a class that extends nothing`;
     default:
       return 'its default export is a class or a function';
   }
@@ -129,17 +131,18 @@ function plain(expression: Expression): Expression {
     : expression;
 }
 
-/** Is this name something with a `fetch`, as far as the module shows? What is imported usually is an app. */
-function isObject(name: string, body: readonly Statement[]): boolean {
+/** Does `worker()` take what has this name, as far as the module shows? What is imported, it judges when the module loads. */
+function isTaken(name: string, body: readonly Statement[]): boolean {
   for (const statement of body) {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
-    if (declared?.type === 'ClassDeclaration' || declared?.type === 'FunctionDeclaration') {
-      if (declared.id?.name === name) return false;
-    }
+    if (declared?.type === 'ClassDeclaration' && declared.id?.name === name) return declared.superClass != null;
+    if (declared?.type === 'FunctionDeclaration' && declared.id?.name === name) return false;
     if (declared?.type !== 'VariableDeclaration') continue;
     for (const { id, init } of declared.declarations) {
       if (id.type !== 'Identifier' || id.name !== name || !init) continue;
-      return !['ClassExpression', 'FunctionExpression', 'ArrowFunctionExpression'].includes(plain(init).type);
+      const value = plain(init);
+      if (value.type === 'ClassExpression') return value.superClass != null;
+      return !['FunctionExpression', 'ArrowFunctionExpression'].includes(value.type);
     }
   }
   return true;
