@@ -9,7 +9,15 @@ import { shellWord } from './output';
 import { adaptModule } from './project/main-module';
 import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './project/toolchain';
 import { findWrangler, installedVersion, type Wrangler } from './project/wrangler';
-import { findConfig, needsOf, type WranglerConfig } from './project/wrangler-config';
+import {
+  environmentsOf,
+  findConfig,
+  nameOf,
+  needsOf,
+  partsOf,
+  valuesIn,
+  type WranglerConfig,
+} from './project/wrangler-config';
 import { settingsLines } from './settings';
 
 /** The outcome of one look. */
@@ -36,35 +44,53 @@ export function projectChecks(folder: string): Check[] {
   const wrangler = findWrangler(folder);
   return [
     ...configChecks(config),
-    dateCheck(config, wrangler),
+    ...partsOf(config).map((env) => dateCheck(config, env, wrangler)),
     wranglerCheck(wrangler),
-    mainCheck(folder, config),
+    ...mainChecks(folder, config),
     packageCheck(folder),
   ];
 }
 
 function configChecks(config: WranglerConfig): Check[] {
-  const { classes, withoutSqlite, flag } = needsOf(config);
+  const checks = partsOf(config).flatMap((env) => partChecks(config, env));
+  const environments = environmentsOf(config).map(([name]) => `env.${name}`);
+  const also = environments.length > 0 ? `, also in ${environments.join(', ')}` : '';
+  if (checks.length === 0)
+    checks.push(ok('configuration', `${config.file}: ${OBJECT_CLASSES.length} classes, no bindings needed${also}`));
+  return [...checks, ...environmentsOf(config).flatMap(([name, own]) => bindingChecks(config, name, own))];
+}
+
+function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
+  const { classes, withoutSqlite, flag } = needsOf(config, env);
   const checks: Check[] = [];
-  if (classes.length > 0)
-    checks.push(failed('migrations', `${config.file} has no migration for ${classes.join(', ')}.`, ADD));
+  const name = nameOf(config, env);
+  if (classes.length > 0) checks.push(failed('migrations', `${name} has no migration for ${classes.join(', ')}.`, ADD));
   if (withoutSqlite.length > 0) {
-    const message = `${withoutSqlite.join(', ')} was made by new_classes; the queue needs new_sqlite_classes.`;
+    const of = env === undefined ? '' : ` in env.${env}`;
+    const message = `${withoutSqlite.join(', ')} was made by new_classes${of}; the queue needs new_sqlite_classes.`;
     checks.push(
       failed('migrations', message, 'A deployed class cannot be changed: delete it by a migration and make it anew.'),
     );
   }
   if (flag) {
-    const message = `Before ${EXPORTS_DATE} a Worker finds its own classes only with the flag ${EXPORTS_FLAG}.`;
+    const message = `${name} needs the flag ${EXPORTS_FLAG}: before ${EXPORTS_DATE} a Worker finds its own classes only with it.`;
     checks.push(failed('compatibility', message, ADD));
   }
-  if (checks.length === 0)
-    checks.push(ok('configuration', `${config.file}: ${OBJECT_CLASSES.length} classes, no bindings needed`));
   return checks;
 }
 
-function dateCheck({ file, values }: WranglerConfig, wrangler: Wrangler | undefined): Check {
-  const date = values.compatibility_date;
+/** What wrangler does not pass on from the top level to an environment, though handlers and settings may be among it. */
+function bindingChecks({ file, values }: WranglerConfig, env: string, own: Record<string, unknown>): Check[] {
+  const top: Record<string, unknown> = values;
+  const lacking = ['vars', 'services', 'durable_objects'].filter((name) => top[name] !== undefined && !(name in own));
+  if (lacking.length === 0) return [];
+  const message = `env.${env} of ${file} has no ${lacking.join(' and no ')}: those of the top level do not count there.`;
+  return [warned('environment', message, 'Write there what the queue and its handlers need of them.')];
+}
+
+function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wrangler | undefined): Check {
+  const date = valuesIn(config, env).compatibility_date;
+  const file = nameOf(config, env);
   // TOML has dates of its own, which wrangler does not take.
   if (typeof date !== 'string') return failed('compatibility', `${file} has no compatibility_date.`);
   const newest = wrangler?.newestDate;
@@ -79,8 +105,13 @@ function wranglerCheck(wrangler: Wrangler | undefined): Check {
   return ok('wrangler', `${wrangler.version}, needs Node ${wrangler.node}`);
 }
 
-function mainCheck(folder: string, { file, values }: WranglerConfig): Check {
-  const { main } = values;
+function mainChecks(folder: string, config: WranglerConfig): Check[] {
+  const parts = [undefined, ...environmentsOf(config).map(([name]) => name)];
+  const mains = new Set(parts.map((env) => valuesIn(config, env).main));
+  return [...mains].map((main) => mainCheck(folder, config.file, main));
+}
+
+function mainCheck(folder: string, file: string, main: unknown): Check {
   if (typeof main !== 'string') return failed('main module', `${file} names no main module.`);
   const path = join(folder, main);
   if (!existsSync(path)) return warned('main module', `${main} is not there: does a build make it?`);

@@ -160,6 +160,19 @@ describe('tocsin doctor', () => {
     assert.match(found['main module'], /^ok /);
   });
 
+  it('finds what an environment lacks, which init adds', async () => {
+    const text =
+      '[env.production]\nmain = "src/index.ts"\n\n[[env.production.migrations]]\ntag = "v1"\n\n[vars]\nA = "b"\n';
+    worker(undefined, text);
+    await init();
+    write('wrangler.toml', read('wrangler.toml').replace(/new_sqlite_classes.*\n$/, ''));
+    const found = await statuses();
+    assert.match(found.migrations, /^fail env\.production of wrangler\.toml has no migration for QueueObject, Dir/);
+    assert.match(found.environment, /^warn env\.production of wrangler\.toml has no vars/);
+    await init();
+    assert.match((await statuses()).configuration, /^ok .*also in env\.production/);
+  });
+
   it('looks at the queue alone where there is no project', async () => {
     assert.deepEqual(Object.keys(await statuses()), ['server']);
   });

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { root } from '../docs/dev.mjs';
 import { load } from './cli.mjs';
 
-const { readConfig, needsOf, nextTag, withQueue, snippet } = await load('project/wrangler-config.ts');
+const { partsOf, readConfig, needsOf, nextTag, withQueue, snippet } = await load('project/wrangler-config.ts');
 const { adaptModule, importOf } = await load('project/main-module.ts');
 const { extendPackage, packageName } = await load('project/package-json.ts');
 const { DEV_DEPENDENCIES, INSTALL_SCRIPTS, QUEUE_EXPORTS, OBJECT_CLASSES, COMPATIBILITY_DATE } =
@@ -112,6 +112,67 @@ describe('wrangler.jsonc', () => {
     ];
     const text = JSON.stringify({ compatibility_date: '2026-01-01', migrations });
     assert.deepEqual(needsOf(readConfig('wrangler.json', text)).classes, ['WorkflowObject']);
+  });
+});
+
+describe('an environment', () => {
+  /** The configuration with the queue in each of its parts. */
+  const everywhere = (file, text) => {
+    const parts = partsOf(readConfig(file, text));
+    const result = parts.reduce((before, env) => {
+      const config = readConfig(file, before);
+      const needs = needsOf(config, env);
+      return needs.classes.length > 0 || needs.flag ? withQueue(config, needs, env) : before;
+    }, text);
+    for (const env of parts) assert.deepEqual(needsOf(readConfig(file, result), env), COMPLETE);
+    return result;
+  };
+  const TOP = `\n[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${CLASSES}\n`;
+
+  it('that has migrations gets one of its own, as it inherits none', () => {
+    const text = `compatibility_date = "2026-01-01"\n${TOP}\n[env.production]\nname = "p"\n\n[[env.production.migrations]]\ntag = "p4"\nnew_classes = ["Old"]\n\n[env.staging]\nname = "s"\n`;
+    assert.deepEqual(partsOf(readConfig('wrangler.toml', text)), [undefined, 'production']);
+    assert.equal(
+      everywhere('wrangler.toml', text),
+      `${text}\n[[env.production.migrations]]\ntag = "p5"\nnew_sqlite_classes = ${CLASSES}\n`,
+    );
+  });
+
+  it('that has an old date or flags gets the flag beside those that it had', () => {
+    const flags = 'compatibility_flags = ["nodejs_compat"]';
+    const all = 'compatibility_flags = ["enable_ctx_exports", "nodejs_compat"]';
+    const date = 'compatibility_date = "2025-01-01"\n';
+    const text = (first, second) =>
+      `compatibility_date = "2026-01-01"\n${flags}\n${TOP}\n[env.old] # kept\n${date}${first}\n[env.own]\n${date}${second}\n\n[env.own.vars]\n${flags}\n`;
+    const inherited = 'compatibility_flags = ["nodejs_compat", "enable_ctx_exports"]\n';
+    assert.equal(everywhere('wrangler.toml', text('', flags)), text(inherited, all));
+  });
+
+  it('is extended in JSON, too', () => {
+    const text = `{
+  "compatibility_date": "2026-01-01",
+  "migrations": [{ "tag": "v1", "new_sqlite_classes": ${CLASSES} }],
+  "env": {
+    "production": {
+      "compatibility_date": "2025-01-01", // old
+      "migrations": [{ "tag": "p1", "new_sqlite_classes": ["A"] }]
+    }
+  }
+}
+`;
+    const after = readConfig('wrangler.jsonc', everywhere('wrangler.jsonc', text)).values.env.production;
+    assert.deepEqual(after.compatibility_flags, ['enable_ctx_exports']);
+    assert.deepEqual(
+      after.migrations.map(({ tag }) => tag),
+      ['p1', 'p2'],
+    );
+  });
+
+  it('is left alone where it is written in one line', () => {
+    const text = `compatibility_date = "2026-01-01"\nenv = { production = { migrations = [{ tag = "a" }] } }\n`;
+    const config = readConfig('wrangler.toml', text);
+    assert.equal(withQueue(config, needsOf(config, 'production'), 'production'), undefined);
+    assert.match(snippet('toml', 'b', ['A'], 'my env'), /^\[\[env\."my env"\.migrations\]\]/);
   });
 });
 

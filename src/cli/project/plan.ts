@@ -18,10 +18,15 @@ import {
 import { DEV_DEPENDENCIES, EXPORTS_FLAG, INSTALL_SCRIPTS } from './toolchain';
 import {
   type ConfigFormat,
+  type ConfigNeeds,
+  environmentsOf,
   findConfig,
   needsOf,
-  nextTag,
+  partsOf,
+  readConfig,
   snippet,
+  tagFor,
+  valuesIn,
   type WranglerConfig,
   withQueue,
 } from './wrangler-config';
@@ -153,45 +158,51 @@ function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOp
     `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
   );
   extendConfig(project, config);
-  const main = typeof config.values.main === 'string' ? posix.normalize(config.values.main.replaceAll('\\', '/')) : '';
-  const text = main === '' ? undefined : project.read(main);
-  if (text === undefined) {
-    const why = main === '' ? `${config.file} names no main module` : `${main} is not there, so a build may make it`;
-    project.plan.byHand.push({ path: main || config.file, why, lines: `${exportLine()}\n` });
-  } else {
-    adaptMain(project, main, text);
+  const mains = [undefined, ...environmentsOf(config).map(([name]) => name)].map((env) => {
+    const { main } = valuesIn(config, env);
+    return typeof main === 'string' ? posix.normalize(main.replaceAll('\\', '/')) : '';
+  });
+  for (const main of new Set(mains)) {
+    const text = main === '' ? undefined : project.read(main);
+    if (text === undefined) {
+      const why = main === '' ? `${config.file} names no main module` : `${main} is not there, so a build may make it`;
+      project.plan.byHand.push({ path: main || config.file, why, lines: `${exportLine()}\n` });
+    } else {
+      adaptMain(project, main, text);
+    }
   }
   openLocalhost(project);
 }
 
+/** Completes the top level, and each environment that does not inherit all of it: what is deployed is one of them. */
 function extendConfig(project: Folder, config: WranglerConfig): void {
-  const needs = needsOf(config);
-  const notes = [
-    ...(needs.classes.length > 0 ? ["a migration for the queue's objects"] : []),
-    ...(needs.flag ? [`the flag ${EXPORTS_FLAG}: its compatibility date is old`] : []),
-  ];
-  if (needs.withoutSqlite.length > 0) {
-    const why = `${needs.withoutSqlite.join(', ')} was made without SQLite; the queue needs classes made by new_sqlite_classes`;
-    project.plan.byHand.push({ path: config.file, why, lines: '' });
+  let extended = config;
+  const notes: string[] = [];
+  for (const env of partsOf(config)) {
+    const needs = needsOf(extended, env);
+    const of = env === undefined ? '' : ` in env.${env}`;
+    if (needs.withoutSqlite.length > 0) {
+      const why = `${needs.withoutSqlite.join(', ')} was made without SQLite${of}; the queue needs classes made by new_sqlite_classes`;
+      project.plan.byHand.push({ path: config.file, why, lines: '' });
+    }
+    if (needs.classes.length === 0 && !needs.flag) continue;
+    const text = withQueue(extended, needs, env);
+    if (text === undefined) {
+      project.plan.byHand.push(linesFor(extended, needs, env));
+      continue;
+    }
+    extended = readConfig(config.file, text);
+    if (needs.classes.length > 0) notes.push(`a migration for the queue's objects${of}`);
+    if (needs.flag) notes.push(`the flag ${EXPORTS_FLAG}${of}: its compatibility date is old`);
   }
-  if (notes.length === 0) return;
-  const extended = withQueue(config, needs);
-  if (extended !== undefined) {
-    project.change(config.file, extended, notes.join('; '));
-    return;
-  }
-  const flag = needs.flag ? `compatibility_flags: add "${EXPORTS_FLAG}"\n` : '';
-  const lines = needs.classes.length > 0 ? snippet(config.format, tagOf(config), needs.classes) : '';
-  project.plan.byHand.push({
-    path: config.file,
-    why: 'it cannot be extended without rewriting it',
-    lines: flag + lines,
-  });
+  project.change(config.file, extended.text, notes.join('; '));
 }
 
-function tagOf({ values }: WranglerConfig): string {
-  const migrations = Array.isArray(values.migrations) ? values.migrations : [];
-  return nextTag(migrations.map((migration) => String((migration as { tag?: unknown }).tag)));
+function linesFor(config: WranglerConfig, needs: ConfigNeeds, env: string | undefined): ByHand {
+  const flag = needs.flag ? `compatibility_flags: add "${EXPORTS_FLAG}"\n` : '';
+  const lines = needs.classes.length > 0 ? snippet(config.format, tagFor(config, env), needs.classes, env) : '';
+  const where = env === undefined ? '' : `for env.${env}, `;
+  return { path: config.file, why: `${where}it cannot be extended without rewriting it`, lines: flag + lines };
 }
 
 /** Puts the queue into the main module, with its handlers in a module beside it. */

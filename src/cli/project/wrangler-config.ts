@@ -22,7 +22,41 @@ export interface WranglerConfig {
     compatibility_flags?: unknown;
     migrations?: unknown;
     dev?: { port?: unknown; ip?: unknown; local_protocol?: unknown };
+    env?: unknown;
   };
+}
+
+type Values = WranglerConfig['values'];
+
+/** The named environments, by their names. */
+export function environmentsOf({ values }: WranglerConfig): [name: string, own: Values & Record<string, unknown>][] {
+  const { env } = values;
+  const named = typeof env === 'object' && env !== null ? Object.entries(env) : [];
+  return named.filter(([, own]) => typeof own === 'object' && own !== null);
+}
+
+/** What decides about the classes of a Worker. An environment that has one of these gets nothing of the top level's. */
+const DECIDING = ['migrations', 'compatibility_flags', 'compatibility_date'] as const;
+
+/** The parts of a configuration that have to be complete: the top level, and environments that do not inherit all of it. */
+export function partsOf(config: WranglerConfig): (string | undefined)[] {
+  const own = environmentsOf(config).filter(([, values]) => DECIDING.some((name) => values[name] !== undefined));
+  return [undefined, ...own.map(([name]) => name)];
+}
+
+/** What an environment itself says. */
+function ownOf(config: WranglerConfig, env: string | undefined): Values {
+  return env === undefined ? config.values : (environmentsOf(config).find(([name]) => name === env)?.[1] ?? {});
+}
+
+/** What holds in an environment: its own values, and for the others those of the top level. */
+export function valuesIn(config: WranglerConfig, env: string | undefined): Values {
+  return { ...config.values, ...ownOf(config, env) };
+}
+
+/** A part as a message names it. */
+export function nameOf({ file }: WranglerConfig, env: string | undefined): string {
+  return env === undefined ? file : `env.${env} of ${file}`;
 }
 
 /** Names in the order in which wrangler looks for them. */
@@ -60,8 +94,12 @@ export interface ConfigNeeds {
   flag: boolean;
 }
 
-/** Compares a configuration with what the queue needs. */
-export function needsOf({ values }: WranglerConfig): ConfigNeeds {
+/** Compares a configuration with what the queue needs. @param env one of {@link partsOf} */
+export function needsOf(config: WranglerConfig, env?: string): ConfigNeeds {
+  const values = valuesIn(config, env);
+  // What an environment inherits is the matter of the top level.
+  const says = (...names: (typeof DECIDING)[number][]) =>
+    env === undefined || names.some((name) => ownOf(config, env)[name] !== undefined);
   const made = new Set<unknown>();
   const plain = new Set<unknown>();
   for (const migration of migrationsOf(values)) {
@@ -72,16 +110,17 @@ export function needsOf({ values }: WranglerConfig): ConfigNeeds {
   }
   const date = typeof values.compatibility_date === 'string' ? values.compatibility_date : '';
   const flags = listOf(values.compatibility_flags);
+  const classes = says('migrations') ? OBJECT_CLASSES : [];
   return {
-    classes: OBJECT_CLASSES.filter((name) => !made.has(name) && !plain.has(name)),
-    withoutSqlite: OBJECT_CLASSES.filter((name) => plain.has(name) && !made.has(name)),
-    flag: date < EXPORTS_DATE && !flags.includes(EXPORTS_FLAG),
+    classes: classes.filter((name) => !made.has(name) && !plain.has(name)),
+    withoutSqlite: classes.filter((name) => plain.has(name) && !made.has(name)),
+    flag: says('compatibility_flags', 'compatibility_date') && date < EXPORTS_DATE && !flags.includes(EXPORTS_FLAG),
   };
 }
 
 type Migration = Record<string, unknown>;
 
-function migrationsOf({ migrations }: WranglerConfig['values']): Migration[] {
+function migrationsOf({ migrations }: Values): Migration[] {
   return listOf(migrations).filter((entry): entry is Migration => typeof entry === 'object' && entry !== null);
 }
 
@@ -109,64 +148,100 @@ export function nextTag(tags: readonly string[]): string {
   }
 }
 
+/** The tag of the next migration of a part. */
+export function tagFor(config: WranglerConfig, env?: string): string {
+  return nextTag(migrationsOf(valuesIn(config, env)).map(({ tag }) => String(tag)));
+}
+
 /**
- * The configuration with what the queue needs; everything else stays as it was, comments included.
+ * The configuration with what the queue needs in one part; everything else stays as it was, comments included.
  * @returns undefined when it is written in a way that cannot be extended without a rewrite
  */
-export function withQueue(config: WranglerConfig, needs: ConfigNeeds): string | undefined {
-  const tags = migrationsOf(config.values).map(({ tag }) => String(tag));
-  const migration = { tag: nextTag(tags), new_sqlite_classes: needs.classes };
-  const extended =
-    config.format === 'toml' ? extendToml(config, needs, migration) : extendJson(config, needs, migration);
+export function withQueue(config: WranglerConfig, needs: ConfigNeeds, env?: string): string | undefined {
+  const migration = { tag: tagFor(config, env), new_sqlite_classes: needs.classes };
   try {
+    const extend = config.format === 'toml' ? extendToml : extendJson;
+    const extended = extend(config, needs, migration, env);
     // Reads what was written: nothing may be missing now, and nothing may have changed beside it.
     const after = readConfig(config.file, extended);
-    const { classes, flag } = needsOf(after);
-    const { migrations: _, compatibility_flags: __, ...rest } = after.values;
-    const { migrations: ___, compatibility_flags: ____, ...before } = config.values;
-    const same = JSON.stringify(rest) === JSON.stringify(before);
+    const { classes, flag } = needsOf(after, env);
+    const same = JSON.stringify(besides(after, env)) === JSON.stringify(besides(config, env));
     return classes.length === 0 && !flag && same ? extended : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** The values without those that are extended. */
+function besides(config: WranglerConfig, env: string | undefined): Values {
+  const { migrations: _, compatibility_flags: __, ...rest } = ownOf(config, env);
+  if (env === undefined) return rest;
+  return { ...config.values, env: { ...(config.values.env as object), [env]: rest } };
+}
+
 type NewMigration = { tag: string; new_sqlite_classes: string[] };
 
-function extendJson({ text, values }: WranglerConfig, needs: ConfigNeeds, migration: NewMigration): string {
-  const add = (to: string, name: 'migrations' | 'compatibility_flags', value: unknown) =>
-    Array.isArray(values[name]) ? addItem(to, [name], value) : addMember(to, [], name, [value]);
-  const flagged = needs.flag ? add(text, 'compatibility_flags', EXPORTS_FLAG) : text;
+function extendJson(config: WranglerConfig, needs: ConfigNeeds, migration: NewMigration, env?: string): string {
+  const way = env === undefined ? [] : ['env', env];
+  const own = ownOf(config, env);
+  const add = (to: string, name: 'migrations' | 'compatibility_flags', value: unknown) => {
+    if (Array.isArray(own[name])) return addItem(to, [...way, name], value);
+    // What an environment says takes the place of what it would inherit.
+    return addMember(to, way, name, [...listOf(valuesIn(config, env)[name]), value]);
+  };
+  const flagged = needs.flag ? add(config.text, 'compatibility_flags', EXPORTS_FLAG) : config.text;
   return needs.classes.length > 0 ? add(flagged, 'migrations', migration) : flagged;
 }
 
-function extendToml({ text, values }: WranglerConfig, needs: ConfigNeeds, migration: NewMigration): string {
+function extendToml(config: WranglerConfig, needs: ConfigNeeds, migration: NewMigration, env?: string): string {
+  const { text } = config;
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
-  let extended = text;
+  const [start, end] = env === undefined ? [0, text.length] : tableOf(text, env);
+  let part = text.slice(start, end);
   if (needs.flag) {
     const flag = JSON.stringify(EXPORTS_FLAG);
+    const inherited = listOf(valuesIn(config, env).compatibility_flags).map((each) => JSON.stringify(each));
     // A list of flags is extended at its beginning; without one, a line follows the date.
-    extended = Array.isArray(values.compatibility_flags)
-      ? extended.replace(/^(\s*compatibility_flags\s*=\s*\[)(\s*)(\]?)/m, (_, open, space, end) =>
+    part = Array.isArray(ownOf(config, env).compatibility_flags)
+      ? part.replace(/^(\s*compatibility_flags\s*=\s*\[)(\s*)(\]?)/m, (_, open, space, end) =>
           end ? `${open}${flag}]` : `${open}${space}${flag}, `,
         )
-      : extended.replace(/^\s*compatibility_date\s*=.*$/m, (line) => `${line}${eol}compatibility_flags = [${flag}]`);
+      : part.replace(
+          /^\s*compatibility_date\s*=.*$/m,
+          (line) => `${line}${eol}compatibility_flags = [${[...inherited, flag].join(', ')}]`,
+        );
   }
+  let extended = text.slice(0, start) + part + text.slice(end);
   if (needs.classes.length > 0) {
     const gap = extended.endsWith('\n') || extended === '' ? eol : eol + eol;
-    extended += `${extended.trim() === '' ? '' : gap}${tomlMigration(migration).replaceAll('\n', eol)}`;
+    extended += `${extended.trim() === '' ? '' : gap}${tomlMigration(migration, env).replaceAll('\n', eol)}`;
   }
   return extended;
 }
 
-function tomlMigration({ tag, new_sqlite_classes }: NewMigration): string {
+/** Where the table of an environment is in the text: from its header to the next one. */
+function tableOf(text: string, env: string): [start: number, end: number] {
+  const headers = [...text.matchAll(/^[ \t]*\[.*$/gm)];
+  const own = [`[env.${env}]`, `[env."${env}"]`];
+  const at = headers.findIndex(([line]) => own.includes(line.replace(/#.*/, '').replaceAll(/\s/g, '')));
+  const start = at < 0 ? text.length : (headers[at]?.index ?? 0);
+  return [start, headers[at + 1]?.index ?? text.length];
+}
+
+function tomlMigration({ tag, new_sqlite_classes }: NewMigration, env?: string): string {
   const classes = new_sqlite_classes.map((name) => JSON.stringify(name)).join(', ');
-  return `[[migrations]]\ntag = ${JSON.stringify(tag)}\nnew_sqlite_classes = [${classes}]\n`;
+  const of = env === undefined ? '' : `env.${/^[\w-]+$/.test(env) ? env : JSON.stringify(env)}.`;
+  return `[[${of}migrations]]\ntag = ${JSON.stringify(tag)}\nnew_sqlite_classes = [${classes}]\n`;
 }
 
 /** The lines that a configuration needs, to be added by hand. @param tag of the migration */
-export function snippet(format: ConfigFormat, tag = 'v1', classes: readonly string[] = OBJECT_CLASSES): string {
+export function snippet(
+  format: ConfigFormat,
+  tag = 'v1',
+  classes: readonly string[] = OBJECT_CLASSES,
+  env?: string,
+): string {
   const migration = { tag, new_sqlite_classes: [...classes] };
-  if (format === 'toml') return tomlMigration(migration);
+  if (format === 'toml') return tomlMigration(migration, env);
   return `"migrations": [\n  ${JSON.stringify(migration, null, 1).replace(/\s*\n\s*/g, ' ')}\n]\n`;
 }
