@@ -152,6 +152,8 @@ export default defineConfig(({ mode }) => ({
         runs: Number(process.env.SIMULATION_RUNS ?? 1000),
         seed: process.env.SIMULATION_SEED ? Number(process.env.SIMULATION_SEED) : null,
         length: Number(process.env.SIMULATION_STEPS ?? 100),
+        // Whoever only wants to know whether a history fails does without making it small.
+        shrinks: process.env.SIMULATION_SHRINK !== 'no',
         // One history, as a failure prints it, in the place of random ones.
         history: process.env.SIMULATION_HISTORY
           ? JSON.parse(readFileSync(process.env.SIMULATION_HISTORY, 'utf8'))

@@ -216,12 +216,18 @@ function compareOrder(live: QueueState, fresh: QueueState, now: number): void {
 }
 
 /** Nothing is due for a new object before this one is awake. */
-function compareAlarm({ world, model, lost }: Scene, engine: QueueEngine, planned: () => number | null): void {
-  // What failed is left alone by the object that knows of it.
+function compareAlarm(
+  { world, model, lost, mayBeLater }: Scene,
+  engine: QueueEngine,
+  planned: () => number | null,
+): void {
+  // What failed, or what nobody took, is left alone by the object that knows of it.
   const isPutOff = [...world.engine.q.leases.active.values()].some(({ putOff = 0 }) => putOff > 0);
-  const isLeftAlone = [...model.crons.entries.values()].some(({ notBefore }) => notBefore > 0);
+  const isLeftAlone = [...model.crons.entries.values()].some(
+    ({ notBefore, asked }) => notBefore > 0 || asked.length > 0,
+  );
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
-  if (lost || isPutOff || isLeftAlone || world.isUnderWay) return;
+  if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater) return;
   engine.armNext();
   const at = planned();
   if (at === null) return;

@@ -1,4 +1,6 @@
 /** Plays a history against the product and the model, and compares them after every step. */
+import { MAX_VALUE } from '../support/faults';
+import { holds } from './agree';
 import type { Turn } from './area';
 import { EXTRAS, kindOf } from './areas';
 import { compare, type Depth } from './compare';
@@ -31,7 +33,7 @@ export class Play {
     for (const [index, step] of steps.entries()) {
       const isLast = index === steps.length - 1;
       if (step) await this.step(step);
-      if (step || isLast) this.compare(this.depth(index, isLast));
+      if (step || isLast) this.compare(this.depth(index, isLast), isLast);
       // Where the product has not run there is nothing new in its memory.
       if (step && !kindOf(step).silent) compareFresh(this.scene, index % 6 === 5 || this.history.steps.length < 40);
     }
@@ -64,9 +66,13 @@ export class Play {
     return isShort || index % 3 === 2 ? 'counts' : 'wake';
   }
 
-  private compare(depth: Depth): void {
+  private compare(depth: Depth, isLast = false): void {
     compare(this.scene, depth);
     for (const area of EXTRAS) area.compare?.(this.scene, depth);
+    if (depth === 'everything' && (this.history.large || isLast)) {
+      const { table, bytes } = this.scene.world.longestValue();
+      holds(bytes <= MAX_VALUE, () => `a row of ${table} has a value of ${bytes} bytes`);
+    }
   }
 
   /** The queue still works: it takes a job, gives out all that it has, and then has nothing left to do. */

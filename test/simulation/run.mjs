@@ -1,39 +1,41 @@
 /**
- * Plays more histories than the test suite does:
+ * Plays more histories than the test suite does. From `npm run test:simulation --`, or with `node` on this file:
  *
- *     npm run test:simulation -- --runs N --seed S --steps L
- *     npm run test:simulation -- --runs N --seed S --seeds K     K seeds, from S on (absent: from a random one), a process for each core
- *     npm run test:simulation -- --history file.json             one history: { "start": ms, "steps": [...] }
+ *     --runs N --seed S --steps L
+ *     --runs N --seed S --seeds K         K seeds, from S on (absent: from a random one), a process for each core
+ *     --history file.json                 one history: { "start": ms, "steps": [...] }
+ *     --mutations --runs N [name…]        puts known defects back, one at a time, and says after how many histories of at
+ *                                         most N each is found; those of mutations/list.json, or of files that are named
  */
-import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { playMutations } from './mutations/play.mjs';
+import { playSimulation, whyNot } from './vitest.mjs';
 
 const NUMBERS = { runs: 'SIMULATION_RUNS', seed: 'SIMULATION_SEED', steps: 'SIMULATION_STEPS', seeds: '' };
 
-const options = Object.fromEntries([...Object.keys(NUMBERS), 'history'].map((name) => [name, { type: 'string' }]));
-const { values } = parseArgs({ options });
-const env = { ...process.env };
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    ...Object.fromEntries([...Object.keys(NUMBERS), 'history'].map((name) => [name, { type: 'string' }])),
+    mutations: { type: 'boolean', default: false },
+  },
+});
+const env = {};
 for (const [option, variable] of Object.entries(NUMBERS)) {
   const value = values[option];
   if (value === undefined) continue;
-  if (!/^-?\d+$/.test(value)) {
-    console.error(`--${option} must be a whole number, not ${value}`);
-    process.exit(2);
-  }
+  if (!/^-?\d+$/.test(value)) fail(`--${option} must be a whole number, not ${value}`);
   if (variable) env[variable] = value;
 }
+if (positionals.length > 0 && !values.mutations) fail(`${positionals[0]}: only --mutations takes names`);
 if (values.history) env.SIMULATION_HISTORY = values.history;
+const reason = whyNot();
+if (reason) fail(reason);
 
-/** Plays in a process of its own. @returns whether all agreed, and what it said unless it said so itself */
-function play(extra, stdio) {
-  return new Promise((resolve) => {
-    const vitest = spawn('vitest', ['run', 'test/simulation', '--maxWorkers=1'], { stdio, env: { ...env, ...extra } });
-    let said = '';
-    for (const stream of [vitest.stdout, vitest.stderr]) stream?.on('data', (data) => (said += data));
-    vitest.on('error', (error) => resolve({ agreed: false, said: String(error) }));
-    vitest.on('close', (status) => resolve({ agreed: status === 0, said }));
-  });
+function fail(message) {
+  console.error(message);
+  process.exit(2);
 }
 
 async function playSeeds(seeds) {
@@ -42,7 +44,7 @@ async function playSeeds(seeds) {
   const worker = async () => {
     for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
       const began = performance.now();
-      const { agreed, said } = await play({ SIMULATION_SEED: String(seed) }, 'pipe');
+      const { agreed, said } = await playSimulation({ ...env, SIMULATION_SEED: String(seed) }, { stdio: 'pipe' });
       const seconds = Math.round((performance.now() - began) / 1000);
       console.log(`seed ${seed}: ${agreed ? 'agrees' : 'FAILED'} after ${seconds} s`);
       if (agreed) continue;
@@ -57,10 +59,11 @@ async function playSeeds(seeds) {
   return failed.length === 0;
 }
 
-if (values.seeds === undefined) {
-  process.exit((await play({}, 'inherit')).agreed ? 0 : 1);
-} else {
+async function run() {
+  if (values.mutations) return playMutations(positionals, env);
+  if (values.seeds === undefined) return (await playSimulation(env, { stdio: 'inherit' })).agreed;
   const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 30));
-  const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => first + index);
-  process.exit((await playSeeds(seeds)) ? 0 : 1);
+  return playSeeds(Array.from({ length: Number(values.seeds) }, (_, index) => first + index));
 }
+
+process.exit((await run()) ? 0 : 1);

@@ -17,6 +17,8 @@ const NEWEST = 8;
 export class Scene {
   readonly model = new Model();
   readonly world: World;
+  /** An area leaves something alone that a new object would do at once: its wake may be later than that of a new one. */
+  mayBeLater = false;
   /** An alarm was lost and nobody has noticed yet. */
   lost = false;
   /** Operations on many jobs so far. */

@@ -18,6 +18,10 @@ import type { History } from './steps';
 /** Plays a history. @returns why it failed, if it did */
 type Player = (history: History) => Promise<unknown>;
 
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
 /** Says what is needed to play the failure again, and the shrunk history without the steps that do not matter. */
 async function report(title: string, failed: History, play: Player): Promise<never> {
   let cause: unknown;
@@ -30,11 +34,10 @@ async function report(title: string, failed: History, play: Player): Promise<nev
   const { steps, start, ...terms } = small;
   const lines = steps.map((step) => `  ${JSON.stringify(step)}`);
   const from = `from ${new Date(start).toISOString()} ${JSON.stringify(terms)}`;
-  const message = cause instanceof Error ? cause.message : String(cause);
-  throw new Error([`${title}: ${message}`, `  ${from}`, ...lines].join('\n'), { cause });
+  throw new Error([`${title}: ${messageOf(cause)}`, `  ${from}`, ...lines].join('\n'), { cause });
 }
 
-const { runs, seed, length, history: given } = inject('simulation');
+const { runs, seed, length, shrinks, history: given } = inject('simulation');
 
 it(given ? 'the history agrees with the model' : `${runs} histories of ${length} steps agree with the model`, {
   timeout: 3_600_000,
@@ -59,6 +62,7 @@ it(given ? 'the history agrees with the model' : `${runs} histories of ${length}
     });
     const details = await fc.check(property, { numRuns: runs, endOnFailure: true, ...(seed !== null && { seed }) });
     const failed = details.counterexample?.[0];
+    if (failed && !shrinks) throw new Error(`after ${details.numRuns} histories: ${messageOf(await play(failed))}`);
     if (failed) await report(`seed ${details.seed}, after ${details.numRuns} histories`, failed, play);
   });
 });

@@ -88,6 +88,7 @@ export class World {
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
   private underWay = new Set<Promise<unknown>>();
+  private sizes: { name: string; query: string }[] | undefined;
   /** What reads as a new object would. */
   private twin: Twin | undefined;
   /** Objects constructed so far. */
@@ -201,6 +202,14 @@ export class World {
     return { engine, planned: () => planned };
   }
 
+  /** The longest value that is stored, bytes: it may have grown where it lies, which no binding shows. */
+  longestValue(): { table: string; bytes: number } {
+    const { sql } = this.real;
+    this.sizes ??= sizeQueries(sql);
+    const sizes = this.sizes.map(({ name, query }) => ({ table: name, ...sql.exec<{ bytes: number }>(query).one() }));
+    return sizes.reduce((longest, size) => (size.bytes > longest.bytes ? size : longest));
+  }
+
   /** Lets the alarm handler run, whenever the caller thinks it should. */
   fire(): void {
     this.alarm = null;
@@ -278,4 +287,16 @@ export class World {
       },
     } as unknown as DurableObjectStorage;
   }
+}
+
+/** Ask for the longest value of each table. SQLite knows the length of a value without reading it. */
+function sizeQueries(sql: SqlStorage): { name: string; query: string }[] {
+  const columns = sql.exec<{ name: string; longest: string }>(
+    `SELECT m.name, group_concat('coalesce(max(octet_length("' || c.name || '")), 0)') AS longest
+     FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' AND substr(m.name, 1, 4) <> '_cf_' GROUP BY 1`,
+  );
+  return Array.from(columns, ({ name, longest }) => ({
+    name,
+    query: `SELECT max(${longest}, 0) AS bytes FROM ${name}`,
+  }));
 }
