@@ -32,12 +32,19 @@ import { lockObject, queueObject } from '../rpc/stubs';
 const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
 
 const ROUND_MS = 24 * 3_600_000;
-/** Rows looked at in one step of a round, and steps in one alarm. */
+/** Rows looked at in one step of a round. */
 const ROUND_STEP = 500;
-const ROUND_STEPS = 50;
+/** One alarm looks at so many, and asks so many queues, and the next one goes on soon, ms. The platform allows 1,000 calls. */
+export const TURN_ROWS = 25_000;
+const TURN_CALLS = 400;
+const NEXT_TURN_MS = 1_000;
+
+/** Where the next turn of a round goes on, as the storage keeps it. Absent: at the first row. */
+const PLACE = 'round';
 
 type Row = { fingerprint: string; queue: string; tickets: string };
 type Ticket = { ticket: string; coordinator: string };
+type Place = Pick<Row, 'fingerprint' | 'queue'>;
 
 interface Waiting {
   request: ReserveRequest;
@@ -102,15 +109,18 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.tables.forget();
   }
 
-  /** The daily round. Never throws: what could not be asked is asked the next day. */
+  /** A turn of the daily round. Never throws: what could not be asked is asked the next day. */
   override async alarm(): Promise<void> {
     if (this.tables.refusal) return this.tables.standBy(Date.now());
+    let pause = ROUND_MS;
     try {
-      if (!this.tables.exist() || (await this.removeVacant())) return;
+      if (!this.tables.exist()) return;
+      if (await this.removeVacant()) pause = NEXT_TURN_MS;
+      else if (this.query('SELECT 1 FROM holders LIMIT 1').length === 0) return;
     } catch (error) {
       console.error('tocsin: a lock object could not finish its round', error);
     }
-    await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    await this.ctx.storage.setAlarm(Date.now() + pause);
   }
 
   // ---- reservations ------------------------------------------------------------------------------------------------
@@ -201,28 +211,36 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** The tickets of a row that may still be on their way. */
   private openTicketsOf(row: Row, now: number): OpenTicket[] {
     const { fingerprint, queue } = row;
-    return (JSON.parse(row.tickets) as Ticket[])
+    return ticketsIn(row)
       .filter(({ ticket }) => !this.known.has(ticket) && now - decodeId(ticket).time < CERTAIN_AFTER_MS)
       .map((ticket) => ({ fingerprint, queue, ...ticket }));
   }
 
   // ---- the daily round ---------------------------------------------------------------------------------------------
 
-  /** @returns true when no row is left */
+  /** One turn, from where the last one ended. @returns whether there is more to look at */
   private async removeVacant(): Promise<boolean> {
-    let after = { fingerprint: '', queue: '' };
-    for (let step = 0; step < ROUND_STEPS; step++) {
+    const { storage } = this.ctx;
+    const begun = await storage.get<Place>(PLACE);
+    let place: Place | undefined = begun ?? { fingerprint: '', queue: '' };
+    let calls = 0;
+    for (let looked = 0; place && looked < TURN_ROWS && calls < TURN_CALLS; looked += ROUND_STEP) {
       const page = 'SELECT * FROM holders WHERE (fingerprint, queue) > (?, ?) ORDER BY fingerprint, queue LIMIT ?';
-      const rows = this.query<Row>(page, after.fingerprint, after.queue, ROUND_STEP);
-      for (const queue of new Set(rows.map((row) => row.queue))) {
-        const ofQueue = rows.filter((row) => row.queue === queue);
-        await this.removeVacantOf(queue, ofQueue);
+      const rows: Row[] = this.query<Row>(page, place.fingerprint, place.queue, ROUND_STEP);
+      for (const [queue, ofQueue] of Map.groupBy(rows, (row) => row.queue)) {
+        calls++;
+        try {
+          await this.removeVacantOf(queue, ofQueue);
+        } catch (error) {
+          // It keeps the rows of no other from being looked at.
+          console.error(`tocsin: queue ${queue} could not be asked which unique jobs it has`, error);
+        }
       }
-      const last = rows.at(-1);
-      if (rows.length < ROUND_STEP || !last) break;
-      after = last;
+      place = rows.length < ROUND_STEP ? undefined : rows.at(-1);
     }
-    return this.query('SELECT 1 FROM holders LIMIT 1').length === 0;
+    if (place) await storage.put<Place>(PLACE, { fingerprint: place.fingerprint, queue: place.queue });
+    else if (begun) await storage.delete(PLACE);
+    return place !== undefined;
   }
 
   private async removeVacantOf(queue: string, rows: Row[]): Promise<void> {
@@ -275,3 +293,16 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     await this.preparing;
   }
 }
+
+/** Those that cannot be read count as none: a damaged row must not keep its fingerprint from all others. */
+function ticketsIn({ tickets }: Row): Ticket[] {
+  try {
+    const read: unknown = JSON.parse(tickets);
+    return Array.isArray(read) ? (read as Partial<Ticket>[]).filter(isTicket) : [];
+  } catch {
+    return [];
+  }
+}
+
+const isTicket = (given: Partial<Ticket> | null): given is Ticket =>
+  typeof given?.ticket === 'string' && typeof given.coordinator === 'string';
