@@ -20,6 +20,7 @@ import { CronFeature } from './features/cron/feature';
 import { Overdue } from './features/lifecycle/overdue';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
+import { Shedding } from './features/lifecycle/shedding';
 import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
@@ -114,6 +115,7 @@ export class QueueEngine {
       new CronFeature(around),
       new StorageWatch(around),
       new Pruning(around),
+      new Shedding(around),
       this.push,
       this.pull,
       this.moves,

@@ -2,7 +2,7 @@
  * Backpressure: a queue with a bound refuses what would go beyond it, or makes room by discarding the jobs that have
  * waited longest. Producers are told before that happens.
  */
-import { listed } from '../../durable/sql';
+import { listed, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
 import { LANE_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
@@ -16,6 +16,9 @@ import { expire, expiredRows } from './expire';
 
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
+
+/** Jobs that go to make room for one request, at most: as many as a request brings. */
+const MOST_FOR_ROOM = 1_000;
 
 /** What is about to be written. */
 export interface Arrival {
@@ -34,18 +37,22 @@ export function isBounded({ settings }: Pick<Room, 'settings'>): boolean {
 }
 
 /**
- * Makes sure that the arrivals fit, discarding old jobs if the queue says so. Writes nothing before it is certain.
+ * Makes sure that the arrivals fit, discarding old jobs if the queue says so. Where the bound was set below what waits, they
+ * take the place of as much, and the rest goes in turns ({@link shed}). Writes nothing before it is certain.
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
 export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
   const surplus = surplusOf(q, arrival);
   if (fits(surplus)) return;
-  const expired = takeWhileNeeded(surplus, expiredRows(q, now));
-  const drops = q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival);
-  const victims = fits(expired.left) ? [] : drops ? oldest(q, expired.left, keysOf(expired.rows)) : undefined;
-  if (!victims) throw queueFull(q, surplus);
+  const drops = q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival, q.leases.active.size);
+  const needed = drops ? smaller(surplus, arrival) : surplus;
+  const expired = takeWhileNeeded(needed, expiredRows(q, now));
+  const victims = takeWhileNeeded(expired.left, drops ? oldest(q, expired, MOST_FOR_ROOM) : []);
+  // Where very many small jobs would have to go for a large one, some of them go now.
+  if (!fits(victims.left) && victims.rows.length < MOST_FOR_ROOM) throw queueFull(q, surplus);
   for (const row of expired.rows) expire(q, row, now);
-  for (const row of victims) discard(q, row, now);
+  for (const row of victims.rows) discard(q, row, now);
+  if (!fits(surplusOf(q, arrival))) setShedding(q, true);
 }
 
 /**
@@ -60,15 +67,30 @@ export function checkRoom(q: Room, arrival: Arrival, expired: Iterable<JobRow> =
   if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
 }
 
-/** A prepared batch became real: what is too much now goes, as far as that is possible. */
-export function shedSurplus(q: QueueState, now: number): void {
-  if (q.settings.overflow !== 'drop_oldest') return;
+/** Jobs discarded in one turn to come down to a bound, at most. */
+export const SHED_PER_TURN = 500;
+
+/**
+ * Discards what is too much, as far as that is possible: one turn of it. The alarm takes the next one.
+ * @returns whether there may be more
+ */
+export function shed(q: QueueState, now: number): boolean {
+  if (q.settings.overflow !== 'drop_oldest') return false;
   const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
-  if (fits(surplus)) return;
-  const expired = takeWhileNeeded(surplus, expiredRows(q, now));
+  const expired = takeWhileNeeded(surplus, expiredRows(q, now), SHED_PER_TURN);
   for (const row of expired.rows) expire(q, row, now);
-  if (fits(expired.left)) return;
-  for (const row of oldest(q, expired.left) ?? []) discard(q, row, now);
+  const most = SHED_PER_TURN - expired.rows.length;
+  const victims = takeWhileNeeded(expired.left, oldest(q, expired, most), most);
+  for (const row of victims.rows) discard(q, row, now);
+  return !fits(victims.left) && victims.rows.length === most;
+}
+
+/** Notes whether jobs are left to be discarded in turns. One row written when that changes. */
+export function setShedding(q: QueueState, shedding: boolean): void {
+  if (shedding === q.depth.isShedding) return;
+  q.depth.isShedding = shedding;
+  writeMeta(q.sql, 'shedding', shedding || undefined);
+  if (shedding) q.wake(0);
 }
 
 /** How full the queue is, when that is worth a warning. */
@@ -96,8 +118,14 @@ function surplusOf(q: Room, { jobs, bytes }: Arrival): Arrival {
   };
 }
 
-function exceedsAlone({ settings }: Room, { jobs, bytes }: Arrival): boolean {
-  return jobs > (settings.max_depth ?? jobs) || bytes > (settings.max_bytes ?? bytes);
+/** @param running jobs that run: no arrival takes their place */
+function exceedsAlone({ settings }: Room, { jobs, bytes }: Arrival, running = 0): boolean {
+  return jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
+}
+
+/** What is too much of an arrival, where there was too much before. */
+function smaller(surplus: Arrival, arrival: Arrival): Arrival {
+  return { jobs: Math.min(surplus.jobs, arrival.jobs), bytes: Math.min(surplus.bytes, arrival.bytes) };
 }
 
 /** @param surplus what is too much */
@@ -130,34 +158,32 @@ function fits({ jobs, bytes }: Arrival): boolean {
   return jobs <= 0 && bytes <= 0;
 }
 
-/** The first of these rows, until their going makes up for the surplus. @returns what is left of it */
-function takeWhileNeeded(surplus: Arrival, rows: Iterable<JobRow>): { rows: JobRow[]; left: Arrival } {
+/** The first of these rows, `most` of them, until their going makes up for the surplus. @returns what is left of it */
+function takeWhileNeeded(
+  surplus: Arrival,
+  rows: Iterable<JobRow>,
+  most = MOST_FOR_ROOM,
+): { rows: JobRow[]; left: Arrival } {
   const taken: JobRow[] = [];
   const left = { ...surplus };
-  if (fits(left)) return { rows: taken, left };
+  if (fits(left) || most <= 0) return { rows: taken, left };
   for (const row of rows) {
     taken.push(row);
     left.jobs--;
     left.bytes -= bodyBytes(row);
-    if (fits(left)) break;
+    if (fits(left) || taken.length >= most) break;
   }
   return { rows: taken, left };
 }
 
-const keysOf = (rows: readonly JobRow[]): ReadonlySet<number> => new Set(rows.map(({ key }) => key));
-
 /**
- * The jobs that have waited longest, as many as the surplus needs; undefined when there are not enough that do not run.
- * @param except keys of jobs that go anyway
+ * The jobs that have waited longest and do not run, `most` of them, and no more than can be needed.
+ * @param others jobs that go anyway, and what is still too much then
  */
-function oldest(q: QueueState, surplus: Arrival, except: ReadonlySet<number> = new Set()): JobRow[] | undefined {
-  const limit = Math.max(surplus.jobs, surplus.bytes > 0 ? 1_000 : 0) + except.size;
-  const { rows, left } = takeWhileNeeded(surplus, waitingRows(q, limit, except));
-  return fits(left) ? rows : undefined;
-}
-
-function* waitingRows(q: QueueState, limit: number, except: ReadonlySet<number>): Generator<JobRow> {
-  for (const { key } of waitingLongest(q, limit)) {
+function* oldest(q: QueueState, others: { rows: JobRow[]; left: Arrival }, most: number): Generator<JobRow> {
+  const except = new Set(others.rows.map(({ key }) => key));
+  const limit = others.left.bytes > 0 ? most : Math.min(most, others.left.jobs);
+  for (const { key } of waitingLongest(q, limit + except.size)) {
     const row = except.has(key) ? undefined : rowByKey(q, key);
     if (row) yield row;
   }

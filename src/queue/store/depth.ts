@@ -9,11 +9,19 @@ import { type JobRow, STATE } from './columns';
 export class Depth {
   private counted: number | null = null;
   private size: number | null = null;
+  /** There are more jobs than the bound allows; they are discarded in turns. */
+  isShedding = false;
 
   constructor(
     private readonly sql: SqlStorage,
     private readonly blocks: { count(): number; all(): Iterable<JobRow> },
   ) {}
+
+  /** Rebuilds memory. @param meta what is stored of the queue */
+  load(meta: ReadonlyMap<string, unknown>): void {
+    this.forget();
+    this.isShedding = meta.get('shedding') === true;
+  }
 
   /** Memory may be wrong: it will be counted anew. */
   forget(): void {

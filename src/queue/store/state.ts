@@ -195,7 +195,7 @@ export class QueueState implements Memory {
     this.blocks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
-    this.depth.forget();
+    this.depth.load(meta);
     this.tally.forget();
     this.shedUntil = 0;
     this.progress.load();

@@ -12,6 +12,8 @@ const jobFor = (queue: TestQueue, options: Json = {}) => ({
   args: [],
   options: { queue: queue.name, ...options },
 });
+/** Bytes of the body of a job of `addManyTo`. */
+const BYTES_OF_ONE = JSON.stringify({ type: 'test.limited', args: [], meta: {} }).length;
 const post = (job: unknown) => server.call('POST', '/ojs/v1/jobs', job);
 
 describe('a bounded queue', () => {
@@ -236,5 +238,52 @@ describe('drop_oldest', () => {
     expect((await countsOf(queue)).depth).toBe(50);
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue.name}/resume`);
     expect((await fetchFrom(queue)).slice(-25)).toEqual(last);
+  });
+
+  describe.each<[string, Json, number]>([
+    ['jobs', { max_size: 100 }, 100],
+    ['bytes', { max_size_bytes: 100 * BYTES_OF_ONE }, 100],
+  ])('with a bound of %s far below what waits', (_, terms, left) => {
+    it('takes new jobs at the usual price, and comes down to the bound in turns', { timeout: 60_000 }, async () => {
+      const queue = new TestQueue();
+      const ids = await addManyTo(queue, 3_000);
+      await server.configure(queue.name, { ...terms, overflow_policy: 'drop_oldest' });
+      await queue.alarm();
+      await queue.startCounting();
+      const first = await addTo(queue);
+      expect((await queue.counted()).written).toBeLessThan(20);
+      // One has taken the place of one.
+      expect((await countsOf(queue)).depth).toBe(3_000);
+      expect(await server.state(ids[0] as string)).toBe('discarded');
+      expect(await server.state(ids[1] as string)).toBe('available');
+      await queue.counted();
+      await queue.alarm();
+      const turn = await queue.counted();
+      expect(turn.written).toBeGreaterThan(500);
+      expect(turn.written).toBeLessThan(1_100);
+      const second = await addTo(queue);
+      await queue.evict();
+      for (let n = 0; n < 20 && ((await countsOf(queue)).depth as number) > left; n++) await queue.alarm();
+      expect((await countsOf(queue)).depth).toBe(left);
+      expect(await fetchFrom(queue, left)).toEqual([...ids.slice(2 - left), first, second]);
+      // All that is left runs, and has its place.
+      expect((await post(jobFor(queue))).status).toBe(429);
+    });
+  });
+
+  it('stops when the bound is raised again, and sheds no more than is too much', async () => {
+    const queue = new TestQueue();
+    const ids = await addManyTo(queue, 1_200);
+    await server.configure(queue.name, drop(10));
+    await addTo(queue);
+    await queue.alarm();
+    const depth = (await countsOf(queue)).depth as number;
+    expect(depth).toBe(700);
+    await server.configure(queue.name, drop(650));
+    await queue.alarm();
+    await queue.alarm();
+    expect((await countsOf(queue)).depth).toBe(650);
+    expect(await server.state(ids.at(-649) as string)).toBe('available');
+    expect(await queue.rows("SELECT value FROM meta WHERE key = 'shedding'")).toEqual([]);
   });
 });

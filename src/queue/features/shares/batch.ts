@@ -10,7 +10,7 @@
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import type { RememberedAnswer } from '../../../rpc/receipts';
-import { isBounded, shedSurplus } from '../../jobs/backpressure';
+import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
 import { DECISION, readShare, SHARE } from '../../store/batches';
 import type { QueueState } from '../../store/state';
@@ -46,7 +46,7 @@ export function commitBatch(q: QueueState, batch: string, now: number): void {
   commitJobs(q, share.jobs, now);
   if (share.act) commitAction(q, share.act, now);
   q.outbox.withdraw(SHARE, batch);
-  if (isBounded(q)) shedSurplus(q, now);
+  if (isBounded(q) && shed(q, now)) setShedding(q, true);
 }
 
 /** Drops this queue's share: everything is as it was. Idempotent; without effect once the batch is committed. */

@@ -1,0 +1,16 @@
+/** A queue whose bound was set below what waits comes down to it in turns of the alarm, however long its backlog is. */
+import type { Feature, Host } from '../../feature';
+import { setShedding, shed } from '../../jobs/backpressure';
+
+export class Shedding implements Feature {
+  constructor(private readonly host: Host) {}
+
+  due(now: number): number | undefined {
+    return this.host.q.depth.isShedding ? now : undefined;
+  }
+
+  tidy(now: number): void {
+    const { q } = this.host;
+    if (q.depth.isShedding) setShedding(q, shed(q, now));
+  }
+}
