@@ -37,7 +37,9 @@ export async function takeReports(
     for (const group of grouped(wanted, (place) => bytesOfReport(reportAt(place)), MAX_ANSWER_BYTES)) {
       const claim = along?.queue === queue ? along.request : undefined;
       along = undefined;
-      const answer = reportTo(env, queue, group.map(reportAt), claim);
+      // The answers of all queues are in memory together.
+      const mostTold = Math.floor((MAX_ANSWER_BYTES * group.length) / entries.length);
+      const answer = reportTo(env, queue, group.map(reportAt), claim, mostTold);
       sent(claim && answer.then(({ claimed }) => claimed));
       const { told } = await answer;
       // Of what several queues say about a job, that of the one that has it counts.
@@ -76,16 +78,17 @@ function isMissing(outcome: Outcome<unknown> | undefined): boolean {
   return outcome?.ok === false && outcome.error.code === 'not_found';
 }
 
-/** @param claim follows them */
+/** @param claim follows them. @param mostTold bytes of steps on record in the answer */
 async function reportTo(
   env: Env,
   queue: string,
   reports: Report[],
   claim: ClaimRequest | undefined,
+  mostTold: number,
 ): Promise<ReportedAndClaimed> {
   try {
-    if (claim) return await queueObject(env, queue).reportAndClaim(reports, claim);
-    return { told: await queueObject(env, queue).report(reports), claimed: NOTHING };
+    if (claim) return await queueObject(env, queue).reportAndClaim(reports, claim, mostTold);
+    return { told: await queueObject(env, queue).report(reports, mostTold), claimed: NOTHING };
   } catch (error) {
     const outcome = { ok: false as const, error: failureOf(error) };
     return { told: reports.map(() => outcome), claimed: outcome };

@@ -50,6 +50,8 @@ export type ReportOutcome =
       attempt: number;
       /** What was on record of a step already; that has won. */
       step?: RecordedStep;
+      /** There was something on record, and no room for it in the answer. */
+      stepOmitted?: true;
       nextAttemptAt?: string;
       scheduledAt?: string;
       error?: never;

@@ -88,7 +88,9 @@ export class Reports {
   /** Records a step, as {@link progress}. @returns what was on record before, which has won */
   async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const told = await this.#note(job, { action: 'step', content: { name, ...record } });
-    return told ? told.step && stepRecordOf(told.step) : await this.worker.recordStep(job, name, record);
+    // Asked again by itself, it is told what was on record, however large.
+    if (!told || told.stepOmitted) return await this.worker.recordStep(job, name, record);
+    return told.step && stepRecordOf(told.step);
   }
 
   /** @returns undefined: it must go alone */

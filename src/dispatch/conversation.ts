@@ -30,6 +30,9 @@ export interface UnderWay {
  */
 const MAX_UNANSWERED = 1024 * 1024;
 
+/** What is said of steps is counted with so many more: the reply may repeat a record of 768 KiB. */
+const STEPS_CHARS = 64 * 1024;
+
 /** A failure is counted with so many characters. */
 const FAILURE_CHARS = 16 * 1024;
 
@@ -73,7 +76,8 @@ export class Conversation {
       } else if (heard.kind === 'log') {
         if (isOpen) void this.listener.hear(heard.id, heard).catch(() => undefined);
       } else {
-        void this.dealWith(line.text.length, () => this.answerTo(heard, isOpen));
+        const isOfSteps = heard.kind === 'call' && heard.ask.kind === 'steps';
+        void this.dealWith(line.text.length + (isOfSteps ? STEPS_CHARS : 0), () => this.answerTo(heard, isOpen));
       }
     }
     if (outcomes.size === 0) return;

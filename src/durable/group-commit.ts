@@ -6,7 +6,7 @@
  * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
  * Some of it may be written by what happens then, in the same turn: all that is written in one turn becomes durable together.
  * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
- * success that is not there.
+ * success that is not there. A group is bounded by the work that its operations make.
  */
 import { unavailable } from '../job/errors';
 import type { AlarmClock } from './alarm-clock';
@@ -15,12 +15,23 @@ import { waitAtMost } from './wait';
 /** Operations wait no longer than this for others that share their transaction, ms: it may take far longer to be durable. */
 const LONGEST_GATHERING_MS = 1;
 
+/**
+ * Work of one transaction, in characters of rows: when its operations have made so much, the others wait for the next one, in
+ * their order. So no turn of the object takes long, however much waits; the first operation always has its turn.
+ */
+const MAX_WORK = 8 * 1024 * 1024;
+
+/** Every operation counts as so much work, whatever it touches. */
+const OPERATION_WORK = 512;
+
 /** What is in memory of an object, as a transaction works on it. */
 export interface Memory {
   /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
   readonly wanted: number;
   /** Rises with every change that the running transaction makes to it. */
   readonly changes: number;
+  /** What operations have read and written so far, in characters of rows, about. It rises. */
+  readonly written: { readonly work: number };
   /** Rebuilds everything from storage. */
   load(): void;
   /** Notes what the running transaction has gathered so far. */
@@ -73,6 +84,8 @@ interface Waiting {
 
 export class Committer {
   private waiting: Waiting[] = [];
+  /** Those that wait will be written soon. */
+  private gathering = false;
   private closed = false;
   /** Until what was committed last is durable. */
   private settling: Promise<void> | undefined;
@@ -102,8 +115,14 @@ export class Committer {
   run<T>(operation: (now: number) => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.waiting.push({ run: operation, resolve: resolve as (value: unknown) => void, reject });
-      if (this.waiting.length === 1) void this.flushSoon();
+      this.gather();
     });
+  }
+
+  private gather(): void {
+    if (this.gathering || this.waiting.length === 0) return;
+    this.gathering = true;
+    void this.flushSoon();
   }
 
   /** Runs an operation in a transaction of its own, at once. */
@@ -130,8 +149,14 @@ export class Committer {
     else await undefined;
     const batch = this.waiting;
     this.waiting = [];
-    this.transact(batch);
-    this.settle();
+    this.gathering = false;
+    try {
+      this.transact(batch);
+    } finally {
+      this.settle();
+      // What the transaction had no room for.
+      this.gather();
+    }
   }
 
   private settle(): void {
@@ -142,6 +167,7 @@ export class Committer {
     this.settling = settling;
   }
 
+  /** @param batch what of it has no room waits for the next transaction, before all others */
   private transact(batch: Waiting[]): void {
     const { memory, storage } = this;
     if (this.closed) {
@@ -157,9 +183,15 @@ export class Committer {
         const now = this.hooks.now();
         this.hooks.before(now);
         this.doSteps('before', now);
-        for (const { run, resolve, reject } of batch) {
+        let most = memory.written.work + MAX_WORK;
+        for (const [index, { run, resolve, reject }] of batch.entries()) {
+          if (index > 0 && memory.written.work > most) {
+            this.waiting.unshift(...batch.splice(index));
+            break;
+          }
           const outcome = this.attempt(() => this.followed(run, now), isRefusal);
           answers.push(() => ('error' in outcome ? reject(outcome.error) : resolve(outcome.value)));
+          most -= OPERATION_WORK;
         }
         this.doSteps('after', now);
         memory.flush();

@@ -2,6 +2,7 @@
  * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs again
  * reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
  */
+import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
 import { storable } from './run-reports';
@@ -67,21 +68,53 @@ export function parseSteps(text: string | undefined): Steps {
 export const isFinal = (record: StepRecord): boolean => record.until === undefined;
 
 /**
- * What is recorded when a handler says `said`: the first result of a name wins, so that a step has one however often it ran;
- * only a moment gives way to what came of it.
- * @returns undefined when nothing changes
+ * What is on record of a job, while a handler says more. The first result of a name wins, so that a step has one however often
+ * it ran; only a moment gives way to what came of it. The size is counted along: the records are written once, at the end.
  */
-export function mergeSteps(recorded: Steps, said: Steps): Steps | undefined {
-  const merged = Object.assign(noSteps(), recorded);
-  let changed = false;
-  for (const [name, record] of Object.entries(said)) {
-    const before = merged[name];
-    if (before !== undefined && (isFinal(before) || !isFinal(record))) continue;
-    merged[name] = record;
-    changed = true;
+export class StepBook {
+  readonly steps: Steps;
+  isChanged = false;
+  /** Of the records as JSON, once something is added. */
+  private size: { count: number; bytes: number } | undefined;
+
+  /** @param text JSON of what is on record */
+  constructor(text: string | undefined) {
+    this.steps = parseSteps(text);
   }
-  return changed ? merged : undefined;
+
+  /**
+   * Records a step.
+   * @returns what was on record before, and has won
+   * @throws {ApiError} 413 when the records would be too many or too large; 400 when one nests too deep
+   */
+  add(name: string, record: StepRecord): StepRecord | undefined {
+    const before = this.steps[name];
+    if (before !== undefined && (isFinal(before) || !isFinal(record))) return before;
+    const size = this.size ?? sizeOf(this.steps);
+    const count = size.count + (before === undefined ? 1 : 0);
+    const bytes = size.bytes + entryBytes(name, record) - (before === undefined ? 0 : entryBytes(name, before));
+    if (count > MAX_STEPS) throw payloadTooLarge('steps', count, MAX_STEPS, 'steps');
+    if (bytes > MAX_STEPS_BYTES) throw payloadTooLarge('steps', bytes, MAX_STEPS_BYTES);
+    storable(`{"":${JSON.stringify(record)}}`, 'steps');
+    this.steps[name] = record;
+    this.size = { count, bytes };
+    this.isChanged = true;
+    return undefined;
+  }
+
+  get text(): string {
+    return JSON.stringify(this.steps);
+  }
 }
+
+function sizeOf(steps: Steps): { count: number; bytes: number } {
+  const entries = Object.entries(steps);
+  return { count: entries.length, bytes: entries.reduce((sum, [name, record]) => sum + entryBytes(name, record), 1) };
+}
+
+/** Bytes of one record, with its name, its colon, and a comma or the last brace. */
+const entryBytes = (name: string, record: StepRecord): number =>
+  utf8Bytes(JSON.stringify(name)) + utf8Bytes(JSON.stringify(record)) + 2;
 
 /** The records as they are stored. @throws {ApiError} 413 when they are too many or too large */
 export function stepsText(steps: Steps): string {

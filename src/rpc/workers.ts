@@ -135,10 +135,13 @@ export interface WorkersApi {
   takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
   ack(request: AckRequest): Promise<Outcome<JobView>>;
   nack(request: NackRequest): Promise<Outcome<JobView>>;
-  /** Many acks and nacks, each fenced on its own: an outcome for each, in order. */
-  report(reports: Report[]): Promise<Outcome<Reported>[]>;
+  /**
+   * Many acks and nacks, each fenced on its own: an outcome for each, in order.
+   * @param mostTold bytes of steps on record that the answer may repeat; absent: 4 MiB
+   */
+  report(reports: Report[], mostTold?: number): Promise<Outcome<Reported>[]>;
   /** The same, and a claim that does not wait: both share a transaction, in this order. */
-  reportAndClaim(reports: Report[], request: ClaimRequest): Promise<ReportedAndClaimed>;
+  reportAndClaim(reports: Report[], request: ClaimRequest, mostTold?: number): Promise<ReportedAndClaimed>;
   heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
   /** Records progress and extends the lease; a job that does not run ignores it. */
   reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;

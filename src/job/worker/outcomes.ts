@@ -18,6 +18,8 @@ export interface Reported {
   progress?: number;
   /** JSON text of what was on record of a step already; that has won. */
   step?: string;
+  /** The same, where the answer has no room for it. */
+  step_omitted?: true;
 }
 
 /** What each report came to, in order, and how many were taken. */
@@ -42,6 +44,7 @@ function renderReported({
   discarded_at,
   progress,
   step,
+  step_omitted,
 }: Reported) {
   const due = given(due_at, formatInstant);
   return defined({
@@ -49,6 +52,7 @@ function renderReported({
     attempt,
     progress,
     step: given(step, JSON.parse),
+    step_omitted,
     retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,
     scheduled_at: state === 'scheduled' ? due : undefined,

@@ -9,19 +9,23 @@ import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence } from './fence';
+import type { Notes } from './notes';
 
 /**
  * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does
  * not run ignores the report: the attempt it speaks of may have ended while it was on its way.
+ * @param notes takes a checkpoint that comes with it; absent: it is saved at once
  * @throws {ApiError} 404; 409 for another attempt or another worker's job
  */
-export function reportProgress(q: QueueState, request: ProgressRequest, now: number): ProgressReport {
+export function reportProgress(q: QueueState, request: ProgressRequest, now: number, notes?: Notes): ProgressReport {
   const { row } = mustFindForReport(q, request.job_id);
   const active = row && q.leases.active.get(row.key);
   if (!row || !active) return progressOf(q, request.job_id, now);
   fence(q, row, active, request);
   noteProgress(q, row, active, request, now);
-  const saved = request.checkpoint === undefined ? undefined : q.checkpoints.save(row.key, request.checkpoint, now);
+  const { checkpoint } = request;
+  if (checkpoint !== undefined && notes) notes.saveCheckpoint(row.key, checkpoint);
+  const saved = checkpoint === undefined || notes ? undefined : q.checkpoints.save(row.key, checkpoint, now);
   return {
     ...progressOf(q, request.job_id, now),
     ...(saved && { checkpoint: { sequence: saved.sequence, created_at: saved.created_at } }),

@@ -1,69 +1,99 @@
 /** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
+import { utf8Bytes } from '../../job/bytes';
 import { type Outcome, outcomeOf } from '../../job/errors';
 import { decodeId } from '../../job/ids';
 import type { JobView } from '../../job/record';
+import type { StepRecord } from '../../job/steps';
 import type { Report, Reported } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import { Completions } from '../store/attempts';
 import type { QueueState } from '../store/state';
 import { withRows } from '../store/where';
-import { saveCheckpoint } from './checkpoint';
+import { openRow } from './fence';
 import { refuseLocked } from './lock';
+import { Notes } from './notes';
 import { reportProgress } from './progress';
 import { ackAmong, nack } from './report';
 import type { Random } from './settle';
-import { recordStep } from './steps';
 
 /** A report that does not end the attempt. */
 type Note = Exclude<Report, { action: 'ack' | 'nack' }>;
 
+/** Work of one transaction, in characters of rows: the reports that come after it has made so much wait for the next one. */
+const MAX_WORK = 4 * 1024 * 1024;
+
+/** How much of an answer is left for records of steps, in bytes. It shrinks. */
+export interface Room {
+  bytes: number;
+}
+
 /**
  * Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. What the reports have in
- * common is done once: the rows of their jobs are read, and those of completed jobs removed.
+ * common is done once: the rows of their jobs are read, those of completed jobs removed, checkpoints and steps written.
+ * @param room for the steps that are on record already
+ * @returns the outcomes of the first of them, at least one: the others were too much work for one transaction
  */
 export function reportEach(
   q: QueueState,
   reports: readonly Report[],
   now: number,
   random: Random,
+  room: Room,
 ): Outcome<Reported>[] {
   const keys = reports.map(({ job_id }) => decodeId(job_id).key);
   const completions = new Completions(q, now);
+  const notes = new Notes(q, now);
   const completed = new Set<number>();
   const takeOne = (report: Report, key: number): Reported => {
     refuseLocked(q, report.job_id);
     // Whoever speaks of it again finds it where it is then.
     if (completed.has(key)) completions.end();
-    if (report.action !== 'ack') return take(q, report, now, random);
+    if (report.action === 'nack') return reported(nack(q, report, now, random, notes));
+    if (report.action !== 'ack') return take(q, report, now, notes, room);
     completed.add(key);
-    return ackAmong(q, report, now, completions);
+    return ackAmong(q, report, now, completions, notes);
   };
   const running = keys.filter((key) => q.leases.active.has(key));
+  const most = q.written.work + MAX_WORK;
   return withRows(q, running, () => {
-    const outcomes = reports.map((report, index) => outcomeOf(() => takeOne(report, keys[index] as number)));
+    const outcomes: Outcome<Reported>[] = [];
+    for (const [index, report] of reports.entries()) {
+      if (index > 0 && q.written.work > most) break;
+      outcomes.push(outcomeOf(() => takeOne(report, keys[index] as number)));
+    }
     completions.end();
+    notes.end();
     return outcomes;
   });
 }
 
-function take(q: QueueState, report: Exclude<Report, { action: 'ack' }>, now: number, random: Random): Reported {
-  if (report.action === 'nack') return reported(nack(q, report, now, random));
-  const said = note(q, report, now);
+/** Notes what an attempt says while it goes on. */
+function take(q: QueueState, report: Note, now: number, notes: Notes, room: Room): Reported {
+  const said = note(q, report, now, notes, room);
   return { ...reported(viewOf(q, mustFindForReport(q, report.job_id), now)), ...said };
 }
 
-/** Notes what an attempt says while it goes on. @returns what its worker is told beside where the job stands */
-function note(q: QueueState, report: Note, now: number): Pick<Reported, 'progress' | 'step'> {
+/** @returns what its worker is told beside where the job stands */
+function note(q: QueueState, report: Note, now: number, notes: Notes, room: Room): Partial<Reported> {
   if (report.action === 'progress') {
-    const { progress } = reportProgress(q, report, now);
+    const { progress } = reportProgress(q, report, now, notes);
     return progress === undefined ? {} : { progress };
   }
   if (report.action === 'checkpoint') {
-    saveCheckpoint(q, report, now);
+    notes.saveCheckpoint(openRow(q, report, 'its checkpoint', now).key, report.content);
     return {};
   }
-  const { earlier } = recordStep(q, report, now);
-  return earlier === undefined ? {} : { step: earlier };
+  const { key } = openRow(q, report, 'its steps', now);
+  const earlier = notes.recordStep(key, report.name, JSON.parse(report.record) as StepRecord);
+  return earlier === undefined ? {} : told(JSON.stringify(earlier), room);
+}
+
+/** A record that was there already, as far as there is room for it. */
+function told(step: string, room: Room): Pick<Reported, 'step' | 'step_omitted'> {
+  const bytes = utf8Bytes(step);
+  if (bytes > room.bytes) return { step_omitted: true };
+  room.bytes -= bytes;
+  return { step };
 }
 
 /** Where the job stands now, without what it carries. */

@@ -15,6 +15,7 @@ import { type JobRow, STATE } from '../store/columns';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence, isNamed, names, notActive } from './fence';
+import type { Notes } from './notes';
 import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
 import { snooze, snoozedBy } from './snooze';
 
@@ -42,9 +43,16 @@ export function ack(q: QueueState, request: AckRequest, now: number): JobView {
 }
 
 /** The same among others, and where the job stands then. @throws {ApiError} 404, 409 */
-export function ackAmong(q: QueueState, request: AckRequest, now: number, completions: Completions): Reported {
+export function ackAmong(
+  q: QueueState,
+  request: AckRequest,
+  now: number,
+  completions: Completions,
+  notes: Notes,
+): Reported {
   const { archived, completion } = succeeded(q, request, now);
   if (archived) return { state: 'completed', attempt: archived.n, completed_at: archived.at[3] };
+  notes.write(completion.row.key);
   completions.add(completion);
   return { state: 'completed', attempt: completion.attempt.number, completed_at: now };
 }
@@ -81,8 +89,8 @@ function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: 
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }
 
-/** The attempt failed, or the worker gives the job back. @throws {ApiError} 404, 409 */
-export function nack(q: QueueState, request: NackRequest, now: number, random: Random): JobView {
+/** The attempt failed, or the worker gives the job back. @param notes of the same message. @throws {ApiError} 404, 409 */
+export function nack(q: QueueState, request: NackRequest, now: number, random: Random, notes?: Notes): JobView {
   const found = mustFindForReport(q, request.job_id);
   if (found.archived) throw notActive(request.job_id, 'completed');
   const { row } = found;
@@ -93,6 +101,7 @@ export function nack(q: QueueState, request: NackRequest, now: number, random: R
   }
   fence(q, row, active, request);
   if (request.log) q.logs.add(active, request.log);
+  notes?.write(row.key);
   const after = ended(q, row, active, request, now, random);
   return viewOfRow(q, after, now);
 }

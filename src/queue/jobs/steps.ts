@@ -2,7 +2,7 @@
  * Durable steps: what a handler has done, and need not do again when its job runs another time. They lie beside the job's
  * checkpoint, outlive retries and redrives, and go with the job.
  */
-import { mergeSteps, parseSteps, type StepRecord, type Steps, stepsText } from '../../job/steps';
+import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { QueueState } from '../store/state';
@@ -19,11 +19,10 @@ export function recordedSteps(q: QueueState, key: number): Steps {
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
 export function recordSteps(q: QueueState, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  const before = recordedSteps(q, key);
-  const steps = mergeSteps(before, said);
-  if (!steps) return { steps: before, isNew: false };
-  q.checkpoints.saveSteps(key, stepsText(steps), now);
-  return { steps, isNew: true };
+  const book = new StepBook(q.checkpoints.steps(key));
+  for (const [name, record] of Object.entries(said)) book.add(name, record);
+  if (book.isChanged) q.checkpoints.saveSteps(key, book.text, now);
+  return { steps: book.steps, isNew: book.isChanged };
 }
 
 /** Records one step; the first result wins. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */

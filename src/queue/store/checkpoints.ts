@@ -4,6 +4,7 @@
  * checkpoint has the sequence 0.
  */
 import type { StoredCheckpoint } from '../../rpc/workers';
+import type { CountingSql } from './counting-sql';
 
 type Row = { sequence: number; created_at: number; data: string };
 
@@ -14,7 +15,10 @@ export class CheckpointTable {
   /** May there be rows? Where nobody saves checkpoints, nobody pays for looking. */
   private used = false;
 
-  constructor(private readonly sql: SqlStorage) {}
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly written: Pick<CountingSql, 'spend'>,
+  ) {}
 
   /** Looks whether anything is stored. */
   load(): void {
@@ -41,7 +45,9 @@ export class CheckpointTable {
   steps(key: number): string | undefined {
     if (!this.used) return undefined;
     const query = `SELECT ${STEPS} AS steps FROM checkpoints WHERE key = ?`;
-    return this.sql.exec<{ steps: string | null }>(query, key).toArray()[0]?.steps ?? undefined;
+    const steps = this.sql.exec<{ steps: string | null }>(query, key).toArray()[0]?.steps ?? undefined;
+    this.written.spend(steps?.length ?? 0);
+    return steps;
   }
 
   /** Bytes of what is stored of a job; 0 when there is nothing. */
@@ -51,34 +57,38 @@ export class CheckpointTable {
     return this.sql.exec<{ n: number }>(size, key).toArray()[0]?.n ?? 0;
   }
 
-  /** Replaces a job's checkpoint. One row written. */
-  save(key: number, content: string, now: number): StoredCheckpoint {
-    const [{ sequence }] = this.sql
-      .exec<{ sequence: number }>(
-        `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?, 1, ?, ?)
-         ON CONFLICT (key) DO UPDATE SET sequence = sequence + 1, created_at = excluded.created_at,
+  /** Replaces a job's checkpoint. One row written. @param saves how often it was saved, in the end so */
+  save(key: number, content: string, now: number, saves = 1): StoredCheckpoint {
+    const [{ sequence, chars }] = this.sql
+      .exec<{ sequence: number; chars: number }>(
+        `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?, ?, ?, ?)
+         ON CONFLICT (key) DO UPDATE SET sequence = sequence + excluded.sequence, created_at = excluded.created_at,
            data = CASE WHEN ${STEPS} IS NULL THEN excluded.data ELSE json_set(excluded.data, '$.steps', ${STEPS}) END
-         RETURNING sequence`,
+         RETURNING sequence, length(data) AS chars`,
         key,
+        saves,
         now,
         content,
       )
-      .toArray() as [{ sequence: number }];
+      .toArray() as [{ sequence: number; chars: number }];
+    this.written.spend(chars);
     this.used = true;
     return { sequence, created_at: now, content };
   }
 
   /** Replaces what is on record of the job's steps. One row written. @param steps JSON text */
   saveSteps(key: number, steps: string, now: number): void {
-    this.sql
-      .exec(
+    const [{ chars }] = this.sql
+      .exec<{ chars: number }>(
         `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
-         ON CONFLICT (key) DO UPDATE SET data = json_set(data, '$.steps', json(?3))`,
+         ON CONFLICT (key) DO UPDATE SET data = json_set(data, '$.steps', json(?3))
+         RETURNING length(data) AS chars`,
         key,
         now,
         steps,
       )
-      .toArray();
+      .toArray() as [{ chars: number }];
+    this.written.spend(chars);
     this.used = true;
   }
 

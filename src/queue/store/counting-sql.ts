@@ -1,4 +1,7 @@
-/** The database of a queue, watched: how many rows statements write, as the platform bills them, and what they delete. */
+/**
+ * The database of a queue, watched: how many rows statements write, as the platform bills them, what they delete, and how much
+ * work operations make.
+ */
 
 type Cursor = { readonly rowsWritten: number };
 
@@ -12,6 +15,8 @@ export class CountingSql {
   private deleted: string[] = [];
   /** Writing statements ever. */
   writes = 0;
+  /** Characters of rows that operations have read and written, about. */
+  work = 0;
 
   private constructor(private readonly sql: SqlStorage) {}
 
@@ -30,8 +35,14 @@ export class CountingSql {
     if (query.startsWith(READS)) return cursor;
     this.cursors.push(cursor);
     this.writes++;
+    for (const value of bindings) if (typeof value === 'string') this.work += value.length;
     if (query.startsWith(DELETES)) this.deleted.push(query);
     return cursor;
+  }
+
+  /** Notes work that no statement shows. @param chars of rows */
+  spend(chars: number): void {
+    this.work += chars;
   }
 
   /** Statements so far. */

@@ -146,6 +146,7 @@ export function insert(
   const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
   if ((inLine || isTogether) && isPlain(row, now)) q.blocks.add({ ...row, at: now });
   else writeRow(q.sql, row);
+  q.written.spend(row.body.length);
   q.depth.added(row);
   q.tally.entered(row);
   if (row.alias !== null) {
@@ -176,6 +177,7 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
   const rows = bodies.map((body, index) => {
     const job = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
     q.blocks.add(job);
+    q.written.spend(body.length);
     const row = rowOf(job);
     q.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });

@@ -136,7 +136,7 @@ export class QueueState implements Memory {
     readonly route: number,
     readonly createdAt: number,
     readonly variables: Record<string, string | undefined>,
-    written: CountingSql,
+    readonly written: CountingSql,
   ) {
     const inBlocks = (since: number) => this.blocks.all(since, false);
     this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
@@ -151,7 +151,7 @@ export class QueueState implements Memory {
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);
     this.progress = new ProgressTable(sql);
-    this.checkpoints = new CheckpointTable(sql);
+    this.checkpoints = new CheckpointTable(sql, written);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
   }

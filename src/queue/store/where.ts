@@ -5,6 +5,7 @@
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
 import { type JobRow, ownRow, ROW_COLUMNS, readRows } from './columns';
+import type { CountingSql } from './counting-sql';
 import type { ArchivedJob } from './rows';
 import type { QueueState } from './state';
 
@@ -12,14 +13,20 @@ interface Places {
   readonly sql: SqlStorage;
   readonly blocks: Blocks;
   readonly readAhead: Map<number, JobRow>;
+  readonly written: Pick<CountingSql, 'spend'>;
 }
 
+/** Characters of bodies that are read ahead at most: they are in memory together. */
+const MAX_AHEAD = 2 * 1024 * 1024;
+
 /** The job with this key as a row; undefined when it has completed, or is no more. */
-export function rowByKey({ sql, blocks, readAhead }: Places, key: number): JobRow | undefined {
-  const row = readAhead.get(key);
+export function rowByKey({ sql, blocks, readAhead, written }: Places, key: number): JobRow | undefined {
+  const ahead = readAhead.get(key);
   // It may be changed now.
-  if (row) readAhead.delete(key);
-  return row ?? blocks.row(key) ?? ownRow(sql, key);
+  if (ahead) readAhead.delete(key);
+  const row = ahead ?? blocks.row(key) ?? ownRow(sql, key);
+  if (row) written.spend(row.body.length);
+  return row;
 }
 
 /**
@@ -31,7 +38,12 @@ export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly n
   const own = keys.filter((key) => !blocks.holds(key));
   if (own.length > 1) {
     const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE key IN (SELECT value FROM json_each(?))`;
-    for (const row of readRows(sql, query, JSON.stringify(own))) readAhead.set(row.key, row);
+    let chars = 0;
+    for (const row of readRows(sql, query, JSON.stringify(own))) {
+      readAhead.set(row.key, row);
+      chars += row.body.length;
+      if (chars > MAX_AHEAD) break;
+    }
   }
   try {
     return use();

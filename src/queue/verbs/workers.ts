@@ -1,6 +1,7 @@
 /** What workers that pull ask of a queue. */
 import type { Verbs } from '../../durable/answering';
 import type { Outcome } from '../../job/errors';
+import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { QueueApi } from '../../rpc/queue';
 import type { Report, Reported } from '../../rpc/workers';
 import { failedClaim } from '../features/pull/feature';
@@ -15,8 +16,12 @@ import { signal } from '../jobs/snooze';
 import { recordStep, stepsOf } from '../jobs/steps';
 import type { QueueLife } from '../life';
 
-async function reportTo({ engine }: QueueLife, reports: readonly Report[]): Promise<Outcome<Reported>[]> {
-  return engine ? engine.pull.report(reports) : reports.map(({ job_id }) => noJob(job_id));
+async function reportTo(
+  { engine }: QueueLife,
+  reports: readonly Report[],
+  mostTold: number,
+): Promise<Outcome<Reported>[]> {
+  return engine ? engine.pull.report(reports, mostTold) : reports.map(({ job_id }) => noJob(job_id));
 }
 
 export const WORKER_VERBS = {
@@ -29,13 +34,13 @@ export const WORKER_VERBS = {
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   ack: change((q, now, request) => ack(q, request, now)),
   nack: change((q, now, request) => nack(q, request, now, Math.random)),
-  async report(life, reports) {
+  async report(life, reports, mostTold = MAX_CLAIM_BYTES) {
     await life.born();
-    return reportTo(life, reports);
+    return reportTo(life, reports, mostTold);
   },
-  async reportAndClaim(life, reports, request) {
+  async reportAndClaim(life, reports, request, mostTold = MAX_CLAIM_BYTES) {
     await life.born();
-    const told = reportTo(life, reports);
+    const told = reportTo(life, reports, mostTold);
     const claimed = life.claim(request).catch((error: unknown) => failedClaim('a claim that followed reports', error));
     return { told: await told, claimed: await claimed };
   },

@@ -102,9 +102,12 @@ export class Pulling implements Feature {
     return waiter.answered;
   }
 
-  /** Reports about jobs that were fetched: an outcome for each, in order. */
-  report(reports: readonly Report[]): Promise<Outcome<Reported>[]> {
-    return takeReports(this.host, reports);
+  /**
+   * Reports about jobs that were fetched: an outcome for each, in order.
+   * @param mostTold bytes of steps on record that the answer may repeat
+   */
+  report(reports: readonly Report[], mostTold: number): Promise<Outcome<Reported>[]> {
+    return takeReports(this.host, reports, { bytes: mostTold });
   }
 
   /** Nobody has fetched the job. */

@@ -337,3 +337,84 @@ describe('a fetch that brings reports', () => {
     expect(await server.state(job.id as string)).toBe('active');
   });
 });
+
+describe('reports about a job with much on record', () => {
+  const KIB = 1024;
+  const step = (job: Json, name: string, result: unknown) => ack(job, { action: 'step', name, result });
+  const stepsOf = async (job: Json) => (await server.ok(200, 'GET', `${V1}/jobs/${job.id}/steps`)).steps as Json;
+
+  it('repeat it as far as the answer has room: of the rest they say that it is there', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const result = 'x'.repeat(700 * KIB);
+    await report(200, [step(job, 'large', result)]);
+    const told = await report(
+      200,
+      Array.from({ length: 100 }, () => step(job, 'large', 1)),
+    );
+    expect(JSON.stringify(told).length).toBeLessThan(9 * KIB * KIB);
+    const isTold = told.items?.map((item) => 'step' in item) ?? [];
+    expect(isTold.indexOf(false)).toBe(11);
+    expect(told.items?.slice(11)).toEqual(
+      Array.from({ length: 89 }, () => expect.objectContaining({ status: 'done', step_omitted: true })),
+    );
+    const again = await server.ok(200, 'PUT', `${V1}/jobs/${job.id}/steps/large`, { result: 2, attempt: 1 });
+    expect(again.result).toBe(result);
+  });
+
+  it('write its row once for a message, whatever they say', async () => {
+    const q = new TestQueue('q');
+    const [job] = (await held('q', 1)) as [Json];
+    const state = 'x'.repeat(900 * KIB);
+    await report(200, [ack(job, { action: 'checkpoint', state }), step(job, 'first', 'x'.repeat(600 * KIB))]);
+    const many = Array.from({ length: 990 }, (_, n) => step(job, `n${n}`, n));
+    await q.startCounting();
+    expect(await report(200, many)).toMatchObject({ succeeded: 990 });
+    expect((await q.counted()).written).toBe(1);
+    const mixed = Array.from({ length: 5 }, (_, n) => [
+      ack(job, { action: 'checkpoint', state: n }),
+      step(job, 'last', n),
+      ack(job, { action: 'progress', progress: n / 10, checkpoint: { n } }),
+    ]).flat();
+    expect((await report(200, [...mixed, ack(job)])).items?.[4]).toMatchObject({ step: { result: 0 } });
+    expect(await stepsOf(job)).toMatchObject({ n989: { result: 989 }, last: { result: 0 } });
+    expect(await server.ok(200, 'GET', `${V1}/jobs/${job.id}/checkpoint`)).toMatchObject({
+      state: { n: 4 },
+      sequence: 11,
+    });
+    expect(await server.state(job.id as string)).toBe('completed');
+  });
+
+  it('are taken in several transactions where they touch many large rows', async () => {
+    const q = new TestQueue('q');
+    const jobs = await held('q', 12);
+    const large = 'x'.repeat(700 * KIB);
+    for (const job of jobs) await report(200, [step(job, 'large', large)]);
+    const commits = await q.inside(({ q: state }) => {
+      const { publish } = state;
+      const counted = { commits: 0 };
+      state.publish = () => {
+        counted.commits++;
+        publish.call(state);
+      };
+      return () => counted.commits;
+    });
+    expect(
+      await report(200, [...jobs.map((job) => step(job, 'more', 1)), ...jobs.map((job) => ack(job))]),
+    ).toMatchObject({
+      succeeded: 24,
+    });
+    expect(await q.inside(commits)).toBeGreaterThan(1);
+    for (const job of jobs) expect(await stepsOf(job)).toMatchObject({ more: { result: 1 } });
+  });
+
+  it('are refused one by one where there is too much to record', async () => {
+    const [job] = (await held('q', 1)) as [Json];
+    const told = await report(207, [
+      step(job, 'a', 'x'.repeat(500 * KIB)),
+      step(job, 'b', 'x'.repeat(500 * KIB)),
+      step(job, 'c', 'x'),
+    ]);
+    expect(told.items).toMatchObject([{ status: 'done' }, { error: { status: 413 } }, { status: 'done' }]);
+    expect(Object.keys(await stepsOf(job))).toEqual(['a', 'c']);
+  });
+});

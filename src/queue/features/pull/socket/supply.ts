@@ -14,6 +14,9 @@ import type { Line } from './line';
 /** Jobs that one claim takes. */
 const MAX_COUNT = 100;
 
+/** Bytes of steps on record that one answer repeats: a single one always fits. */
+const MAX_TOLD_BYTES = 1024 * 1024;
+
 /** What the sockets need of an opened queue. */
 export interface OpenQueue {
   q: QueueState;
@@ -37,7 +40,7 @@ export class Supply {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
     const failing = valid.flatMap(({ action, job_id }) => (action === 'nack' ? [attemptOf(workerId, job_id)] : []));
     for (const attempt of failing) this.failing.add(attempt);
-    const told = valid.length > 0 ? await this.open.pull.report(valid) : [];
+    const told = valid.length > 0 ? await this.open.pull.report(valid, MAX_TOLD_BYTES) : [];
     for (const attempt of failing) this.failing.delete(attempt);
     let at = 0;
     return reports.map((report) => (report.ok ? (told[at++] as Outcome<Reported>) : report));

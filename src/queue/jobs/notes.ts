@@ -1,0 +1,56 @@
+/**
+ * What the reports of one message say of checkpoints and steps. The row of a job may have 1.7 MB: it is read once and written
+ * once, however many of the reports are about it.
+ */
+import { StepBook, type StepRecord } from '../../job/steps';
+import type { QueueState } from '../store/state';
+
+/** What is said of one job. */
+interface Said {
+  steps?: StepBook;
+  checkpoint?: { content: string; saves: number };
+}
+
+export class Notes {
+  private readonly said = new Map<number, Said>();
+
+  /** @param now epoch ms */
+  constructor(
+    private readonly q: QueueState,
+    private readonly now: number,
+  ) {}
+
+  private of(key: number): Said {
+    const said = this.said.get(key) ?? {};
+    this.said.set(key, said);
+    return said;
+  }
+
+  /** The job saves a checkpoint: the last one counts. */
+  saveCheckpoint(key: number, content: string): void {
+    const said = this.of(key);
+    said.checkpoint = { content, saves: (said.checkpoint?.saves ?? 0) + 1 };
+    this.q.written.spend(content.length);
+  }
+
+  /** The job records a step. @returns what was on record before, and has won. @throws {ApiError} as `StepBook.add` */
+  recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
+    const said = this.of(key);
+    said.steps ??= new StepBook(this.q.checkpoints.steps(key));
+    return said.steps.add(name, record);
+  }
+
+  /** Writes what was said of a job: somebody is about to look for it. */
+  write(key: number): void {
+    const { q, now } = this;
+    const { steps, checkpoint } = this.said.get(key) ?? {};
+    this.said.delete(key);
+    if (checkpoint) q.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
+    if (steps?.isChanged) q.checkpoints.saveSteps(key, steps.text, now);
+  }
+
+  /** Writes all that was said. */
+  end(): void {
+    for (const key of [...this.said.keys()]) this.write(key);
+  }
+}
