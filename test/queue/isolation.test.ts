@@ -160,6 +160,28 @@ describe('an attempt that cannot be ended', () => {
   });
 });
 
+describe.each(['{', '', '[1', '{"state":1'])('a checkpoint that reads %j', (data) => {
+  it('counts as none: its job and those claimed with it run, and it can be saved anew', async () => {
+    const queue = new TestQueue();
+    const ids = [await queue.add(), await queue.add()] as [string, string];
+    await queue.inside(({ q }) => {
+      q.checkpoints.saveSteps(1, '{"step":{"result":1}}', T0);
+      q.checkpoints.save(1, '{"state":1}', T0);
+      q.sql.exec('UPDATE checkpoints SET data = ?', data).toArray();
+    });
+    expect((await queue.claim({ count: 2 })).map(({ id, checkpoint, steps }) => ({ id, checkpoint, steps }))).toEqual(
+      ids.map((id) => ({ id, checkpoint: undefined, steps: undefined })),
+    );
+    await queue.inside(({ q }) => {
+      expect(q.checkpoints.read(1)).toBeUndefined();
+      q.checkpoints.saveSteps(1, '{"step":{"result":2}}', T0);
+      q.checkpoints.save(1, '{"state":2}', T0);
+      expect(q.checkpoints.read(1)?.content).toBe('{"state":2}');
+      expect(q.checkpoints.steps(1)).toBe('{"step":{"result":2}}');
+    });
+  });
+});
+
 describe('a lease that cannot be read', () => {
   it.each(['{', 'null', '7', '{}', '{"s":1,"h":2,"q":3,"e":5}', '{"s":1,"h":2,"q":3,"e":[7]}'])(
     'as %j gives its jobs back, even those the line was taken past, and spares the other leases',

@@ -8,8 +8,11 @@ import type { CountingSql } from './counting-sql';
 
 type Row = { sequence: number; created_at: number; data: string };
 
+/** What a row of this table has saved. One that cannot be read counts as none: it must stop neither its job nor a claim. */
+const READABLE = "CASE WHEN json_valid(data) THEN data ELSE '{}' END";
+
 /** The recorded steps, in a row of this table. */
-const STEPS = "data -> '$.steps'";
+const STEPS = `${READABLE} -> '$.steps'`;
 
 export class CheckpointTable {
   /** May there be rows? Where nobody saves checkpoints, nobody pays for looking. */
@@ -27,7 +30,8 @@ export class CheckpointTable {
 
   /** The job's own checkpoint. */
   read(key: number): StoredCheckpoint | undefined {
-    return this.find(key, "sequence, created_at, json_remove(data, '$.steps') AS data", 'AND sequence > 0');
+    const own = `sequence, created_at, json_remove(${READABLE}, '$.steps') AS data`;
+    return this.find(key, own, 'AND sequence > 0 AND json_valid(data)');
   }
 
   /** All that is stored of a job, to be {@link put} elsewhere. */
@@ -81,7 +85,7 @@ export class CheckpointTable {
     const [{ chars }] = this.sql
       .exec<{ chars: number }>(
         `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
-         ON CONFLICT (key) DO UPDATE SET data = json_set(data, '$.steps', json(?3))
+         ON CONFLICT (key) DO UPDATE SET data = json_set(${READABLE}, '$.steps', json(?3))
          RETURNING length(data) AS chars`,
         key,
         now,
