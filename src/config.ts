@@ -7,6 +7,7 @@
  * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces (all scopes) | none |
  * | `REDACT` | rules, separated by commas or spaces, for what a key without `data:reveal` is not shown (`job/redaction`) | none |
  * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served, and jobs may be sent there; for development only | off |
+ * | `LOCALHOST_SECRET` | set by `npm start` and `tocsin dev`: what requests to localhost bring when they came through these | none |
  * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
  * | `HANDLERS` | table of `[queue/]type-pattern` → binding or URL, or a table with its options (`dispatch/config`) | none: pull only |
  * | `TARGET_SECRET` | secret that signs calls to URLs; while it is replaced the new and the old one, with a space between | none |
@@ -47,6 +48,7 @@ export interface Env {
   API_KEYS?: string;
   REDACT?: unknown;
   ALLOW_LOCALHOST?: unknown;
+  LOCALHOST_SECRET?: string;
   ALLOWED_ORIGINS?: unknown;
   HANDLERS?: unknown;
   TARGET_SECRET?: string;
@@ -66,6 +68,8 @@ export interface Access {
   apiKeys: ApiKey[];
   /** Requests to `localhost` need no key. */
   localhost: boolean;
+  /** What these requests must bring then, where something stands before the development server. */
+  localhostSecret?: string;
   /** Origins whose pages may call although no key is configured, as `https://host:port`. */
   origins: ReadonlySet<string>;
 }
@@ -105,6 +109,7 @@ export const readAccess = once(
   (env): Access => ({
     apiKeys: readApiKeys(env.API_KEYS),
     localhost: isOn(env.ALLOW_LOCALHOST),
+    ...(env.LOCALHOST_SECRET && { localhostSecret: env.LOCALHOST_SECRET }),
     origins: readOrigins(env.ALLOWED_ORIGINS),
   }),
 );

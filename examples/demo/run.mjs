@@ -26,6 +26,7 @@ const BATCH = 100;
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-demo-'));
 let printed = '';
+let front;
 let development;
 let pages;
 let ending;
@@ -39,6 +40,7 @@ const stays = given.includes('--stay') || (process.stdout.isTTY === true && !giv
 function stop() {
   ending ??= (async () => {
     pages?.close();
+    front?.close();
     await development?.stop();
     rmSync(folder, { recursive: true, force: true });
   })();
@@ -58,15 +60,18 @@ onceWithoutNpm(() => (close ? close() : leave(1)));
 /** @returns what did not go as expected, and where the dashboard is */
 async function demo() {
   const began = Date.now();
+  const { openFront } = await importTypeScript('src/cli/front.ts');
+  // The system chooses all ports, so that the demo runs beside anything.
+  front = await openFront(0, '127.0.0.1');
   development = startDevelopment(
-    // The system chooses both ports, so that the demo runs beside anything.
-    ['--ip', '127.0.0.1', '--port', '0', '--inspector-port', '0', '--persist-to', join(folder, 'state')],
+    [...front.args, '--inspector-port', '0', '--persist-to', join(folder, 'state')],
     (chunk) => {
-      printed += chunk;
+      printed += front.read(String(chunk));
     },
     { WRANGLER_REGISTRY_PATH: join(folder, 'registry') },
   );
-  const [url, library] = await Promise.all([development.ready, importTypeScript('examples/demo/library.ts')]);
+  const [library] = await Promise.all([importTypeScript('examples/demo/library.ts'), development.ready]);
+  const { url } = front;
   pages = await servePages();
   const { TocsinClient, anchorsOf } = library;
   const client = new TocsinClient({ url, safeRetries: true });

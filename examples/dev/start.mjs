@@ -1,5 +1,6 @@
 /**
- * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`. Jobs are
+ * `npm start`: the queue with the example handlers. Arguments go to wrangler: `npm start -- --port 8799`. Requests come
+ * through a server of our own before wrangler's, which keeps pages of strangers out. Jobs are
  * stored in `.wrangler/state` of the project, so they survive a restart; `--persist-to` names another folder. Variables
  * in `.dev.vars` of the project apply; `--env-file` names another file. Requests to localhost need no key. Should wrangler
  * end by itself, it is started again.
@@ -7,6 +8,7 @@
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
+import { importTypeScript } from '../demo/modules.mjs';
 import { keepDevelopment } from './keep.mjs';
 import { onceWithoutNpm } from './processes.mjs';
 import { root } from './wrangler.mjs';
@@ -19,14 +21,27 @@ const defaults = names('--persist-to') ? [] : ['--persist-to', join(root, '.wran
 const variables = join(root, '.dev.vars');
 if (existsSync(variables) && !names('--env-file')) defaults.push('--env-file', variables);
 
-const development = keepDevelopment([...defaults, ...given], (chunk) => process.stdout.write(chunk), {
-  ...(process.stdout.isTTY && { FORCE_COLOR: '1' }),
+/** Where wrangler would listen by itself. */
+const PORT = 8787;
+const { openFront, optionIn } = await importTypeScript('src/cli/front.ts');
+const { value: port, rest: withoutPort } = optionIn(given, '--port');
+const { value: ip, rest } = optionIn(withoutPort, '--ip');
+const open = async (at) => await openFront(at, ip);
+const front = await (port === undefined ? open(PORT).catch(() => open(0)) : open(Number(port))).catch((error) => {
+  console.error(error.message);
+  process.exit(1);
 });
+const development = keepDevelopment(
+  [...defaults, ...rest, ...front.args],
+  (chunk) => process.stdout.write(front.read(String(chunk))),
+  { ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+);
 
 let stopping = false;
 async function stop(exitCode) {
   if (stopping) return;
   stopping = true;
+  front.close();
   await development.stop();
   process.exit(exitCode);
 }
@@ -35,11 +50,13 @@ process.on('SIGINT', () => stop(0));
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => stop(128 + constants.signals[signal]));
 onceWithoutNpm(() => stop(1));
 development.ended.then((code) => {
+  front.close();
   if (!stopping) process.exitCode = code;
 });
 
 try {
-  const url = await development.ready;
+  await development.ready;
+  const { url } = front;
   console.log(`
 Tocsin is ready at ${url} and keeps going until Ctrl-C.
 

@@ -121,6 +121,24 @@ describe('the development server', { timeout: 120_000 }, () => {
     assert.equal(run.output().match(isReady()).length, 2, run.output());
   });
 
+  it('is open to this machine by its own names, and not to a page whose name leads here', async () => {
+    const { port } = new URL(url);
+    const list = (headers) =>
+      new Promise((resolve, reject) => {
+        const asked = request(`${url}/ojs/v1/queues`, { headers }, (response) => {
+          response.resume().on('end', () => resolve(response.statusCode));
+        });
+        asked.on('error', reject).end();
+      });
+    assert.equal(await list({ Host: `127.0.0.1:${port}` }), 200);
+    const page = { Host: `evil.example:${port}` };
+    assert.equal(await list(page), 401);
+    assert.equal(await list({ ...page, 'MF-Original-URL': `http://localhost:${port}/ojs/v1/queues` }), 401);
+    const served = new WebSocket(`${url.replace('http', 'ws')}/ojs/v1/ws`);
+    await once(served, 'open');
+    served.close();
+  });
+
   it('comes back at its port when wrangler dies, and has its jobs', async () => {
     const { id } = await (
       await fetch(`${url}/ojs/v1/jobs`, {

@@ -1,5 +1,5 @@
 /** `tocsin dev` */
-import { type StdioOptions, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { constants } from 'node:os';
@@ -8,6 +8,7 @@ import { Command } from 'commander';
 import { integer, print } from '../command';
 import { DEFAULT_URL } from '../connection';
 import { CliError, EXIT } from '../failure';
+import { type Front, openFront, optionIn } from '../front';
 import type { Terminal } from '../output';
 import { findWrangler, nodeFor } from '../project/wrangler';
 import { findConfig, type WranglerConfig } from '../project/wrangler-config';
@@ -40,11 +41,20 @@ export function devCommand(terminal: Terminal): Command {
       if (!wrangler)
         throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
       const node = nodeFor(folder, wrangler.node);
-      const url = addressOf(config, options.port ?? (await freePort(config)));
-      const args = [wrangler.script, 'dev', '--port', new URL(url).port, ...more];
+      const port = options.port ?? (await freePort(config));
+      const front = await frontFor(config, port, more);
+      const url = front?.url ?? `https://localhost:${port}`;
+      const args = front ? [...front.more, ...front.args] : ['--port', String(port), ...more];
       // Standard output is for JSON alone.
-      const stdio: StdioOptions = options.json ? ['inherit', 2, 'inherit'] : 'inherit';
-      const child = spawn(node, args, { stdio, env: { X_LOCAL_OBSERVABILITY: 'false', ...process.env } });
+      const out = options.json ? process.stderr : process.stdout;
+      const env = { X_LOCAL_OBSERVABILITY: 'false', ...(out.isTTY && { FORCE_COLOR: '1' }), ...process.env };
+      const child = spawn(node, [wrangler.script, 'dev', ...args], { stdio: ['inherit', 'pipe', 'pipe'], env });
+      for (const [from, to] of [
+        [child.stdout, out],
+        [child.stderr, process.stderr],
+      ] as const) {
+        from.setEncoding('utf8').on('data', (text: string) => to.write(front ? front.read(text) : text));
+      }
       const ended = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
       let stopped: NodeJS.Signals | undefined;
       const stop = (signal: NodeJS.Signals) => {
@@ -57,6 +67,7 @@ export function devCommand(terminal: Terminal): Command {
       const over = new AbortController();
       const said = announce(url, terminal, options, over.signal);
       const [code] = await ended;
+      front?.close();
       over.abort();
       await said;
       if (stopped === 'SIGINT') return;
@@ -65,8 +76,23 @@ export function devCommand(terminal: Terminal): Command {
     });
 }
 
-function addressOf({ values }: WranglerConfig, port: number): string {
-  return `${values.dev?.local_protocol === 'https' ? 'https' : 'http'}://localhost:${port}`;
+/**
+ * The server before wrangler's, and the arguments that are left for that. A certificate keeps pages of strangers out by itself: over
+ * HTTPS there is none.
+ */
+async function frontFor(
+  { values }: WranglerConfig,
+  port: number,
+  given: readonly string[],
+): Promise<(Front & { more: string[] }) | undefined> {
+  const protocol = optionIn(given, '--local-protocol').value ?? values.dev?.local_protocol;
+  if (protocol === 'https') return undefined;
+  const { value: ip = values.dev?.ip, rest } = optionIn(given, '--ip');
+  try {
+    return { ...(await openFront(port, typeof ip === 'string' ? ip : undefined)), more: rest };
+  } catch (error) {
+    throw new CliError(error instanceof Error ? error.message : String(error), 'Name another port with --port.');
+  }
 }
 
 /** The port of the configuration, or the first from 8787 on that nobody listens at. */

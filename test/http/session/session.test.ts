@@ -145,6 +145,18 @@ describe('where no key is asked for', () => {
     }
   });
 
+  it('a request that did not come through the server before wrangler is not one of this machine', async () => {
+    const guarded = TestServer.with({ ALLOW_LOCALHOST: 'true', LOCALHOST_SECRET: 'told at the start', API_KEYS: '' });
+    const status = async (headers: Record<string, string>) =>
+      (await guarded.call('GET', SESSION, undefined, headers)).status;
+    const client = { 'CF-Connecting-IP': '127.0.0.1' };
+    expect(await status(client)).toBe(401);
+    expect(await status({ ...client, 'Tocsin-Localhost-Secret': 'a guess' })).toBe(401);
+    expect(await status({ ...client, 'Tocsin-Localhost-Secret': 'told at the start' })).toBe(200);
+    // Other Workers call over a binding.
+    expect(await status({})).toBe(200);
+  });
+
   it('code of the account is trusted whatever keys there are', async () => {
     const app = createApp({ trusted: true });
     const variables = { ...env, API_KEYS: 'k' } as unknown as Env;

@@ -1,0 +1,179 @@
+/**
+ * What stands before `wrangler dev`. Its server takes the address of a request from a header of the client, `MF-Original-URL`: a page
+ * of an attacker whose name leads to this machine can make the queue believe that it is called as localhost. So requests come
+ * through here. Such headers end here, and only a request whose `Host` is this machine gets the secret without which the queue
+ * lets nobody in who has no key. wrangler itself listens elsewhere, where the secret is missing.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/** The header with the secret, and the variable that tells it to the Worker. */
+const HEADER = 'tocsin-localhost-secret';
+const VARIABLE = 'LOCALHOST_SECRET';
+
+/** Hosts that no name server decides about. */
+const LOCAL = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
+
+/** Headers of a client that development servers obey, and those that are between two ends of a connection. */
+const DROPPED = /^(?:mf-.*|tocsin-localhost-secret|connection|keep-alive|proxy-.*|transfer-encoding|upgrade|expect)$/i;
+
+/** The runtime closes a connection that rests for 5 s: it is not used again shortly before. */
+const REST_MS = 3_000;
+
+/** Clients keep their connections longer than the runtime would. */
+const KEEP_MS = 75_000;
+
+/** Longest line and headers, as the runtime has it. */
+const MAX_HEADERS = 65_536;
+
+const STARTING = '{"error":{"code":"unavailable","message":"The development server is starting.","retryable":true}}';
+
+/** An open front. */
+export interface Front {
+  /** Where it listens. */
+  url: string;
+  /** What `wrangler dev` needs beside its own arguments. */
+  args: readonly string[];
+  /** The text with the addresses of wrangler as they are outside; learns from it where wrangler listens. */
+  read(output: string): string;
+  close(): void;
+}
+
+/**
+ * Listens, and passes on what comes to where wrangler listens, once that is known.
+ * @param port 0: any
+ * @param ip as wrangler takes it
+ * @throws {Error} where the port is taken
+ */
+export async function openFront(port: number, ip = 'localhost'): Promise<Front> {
+  const secret = randomBytes(24).toString('base64url');
+  const agent = new Agent({ keepAlive: true, timeout: REST_MS });
+  let inner: URL | undefined;
+  const target = (message: IncomingMessage, headers: string[]) => ({
+    host: inner?.hostname.replace(/^\[|\]$/g, ''),
+    port: inner?.port,
+    method: message.method,
+    path: message.url,
+    headers,
+  });
+  const serve = (message: IncomingMessage, answer: ServerResponse) => {
+    if (!inner) return refuse(answer);
+    pass(message, answer, request({ ...target(message, headersOf(message, secret)), agent }));
+  };
+  const upgrade = (message: IncomingMessage, socket: Duplex) => {
+    if (!inner) return socket.destroy();
+    const headers = [...headersOf(message, secret), 'Connection', 'Upgrade', 'Upgrade', message.headers.upgrade ?? ''];
+    join(socket, request({ ...target(message, headers), agent: false }));
+  };
+  const servers: Server[] = [];
+  for (const host of ip === 'localhost' ? ['127.0.0.1', '::1'] : [ip === '*' ? '0.0.0.0' : ip]) {
+    const server = createServer({ requestTimeout: 0, keepAliveTimeout: KEEP_MS, maxHeaderSize: MAX_HEADERS }, serve);
+    server.on('upgrade', upgrade);
+    const first = servers[0]?.address() as AddressInfo | undefined;
+    const isOpen = await opened(server, first?.port ?? port, host, first !== undefined);
+    if (isOpen) servers.push(server);
+  }
+  const { port: listening } = (servers[0] as Server).address() as AddressInfo;
+  const outer = `${ip === '*' ? '0.0.0.0' : ip.includes(':') ? `[${ip}]` : ip}:${listening}`;
+  return {
+    url: `http://${outer}`,
+    args: ['--port', '0', '--ip', '127.0.0.1', '--var', `${VARIABLE}:${secret}`],
+    read: (output) => {
+      const found = /Ready on (http:\/\/\S+)/.exec(output)?.[1];
+      if (found !== undefined) inner = new URL(found);
+      return inner ? output.replaceAll(inner.host, outer) : output;
+    },
+    close: () => {
+      agent.destroy();
+      for (const server of servers) server.close().closeAllConnections();
+    },
+  };
+}
+
+/** @returns false where a second address is not to be had: a machine may have no IPv6 */
+async function opened(server: Server, port: number, host: string, isSecond: boolean): Promise<boolean> {
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    return true;
+  } catch (error) {
+    if (isSecond) return false;
+    throw error;
+  }
+}
+
+/** The headers of a request as wrangler gets them. */
+function headersOf({ rawHeaders, headers, method = 'GET' }: IncomingMessage, secret: string): string[] {
+  const passed = withoutDropped(rawHeaders);
+  if (LOCAL.test(headers.host ?? '')) passed.push(HEADER, secret);
+  if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
+  else if (headers['content-length'] === undefined && !['GET', 'HEAD'].includes(method))
+    passed.push('Content-Length', '0');
+  return passed;
+}
+
+function withoutDropped(raw: readonly string[]): string[] {
+  return raw.filter((_, at) => !DROPPED.test(raw[at - (at % 2)] as string));
+}
+
+/** Bodies flow in both directions as they come; who leaves takes the other end along. */
+function pass(message: IncomingMessage, answer: ServerResponse, sent: ReturnType<typeof request>): void {
+  sent.on('response', (got) => {
+    answer.writeHead(got.statusCode ?? 502, got.statusMessage, withoutDropped(got.rawHeaders));
+    answer.flushHeaders();
+    got.pipe(answer);
+    got.on('error', () => answer.destroy());
+  });
+  sent.on('error', () => (answer.headersSent ? answer.destroy() : refuse(answer)));
+  answer.on('close', () => sent.destroy());
+  message.on('error', () => sent.destroy());
+  message.pipe(sent);
+}
+
+/** A WebSocket: after the first answer its bytes are nobody's business. */
+function join(socket: Duplex, sent: ReturnType<typeof request>): void {
+  const head = (got: IncomingMessage, headers: readonly string[]) => {
+    const lines = headers.map((_, at) => (at % 2 === 0 ? `${headers[at]}: ${headers[at + 1]}\r\n` : ''));
+    socket.write(`HTTP/1.1 ${got.statusCode} ${got.statusMessage}\r\n${lines.join('')}\r\n`);
+  };
+  sent.on('upgrade', (got, other, first) => {
+    head(got, got.rawHeaders);
+    other.setNoDelay();
+    other.unshift(first);
+    socket.pipe(other).pipe(socket);
+    for (const [one, twin] of [
+      [socket, other],
+      [other, socket],
+    ] as const) {
+      one.on('error', () => twin.destroy());
+      one.on('close', () => twin.destroy());
+    }
+  });
+  sent.on('response', (got) => {
+    head(got, [...withoutDropped(got.rawHeaders), 'Connection', 'close']);
+    got.pipe(socket);
+  });
+  sent.on('error', () => socket.destroy());
+  socket.on('error', () => sent.destroy());
+  sent.end();
+}
+
+function refuse(answer: ServerResponse): void {
+  answer.writeHead(503, { 'Content-Type': 'application/json', 'Retry-After': '1', Connection: 'close' }).end(STARTING);
+}
+
+/** The value of an option that is meant for wrangler, and the arguments without it. */
+export function optionIn(args: readonly string[], name: string): { value: string | undefined; rest: string[] } {
+  let value: string | undefined;
+  const rest: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] as string;
+    if (arg === name) value = args[++at];
+    else if (arg.startsWith(`${name}=`)) value = arg.slice(name.length + 1);
+    else rest.push(arg);
+  }
+  return { value, rest };
+}
