@@ -64,6 +64,9 @@ async function obey(order: Order, signal: AbortSignal): Promise<unknown> {
       return 'x'.repeat(order.size ?? 0);
     case 'gate':
       return passGate(order.gate ?? '');
+    case 'gate-throw':
+      await passGate(order.gate ?? '');
+      throw new TypeError('behind the gate');
     case 'large':
       return 'x'.repeat(1_048_577);
     default:
@@ -123,6 +126,7 @@ export default defineHandlers(
       return { inRun, began: began.filter((id) => id === job.id).length };
     },
     'work.narrow': { handler: async (job, ctx) => run(job, ctx), concurrency: 1 },
+    'work.pair': { handler: async (job, ctx) => run(job, ctx), concurrency: 2 },
   },
   {
     fetch: (request) => {

@@ -174,7 +174,10 @@ export class PushSelector {
     const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
     if (rows.length < limit) {
+      // Where a type waits no longer, its last jobs lie before this cursor too.
+      const taken = new Set(rows.map(({ key }) => key));
       const others = selectReady(q, scan, now, limit - rows.length, (row) => {
+        if (taken.has(row.key)) return 'pass';
         if (target.deferred.has(target.entryOf(row.type))) {
           scan.exact = false;
           return 'pass';

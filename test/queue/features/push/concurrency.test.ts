@@ -102,6 +102,27 @@ describe('the concurrency of a target and of a type', () => {
     for (const id of ids) await server.jobIn(id, 'completed');
     expect((await gate.load()).most).toBe(1);
   });
+
+  it('gives a job that comes back to one call, also when it is the last of its type that waits', async () => {
+    const gate = new Gate('WORK');
+    const queue = 'pair-bound';
+    // On its last attempt it travels alone.
+    const retry = { max_attempts: 2, backoff_strategy: 'constant', initial_interval: 0, jitter: false };
+    const args = [{ do: 'gate-throw', gate: gate.name, until: 1 }];
+    const pair = { type: 'work.pair', args, options: { queue, retry } };
+    const ids = await server.addAll([pair, { ...pair, args: gate.args }]);
+    await gate.waiting(2);
+    // It has waited for the concurrency of its type, and waits no more.
+    const third = await server.add('work.pair', gate.args, { queue });
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${third}`);
+    await gate.open();
+    await server.jobIn(ids[1] as string, 'completed');
+    await server.jobIn(ids[0] as string, 'available');
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
+    await server.jobIn(ids[0] as string, 'completed');
+    expect(await runsOf('WORK', ids[0] as string)).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
+  });
 });
 
 describe('a crowd of one type', () => {
