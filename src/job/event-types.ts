@@ -24,6 +24,7 @@ const TYPES = [
   'queue.push_resumed',
   'queue.storage_pruned',
   'queue.dead_letters_evicted',
+  'queue.archive_damaged',
   'worker.started',
   'worker.stopped',
   'worker.quiet',

@@ -17,6 +17,7 @@ import { AlertWatch } from './features/alerts/feature';
 import { Analytics, type Dataset } from './features/analytics/feature';
 import { BulkOperations } from './features/bulk/feature';
 import { CronFeature } from './features/cron/feature';
+import { DamageWatch } from './features/lifecycle/damage';
 import { Overdue } from './features/lifecycle/overdue';
 import { Pruning } from './features/lifecycle/prune';
 import { QueueRemoval } from './features/lifecycle/removal';
@@ -116,6 +117,7 @@ export class QueueEngine {
       new StorageWatch(around),
       new Pruning(around),
       new Shedding(around),
+      new DamageWatch(around),
       this.push,
       this.pull,
       this.moves,

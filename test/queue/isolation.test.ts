@@ -6,7 +6,7 @@ import type { Block } from '../../src/queue/store/block';
 import type { QueueState } from '../../src/queue/store/state';
 import { clock, DAY, T0, until } from '../support/clock';
 import { failAlways, failOnce } from '../support/faults';
-import { type Inside, refusal, steady, TestQueue } from '../support/queue';
+import { type Inside, newJob, refusal, steady, TestQueue } from '../support/queue';
 import { server } from '../support/server';
 
 clock.startAtT0();
@@ -214,6 +214,96 @@ describe('a chunk of the archive that cannot be read', () => {
     clock.set(T0 + 8 * DAY);
     await queue.alarm();
     expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
+  });
+});
+
+describe('jobs whose chunk of the archive cannot be read', () => {
+  type Arrive = (queue: TestQueue) => Promise<string[]>;
+  const places: [string, Arrive][] = [
+    ['the line', async (queue) => (await queue.enqueue({}, {}, {}, {}, {})).map(({ id }) => id)],
+    [
+      'the due index',
+      async (queue) => {
+        const ids = (await queue.enqueue(...Array(5).fill({ scheduledAt: T0 + 5 }))).map(({ id }) => id);
+        clock.set(T0 + 5);
+        return ids;
+      },
+    ],
+  ];
+  /** The first four completed together, the last one waits. @returns ids */
+  async function four(queue: TestQueue, arrive: Arrive): Promise<string[]> {
+    await queue.api.configure({ retention: { completed: DAY } });
+    const ids = await arrive(queue);
+    await queue.claim({ count: 4 });
+    const acks = ids.slice(0, 4).map((job_id) => ({ action: 'ack' as const, job_id }));
+    await queue.api.report(acks);
+    return ids;
+  }
+  const damaged = ["'[{'", "'7'", "'{}'", "'[null,null,null,null]'", 'substr(data, 1, length(data) - 3)'];
+
+  describe.each(places)('in %s', (_, arrive) => {
+    it.each(damaged)('are over and never run again, when it is %s: those beside them wait as before', async (data) => {
+      const queue = new TestQueue();
+      const ids = await four(queue, arrive);
+      await queue.inside(({ sql }) => void sql.exec(`UPDATE archive SET data = ${data}`));
+      await queue.evict();
+      expect(await queue.counts()).toEqual({ available: 1, completed: 4 });
+      expect((await queue.listAll()).map(({ id }) => id).slice(0, 1)).toEqual([ids[4]]);
+      await queue.api.configure({ max_depth: 2 });
+      await queue.add({ priority: -1 });
+      expect(refusal(await queue.api.enqueue([newJob()]))).toMatchObject({ details: { depth: 2 } });
+      expect((await queue.claimAll()).slice(0, 1)).toEqual([ids[4]]);
+      // Nor when the chunk is pruned, which was all that said so.
+      await queue.ack(ids[4] as string);
+      await queue.passTo(T0 + 3 * DAY);
+      expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
+      await queue.evict();
+      expect(await queue.claimAll()).not.toContain(ids[0]);
+      for (const id of ids) expect(await queue.state(id)).toBe('404');
+    });
+
+    it('are told to an operator, once in a life', async () => {
+      const queue = new TestQueue();
+      await four(queue, arrive);
+      await queue.inside(({ sql }) => void sql.exec("UPDATE archive SET data = '[{'"));
+      await queue.evict();
+      const said = vi.spyOn(console, 'error');
+      await queue.counts();
+      await queue.claimAll();
+      const told = (await queue.api.events({ types: ['queue.archive_damaged'], limit: 10 })).map((event) => event.data);
+      expect(told).toEqual([{ chunk: 1, jobs: 4, numbers: '1-4' }]);
+      const lines = said.mock.calls.map(([line]) => String(line)).filter((line) => line.includes(queue.name));
+      expect(lines).toEqual([expect.stringContaining('cannot read 4 completed jobs')]);
+    });
+  });
+
+  it('spare others between them, as long as the text still says which they are', async () => {
+    const queue = new TestQueue();
+    const jobs = [{ type: 'a' }, { type: 'b' }, { type: 'a' }, { type: 'b' }, { type: 'a' }];
+    const ids = (await queue.enqueue(...jobs)).map(({ id }) => id);
+    await queue.claim({ count: 5, types: ['a'] });
+    const [running] = await queue.claim({ count: 1, types: ['b'] });
+    expect(running?.id).toBe(ids[1]);
+    const acks = [0, 2, 4].map((n) => ({ action: 'ack' as const, job_id: ids[n] as string }));
+    await queue.api.report(acks);
+    await queue.inside(({ sql }) => void sql.exec('UPDATE archive SET data = substr(data, 1, length(data) - 3)'));
+    await queue.evict();
+    expect(await queue.counts()).toEqual({ active: 1, available: 1, completed: 3 });
+    await queue.ack(ids[1] as string);
+    expect(await queue.claimAll()).toEqual([ids[3]]);
+  });
+
+  it('do not come back out of the row of their lease', async () => {
+    const queue = new TestQueue();
+    await queue.api.pause();
+    await queue.api.resume();
+    const id = await queue.addTaken({}, { visibility_timeout_ms: 1000 });
+    await queue.ack(id);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE archive SET data = '[{'"));
+    await queue.evict();
+    clock.set(T0 + 10_000);
+    expect(await queue.counts()).toEqual({ completed: 1 });
+    expect(await queue.claimAll()).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
 import { adjustCount, forgetArchivedCount, SPAN } from './archive';
+import { ARCHIVED } from './damaged-chunks';
 import { freeNumber } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 
@@ -175,7 +176,7 @@ export class ArchiveBuffer {
     type Row = { chunk: number; lo: number; ended_at: number; chars: number };
     const [row] = this.sql
       .exec<Row>(
-        `SELECT chunk, lo, ended_at, CASE WHEN json_valid(data) THEN length(data) ELSE ${MAX_CHUNK} END AS chars
+        `SELECT chunk, lo, ended_at, CASE WHEN ${ARCHIVED} = data THEN length(data) ELSE ${MAX_CHUNK} END AS chars
          FROM archive WHERE chunk > 0 ORDER BY chunk DESC LIMIT 1`,
       )
       .toArray();

@@ -10,6 +10,7 @@
 import { type Fragment, LIMIT } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
 import { sequenceOf } from '../../job/ids';
+import { ARCHIVED, type DamagedChunk, damagedChunk, keysOf } from './damaged-chunks';
 import { lastDue } from './kept-chunks';
 import type { ArchivedJob } from './rows';
 import { forgetCompleted } from './unique-keys';
@@ -33,7 +34,7 @@ export interface Pruned {
 /** What archived jobs are kept in, and where they came from. */
 export interface Archive {
   readonly sql: SqlStorage;
-  readonly blocks: { vanish(keys: readonly number[]): void };
+  readonly blocks: { vanish(keys: readonly number[]): void; holds(key: number): boolean };
 }
 
 /** What whoever prunes wants to know and to say. */
@@ -44,15 +45,18 @@ export interface Pruning {
   isEnough?(): boolean;
 }
 
-/** The jobs of a chunk. One that cannot be read counts as empty, so that it hides no others and is pruned in time. */
-function jobsIn(data: string): ArchivedJob[] {
+/** The jobs of a chunk that can be read. The others hide none of these, and are pruned in time. */
+function jobsIn(sql: SqlStorage, { chunk, data }: { chunk: number; data: string }): ArchivedJob[] {
+  let jobs: unknown;
   try {
-    const jobs = parseExactly(data);
-    return Array.isArray(jobs) ? jobs : [];
-  } catch {
-    return [];
-  }
+    jobs = parseExactly(data);
+  } catch {}
+  const readable = Array.isArray(jobs) ? (jobs as (ArchivedJob | null)[]).filter(isJob) : [];
+  if (!Array.isArray(jobs) || readable.length < jobs.length) damagedChunk(sql, chunk);
+  return readable;
 }
+
+const isJob = (job: ArchivedJob | null): job is ArchivedJob => typeof job?.k === 'number';
 
 /** Finds completed jobs by their keys. A chunk that several of them lie in is read once. */
 export function findArchived(sql: SqlStorage, keys: Iterable<number>): Map<number, ArchivedJob> {
@@ -64,13 +68,17 @@ export function findArchived(sql: SqlStorage, keys: Iterable<number>): Map<numbe
     for (const chunk of chunksAround(sql, sequenceOf(key))) {
       if (seen.has(chunk)) continue;
       seen.add(chunk);
-      const { data } = sql.exec<{ data: string }>('SELECT data FROM archive WHERE chunk = ?', chunk).one();
-      for (const job of jobsIn(data)) if (wanted.has(job.k)) found.set(job.k, job);
+      const row = sql.exec<Chunk>(`${CHUNK} WHERE chunk = ?`, chunk).one();
+      for (const job of jobsIn(sql, row)) if (wanted.has(job.k)) found.set(job.k, job);
       if (found.has(key)) break;
     }
   }
   return found;
 }
+
+type Chunk = { chunk: number; data: string; jobs: number; ended_at: number };
+
+const CHUNK = 'SELECT chunk, data, jobs, ended_at FROM archive';
 
 /** The chunks in which the job with this sequence number may lie. */
 function chunksAround(sql: SqlStorage, sequence: number): number[] {
@@ -128,7 +136,7 @@ export function* archivedBackwards(
       .exec<{ k: number; json: string | null }>(
         `SELECT k, CASE WHEN hit THEN json END AS json FROM (
            SELECT job.value ->> '$.k' AS k, ${condition.sql} AS hit, job.value AS json
-           FROM archive, json_each(CASE WHEN json_valid(archive.data) THEN archive.data ELSE '[]' END) AS job
+           FROM archive, json_each(${ARCHIVED}) AS job
            WHERE lo > ? AND lo <= ? AND hi >= ? AND job.type = 'object')`,
         ...condition.bindings,
         bottom - SPAN,
@@ -198,16 +206,14 @@ function deleteChunks(
   let chars = 0;
   for (const chunk of chunks) {
     if (chars > MAX_PRUNED_CHARS || isEnough?.()) return { ...gone, more: true };
-    const { data, jobs, ended_at } = sql
-      .exec<{ data: string; jobs: number; ended_at: number }>(
-        'SELECT data, jobs, ended_at FROM archive WHERE chunk = ?',
-        chunk,
-      )
-      .one();
-    const readable = jobsIn(data);
+    const row = sql.exec<Chunk>(`${CHUNK} WHERE chunk = ?`, chunk).one();
+    const { data, jobs, ended_at } = row;
+    const readable = jobsIn(sql, row);
     if (visit) readable.forEach(visit);
+    const damaged = readable.length < jobs ? damagedChunk(sql, chunk) : undefined;
     forgetBeside(archive, readable);
     sql.exec('DELETE FROM archive WHERE chunk = ?', chunk).toArray();
+    if (damaged) forgetLost(archive, damaged);
     adjustCount(sql, -jobs);
     gone.chunks++;
     gone.jobs += jobs;
@@ -234,6 +240,19 @@ function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): v
     sql.exec('DELETE FROM aliases WHERE id IN (SELECT value FROM json_each(?))', JSON.stringify(aliases)).toArray();
   }
   forgetCompleted(sql, jobs);
+}
+
+/** Deletes what lies beside jobs that a deleted chunk has had and that could not be read: of numbers under which there is no job. */
+function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
+  const possible = keysOf(damaged);
+  const open = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
+  const rows = Array.from(sql.exec<{ key: number }>(open, JSON.stringify(possible)), ({ key }) => key);
+  const present = new Set([...findArchived(sql, possible).keys(), ...rows]);
+  const gone = possible.filter((key) => !present.has(key) && !blocks.holds(key));
+  blocks.vanish(gone);
+  for (const table of ['results', 'checkpoints', 'progress', 'aliases', 'unique_keys']) {
+    sql.exec(`DELETE FROM ${table} WHERE key IN (SELECT value FROM json_each(?))`, JSON.stringify(gone)).toArray();
+  }
 }
 
 /** Deletes these completed jobs out of their chunks. A chunk is written anew without them, or goes when it is empty. */
@@ -265,9 +284,8 @@ function windowsOf(sequences: number[]): { lo: number; hi: number }[] {
 
 function deleteFrom(archive: Archive, chunk: number, gone: ReadonlySet<number>): void {
   const { sql } = archive;
-  type Chunk = { data: string; jobs: number };
-  const row = sql.exec<Chunk>('SELECT data, jobs FROM archive WHERE chunk = ?', chunk).toArray()[0];
-  const jobs = row ? jobsIn(row.data) : [];
+  const row = sql.exec<Chunk>(`${CHUNK} WHERE chunk = ?`, chunk).toArray()[0];
+  const jobs = row ? jobsIn(sql, row) : [];
   const kept = jobs.filter((job) => !gone.has(job.k));
   if (kept.length === jobs.length) return;
   forgetBeside(

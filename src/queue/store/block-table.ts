@@ -198,7 +198,7 @@ export class BlockTable {
     const isOver = (key: number) => {
       const block = this.at(key);
       // Numbers between the jobs of a block may be those of jobs that were never in it.
-      if (block?.had(key) && isAmong(block)) count--;
+      if (block?.had(key) && !block.gone.has(key - block.first) && isAmong(block)) count--;
     };
     for (const { key } of keysOver(this.sql, this.table, among)) isOver(key);
     for (const key of this.archive.keys()) isOver(key);

@@ -24,6 +24,7 @@ const NAMES: Readonly<Record<Exclude<EventType, 'job.state_changed'>, true>> = {
   'queue.push_resumed': true,
   'queue.storage_pruned': true,
   'queue.dead_letters_evicted': true,
+  'queue.archive_damaged': true,
   'worker.started': true,
   'worker.stopped': true,
   'worker.quiet': true,

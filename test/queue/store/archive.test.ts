@@ -174,7 +174,10 @@ describe('the archive', () => {
           expect([...archivedBackwards(sql, before)].map(({ key }) => key)).toEqual(newestFirst.map(([, key]) => key));
           const oldest = Math.floor(transactions.length / 2);
           const vanished: number[] = [];
-          const store = { sql, blocks: { vanish: (keys: readonly number[]) => void vanished.push(...keys) } };
+          const store = {
+            sql,
+            blocks: { vanish: (keys: readonly number[]) => void vanished.push(...keys), holds: () => false },
+          };
           pruneArchive(store, oldest, 1000);
           const left = sql.exec<{ ended_at: number }>('SELECT ended_at FROM archive').toArray();
           for (const { ended_at } of left) expect(ended_at).toBeGreaterThan(oldest);

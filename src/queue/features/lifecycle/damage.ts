@@ -1,0 +1,33 @@
+/** Says which completed jobs cannot be read any more: an event and a line in the log for each chunk of the archive, once in a life. */
+import type { Step } from '../../../durable/group-commit';
+import type { Feature, Host } from '../../feature';
+import { takeDamaged } from '../../store/damaged-chunks';
+
+export class DamageWatch implements Feature {
+  constructor(private readonly host: Host) {}
+
+  /** What this transaction has found, and what was found since the one before it. */
+  steps(now: number, when: 'before' | 'after'): Step[] {
+    if (when === 'before') return [];
+    const { q } = this.host;
+    return takeDamaged(q.sql).map(({ chunk, jobs, sequences }) => {
+      const numbers = rangesOf(sequences);
+      console.error(
+        `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} count as over`,
+      );
+      const told = { chunk, jobs, numbers };
+      return { run: () => q.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
+    });
+  }
+}
+
+/** Numbers in words: `3-5, 9`. */
+function rangesOf(numbers: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = ranges.at(-1);
+    if (last && number === last[1] + 1) last[1] = number;
+    else ranges.push([number, number]);
+  }
+  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(', ');
+}

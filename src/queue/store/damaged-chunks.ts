@@ -1,0 +1,62 @@
+/**
+ * Chunks of the archive that cannot be read. Their jobs have completed, so they must never run again, though nobody can say any
+ * more what they were. Nothing but the chunk says that they are over: which numbers they have is taken from what is left of its
+ * text. Where that does not name as many jobs as the chunk has had, all numbers that it spans count as over.
+ */
+import { rows } from '../../durable/sql';
+import { LANE_BIT, sequenceOf } from '../../job/ids';
+
+/** The array that `archive.data` is; one of nothing but a `null` where it is none. */
+export const ARCHIVED = `CASE WHEN json_valid(archive.data)
+  THEN CASE json_type(archive.data) WHEN 'array' THEN archive.data ELSE '[null]' END ELSE '[null]' END`;
+
+/** What is known of such a chunk. */
+export interface DamagedChunk {
+  chunk: number;
+  /** The sequence numbers that it spans. */
+  lo: number;
+  hi: number;
+  /** How many jobs were in it. */
+  jobs: number;
+  /** The sequence numbers that count as over. */
+  sequences: readonly number[];
+}
+
+/** Chunks that were found in this life of a database, and those of which nobody was told. */
+const found = new WeakMap<SqlStorage, { known: Set<number>; untold: DamagedChunk[] }>();
+
+/** The beginning of an archived job: its number, and what follows that. */
+const NUMBERED = /\{"k":(\d{1,16}),"[at]":/g;
+
+/** A chunk that cannot be read, or not as a whole. Undefined: there is none of that number. */
+export function damagedChunk(sql: SqlStorage, chunk: number): DamagedChunk | undefined {
+  type Row = Omit<DamagedChunk, 'sequences'> & { data: string };
+  const [row] = rows<Row>(sql, 'SELECT chunk, lo, hi, jobs, data FROM archive WHERE chunk = ?', chunk);
+  if (!row) return undefined;
+  const { data, ...about } = row;
+  const { lo, hi, jobs } = about;
+  const named = new Set(Array.from(data.matchAll(NUMBERED), ([, number]) => sequenceOf(Number(number))));
+  const within = [...named].filter((sequence) => sequence >= lo && sequence <= hi);
+  const all = () => Array.from({ length: hi - lo + 1 }, (_, index) => lo + index);
+  const damaged = { ...about, sequences: within.length >= jobs ? within : all() };
+  note(sql, damaged);
+  return damaged;
+}
+
+function note(sql: SqlStorage, damaged: DamagedChunk): void {
+  const { known, untold } = found.get(sql) ?? { known: new Set(), untold: [] };
+  found.set(sql, { known, untold });
+  if (known.has(damaged.chunk)) return;
+  known.add(damaged.chunk);
+  untold.push(damaged);
+}
+
+/** The chunks that were found since the last call. */
+export function takeDamaged(sql: SqlStorage): DamagedChunk[] {
+  return found.get(sql)?.untold.splice(0) ?? [];
+}
+
+/** The keys that jobs with these numbers may have. */
+export function keysOf({ sequences }: DamagedChunk): number[] {
+  return [...sequences, ...sequences.map((sequence) => LANE_BIT + sequence)];
+}
