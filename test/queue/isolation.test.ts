@@ -1,6 +1,7 @@
 /** Invariant "one bad job hurts no other": a record that cannot be read stops neither its queue nor its object. */
 
 import { describe, expect, it, vi } from 'vitest';
+import { unwrap } from '../../src/job/errors';
 import { LANE_BIT } from '../../src/job/ids';
 import type { Block } from '../../src/queue/store/block';
 import type { QueueState } from '../../src/queue/store/state';
@@ -214,6 +215,61 @@ describe('a chunk of the archive that cannot be read', () => {
     clock.set(T0 + 8 * DAY);
     await queue.alarm();
     expect(await queue.rows('SELECT chunk FROM archive')).toEqual([]);
+  });
+});
+
+describe('a checkpoint that cannot be read', () => {
+  it.each(['{', '', 'null', '7', '[]'])('as %j counts as none, and keeps no job from being claimed', async (data) => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue({ retry: steady(5, 0) }, {})).map(({ id }) => id) as [string, string];
+    await queue.claim({ count: 1 });
+    const content = JSON.stringify({ state: { at: 7 } });
+    unwrap(await queue.api.saveCheckpoint({ job_id: ids[0], content }));
+    unwrap(await queue.api.recordStep({ job_id: ids[0], name: 'one', record: '{"result":1}' }));
+    await queue.nack(ids[0]);
+    await queue.inside(({ sql }) => void sql.exec('UPDATE checkpoints SET data = ?', data));
+    await queue.evict();
+    const [job] = (await queue.claim({ count: 2 })).filter(({ id }) => id === ids[0]);
+    expect(job).toMatchObject({ id: ids[0], attempt: 2 });
+    expect(job?.checkpoint).toBeUndefined();
+    expect(await queue.api.checkpoint(ids[0])).toEqual({ ok: true, value: null });
+    unwrap(await queue.api.recordStep({ job_id: ids[0], name: 'two', record: '{"result":2}' }));
+    unwrap(await queue.api.saveCheckpoint({ job_id: ids[0], content }));
+    expect(unwrap(await queue.api.checkpoint(ids[0]))).toMatchObject({ content: '{"state":{"at":7}}' });
+    expect(unwrap(await queue.api.steps(ids[0]))).toContain('two');
+    await queue.ack(ids[0]);
+  });
+});
+
+describe('what is gone of a block', () => {
+  it.each(['[0,1', '0 1', '7', 'null'])(
+    'as %j keeps no queue from waking, and brings nothing back it names',
+    async (gone) => {
+      const queue = new TestQueue();
+      await queue.api.configure({ retention: { completed: 0 } });
+      const ids = (await queue.enqueue(...Array(9).fill({}))).map(({ id }) => id);
+      for (const { id } of await queue.claim({ count: 2 })) await queue.ack(id);
+      await queue.inside(({ sql }) => void sql.exec('UPDATE blocks SET gone = ?', gone));
+      await queue.evict();
+      const claimed = await queue.claimAll();
+      expect(claimed).toContain(ids[8]);
+      if (gone.includes('1')) expect(claimed).toEqual(ids.slice(2));
+    },
+  );
+});
+
+describe('a share of a batch that cannot be read', () => {
+  it.each(['{', '7', 'null'])('as %j keeps no queue from waking, claiming or counting', async (data) => {
+    const queue = new TestQueue();
+    await queue.add();
+    await queue.inside(({ sql }) => {
+      const insert = "INSERT INTO outbox (kind, address, number, data, due_at) VALUES ('share', 'b', 0, ?, ?)";
+      sql.exec(insert, data, T0 + DAY);
+    });
+    await queue.evict();
+    await queue.api.configure({ max_depth: 1, max_bytes: 1_000_000 });
+    expect(refusal(await queue.api.enqueue([newJob()]))).toMatchObject({ details: { depth: 1 } });
+    expect(await queue.claim()).toHaveLength(1);
   });
 });
 

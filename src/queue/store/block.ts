@@ -299,12 +299,12 @@ export class Block {
   }
 }
 
-/** Offsets of the column `gone`. */
+/** Offsets of the column `gone`: of a text that is damaged, those that it still names. Their jobs must not come back. */
 function offsets(gone: string | null): number[] {
   if (gone === null) return [];
   try {
-    return JSON.parse(gone) as number[];
-  } catch {
-    return [];
-  }
+    const read: unknown = JSON.parse(gone);
+    if (Array.isArray(read)) return read as number[];
+  } catch {}
+  return gone.match(/\d+/g)?.map(Number) ?? [];
 }

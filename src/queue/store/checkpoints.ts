@@ -6,13 +6,13 @@
 import type { StoredCheckpoint } from '../../rpc/workers';
 import type { CountingSql } from './counting-sql';
 
-type Row = { sequence: number; created_at: number; data: string };
+type Row = { sequence: number; created_at: number; content: string | null };
 
-/** What a row of this table has saved. One that cannot be read counts as none: it must stop neither its job nor a claim. */
-const READABLE = "CASE WHEN json_valid(data) THEN data ELSE '{}' END";
+/** What a row of this table has. One that cannot be read counts as empty: a damaged checkpoint must not stop its queue. */
+const DATA = "CASE WHEN json_valid(data) THEN CASE json_type(data) WHEN 'object' THEN data END END";
 
-/** The recorded steps, in a row of this table. */
-const STEPS = `${READABLE} -> '$.steps'`;
+/** The recorded steps in it. */
+const STEPS = `(${DATA}) -> '$.steps'`;
 
 export class CheckpointTable {
   /** May there be rows? Where nobody saves checkpoints, nobody pays for looking. */
@@ -30,19 +30,19 @@ export class CheckpointTable {
 
   /** The job's own checkpoint. */
   read(key: number): StoredCheckpoint | undefined {
-    const own = `sequence, created_at, json_remove(${READABLE}, '$.steps') AS data`;
-    return this.find(key, own, 'AND sequence > 0 AND json_valid(data)');
+    return this.find(key, `json_remove(${DATA}, '$.steps')`, 'AND sequence > 0');
   }
 
   /** All that is stored of a job, to be {@link put} elsewhere. */
   copy(key: number): StoredCheckpoint | undefined {
-    return this.find(key, 'sequence, created_at, data');
+    return this.find(key, DATA);
   }
 
-  private find(key: number, columns: string, condition = ''): StoredCheckpoint | undefined {
+  private find(key: number, content: string, condition = ''): StoredCheckpoint | undefined {
     if (!this.used) return undefined;
-    const row = this.sql.exec<Row>(`SELECT ${columns} FROM checkpoints WHERE key = ? ${condition}`, key).toArray()[0];
-    return row && { sequence: row.sequence, created_at: row.created_at, content: row.data };
+    const query = `SELECT sequence, created_at, ${content} AS content FROM checkpoints WHERE key = ? ${condition}`;
+    const [row] = this.sql.exec<Row>(query, key).toArray();
+    return row && row.content !== null ? { ...row, content: row.content } : undefined;
   }
 
   /** JSON text of what is on record of the job's steps. */
@@ -85,7 +85,7 @@ export class CheckpointTable {
     const [{ chars }] = this.sql
       .exec<{ chars: number }>(
         `INSERT INTO checkpoints (key, sequence, created_at, data) VALUES (?1, 0, ?2, json_object('steps', json(?3)))
-         ON CONFLICT (key) DO UPDATE SET data = json_set(${READABLE}, '$.steps', json(?3))
+         ON CONFLICT (key) DO UPDATE SET data = json_set(coalesce(${DATA}, '{}'), '$.steps', json(?3))
          RETURNING length(data) AS chars`,
         key,
         now,

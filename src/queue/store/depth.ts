@@ -6,6 +6,9 @@ import { utf8Bytes } from '../../job/bytes';
 import { LANE_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './columns';
 
+/** The shares of batches that are being decided, as far as they can be read. */
+const SHARES = "(SELECT data FROM outbox WHERE kind = 'share' AND json_valid(data))";
+
 export class Depth {
   private counted: number | null = null;
   private size: number | null = null;
@@ -39,7 +42,7 @@ export class Depth {
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
-           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM outbox WHERE kind = 'share') AS n`,
+           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM ${SHARES}) AS n`,
         )
         .one().n;
     return this.counted;
@@ -52,7 +55,7 @@ export class Depth {
       (this.sql
         .exec<{ n: number | null }>(
           `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
-           (SELECT value ->> '$.key' FROM outbox, json_each(data, '$.act.locked') WHERE kind = 'share' AND value ->> '$.ended_at' > 0)`,
+           (SELECT value ->> '$.key' FROM ${SHARES}, json_each(data, '$.act.locked') WHERE value ->> '$.ended_at' > 0)`,
         )
         .one().n ?? 0);
     return this.size;

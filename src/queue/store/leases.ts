@@ -130,7 +130,8 @@ export class LeaseTable {
     for (const row of singles.after(0)) {
       if (this.active.has(row.key)) continue;
       this.hasLost = true;
-      writeRow(this.sql, row);
+      // It was claimed: that has used up an attempt, and no later run may have the name of that claim.
+      writeRow(this.sql, { ...row, claims: 1, attempt: 1 });
       singles.leave(row.key);
     }
     // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.

@@ -18,8 +18,7 @@ export class LockTable {
     this.places.clear();
     const rows = this.sql.exec<{ data: string }>("SELECT data FROM outbox WHERE kind = 'share'").toArray();
     for (const { data } of rows) {
-      const { act } = JSON.parse(data) as { act?: { locked: LockedPlace[] } };
-      for (const place of act?.locked ?? []) this.places.set(place.key, place);
+      for (const place of lockedIn(data)) this.places.set(place.key, place);
     }
     if (this.places.size === 0) return;
     // One that was cancelled in spite of its lock has none any more.
@@ -64,5 +63,14 @@ export class LockTable {
     if (row.state !== STATE.held) return row;
     const place = this.places.get(row.key);
     return place && { ...row, ...place };
+  }
+}
+
+/** The places that a share keeps. One that cannot be read keeps none: its jobs stay held, and the queue goes on. */
+function lockedIn(share: string): LockedPlace[] {
+  try {
+    return (JSON.parse(share) as { act?: { locked: LockedPlace[] } } | null)?.act?.locked ?? [];
+  } catch {
+    return [];
   }
 }

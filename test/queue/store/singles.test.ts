@@ -121,6 +121,21 @@ describe('a job that arrives while a worker waits', () => {
     expect(await queue.counts()).toEqual({ active: 2 });
   });
 
+  it('has used up its claim when its lease cannot be read: no later run has its delivery id', async () => {
+    const queue = await emptyQueue();
+    const taken = queue.api.claim({ count: 1, wait_ms: 20_000, visibility_timeout_ms: DAY });
+    await queue.waiting('work', 1);
+    const id = await queue.add();
+    const [first] = unwrap(await taken);
+    await queue.inside(({ sql }) => void sql.exec("UPDATE leases SET data = '{'"));
+    await queue.evict();
+    const [again] = await queue.claim();
+    expect(again).toMatchObject({ id, attempt: 2 });
+    const late = { job_id: id, delivery_id: first?.record.delivery_id as string };
+    expect(late.delivery_id).not.toBe(again?.delivery_id);
+    expect(refusal(await queue.api.ack(late))).toMatchObject({ status: 409 });
+  });
+
   it('becomes a dead letter where it cannot be read any more itself, and costs no other', async () => {
     const queue = await emptyQueue();
     await queue.addTaken(JOB, { visibility_timeout_ms: 5000 });
