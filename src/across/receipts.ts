@@ -2,7 +2,9 @@
 import type { ParsedJob } from '../job/envelope/parse';
 import { type Envelope, renderJob, renderReceipt, type Variables } from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
+import { charsToTell } from '../job/message';
 import type { JobBody } from '../job/record';
+import { MAX_ANSWER_BYTES } from '../job/size';
 import type { Trace } from '../job/trace';
 import type { EnqueuedJob } from '../rpc/receipts';
 
@@ -11,7 +13,7 @@ import type { EnqueuedJob } from '../rpc/receipts';
  * @param repeated the trace of a request that only repeats an earlier one: the job has that of the earlier one, so this one
  *   is not told
  */
-export function renderEnqueued(
+function renderEnqueued(
   view: EnqueuedJob,
   entry: ParsedJob | undefined,
   variables: Variables,
@@ -29,10 +31,60 @@ function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): J
   return entry?.job.body === record.body ? entry.body : undefined;
 }
 
-/** As {@link renderEnqueued}, without what the entry brought. A job that existed already is told whole. */
-export function renderBriefly(view: EnqueuedJob, entry: ParsedJob | undefined, variables: Variables): Envelope {
-  if (!entry || view.deduplicated) return renderEnqueued(view, entry, variables);
-  return renderReceipt(view, variables, entry.body);
+/** Characters of envelopes in one answer, about, after which jobs are told briefly, whatever was asked for. */
+const MAX_WHOLE_CHARS = MAX_ANSWER_BYTES;
+
+/**
+ * How the jobs of one answer are told. Whole, they repeat what their entries brought and show a retry policy that many may have
+ * in common: so one answer could have many times the size of its request.
+ */
+export class Telling {
+  private chars = 0;
+
+  /**
+   * @param isBrief were no more than the sender cannot know asked for? A job that existed already is told whole even then
+   * @param repeated see {@link renderEnqueued}
+   */
+  constructor(
+    private readonly variables: Variables,
+    private readonly isBrief = false,
+    private readonly repeated?: Trace,
+  ) {}
+
+  /** @param entry absent: the sender has to be told what the job consists of */
+  envelope(view: EnqueuedJob, entry?: ParsedJob): Envelope {
+    const { variables } = this;
+    if (entry && !view.deduplicated && (this.isBrief || this.isFull)) return renderReceipt(view, variables, entry.body);
+    const envelope = renderEnqueued(view, entry, variables, this.isBrief ? undefined : this.repeated);
+    if (this.isFull) delete envelope.retry_effective;
+    this.chars += charsToTell(view.record) + charsOfPolicy(envelope.retry_effective);
+    return envelope;
+  }
+
+  /** The same as JSON. */
+  text(view: EnqueuedJob, entry: ParsedJob | undefined): string {
+    const body = this.isFull ? undefined : bodyAsWritten(view, entry);
+    if (!body) return JSON.stringify(this.envelope(view, entry));
+    const text = writeJob(view, this.variables, body);
+    this.chars += text.length;
+    return text;
+  }
+
+  private get isFull(): boolean {
+    return this.chars > MAX_WHOLE_CHARS;
+  }
+}
+
+/** Of policies that jobs have in common. */
+const policyChars = new WeakMap<object, number>();
+
+function charsOfPolicy(policy: unknown): number {
+  if (typeof policy !== 'object' || policy === null) return 0;
+  const known = policyChars.get(policy);
+  if (known !== undefined) return known;
+  const chars = JSON.stringify(policy).length;
+  policyChars.set(policy, chars);
+  return chars;
 }
 
 /** The jobs of a batch, in the order of its entries, and how many of them are new. */
@@ -63,9 +115,9 @@ export function writeBatch(
   variables: Variables,
   members: Record<string, unknown>,
 ): string {
+  const telling = new Telling(variables);
   const jobs = views.map((view, index) => {
-    const body = bodyAsWritten(view, parsed[index]);
-    const text = body ? writeJob(view, variables, body) : JSON.stringify(renderJob(view, variables));
+    const text = telling.text(view, parsed[index]);
     return view.deduplicated ? `${text.slice(0, -1)},"deduplicated":true}` : text;
   });
   return `{"jobs":[${jobs.join(',')}],${JSON.stringify({ ...countsOf(views), ...members }).slice(1)}`;

@@ -4,7 +4,7 @@
  */
 import type { Here } from '../across/batch';
 import { enqueueOnce } from '../across/enqueue';
-import { fullestOf, renderBatch, renderBriefly, warningTexts } from '../across/receipts';
+import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { type Env, readConfig, readTargetUrl } from '../config';
 import { parseEach } from '../job/envelope/batch';
 import { defined } from '../job/envelope/fields';
@@ -35,9 +35,10 @@ export async function enqueueSpoken(
   const parsed = await Promise.all(parseEach(jobs, 'jobs', parseJob, ctx).map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   const { jobs: views, replayed } = await enqueueOnce(env, parsed, true, idempotency, here);
+  const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views);
   return {
-    ...renderBatch(views, (view, index) => renderBriefly(view, parsed[index], retryVariables)),
+    ...renderBatch(views, (view, index) => telling.envelope(view, parsed[index])),
     ...(warnings.length > 0 && { warnings }),
     ...defined({ pressure: fullestOf(views), replayed: replayed || undefined }),
   };

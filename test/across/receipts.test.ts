@@ -1,7 +1,7 @@
 /** What a producer is told of a batch, as an object and as text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { renderBatch, renderEnqueued, writeBatch } from '../../src/across/receipts';
+import { renderBatch, Telling, writeBatch } from '../../src/across/receipts';
 import { parseJob } from '../../src/job/envelope/parse';
 import type { EnqueuedJob } from '../../src/rpc/receipts';
 
@@ -47,7 +47,8 @@ describe('the answer to a batch', () => {
           };
         });
         const members = isWarned ? { warnings: ['nobody takes it'] } : {};
-        const rendered = { ...renderBatch(views, (view, at) => renderEnqueued(view, parsed[at], {})), ...members };
+        const telling = new Telling({});
+        const rendered = { ...renderBatch(views, (view, at) => telling.envelope(view, parsed[at])), ...members };
         expect(JSON.parse(writeBatch(views, parsed, {}, members))).toStrictEqual(JSON.parse(JSON.stringify(rendered)));
       }),
     );

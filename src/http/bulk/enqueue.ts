@@ -4,7 +4,7 @@
  */
 
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
-import { renderBriefly, renderEnqueued } from '../../across/receipts';
+import { Telling } from '../../across/receipts';
 import { readConfig } from '../../config';
 import { entriesIn } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -35,13 +35,12 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
+  const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
   const items = outcomes.map((outcome, index) => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
-    const job = brief
-      ? renderBriefly(outcome.value, parsed, variables)
-      : renderEnqueued(outcome.value, parsed, variables, replayed ? ctx.trace : undefined);
+    const job = telling.envelope(outcome.value, parsed);
     return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;

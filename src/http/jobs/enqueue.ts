@@ -1,7 +1,7 @@
 /** Enqueuing: one job, or a batch of which all are accepted or none. */
 
 import { enqueueOnce } from '../../across/enqueue';
-import { renderBatch, renderBriefly, renderEnqueued, writeBatch } from '../../across/receipts';
+import { renderBatch, Telling, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
@@ -46,9 +46,9 @@ export async function enqueueParsed(
   const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
   if (prefersMinimal(c) && !view.deduplicated) {
     const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
-    return json(c, { ...renderBriefly(view, parsed, variables), ...warned.members }, 201, headers);
+    return json(c, { ...new Telling(variables, true).envelope(view, parsed), ...warned.members }, 201, headers);
   }
-  const envelope = renderEnqueued(view, parsed, variables, replayed ? ctx.trace : undefined);
+  const envelope = new Telling(variables, false, replayed ? ctx.trace : undefined).envelope(view, parsed);
   const answer = { job: envelope, ...flatten(envelope), ...warned.members };
   const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
@@ -76,10 +76,7 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   if (!brief && !replayed && !c.get('redact')) {
     return jsonText(c, writeBatch(views, parsed, variables, warned.members), 201, headers);
   }
-  const answer = renderBatch(views, (view, index) =>
-    brief
-      ? renderBriefly(view, parsed[index], variables)
-      : renderEnqueued(view, parsed[index], variables, replayed ? ctx.trace : undefined),
-  );
+  const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
+  const answer = renderBatch(views, (view, index) => telling.envelope(view, parsed[index]));
   return json(c, { ...answer, ...warned.members }, 201, headers);
 }

@@ -115,16 +115,23 @@ export interface ShownPolicy {
   text?: string;
 }
 
-/** The policy of jobs for which only the deployment's layer says anything: most of them. */
-const common = new WeakMap<Variables, ShownPolicy>();
+/**
+ * The policies of jobs that say nothing of it themselves: of most of them. By the layers below, which jobs of one type have in
+ * common; by the variables themselves where there are no others.
+ */
+const common = new WeakMap<Variables, WeakMap<object, ShownPolicy>>();
 
 export function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
-  const isCommon = !body.retry && body.max_attempts === undefined && !layers.job_type && !layers.queue;
-  const known = isCommon ? common.get(variables) : undefined;
+  const isCommon = !body.retry && body.max_attempts === undefined;
+  const key = layers.job_type || layers.queue ? layers : variables;
+  const known = isCommon ? common.get(variables)?.get(key) : undefined;
   if (known) return known;
   const policy = resolveRetry({ variables, ...layers, job: jobLayer(body) });
   const shown = { max_attempts: policy.max_attempts, retry_effective: describeRetry(policy) };
-  if (isCommon) common.set(variables, shown);
+  if (isCommon) {
+    const those = common.get(variables) ?? new WeakMap<object, ShownPolicy>();
+    common.set(variables, those.set(key, shown));
+  }
   return shown;
 }
 

@@ -1,6 +1,6 @@
 /** `Prefer: return=minimal` on an enqueue: the answer leaves out what the request brought. */
 import { describe, expect, it } from 'vitest';
-import { type Json, server, V1 } from '../../support/server';
+import { type Body, type Json, server, V1 } from '../../support/server';
 
 server.emptyBeforeEach();
 
@@ -72,5 +72,44 @@ describe('a minimal answer to an enqueue', () => {
   ])('is given for %j: %s', async (Prefer, isMinimal) => {
     const { body } = await server.call('POST', `${V1}/jobs`, job(), { Prefer });
     expect(body.job === undefined).toBe(isMinimal);
+  });
+});
+
+describe('an answer about jobs that have a long retry policy in common', () => {
+  const POLICY = {
+    backoff_strategy: 'table',
+    table: Array.from({ length: 1000 }, (_, n) => 86_400_001 + 61_001 * n),
+    non_retryable_errors: Array.from({ length: 100 }, (_, n) => `${'e'.repeat(250)}${n}`),
+  };
+  const MIB = 1024 * 1024;
+  const jobs = Array.from({ length: 1000 }, (_, n) => ({ type: 'a.b', args: [n], options: { queue: 'q' } }));
+  const brief = { id: expect.any(String), state: 'available', max_attempts: 3, created_at: expect.any(String) };
+
+  it('tells as many whole as it has room for, and of the others what their producer cannot know', async () => {
+    await server.configure('q', { default_retry: POLICY });
+    for (const [path, listOf] of [
+      ['/jobs/batch', ({ jobs: told }: Body) => told as Json[]],
+      ['/jobs/bulk', ({ items }: Body) => (items as Json[]).map(({ job }) => job as Json)],
+    ] as const) {
+      const { status, body } = await server.call('POST', V1 + path, { jobs });
+      expect([path, status]).toEqual([path, 201]);
+      expect(JSON.stringify(body).length).toBeLessThan(9 * MIB);
+      const told = listOf(body);
+      expect(told[0]).toMatchObject({ args: [0], retry_effective: { backoff_strategy: 'table' } });
+      expect(told.at(-1)).toEqual(brief);
+      expect(await server.job(told.at(-1)?.id as string)).toMatchObject({ args: [999], retry_effective: {} });
+    }
+  });
+
+  it('tells jobs that existed already without the policy, where there is no room', async () => {
+    await server.configure('q', { default_retry: POLICY });
+    const unique = { keys: ['queue', 'type', 'args'], on_conflict: 'ignore' };
+    const once = jobs.slice(0, 250).map((job) => ({ ...job, options: { queue: 'q', unique } }));
+    await server.ok(201, 'POST', `${V1}/jobs/batch`, { jobs: once });
+    const { body } = await server.call('POST', `${V1}/jobs/batch`, { jobs: once }, { Prefer: 'return=minimal' });
+    expect(JSON.stringify(body).length).toBeLessThan(9 * MIB);
+    expect(body.jobs?.[0]).toMatchObject({ deduplicated: true, args: [0], retry_effective: {} });
+    expect(body.jobs?.at(-1)).toMatchObject({ deduplicated: true, args: [249] });
+    expect(body.jobs?.at(-1)).not.toHaveProperty('retry_effective');
   });
 });

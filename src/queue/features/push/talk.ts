@@ -1,7 +1,7 @@
 /** What a handler says while it runs, on a call that has a live line: done as for a worker that reports the same over HTTP. */
+import { Telling } from '../../../across/receipts';
 import type { Message } from '../../../dispatch/said';
 import type { Parent } from '../../../job/envelope/children';
-import { renderJob } from '../../../job/envelope/render';
 import { conflict } from '../../../job/errors';
 import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
@@ -69,8 +69,9 @@ function mustRun(q: QueueState, { claimed, delivery }: Speaker): Active {
 
 async function enqueue({ q, others, now }: Host, { target, parent }: Speaker, children: unknown): Promise<unknown> {
   const jobs = await others.enqueue(await childrenOf(target, children, parent, now()));
+  const telling = new Telling(q.variables);
   return jobs.map((view) => ({
-    ...renderJob(view, q.variables),
+    ...telling.envelope(view),
     ...(view.deduplicated && { deduplicated: true }),
   }));
 }
