@@ -2,10 +2,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome } from '../job/errors';
+import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome, payloadTooLarge } from '../job/errors';
 import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
+import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { IdPlace } from '../rpc/ids';
 import type { QueueApi } from '../rpc/queue';
 import { type EnqueuedJob, type EnqueueReceipt, type IdempotencyKey, unpackReceipt } from '../rpc/receipts';
@@ -40,6 +41,12 @@ export interface BatchGroup {
   queue: string;
   jobs: NewJob[];
   indexes: number[];
+}
+
+/** Refuses jobs for more queues than one request may ask, before it asks any. @throws {ApiError} 413 */
+export function refuseTooManyQueues(entries: readonly Entry[]): void {
+  const { size } = new Set(entries.map(({ queue }) => queue));
+  if (size > MAX_QUEUES_AT_ONCE) throw payloadTooLarge('jobs', size, MAX_QUEUES_AT_ONCE, 'queues');
 }
 
 /**

@@ -10,7 +10,7 @@ import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
 import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type Entry, refuseTakenIds, reserveIds } from './batch';
+import { type Entry, refuseTakenIds, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
 import { enqueueEntries, recallJobs } from './enqueue';
 import { underSchemas } from './schemas';
@@ -43,6 +43,7 @@ export async function enqueueAllOrNone(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
+  refuseTooManyQueues(accepted);
   if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
   const earlier = await recallJobs(env, accepted, idempotency);
   if (earlier) return { outcomes: earlier.map((value) => ({ ok: true, value })), replayed: true };
@@ -65,13 +66,14 @@ function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome
 /**
  * Enqueues each entry that can be accepted.
  * @param entries an error: the entry is refused already
- * @throws {ApiError} 409 when the key was used for another request; then nothing was enqueued
+ * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was enqueued
  */
 export async function enqueueEach(
   env: Env,
   entries: readonly Outcome<Entry>[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
+  refuseTooManyQueues(entries.flatMap((entry) => (entry.ok ? [entry.value] : [])));
   const outcomes: Outcome<EnqueuedJob>[] = [];
   const together: { index: number; entry: Entry }[] = [];
   const alone: { index: number; entry: Entry }[] = [];

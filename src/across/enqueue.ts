@@ -2,7 +2,15 @@
 import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
-import { type Entry, enqueueAcross, groupByQueue, type Here, refuseTakenIds, takerOf } from './batch';
+import {
+  type Entry,
+  enqueueAcross,
+  groupByQueue,
+  type Here,
+  refuseTakenIds,
+  refuseTooManyQueues,
+  takerOf,
+} from './batch';
 import { withBodies } from './bodies';
 import { untilDecided } from './retry';
 import { underSchemas } from './schemas';
@@ -51,6 +59,7 @@ export async function enqueueOnce(
   idempotency?: IdempotencyKey,
   here?: Here,
 ): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
+  refuseTooManyQueues(entries);
   const earlier = await recallJobs(env, entries, idempotency, here);
   if (earlier) return { jobs: earlier, replayed: true };
   await refuseTakenIds(env, entries, numbered);

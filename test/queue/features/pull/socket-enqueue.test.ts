@@ -43,6 +43,19 @@ describe('jobs over a socket', () => {
     expect(await server.job(id as string)).toMatchObject({ queue: 'unborn' });
   });
 
+  it('go to no more queues than a request may ask: more are refused before any is asked, over HTTP as well', async () => {
+    const producer = await connect();
+    const jobs = Array.from({ length: 201 }, (_, n) => job({ options: { queue: `many-${n}` } }));
+    expect(await producer.enqueue(jobs)).toMatchObject({ type: 'error', error: { status: 413 } });
+    for (const path of ['/jobs/batch', '/jobs/bulk']) {
+      expect(await server.refusal('POST', V1 + path, { jobs })).toMatchObject({ status: 413, field: 'jobs' });
+    }
+    expect(await server.refusal('POST', `${V1}/jobs/bulk`, { jobs, atomicity: 'atomic' })).toMatchObject({
+      status: 413,
+    });
+    expect(await server.ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [] });
+  });
+
   it('have every option that jobs have', async () => {
     const producer = await connect();
     const options = {
