@@ -1,6 +1,6 @@
 /**
- * What operators have changed. The log is bounded in rows, in bytes and in age; the oldest entries make room for new ones, a
- * bounded number at a time.
+ * What operators have changed. The log is bounded in rows, in bytes and in age. Room for a new entry is made by the oldest one of
+ * the actor that has most: whoever writes much pushes out what others have done last of all. A bounded number goes at a time.
  */
 
 import type { Schema } from '../durable/schema';
@@ -14,9 +14,25 @@ export const AUDIT_BOUNDS = { rows: 20_000, bytes: 16 * 1024 * 1024, ageMs: 90 *
 /** Entries removed at a time. */
 const REMOVE_STEP = 50;
 
+/** What an actor has in the log. */
+interface Share {
+  rows: number;
+  bytes: number;
+  /** None of its entries has this number or one below. */
+  after: number;
+}
+
+/** What is looked at of a row. */
+type Stored = {
+  id: number;
+  at: number;
+  actor: string | null;
+  size: number;
+};
+
 export class AuditLog {
-  /** What is stored; undefined: not counted yet. */
-  private size: { rows: number; bytes: number } | undefined;
+  /** What is stored, by actor; undefined: not counted yet. */
+  private shares: Map<string | null, Share> | undefined;
 
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
@@ -29,11 +45,12 @@ export class AuditLog {
     this.tables.create();
     const { at, action, actor, queue, job } = entry;
     const data = JSON.stringify(entry);
-    const size = this.counted();
+    const by = actor.name ?? actor.key_hint;
+    this.counted();
     try {
       this.storage.transactionSync(() => {
-        put(this.storage.sql, 'audit', { at, action, actor: actor.name ?? actor.key_hint, queue, job, data });
-        this.size = { rows: size.rows + 1, bytes: size.bytes + utf8Bytes(data) };
+        put(this.storage.sql, 'audit', { at, action, actor: by, queue, job, data });
+        this.count(by, 1, utf8Bytes(data));
         this.prune(at);
       });
     } catch (error) {
@@ -45,20 +62,32 @@ export class AuditLog {
   /** Removes what is too old or too much, a bounded part of it. @param now epoch ms */
   prune(now: number): void {
     if (!this.tables.exist()) return;
-    let { rows: count, bytes } = this.counted();
     const { sql } = this.storage;
-    const oldest = 'SELECT id, at, length(CAST(data AS BLOB)) AS size FROM audit ORDER BY id LIMIT ?';
+    const oldest = 'SELECT id, at, actor, length(CAST(data AS BLOB)) AS size FROM audit ORDER BY id LIMIT ?';
     let upTo: number | undefined;
-    for (const { id, at, size } of rows<{ id: number; at: number; size: number }>(sql, oldest, REMOVE_STEP)) {
-      const fits = count <= this.bounds.rows && bytes <= this.bounds.bytes;
-      if (fits && now - at <= this.bounds.ageMs) break;
+    for (const { id, at, actor, size } of rows<Stored>(sql, oldest, REMOVE_STEP)) {
+      if (now - at <= this.bounds.ageMs) break;
       upTo = id;
-      count -= 1;
-      bytes -= size;
+      this.count(actor, -1, -size);
     }
-    if (upTo === undefined) return;
-    rows(sql, 'DELETE FROM audit WHERE id <= ?', upTo);
-    this.size = { rows: count, bytes };
+    if (upTo !== undefined) rows(sql, 'DELETE FROM audit WHERE id <= ?', upTo);
+    for (let removed = 0; removed < REMOVE_STEP && this.makeRoom(); removed++);
+  }
+
+  /** Removes the oldest entry of the actor that has most, if there is too much. @returns whether one was removed */
+  private makeRoom(): boolean {
+    const shares = this.counted();
+    const sum = (of: 'rows' | 'bytes') => [...shares.values()].reduce((all, share) => all + share[of], 0);
+    const tooMuch = (['rows', 'bytes'] as const).find((of) => sum(of) > this.bounds[of]);
+    if (tooMuch === undefined) return false;
+    const [actor, share] = [...shares].reduce((most, one) => (one[1][tooMuch] > most[1][tooMuch] ? one : most));
+    const oldest = `SELECT id, length(CAST(data AS BLOB)) AS size FROM audit WHERE actor IS ? AND id > ? ORDER BY id LIMIT 1`;
+    const [first] = rows<Stored>(this.storage.sql, oldest, actor, share.after);
+    if (!first) return false;
+    rows(this.storage.sql, 'DELETE FROM audit WHERE id = ?', first.id);
+    share.after = first.id;
+    this.count(actor, -1, -first.size);
+    return true;
   }
 
   /** A page of the entries that match, the newest first. What is too old is not shown. @param now epoch ms */
@@ -92,15 +121,24 @@ export class AuditLog {
 
   /** Everything was removed, or a transaction was undone. */
   forget(): void {
-    this.size = undefined;
+    this.shares = undefined;
   }
 
-  private counted(): { rows: number; bytes: number } {
-    if (!this.size) {
-      const sum = 'SELECT count(*) AS n, coalesce(sum(length(CAST(data AS BLOB))), 0) AS bytes FROM audit';
-      const [row] = rows<{ n: number; bytes: number }>(this.storage.sql, sum);
-      this.size = { rows: row?.n ?? 0, bytes: row?.bytes ?? 0 };
+  private count(actor: string | null, entries: number, bytes: number): void {
+    const shares = this.counted();
+    const share = shares.get(actor) ?? { rows: 0, bytes: 0, after: 0 };
+    share.rows += entries;
+    share.bytes += bytes;
+    if (share.rows > 0) shares.set(actor, share);
+    else shares.delete(actor);
+  }
+
+  private counted(): Map<string | null, Share> {
+    if (!this.shares) {
+      const sums = 'SELECT actor, count(*) AS n, sum(length(CAST(data AS BLOB))) AS bytes FROM audit GROUP BY actor';
+      const found = rows<{ actor: string | null; n: number; bytes: number }>(this.storage.sql, sums);
+      this.shares = new Map(found.map(({ actor, n, bytes }) => [actor, { rows: n, bytes, after: 0 }]));
     }
-    return this.size;
+    return this.shares;
   }
 }

@@ -35,6 +35,8 @@ export interface AppEnv {
     /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
     sent?: unknown;
     answer?: Json;
+    /** What was asked for was so already. */
+    unchanged?: true;
     /** Takes out of answers what the caller may not see; absent: it may see everything. */
     redact?: Redact;
   };

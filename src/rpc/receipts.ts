@@ -96,6 +96,8 @@ export interface QueueStatus {
   draining: boolean;
   /** Epoch ms of the last change. */
   changed_at: number;
+  /** It was in this mode already: nothing was changed. */
+  unchanged?: true;
 }
 
 /** A request that may be sent again. */

@@ -13,9 +13,9 @@ server.emptyBeforeEach();
 const DAY = 86_400_000;
 const T0 = Date.UTC(2026, 0, 1);
 
-const entry = (at: number, target = 'q'): AuditEntry => ({
+const entry = (at: number, target = 'q', name = 'Olga'): AuditEntry => ({
   at,
-  actor: { name: 'Olga', role: 'operator', key_hint: 'abcdef' },
+  actor: { name, role: 'operator', key_hint: 'abcdef' },
   action: 'queue.pause',
   target,
   queue: target,
@@ -64,6 +64,23 @@ it('and when they take too many bytes', async () => {
   await withLog({ rows: 100, bytes: 3 * one, ageMs: 90 * DAY }, (fresh) => {
     for (let i = 0; i < 5; i++) fresh().record(entry(T0 + i, `ü${i}`));
     expect(shown(fresh(), T0 + 5)).toEqual(['ü4', 'ü3', 'ü2']);
+  });
+});
+
+it.each([
+  ['too many', { rows: 10, bytes: 1e6 }],
+  ['too large', { rows: 100, bytes: 10 * JSON.stringify(entry(T0, 'q00')).length }],
+])('and those of whoever has most when they are %s, however late', async (_, bound) => {
+  await withLog({ ...bound, ageMs: 90 * DAY }, (fresh) => {
+    const log = fresh();
+    for (let i = 0; i < 3; i++) log.record(entry(T0 + i, `o0${i}`));
+    for (let i = 0; i < 40; i++) (i === 20 ? fresh() : log).record(entry(T0 + 10 + i, `j${10 + i}`, 'Junk'));
+    log.forget();
+    expect(shown(log, T0 + 99)).toEqual(['j49', 'j48', 'j47', 'j46', 'j45', 'j44', 'j43', 'o02', 'o01', 'o00']);
+    // Where both have as much, each makes room for itself.
+    for (let i = 0; i < 40; i++) log.record(entry(T0 + 100 + i, `o${10 + i}`));
+    const names = shown(log, T0 + 199).map((target) => target?.[0]);
+    expect(names.filter((name) => name === 'j')).toHaveLength(5);
   });
 });
 

@@ -25,8 +25,25 @@ const MAX_IDS = 20;
 /** Members of a request that say which jobs are meant, beside `filter`. */
 const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
 
+/** Parameters that say the same. */
+const PARAMETERS = [...CONDITIONS, 'type', 'state', 'error_type', 'since', 'until'];
+
 /** Members of a request that are no part of the change, or that nobody may read. */
 const ASIDE = ['confirm', 'dry_run', 'secret', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
+
+/** Actions whose request says nothing but what they are done to: whatever else it has is not recorded. */
+const SAYS_NOTHING = /\.(pause|resume|drain|cancel|activate|trigger|delete|purge|discard|abort|restore|forget|quiet)$/;
+
+/** Members of a request that say how; other ones have no say. Actions not named here refuse what they do not know. */
+const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  'dead_letter.retry': ['override'],
+  'dead_letters.retry': ['override'],
+  'jobs.retry': ['override'],
+  'failure.redrive': ['override'],
+  'deployment.apply': ['reset_crons'],
+  'maintenance.set': ['enabled', 'duration', 'estimated_duration', 'reason'],
+  'worker.direct': ['directive', 'worker_id'],
+};
 
 /** Under these names an answer says how many were changed. */
 const COUNTS = [
@@ -49,7 +66,7 @@ type Said = Pick<AuditEntry, 'action' | 'target' | 'queue' | 'job' | 'filter' | 
 /** What was done to what, and to how many. */
 export function describeWrite({ action, named, query, sent, answer }: Answered): Said {
   const filter = filterOf(sent, query);
-  const change = Object.entries(sent).filter(([name]) => !ASIDE.includes(name));
+  const change = Object.entries(sent).filter(([name]) => !ASIDE.includes(name) && isKnown(action, name));
   const isOnJob = ON_A_JOB.test(action) && named !== undefined;
   const target = named ?? textOf(sent.name) ?? textOf(sent.id) ?? textOf(sent.worker_id) ?? textOf(answer.id);
   const inner = isObject(answer.job) ? answer.job : answer;
@@ -67,13 +84,17 @@ export function describeWrite({ action, named, query, sent, answer }: Answered):
 }
 
 function filterOf(sent: Json, query: Json): Json | undefined {
-  const { access_token: _, wait: __, ...asked } = query;
+  const asked = Object.fromEntries(Object.entries(query).filter(([name]) => PARAMETERS.includes(name)));
   const named = CONDITIONS.flatMap((name) => ((sent[name] ?? null) === null ? [] : [[name, sent[name]] as const]));
   const all = { ...asked, ...Object.fromEntries(named), ...(isObject(sent.filter) && sent.filter) };
   if (Object.keys(all).length === 0 && !isObject(sent.filter)) return undefined;
   const { job_ids: ids } = all as { job_ids?: unknown };
   if (!Array.isArray(ids) || ids.length <= MAX_IDS) return all;
   return { ...all, job_ids: ids.slice(0, MAX_IDS), job_ids_in_all: ids.length };
+}
+
+function isKnown(action: string, name: string): boolean {
+  return !SAYS_NOTHING.test(action) && (KNOWN[action]?.includes(name) ?? true);
 }
 
 function queueIn(filter: Json | undefined): string | undefined {

@@ -37,9 +37,9 @@ async function record(c: AppContext, entry: AuditEntry): Promise<void> {
   }
 }
 
-/** A refusal, a preview and a repeated answer have changed nothing; of a failure nobody knows. */
+/** A refusal, a preview, a repeated answer and what was so already have changed nothing; of a failure nobody knows. */
 function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
-  if (status >= 400 && status < 500) return false;
+  if ((status >= 400 && status < 500) || c.get('unchanged')) return false;
   return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;
 }
 

@@ -48,6 +48,7 @@ async function drain(c: AppContext): Promise<Response> {
   const name = queueNameIn(c);
   await readOptionalBody(c);
   const status = unwrap(await queueObject(c.env, name).drain());
+  if (status.unchanged) c.set('unchanged', true);
   const rendered = { name, paused: false, status: 'draining' };
   return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
 }

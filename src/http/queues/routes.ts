@@ -95,6 +95,7 @@ function setMode(verb: 'pause' | 'resume', timeName: string) {
     const name = queueNameIn(c);
     await readOptionalBody(c);
     const status = unwrap(await queueObject(c.env, name)[verb]());
+    if (status.unchanged) c.set('unchanged', true);
     const rendered = renderStatus(name, status);
     return json(c, { queue: rendered, ...rendered, [timeName]: formatInstant(status.changed_at) });
   };

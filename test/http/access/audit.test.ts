@@ -165,7 +165,30 @@ describe('a write by an operator', () => {
   });
 });
 
+describe('an entry', () => {
+  it('has nothing of a request that has no say', async () => {
+    const queue = freshName();
+    const junk = 'x'.repeat(3_000);
+    for (const verb of ['pause', 'resume', 'drain']) {
+      await operator.ok(200, 'POST', `${V1}/queues/${queue}/${verb}?junk=${junk}`, { junk, reason: junk });
+    }
+    await operator.ok(200, 'POST', `${V1}/admin/maintenance`, { enabled: true, reason: 'move', junk });
+    const [maintenance, ...modes] = await entries();
+    expect(modes.map(({ filter, change }) => [filter, change])).toEqual([...Array(3)].map(() => [null, null]));
+    expect(maintenance).toMatchObject({ filter: null, change: { enabled: true, reason: 'move' } });
+    expect(maintenance?.change).not.toHaveProperty('junk');
+  });
+});
+
 describe('no entry', () => {
+  it('is made of what was so already', async () => {
+    const queue = freshName();
+    for (const verb of ['pause', 'pause', 'resume', 'resume', 'drain', 'drain']) {
+      await operator.ok(200, 'POST', `${V1}/queues/${queue}/${verb}`);
+    }
+    expect((await actions()).map(([action]) => action)).toEqual(['queue.drain', 'queue.resume', 'queue.pause']);
+  });
+
   it('is made of what is refused, of reads, and of what producers and workers do', async () => {
     const queue = freshName();
     const refused = await viewer.call('POST', `${V1}/admin/queues/${queue}/pause`);

@@ -33,7 +33,8 @@ export function setMode(q: QueueState, mode: QueueMode, now: number): QueueStatu
     else if (before === 'paused') q.events.add('queue.resumed', q.name, now, {});
     if (before === 'paused') q.arrived(now);
   }
-  return { name: q.name, paused: q.paused, draining: q.draining, changed_at: q.pausedChangedAt };
+  const status = { name: q.name, paused: q.paused, draining: q.draining, changed_at: q.pausedChangedAt };
+  return before === mode ? { ...status, unchanged: true } : status;
 }
 
 /** Pauses or resumes. @throws {ApiError} as {@link setMode} */
