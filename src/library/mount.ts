@@ -2,6 +2,7 @@
 import { Hono } from 'hono';
 import { routePath } from 'hono/route';
 import type { Env } from '../config';
+import { COOKIE, SECURE_COOKIE } from '../http/session/identify';
 
 /** Paths of a Worker that has others as well. */
 export function isOurs(path: string): boolean {
@@ -23,16 +24,19 @@ function wantsPage({ method, headers }: Request): boolean {
 /** The queue below any path of another app, whatever copy of Hono that is. */
 export function mountable(serve: (request: Request, env: Env) => Promise<Response>): Hono {
   return new Hono().all('*', async (c, next) => {
-    const base = baseOf(routePath(c), c.req.path);
-    const path = c.req.path.slice(base.length);
+    const url = new URL(c.req.url);
+    // Both as they are written: `c.req.path` is decoded, and then shorter.
+    const base = baseOf(routePath(c), url.pathname);
+    const path = url.pathname.slice(base.length);
     // Below a path of its own the dashboard is the queue's too, and a browser that opens this path is led there.
     const isDashboard = base !== '' && (isBelow('/ui', path) || (isRoot(path) && wantsPage(c.req.raw)));
     if (!isOurs(path) && !isDashboard) return await next();
     if (base === '') return await serve(c.req.raw, c.env as Env);
-    const url = new URL(c.req.url);
-    url.pathname = url.pathname.slice(base.length);
-    const response = await serve(new Request(url, c.req.raw), c.env as Env);
-    return moved(response, base);
+    url.pathname = path;
+    const request = new Request(url, c.req.raw);
+    const cookies = request.headers.get('Cookie');
+    if (cookies !== null) request.headers.set('Cookie', cookiesOf(cookies, base));
+    return moved(await serve(request, c.env as Env), base);
   });
 }
 
@@ -44,10 +48,30 @@ function moved(response: Response, base: string): Response {
   const outside = new Response(response.body, response);
   if (location?.startsWith('/')) outside.headers.set('Location', base + location);
   outside.headers.delete('Set-Cookie');
-  for (const cookie of cookies)
-    outside.headers.append('Set-Cookie', cookie.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`));
+  for (const cookie of cookies) outside.headers.append('Set-Cookie', ownCookie(cookie, base));
   return outside;
 }
+
+/**
+ * A cookie of a queue that is one part of an application. Its name carries the path, so that two queues in one Worker do not take
+ * each other's. On HTTPS that is all that can tell them apart: a cookie that no other host can set must be for `Path=/`.
+ */
+function ownCookie(cookie: string, base: string): string {
+  const named = cookie.replace('=', `${suffixOf(base)}=`);
+  return cookie.startsWith(SECURE_COOKIE) ? named : named.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`);
+}
+
+/** The cookies of a request as the queue knows them: its own under the name without the path, none of another queue's. */
+function cookiesOf(header: string, base: string): string {
+  const outside = new Map([COOKIE, SECURE_COOKIE].map((name) => [name + suffixOf(base), name]));
+  const cookies = header.split(';').map((cookie) => cookie.trim().split(/=(.*)/s));
+  const own = cookies.flatMap(([name = '', value = '']) =>
+    outside.has(name) ? [`${outside.get(name)}=${value}`] : [],
+  );
+  return own.join('; ');
+}
+
+const suffixOf = (base: string) => `.${encodeURIComponent(base.slice(1))}`;
 
 /** The part of a path that stands before what the mounted app serves. @param route such as `/tocsin/*` */
 function baseOf(route: string, path: string): string {

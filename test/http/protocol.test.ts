@@ -184,7 +184,7 @@ describe('with keys', () => {
   it('a browser may give its key in the query or, for its own origin, in a cookie', async () => {
     const status = async (method: string, path: string, headers: Record<string, string>, body?: unknown) =>
       (await guarded.call(method, path, body, headers)).status;
-    const Cookie = 'access_token=writer';
+    const Cookie = 'tocsin_key=writer';
     expect(await status('GET', `${V1}/queues?access_token=reader`, {})).toBe(200);
     expect(await status('GET', `${V1}/queues`, { Cookie })).toBe(200);
     expect(await status('POST', `${V1}/jobs`, { Cookie, Origin: 'http://localhost' }, job)).toBe(201);

@@ -71,13 +71,13 @@ describe('a Worker that holds the queue', () => {
     const Origin = 'http://localhost';
     const login = await inside.call('POST', session, { key: 'secret' }, { Origin });
     const given = login.headers.get('Set-Cookie') as string;
-    expect(given).toBe('access_token=secret; Path=/tocsin/; HttpOnly; SameSite=Strict');
+    expect(given).toBe('tocsin_key.tocsin=secret; Path=/tocsin/; HttpOnly; SameSite=Strict');
     const Cookie = given.split(';')[0] as string;
     await inside.ok(200, 'GET', session, undefined, { Cookie });
     await inside.ok(200, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie, Origin });
     await inside.ok(401, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie });
     expect((await inside.call('DELETE', session)).headers.get('Set-Cookie')).toMatch(
-      /^access_token=; .*Path=\/tocsin\//,
+      /^tocsin_key\.tocsin=; .*Path=\/tocsin\//,
     );
   });
 

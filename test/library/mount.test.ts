@@ -32,4 +32,33 @@ describe('the dashboard in a Worker with pages of its own', () => {
   it('is at /ojs/ui where only the paths below /ojs/ go to the queue', () => {
     expect(['/ojs/ui', '/ojs/ui/jobs', '/ui', '/', '/ojsx'].map(isOurs)).toEqual([true, true, false, false, false]);
   });
+
+  it('is found below a parameter, whatever the parameter is', async () => {
+    const app = new Hono().route('/:tenant/:place', queue);
+    for (const base of ['/a%20b/c', '/caf%C3%A9/%F0%9F%94%94', '/a%2Fb/%', '/x/y']) {
+      const answer = await app.request(`${base}/ojs/v1/health`, undefined, bindings);
+      expect([base, answer.status]).toEqual([base, 200]);
+      const led = await app.request(base, PAGE, bindings);
+      expect(led.headers.get('Location')).toBe(`${base}/ui`);
+    }
+  });
+
+  it('has a login of its own, beside those of other queues and of the app', async () => {
+    const app = new Hono().route('/a', queue).route('/:tenant/b', queue);
+    const session = '/ojs/v1/admin/session';
+    const logIn = async (origin: string, base: string) => {
+      const init = { method: 'POST', body: '{"key":"k"}', headers: { 'Content-Type': 'application/json' } };
+      const answer = await app.request(`${origin}${base}${session}`, init, bindings);
+      return answer.headers.getSetCookie();
+    };
+    expect(await logIn('http://localhost', '/a')).toEqual(['tocsin_key.a=k; Path=/a/; HttpOnly; SameSite=Strict']);
+    const rest = '; Path=/; HttpOnly; Secure; SameSite=Strict';
+    expect(await logIn('https://app.example', '/a')).toEqual([`__Host-tocsin_key.a=k${rest}`]);
+    expect(await logIn('https://app.example', '/x y/b')).toEqual([`__Host-tocsin_key.x%2520y%2Fb=k${rest}`]);
+    const status = async (path: string, Cookie: string) =>
+      (await app.request(`https://app.example${path}${session}`, { headers: { Cookie } }, bindings)).status;
+    expect(await status('/a', 'access_token=mine; __Host-tocsin_key.a=k; tocsin_key=x')).toBe(200);
+    for (const other of ['__Host-tocsin_key=k', '__Host-tocsin_key.c=k', 'tocsin_key.a=k', 'access_token=k'])
+      expect([other, await status('/a', other)]).toEqual([other, 401]);
+  });
 });

@@ -16,8 +16,14 @@ import type { AppContext, Caller } from '../context';
 /** URLs of a loopback host; nothing may stand between it and its port or path. */
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
 
-/** Cookie and query parameter that carry a key. */
-export const TOKEN_NAME = 'access_token';
+/** The query parameter that carries a key. */
+const PARAMETER = 'access_token';
+
+/** The cookie that carries a key, and its name on HTTPS: one with this prefix no other host can set, such as a sibling domain. */
+export const COOKIE = 'tocsin_key';
+export const SECURE_COOKIE = `__Host-${COOKIE}`;
+
+export const isSecure = (c: AppContext): boolean => new URL(c.req.url).protocol === 'https:';
 
 /** Whoever is let in without a key may do everything. */
 export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: SCOPES, key_hint: null };
@@ -61,9 +67,9 @@ function howToOpen(isLocal: boolean): string {
 export function presentedToken(c: AppContext): string | undefined {
   const header = c.req.header('Authorization');
   if (header !== undefined) return /^Bearer +(\S+) *$/i.exec(header)?.[1];
-  const named = c.req.query(TOKEN_NAME);
+  const named = c.req.query(PARAMETER);
   if (named !== undefined) return named;
-  const cookie = getCookie(c, TOKEN_NAME);
+  const cookie = getCookie(c, isSecure(c) ? SECURE_COOKIE : COOKIE);
   if (cookie !== undefined && !mayUseCookie(c)) {
     const hint = 'Send the key as "Authorization: Bearer <key>", or an Origin header that names this server.';
     throw unauthorized('The cookie counts only in requests of pages of this server.', hint);

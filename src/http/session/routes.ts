@@ -9,7 +9,7 @@ import { type AppContext, type Caller, json, respond, seesEverything } from '../
 import { readBody } from '../request/body';
 import { DATA, del, get, post, type Route } from '../route';
 import { attempts } from './attempts';
-import { identify, isOwnOrigin, TOKEN_NAME } from './identify';
+import { COOKIE, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
 
 /** Longest key that is looked at, in characters: a cookie holds no more. And the body around it, in bytes. */
 const MAX_KEY = 3_000;
@@ -58,10 +58,10 @@ function show(c: AppContext, caller: Caller, headers: Record<string, string> = {
  * @param maxAge seconds; 0 takes it away
  */
 function cookie(c: AppContext, key: string, maxAge?: number) {
-  const secure = new URL(c.req.url).protocol === 'https:';
+  const secure = isSecure(c);
   const lasting = maxAge === undefined ? {} : { maxAge };
   const options = { path: '/', httpOnly: true, sameSite: 'Strict', secure, ...lasting } as const;
-  return { 'Set-Cookie': generateCookie(TOKEN_NAME, key, options) };
+  return { 'Set-Cookie': generateCookie(secure ? SECURE_COOKIE : COOKIE, key, options) };
 }
 
 /** A page elsewhere must not put its own key in the place of the reader's. */

@@ -87,7 +87,7 @@ export function dashboard() {
         permissions: ['clipboard-read', 'clipboard-write'],
       });
       context.setDefaultTimeout(WAIT_MS);
-      if (key) await context.addCookies([{ name: 'access_token', value: key, url: base }]);
+      if (key) await context.addCookies([{ name: 'tocsin_key', value: key, url: base }]);
       const problems = [];
       contexts.push({ context, problems });
       const page = await context.newPage();

@@ -37,7 +37,7 @@ describe('whose pages may follow', () => {
       { key: 'writer', scopes: ['data:write'] },
     ];
     const guarded = TestServer.with({ API_KEYS: JSON.stringify(keys) });
-    const Cookie = 'access_token=reader';
+    const Cookie = 'tocsin_key=reader';
     for (const [path, headers] of [
       [stream, {}],
       ['/ws', { Upgrade }],

@@ -70,21 +70,26 @@ describe('a browser', () => {
   it('logs in with a key, is known by its cookie, and logs out', async () => {
     const login = await guarded.call('POST', SESSION, { key: 'v' }, OWN);
     expect(login).toMatchObject({ status: 200, body: { name: 'Vera', role: 'viewer' } });
-    expect(login.headers.get('Set-Cookie')).toBe('access_token=v; Path=/; HttpOnly; SameSite=Strict');
+    expect(login.headers.get('Set-Cookie')).toBe('tocsin_key=v; Path=/; HttpOnly; SameSite=Strict');
     expect(login.headers.get('Cache-Control')).toBe('no-store');
     const Cookie = (login.headers.get('Set-Cookie') ?? '').split(';')[0] as string;
     expect(await guarded.ok(200, 'GET', SESSION, undefined, { Cookie })).toEqual(login.body);
     const logout = await guarded.call('DELETE', SESSION, undefined, { Cookie, ...OWN });
     expect(logout.status).toBe(204);
-    expect(logout.headers.get('Set-Cookie')).toBe('access_token=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict');
+    expect(logout.headers.get('Set-Cookie')).toBe('tocsin_key=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict');
     expect((await guarded.call('GET', SESSION)).status).toBe(401);
   });
 
   it('is given a cookie for HTTPS alone where it came by HTTPS, and any key survives it', async () => {
     const login = await guarded.call('POST', `https://queue.example${SESSION}`, { key: 'ümläut; key=1' });
-    expect(login.headers.get('Set-Cookie')).toMatch(/; HttpOnly; Secure; SameSite=Strict$/);
+    expect(login.headers.get('Set-Cookie')).toMatch(
+      /^__Host-tocsin_key=[^;]+; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+    );
     const Cookie = (login.headers.get('Set-Cookie') ?? '').split(';')[0] as string;
-    await guarded.ok(200, 'GET', SESSION, undefined, { Cookie });
+    await guarded.ok(200, 'GET', `https://queue.example${SESSION}`, undefined, { Cookie });
+    // On HTTPS no other name counts: a sibling domain may have set it.
+    const planted = { Cookie: Cookie.replace('__Host-', '') };
+    await guarded.ok(401, 'GET', `https://queue.example${SESSION}`, undefined, planted);
   });
 
   it('is refused with a wrong key, and told what is wrong with no key', async () => {
@@ -98,7 +103,7 @@ describe('a browser', () => {
         field: 'key',
       });
     }
-    expect((await guarded.call('GET', SESSION, undefined, { Cookie: 'access_token=no' })).status).toBe(401);
+    expect((await guarded.call('GET', SESSION, undefined, { Cookie: 'tocsin_key=no' })).status).toBe(401);
   });
 
   it('cannot be logged in or out by a page of another origin', async () => {
@@ -114,7 +119,7 @@ describe('a browser', () => {
 
   it('writes with its cookie only from a page of this server', async () => {
     const pause = async (headers: Record<string, string>) =>
-      (await guarded.call('POST', `${V1}/admin/queues/x/pause`, undefined, { Cookie: 'access_token=o', ...headers }))
+      (await guarded.call('POST', `${V1}/admin/queues/x/pause`, undefined, { Cookie: 'tocsin_key=o', ...headers }))
         .status;
     expect(await pause(OWN)).toBe(200);
     expect(await pause({ 'Sec-Fetch-Site': 'same-origin' })).toBe(200);
