@@ -26,6 +26,8 @@ export interface Kind<S> {
   prepare(scene: Scene, step: S): Turn | Promise<Turn>;
   /** The product has not run in it, or the step has finished its transactions by itself. */
   silent?: true;
+  /** It takes several turns of the object: it cannot be lost as a whole. */
+  isLonger?: true;
   /** The same step with less in it, for the shrinker. */
   plainer?(step: S): S[];
 }

@@ -5,8 +5,9 @@ import { area as jobs } from './jobs';
 import { area as reports } from './reports';
 import type { Step } from './steps';
 import { area as trouble } from './trouble';
+import { area as weeks } from './weeks';
 
-const AREAS = [jobs, reports, crons, trouble];
+const AREAS = [jobs, reports, crons, trouble, weeks];
 
 /** What areas do beside playing their steps. */
 export const EXTRAS: readonly Extras<Step>[] = AREAS;

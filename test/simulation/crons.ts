@@ -258,7 +258,7 @@ export const area: Area<CronStep> = {
     'cron-enable': onCron,
     'cron-trigger': onCron,
     'cron-delete': onCron,
-    answer: { prepare: (scene, { how }) => ({ play: () => answer(scene, how) }), silent: true },
+    answer: { prepare: (scene, { how }) => ({ play: () => answer(scene, how) }), silent: true, isLonger: true },
     'jump-to-fire': {
       prepare: ({ world, model: { crons } }, { past }) => ({
         play: () => {

@@ -1,11 +1,13 @@
 /** Random histories: jobs alone, with some entries, with many; large ones; those of other areas. */
 import fc from 'fast-check';
+import { aftermaths } from './aftermath';
 import { EXTRAS } from './areas';
 import { EVES } from './calendar';
 import { answers, cronStep } from './crons';
 import { crowd, largeStep } from './large';
 import type { History, Step } from './steps';
 import { troubles } from './trouble';
+import { weeks } from './weeks';
 
 const plainStep: fc.Arbitrary<Step> = fc.oneof(...EXTRAS.flatMap(({ steps = [] }) => steps));
 
@@ -25,7 +27,11 @@ export function histories(length: number): fc.Arbitrary<History> {
   const drains = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true));
   const stepsOf = (step: fc.Arbitrary<Step>, count = length) =>
     fc.array(fc.option(step, { freq: 200 }), { minLength: count, maxLength: count });
-  const ofKind = (crons: number) => fc.record({ start, steps: stepsOf(stepOf(crons)), drains, keepsNoDead: drains });
+  const ofKind = (crons: number) =>
+    fc.record({
+      ...{ start, steps: stepsOf(stepOf(crons)), drains, keepsNoDead: drains },
+      after: fc.option(aftermaths, { freq: 10, nil: undefined }),
+    });
   const isLarge = { large: fc.constant(true), drains: fc.constant(true), keepsNoDead: drains };
   const mixed = fc.oneof({ weight: 2, arbitrary: largeStep }, stepOf(5));
   return fc.oneof(
@@ -34,6 +40,7 @@ export function histories(length: number): fc.Arbitrary<History> {
     { weight: 100, arbitrary: ofKind(45) },
     { weight: 33, arbitrary: fc.record({ start, steps: stepsOf(mixed, Math.ceil(length / 2)), ...isLarge }) },
     { weight: 1, arbitrary: fc.record({ start, steps: crowd, ...isLarge }) },
+    { weight: 4, arbitrary: fc.record({ start, steps: stepsOf(weeks(stepOf(0)), Math.ceil(length / 3)), drains }) },
     ...EXTRAS.flatMap((area) => area.histories?.(length) ?? []),
   );
 }

@@ -1,5 +1,6 @@
 /** Plays a history against the product and the model, and compares them after every step. */
 import { MAX_VALUE } from '../support/faults';
+import { live } from './aftermath';
 import { holds } from './agree';
 import type { Turn } from './area';
 import { EXTRAS, kindOf } from './areas';
@@ -10,7 +11,7 @@ import { isOpen } from './model';
 import * as reports from './reports';
 import { Scene } from './scene';
 import type { History, Step } from './steps';
-import { InjectedFault } from './world';
+import { Died, InjectedFault } from './world';
 
 export class Play {
   private readonly scene: Scene;
@@ -28,7 +29,7 @@ export class Play {
   }
 
   async run(): Promise<void> {
-    const { steps, drains } = this.history;
+    const { steps, drains, after } = this.history;
     for (const { begin } of EXTRAS) await begin?.(this.scene, this.history);
     for (const [index, step] of steps.entries()) {
       const isLast = index === steps.length - 1;
@@ -37,26 +38,46 @@ export class Play {
       // Where the product has not run there is nothing new in its memory.
       if (step && !kindOf(step).silent) compareFresh(this.scene, index % 6 === 5 || this.history.steps.length < 40);
     }
+    if (drains || after) await this.clear();
     if (drains) await this.drain();
+    if (after) await live(this.scene, after);
   }
 
   private async step(step: Step): Promise<void> {
-    const inner = step.op === 'fault' ? step.step : step;
-    const { prepare, silent } = kindOf(inner);
+    const inner = 'step' in step ? step.step : step;
+    const { prepare, silent, isLonger } = kindOf(inner);
     const turn = await prepare(this.scene, inner);
-    if (step.op === 'fault') await this.withFault(step.statement, turn);
-    else await turn.play();
-    await turn.after?.();
-    if (!silent) this.scene.finish();
+    if (step.op === 'die' && !isLonger && !step.durable) {
+      this.withoutTrace(turn);
+    } else {
+      if (step.op === 'fault') await this.withFault(step.statement, turn);
+      else await turn.play();
+      if (step.op === 'die') {
+        if (!silent) this.scene.finish();
+        this.scene.world.kill();
+      }
+      await turn.after?.();
+      if (step.op === 'die') this.scene.evict();
+      else if (!silent) this.scene.finish();
+    }
     for (const { settle } of EXTRAS) await settle?.(this.scene);
     this.hear(step);
   }
 
-  /** A defect that the product survives is complained about: nothing but a statement that was made to fail may cause one. */
+  /** A defect that the product survives is complained about: nothing but what was made to fail may cause one. */
   private hear(step: Step): void {
-    const [first] = this.complaints.splice(0);
+    const [first] = this.complaints.splice(0).filter((said) => !said.some((what) => what instanceof Died));
     if (first && step.op !== 'fault')
       throw new Error(`complained: ${first.map(String).join(' ')}`, { cause: first[1] });
+  }
+
+  /** The object dies before anything of its turn is durable: it is as if it had not begun, but for what is due. */
+  private withoutTrace(turn: Turn): void {
+    const { scene } = this;
+    const before = scene.model.save();
+    scene.world.lose(() => turn.play());
+    Object.assign(scene.model, before);
+    scene.evict();
   }
 
   /** Everything now and then, what is counted more often, the wake always. A short history is compared at each step. */
@@ -75,14 +96,18 @@ export class Play {
     }
   }
 
+  /** Nothing keeps jobs from being given out any more. */
+  private async clear(): Promise<void> {
+    for (const { clear } of EXTRAS) {
+      await clear?.(this.scene);
+      this.scene.finish();
+    }
+  }
+
   /** The queue still works: it takes a job, gives out all that it has, and then has nothing left to do. */
   private async drain(): Promise<void> {
     const { scene } = this;
     const { model, world } = scene;
-    for (const { clear } of EXTRAS) {
-      await clear?.(scene);
-      scene.finish();
-    }
     await this.step({ op: 'enqueue', jobs: [jobs.PROBE] });
     for (const job of model.jobs.filter(({ state }) => state === 'pending')) jobs.activateJob(scene, job);
     const rounds = 2 * model.jobs.length + 10;

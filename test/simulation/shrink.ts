@@ -41,7 +41,7 @@ async function leaveOut(all: Step[], fails: (steps: Step[]) => Promise<boolean>)
 
 /** The same step with less in it, or about a job that is easier to name. */
 function plainerSteps(step: Step): Step[] {
-  if (step.op === 'fault') return [step.step, ...plainerSteps(step.step).map((inner) => ({ ...step, step: inner }))];
+  if ('step' in step) return [step.step, ...plainerSteps(step.step).map((inner) => ({ ...step, step: inner }))];
   const { plainer } = kindOf(step);
   if (plainer) return plainer(step);
   return 'pick' in step ? Array.from({ length: 9 }, (_, index) => ({ ...step, pick: index + 1 })) : [];

@@ -1,10 +1,12 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
+import type { Aftermath } from './aftermath';
 import type { CronStep } from './crons';
 import type { JobStep } from './jobs';
 import type { ReportStep } from './reports';
 import type { TroubleStep } from './trouble';
+import type { WeeksStep } from './weeks';
 
-export type Step = JobStep | ReportStep | CronStep | TroubleStep;
+export type Step = JobStep | ReportStep | CronStep | TroubleStep | WeeksStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
@@ -20,4 +22,6 @@ export interface History {
   keepsNoDead?: boolean;
   /** In the end everything is done that there is to do. */
   drains?: boolean;
+  /** What befalls the queue in the very end. */
+  after?: Aftermath | undefined;
 }

@@ -10,7 +10,9 @@ export type TroubleStep =
   | { op: 'lose-alarm' }
   | { op: 'evict' }
   /** The statement with this number fails. */
-  | { op: 'fault'; statement: number; step: Step };
+  | { op: 'fault'; statement: number; step: Step }
+  /** The object dies in the turn of this step: before anything is durable, or after, but before it goes on. */
+  | { op: 'die'; durable: boolean; step: Step };
 
 function alarm(scene: Scene, { when }: StepOf<'alarm'>): void {
   const { world, model } = scene;
@@ -41,8 +43,9 @@ export const area: Area<TroubleStep> = {
       scene.world.alarm = null;
     }),
     evict: silently((scene) => scene.evict()),
-    // `play.ts` does that around the step: what is left here is what the fault has not met.
+    // `play.ts` does these around their steps.
     fault: () => undefined,
+    die: () => undefined,
   },
   steps: [
     {
@@ -55,13 +58,20 @@ export const area: Area<TroubleStep> = {
   ],
 };
 
+const alarms = fc.record({
+  op: fc.constant('alarm' as const),
+  when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
+});
+
 /** Trouble that befalls a history beside its steps. @param calm steps in which a statement may fail */
 export const troubles = (calm: fc.Arbitrary<Step>) => [
+  { weight: 5, arbitrary: alarms },
   {
-    weight: 5,
+    weight: 2,
     arbitrary: fc.record({
-      op: fc.constant('alarm' as const),
-      when: fc.constantFrom('due' as const, 'late' as const, 'early' as const, 'twice' as const),
+      op: fc.constant('die' as const),
+      durable: fc.boolean(),
+      step: fc.oneof({ weight: 5, arbitrary: calm }, alarms),
     }),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('lose-alarm' as const) }) },

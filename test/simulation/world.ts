@@ -210,6 +210,32 @@ export class World {
     return sizes.reduce((longest, size) => (size.bytes > longest.bytes ? size : longest));
   }
 
+  /** What is stored, past everything that watches over it. */
+  get sql(): SqlStorage {
+    return this.real.sql;
+  }
+
+  /** The object dies. What it still does reaches nothing. */
+  kill(): void {
+    this.life++;
+  }
+
+  /** Runs a turn at the end of which the object dies: nothing of it has become durable, the alarm included. */
+  lose(turn: () => unknown): void {
+    const { alarm } = this;
+    const nothing = new Error('rolled back');
+    try {
+      this.real.transactionSync(() => {
+        turn();
+        throw nothing;
+      });
+    } catch (error) {
+      if (error !== nothing) throw error;
+    }
+    this.alarm = alarm;
+    this.kill();
+  }
+
   /** Lets the alarm handler run, whenever the caller thinks it should. */
   fire(): void {
     this.alarm = null;
