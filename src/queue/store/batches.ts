@@ -39,8 +39,6 @@ export interface Share {
   coordinator: string;
   jobs: PreparedJob[];
   act?: PreparedAction;
-  /** How many of the locked jobs have not ended. */
-  open?: number;
 }
 
 /** The share of a batch that is not finished; undefined when there is none. */
@@ -56,7 +54,7 @@ export function writeShare(q: QueueState, batch: string, share: Share, now: numb
 
 /** The batch that has locked this job: when its share was written, and when it is checked; epoch ms. */
 export function batchOf(q: QueueState, key: number): { since: number; checkAt: number } | undefined {
-  const query = `SELECT due_at AS at FROM outbox WHERE kind = ? AND EXISTS
+  const query = `SELECT due_at AS at FROM outbox WHERE kind = ? AND json_valid(data) AND EXISTS
     (SELECT 1 FROM json_each(data, '$.act.locked') WHERE value ->> '$.key' = ?) LIMIT 1`;
   const [found] = q.sql.exec<{ at: number }>(query, SHARE, key);
   return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };

@@ -5,6 +5,7 @@
 import { utf8Bytes } from '../../job/bytes';
 import { LANE_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './columns';
+import type { LockTable } from './locks';
 
 /** The shares of batches that are being decided, as far as they can be read. */
 const SHARES = "(SELECT data FROM outbox WHERE kind = 'share' AND json_valid(data))";
@@ -18,6 +19,7 @@ export class Depth {
   constructor(
     private readonly sql: SqlStorage,
     private readonly blocks: { count(): number; all(): Iterable<JobRow> },
+    private readonly locks: Pick<LockTable, 'all'>,
   ) {}
 
   /** Rebuilds memory. @param meta what is stored of the queue */
@@ -36,13 +38,14 @@ export class Depth {
   jobs(): number {
     this.counted ??=
       this.blocks.count() +
+      this.locked(true).length +
       this.sql
         .exec<{ n: number }>(
           `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
-           + (SELECT coalesce(sum(json_array_length(data, '$.jobs') + coalesce(data ->> '$.open', 0)), 0) FROM ${SHARES}) AS n`,
+           + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES}) AS n`,
         )
         .one().n;
     return this.counted;
@@ -55,10 +58,16 @@ export class Depth {
       (this.sql
         .exec<{ n: number | null }>(
           `SELECT sum(length(CAST(body AS BLOB))) AS n FROM jobs WHERE ended_at IS NULL AND key NOT IN
-           (SELECT value ->> '$.key' FROM ${SHARES}, json_each(data, '$.act.locked') WHERE value ->> '$.ended_at' > 0)`,
+           (SELECT value FROM json_each(?))`,
+          JSON.stringify(this.locked(false)),
         )
         .one().n ?? 0);
     return this.size;
+  }
+
+  /** Keys of the jobs that are locked and have not ended, or have. One that was cancelled in spite of its lock has none any more. */
+  private locked(isOpen: boolean): number[] {
+    return Array.from(this.locks.all()).flatMap(({ key, ended_at }) => ((ended_at === null) === isOpen ? [key] : []));
   }
 
   private sizeInBlocks(): number {

@@ -146,7 +146,7 @@ export class QueueState implements Memory {
     this.leases = new LeaseTable(sql, this.blocks, () => this.meters.carried({ by: 'lease' }));
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql);
-    this.depth = new Depth(sql, this.blocks);
+    this.depth = new Depth(sql, this.blocks, this.locks);
     this.tally = new Tally(sql, this.blocks.due);
     this.outbox = new Outbox(sql, (at) => this.wake(at));
     this.events = new EventLog(name, route);

@@ -43,8 +43,7 @@ export function prepareBulk(
     if (found?.row) act.locked.push(lockRow(q, found.row, now));
     else if (found) act.archived.push(found.archived.k);
   }
-  const open = act.locked.filter(({ ended_at }) => ended_at === null).length;
-  writeShare(q, batch, { coordinator, jobs: [], act, open }, now);
+  writeShare(q, batch, { coordinator, jobs: [], act }, now);
   return { items, applied: true };
 }
 

@@ -150,6 +150,9 @@ describe('a job that is locked', () => {
     unwrap(await api.decideBatch(batch, []));
     expect(await operation[0].counts()).toEqual({ available: 1, cancelled: 1 });
     await operation[0].evict();
+    // It is counted no more, though its share still names it.
+    unwrap(await api.configure({ max_depth: 1, max_bytes: 1_000_000 }));
+    expect(refusal(await api.enqueue([newJob()]))).toMatchObject({ details: { depth: 1 } });
     await operation.abort();
     expect(await operation.states()).toEqual(['cancelled', 'available']);
     expect(await operation[0].counts()).toEqual({ available: 1, cancelled: 1 });
