@@ -2,7 +2,7 @@
 
 import { parseExactly } from '../../job/envelope/exact';
 import { withinBytes } from '../../job/envelope/fields';
-import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
+import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../../job/envelope/names';
 import { notFound } from '../../job/errors';
 import type { JobBody, JobHistory, JobView } from '../../job/record';
 import { checkRetry } from '../../job/retry/validate';
@@ -49,13 +49,24 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
   return { body, history };
 }
 
+/** The same, where somebody asks for it. @throws {ApiError} 413 when what is added makes its `meta`, or the job, too large */
+export function boundedLife(row: JobRow, override: Override = {}): ReturnType<typeof secondLife> {
+  const life = secondLife(row, override);
+  // What an earlier life was given is kept, so many small additions may come to be too much.
+  if (override.meta) {
+    withinBytes(JSON.stringify(life.body.meta), MAX_META_BYTES, 'override.meta');
+    withinBytes(JSON.stringify(life.body), MAX_ENVELOPE_BYTES, 'body');
+  }
+  return life;
+}
+
 /** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
 export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
   const { edit, change } = options;
   const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
   const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
-  const { body, history } = secondLife(row, options.override);
+  const { body, history } = boundedLife(row, options.override);
   if (edit) applyEdit(q, row, body, edit);
   if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.

@@ -16,7 +16,7 @@ import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
 import { rememberDeparted } from '../../jobs/departed';
 import { checkType, refuseNewcomers } from '../../jobs/intake';
 import { refuseMoving } from '../../jobs/moving';
-import { deadLetterRow, secondLife } from '../../jobs/redrive';
+import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
 import { find, viewOf } from '../../read/find';
 import type { JobRow } from '../../store/columns';
 import { bodyBytes } from '../../store/depth';
@@ -45,6 +45,7 @@ export function planMove(
   if (!open && q.removal) {
     throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
   }
+  if (!open) boundedLife(row, request.override);
   return { key: row.key, open: open !== undefined, job: packed(q, row, request.override, open?.at ?? now) };
 }
 

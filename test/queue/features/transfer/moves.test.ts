@@ -194,6 +194,24 @@ describe('a queue that is not willing', () => {
     expect(await server.queues()).toEqual([from]);
   });
 
+  it.each([undefined, 'elsewhere'])(
+    'or takes no more meta than a job may have, in all its lives: into %s',
+    async (queue) => {
+      const { from } = names();
+      const id = await dead(from);
+      const part = (name: string) => ({ meta: { [name]: 'é'.repeat(20_000) } });
+      expect(await retry(id, part('first'))).toMatchObject({ status: 200 });
+      for (const job of await new TestQueue(from).claim({ count: 1 })) {
+        await new TestQueue(from).nack(job.id, { message: 'failed', retryable: false });
+      }
+      expect(await server.state(id)).toBe('discarded');
+      const answer = await retry(id, { ...part('second'), ...(queue && { queue }) });
+      expect(answer).toMatchObject({ status: 413, body: { error: { details: { field: 'override.meta' } } } });
+      expect(await server.state(id)).toBe('discarded');
+      expect(await server.queues()).toEqual([from]);
+    },
+  );
+
   it.each([{ max_attempts: -1 }, { backoff_coefficient: 0.1 }])(
     'is not created for a retry policy that cannot be: %j',
     async (policy) => {
