@@ -56,6 +56,17 @@ describe('jobs over a socket', () => {
     expect(await server.ok(200, 'GET', `${V1}/queues`)).toMatchObject({ queues: [] });
   });
 
+  it('are asked for again while as much is on its way as one message may have', async () => {
+    const [first, second] = [await connect(), await connect('q', { worker_id: 'w2' })];
+    const large = Array.from({ length: 6 }, () => job({ args: ['x'.repeat(900_000)], options: { queue: 'other' } }));
+    first.say({ type: 'enqueue', id: 1, jobs: large });
+    second.say({ type: 'enqueue', id: 1, jobs: large });
+    expect(await second.answerTo(1)).toMatchObject({ type: 'error', error: { status: 503, retry_after_ms: 1000 } });
+    expect(await first.answerTo(1)).toMatchObject({ type: 'enqueued', enqueued: 6 });
+    second.say({ type: 'enqueue', id: 2, jobs: large });
+    expect(await second.answerTo(2)).toMatchObject({ type: 'enqueued' });
+  });
+
   it('have every option that jobs have', async () => {
     const producer = await connect();
     const options = {

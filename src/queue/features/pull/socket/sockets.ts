@@ -35,8 +35,8 @@ const FULL_FOR_S = 30;
 const MAX_UNDER_WAY = 200;
 const MAX_FAULTS = 20;
 
-/** Characters of messages that may be under way, of all workers together. */
-const MAX_HELD = 32 * 1024 * 1024;
+/** Characters of messages that may be under way, of all workers together: read, they take several times their size. */
+const MAX_HELD = MAX_MESSAGE;
 
 /** When to send a message again that found no room, s. */
 const HELD_FOR_S = 1;
