@@ -140,7 +140,7 @@ export class QueueState implements Memory {
   ) {
     const inBlocks = (since: number) => this.blocks.all(since, false);
     this.meters = new Meters(sql, written, () => this.nextSequence, inBlocks);
-    this.holdBack = new HoldBack(written);
+    this.holdBack = new HoldBack(written, (key) => this.leases.active.has(key));
     this.archive = new ArchiveBuffer(sql, (by) => this.meters.carried({ by }));
     this.blocks = new Blocks(sql, this.archive, (key) => this.recordSequence(key));
     this.leases = new LeaseTable(sql, this.blocks, () => this.meters.carried({ by: 'lease' }));

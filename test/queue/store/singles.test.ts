@@ -153,6 +153,24 @@ describe('a job that arrives while a worker waits', () => {
 });
 
 describe('storage that fails', () => {
+  it('gives nobody a job that could not be written, among others either', async () => {
+    const queue = await emptyQueue();
+    const due = await queue.add({ scheduledAt: T0 + DAY });
+    const taken = queue.api.claim({ count: 2, wait_ms: 20_000 }).catch(() => undefined);
+    await queue.waiting('work', 1);
+    clock.set(T0 + DAY);
+    await queue.inside(({ sql }) => failOnce(sql, /(INTO|UPDATE) blocks/));
+    const added = await queue.add().catch(() => undefined);
+    const given = (await taken)?.ok === true ? unwrap((await taken) as never) : [];
+    for (const { record } of given as { record: { id: string } }[]) {
+      expect([record.id, await queue.state(record.id)]).toEqual([record.id, 'active']);
+    }
+    const left = await queue.claimAll();
+    expect([...(given as { record: { id: string } }[]).map(({ record }) => record.id), ...left].sort()).toEqual(
+      [due, added].filter((id) => id !== undefined).sort(),
+    );
+  });
+
   it('leaves a job that its lease was to take where any worker finds it', async () => {
     const queue = await emptyQueue();
     const taken = queue.api.claim({ count: 1, wait_ms: 20_000 });
