@@ -59,7 +59,10 @@ export function reportEach(
     const outcomes: Outcome<Reported>[] = [];
     for (const [index, report] of reports.entries()) {
       if (index > 0 && q.written.work > most) break;
-      outcomes.push(outcomeOf(() => takeOne(report, keys[index] as number)));
+      const unsay = q.logs.mark();
+      const outcome = outcomeOf(() => takeOne(report, keys[index] as number));
+      if (!outcome.ok) unsay();
+      outcomes.push(outcome);
     }
     completions.end();
     notes.end();

@@ -20,20 +20,32 @@ export class RunningLogs {
   private bytes = 0;
   /** Keys whose attempts the running transaction has ended. */
   private readonly ended = new Set<number>();
+  /** What was held before, by key, of all that changed in the running transaction. */
+  private before: [key: number, held: Held | undefined][] = [];
+
+  /** Notes what is held. @returns goes back to that: whoever said more since was refused, or could not be written */
+  mark(): () => void {
+    const { length } = this.before;
+    return () => {
+      for (const [key, held] of this.before.splice(length).reverse()) this.put(key, held);
+    };
+  }
 
   /** Adds what an attempt says. */
   add({ key, claim }: Active, lines: readonly LogLine[]): void {
     const before = this.held.get(key);
     const kept = newestLines([...(before?.claim === claim ? before.lines : []), ...lines]);
-    this.drop(key);
-    if (kept.length === 0) return;
     const bytes = kept.reduce((sum, line) => sum + bytesOfLine(line), 0);
-    this.held.set(key, { claim, lines: kept, bytes });
-    this.bytes += bytes;
+    this.change(key, kept.length === 0 ? undefined : { claim, lines: kept, bytes });
     for (const oldest of this.held.keys()) {
       if (this.bytes <= MAX_BYTES) break;
-      this.drop(oldest);
+      this.change(oldest, undefined);
     }
+  }
+
+  private change(key: number, held: Held | undefined): void {
+    this.before.push([key, this.held.get(key)]);
+    this.put(key, held);
   }
 
   /** What an attempt has said so far. */
@@ -55,12 +67,14 @@ export class RunningLogs {
 
   /** The transaction is committed. @param isRunning does this claim of the job still run? */
   committed(isRunning: (key: number, claim: number) => boolean): void {
-    for (const key of this.ended) if (!isRunning(key, this.held.get(key)?.claim ?? -1)) this.drop(key);
+    for (const key of this.ended) if (!isRunning(key, this.held.get(key)?.claim ?? -1)) this.put(key, undefined);
     this.ended.clear();
+    this.before = [];
   }
 
-  private drop(key: number): void {
-    this.bytes -= this.held.get(key)?.bytes ?? 0;
+  private put(key: number, held: Held | undefined): void {
+    this.bytes += (held?.bytes ?? 0) - (this.held.get(key)?.bytes ?? 0);
     this.held.delete(key);
+    if (held) this.held.set(key, held);
   }
 }

@@ -219,7 +219,7 @@ export class QueueState implements Memory {
     const { wanted, workArrived } = this;
     const [events, archived] = [this.events.pendingCount, this.archive.size];
     const [undoBlocks, undoLetters] = [this.blocks.mark(), this.outbox.mark()];
-    const [undoLimits, undoMeters] = [this.limiters.mark(), this.meters.mark()];
+    const undoRest = [this.limiters.mark(), this.meters.mark(), this.logs.mark()];
     return {
       gathered: () => {
         this.archive.rollback(archived);
@@ -228,8 +228,7 @@ export class QueueState implements Memory {
       rest: () => {
         this.events.rollback(events);
         undoLetters();
-        undoLimits();
-        undoMeters();
+        for (const undo of undoRest) undo();
         this.wanted = wanted;
         this.workArrived = workArrived;
       },

@@ -407,6 +407,24 @@ describe('reports about a job with much on record', () => {
     for (const job of jobs) expect(await stepsOf(job)).toMatchObject({ more: { result: 1 } });
   });
 
+  it('leave no line in the log of a job when they are refused, or cannot be written', async () => {
+    const q = new TestQueue('q');
+    const [job] = (await held('q', 1)) as [Json];
+    const line = (message: string) => [{ at: 1_800_000_000_000, level: 'info', message }];
+    const back = { action: 'nack', requeue: true, attempt_used: false };
+    const steps = { a: { result: 'x'.repeat(500 * KIB) }, b: { result: 'x'.repeat(200 * KIB) } };
+    await report(200, [step(job, 'first', 'x'.repeat(200 * KIB))]);
+    const refused = ack(job, { ...back, snooze: { in: '1h', steps }, log: line('too much') });
+    expect((await report(207, [refused])).items).toMatchObject([{ error: { status: 413 } }]);
+    const { attempt, delivery_id } = job;
+    const alone = await server.call('POST', `${V1}/workers/nack`, { job_id: job.id, attempt, delivery_id, ...refused });
+    expect(alone.status).toBe(413);
+    await q.inside(({ sql }) => failOnce(sql, /INSERT INTO jobs/));
+    await report(200, [step(job, 'more', 1), nack(job, { log: line('failed') })]);
+    const log = await server.ok(200, 'GET', `${V1}/jobs/${job.id}/log`);
+    expect((log.lines as Json[]).map(({ message }) => message)).toEqual(['failed']);
+  });
+
   it('are refused one by one where there is too much to record', async () => {
     const [job] = (await held('q', 1)) as [Json];
     const told = await report(207, [
