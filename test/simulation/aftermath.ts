@@ -124,7 +124,7 @@ function goBack(scene: Scene, by: number): void {
   compareFresh(scene, false);
   // What was available may be due again: the next plan says when.
   world.fire();
-  compareFresh(scene, true);
+  compareFresh(scene, true, false);
 }
 
 /**

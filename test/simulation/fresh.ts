@@ -19,8 +19,12 @@ const MOST_READY = 60;
 /** By how much alarms that fire early, again and again, may push the next one; ms. */
 const SLACK_MS = 20;
 
-/** Compares memory with storage. @param deeply order, counts and limits, too */
-export function compareFresh(scene: Scene, deeply: boolean): void {
+/**
+ * Compares memory with storage.
+ * @param deeply order, counts and limits, too
+ * @param limits false: the clock went back, and starts count again that are stored, but were forgotten here
+ */
+export function compareFresh(scene: Scene, deeply: boolean, limits = true): void {
   const { world, now } = scene;
   world.quietly(() =>
     world.asNew(deeply, (engine, planned) => {
@@ -37,7 +41,7 @@ export function compareFresh(scene: Scene, deeply: boolean): void {
       if (!deeply) return;
       compareBlocks(live, fresh);
       compareCounts(live, fresh, now);
-      compareLimits(live, fresh, now);
+      if (limits) compareLimits(live, fresh, now);
       compareOrder(live, fresh, now);
       compareAlarm(scene, engine, planned);
     }),
