@@ -22,6 +22,17 @@ describe('concurrency', () => {
     expect(await fetchFrom(queue)).toEqual(ids.slice(3));
   });
 
+  it('gives a place to the next job also after the clock went back', async () => {
+    const queue = new TestQueue();
+    const ids = await addManyTo(queue, 3, one);
+    expect(await fetchFrom(queue)).toEqual(ids.slice(0, 1));
+    clock.at(-5_000);
+    for (const [index, id] of ids.entries()) {
+      await ack(id);
+      expect(await fetchFrom(queue)).toEqual(ids.slice(index + 1, index + 2));
+    }
+  });
+
   it('of one key is no matter of another, nor of jobs without one', async () => {
     const queue = new TestQueue();
     const [first] = await addManyTo(queue, 2, one);
