@@ -4,13 +4,14 @@
  */
 
 import { utf8Bytes } from '../job/bytes';
-import { MAX_DURATION_MS, parseDuration } from '../job/duration';
+import { MAX_DURATION_MS } from '../job/duration';
 import { parsePayloads } from '../job/envelope/exact';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
 import { ApiError } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
 import type { ReportedError, Snooze } from '../job/record';
+import { LONGEST_ASKED_MS } from '../job/retry/delay';
 import { checkpointContent, type Progress, readProgress } from '../job/run-reports';
 import { readStepName, readSteps, type Steps, stepsText } from '../job/steps';
 import { parseTimestamp } from '../job/time';
@@ -209,12 +210,12 @@ export function failureOfStatus(answer: Answer, now: number): ReportedFailure {
   return failure;
 }
 
-/** `Retry-After` as ms: seconds, possibly fractional, or an HTTP date. */
+/** `Retry-After` as ms: seconds, possibly fractional, or an HTTP date; no more than a server may ask for. */
 export function retryAfterMs(header: string | null, now: number): number | undefined {
   if (header === null) return undefined;
-  if (/^\d+(\.\d+)?$/.test(header.trim())) return parseDuration(`${header.trim()}s`);
+  if (/^\d+(\.\d+)?$/.test(header.trim())) return Math.min(Math.round(Number(header) * 1000), LONGEST_ASKED_MS);
   const date = parseTimestamp(header) ?? Date.parse(header);
-  return Number.isFinite(date) ? Math.max(0, date - now) : undefined;
+  return Number.isFinite(date) ? Math.min(Math.max(0, date - now), LONGEST_ASKED_MS) : undefined;
 }
 
 /** The answer to a batch: one outcome for each delivery id that was sent, whatever the answer contains. */

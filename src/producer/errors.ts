@@ -1,5 +1,8 @@
 /** The errors of requests, as classes that a producer tells apart with `instanceof`. */
 
+/** The longest pause that an answer may ask for, ms: a mistake of a proxy must park no worker, and no timer holds 25 days. */
+const LONGEST_ASKED_MS = 3_600_000;
+
 /** What is known about a failed request. */
 export interface TocsinErrorInfo {
   /** HTTP status; 0 when there was no answer, or nothing was sent. */
@@ -13,7 +16,7 @@ export interface TocsinErrorInfo {
   /** The server's details, e.g. `field`, `existingJobId`, `currentState`. */
   details?: Record<string, unknown> | undefined;
   hint?: string | undefined;
-  /** How long the server asks to wait, in ms. */
+  /** How long the server asks to wait, in ms; an hour at most. */
   retryAfterMs?: number | undefined;
   /** True when the request may or may not have taken effect. */
   outcomeUnknown?: boolean | undefined;
@@ -49,7 +52,7 @@ export class TocsinError extends Error {
     this.retryable = info.retryable;
     this.details = info.details ?? {};
     this.hint = info.hint;
-    this.retryAfterMs = info.retryAfterMs;
+    this.retryAfterMs = info.retryAfterMs === undefined ? undefined : Math.min(info.retryAfterMs, LONGEST_ASKED_MS);
     this.outcomeUnknown = info.outcomeUnknown ?? false;
   }
 }

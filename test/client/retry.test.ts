@@ -36,6 +36,9 @@ describe('an enqueue that was refused before it took effect', () => {
   it('does not wait longer than allowed', async () => {
     const { client, waits } = fakeQueue(() => errorAnswer(429, 'rate_limited', {}, { 'Retry-After': '60' }));
     await expect(client.enqueue('a', [])).rejects.toMatchObject({ retryAfterMs: 60_000 });
+    const never = { 'Retry-After': 'Fri, 31 Dec 9999 23:59:59 GMT' };
+    const far = fakeQueue(() => errorAnswer(503, 'unavailable', {}, never)).client;
+    await expect(far.enqueue('a', [])).rejects.toMatchObject({ retryAfterMs: 3_600_000 });
     expect(waits).toEqual([]);
   });
 });

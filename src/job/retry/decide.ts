@@ -17,7 +17,7 @@
  */
 import { parseDuration } from '../duration';
 import { parseInstant } from '../time';
-import { HARD_LIMIT_MS, retryDelay } from './delay';
+import { HARD_LIMIT_MS, LONGEST_ASKED_MS, retryDelay } from './delay';
 import type { RetryPolicy } from './policy';
 
 /**
@@ -175,7 +175,7 @@ function askedDelay(failure: Failure, now: number): number | undefined {
 
 function atLeast(failure: Failure): number {
   const ms: unknown = failure.at_least_ms;
-  return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), HARD_LIMIT_MS) : 0;
+  return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), LONGEST_ASKED_MS) : 0;
 }
 
 function text(value: unknown): string | undefined {

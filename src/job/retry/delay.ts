@@ -13,6 +13,9 @@ import type { Jitter, RetryPolicy } from './policy';
 /** No delay is longer: any present time plus this is still a valid date. */
 export const HARD_LIMIT_MS = 4e15;
 
+/** The longest pause that another server may ask for (`Retry-After`), ms: a mistake of theirs must not park anything for years. */
+export const LONGEST_ASKED_MS = 86_400_000;
+
 /**
  * The delay before the next run.
  *

@@ -1,4 +1,5 @@
 /** When a delivery is tried again, and when its receiver is given up. Pure: time and chance are parameters. */
+import { LONGEST_ASKED_MS } from '../retry/delay';
 
 /** How an attempt ended. */
 export interface Attempted {
@@ -26,9 +27,6 @@ export const DELAYS_MS: readonly number[] = [30_000, 2 * MINUTE, 10 * MINUTE, HO
 
 /** Chance makes a pause longer by up to this part of it, so that what failed together does not come back together. */
 const JITTER = 0.2;
-
-/** A receiver may ask for no longer pause than this, ms. */
-const LONGEST_ASKED_MS = 24 * HOUR;
 
 /** A receiver that has only failed for so long is told no more, ms. */
 export const DISABLE_AFTER_MS = 5 * 24 * HOUR;

@@ -93,6 +93,9 @@ describe('an answer to a single delivery', () => {
     const dated = await delay({ 'Retry-After': new Date(Date.now() + 600_000).toUTCString() });
     expect(dated).toBeGreaterThan(590_000);
     expect(dated).toBeLessThanOrEqual(600_000);
+    // No longer than a day, whatever is asked.
+    for (const far of ['Fri, 31 Dec 9999 23:59:59 GMT', '9999-12-31T00:00:00Z', '99999999999999', '9'.repeat(400)])
+      expect(await delay({ 'Retry-After': far })).toBe(86_400_000);
     expect(await delay({ 'Retry-After': 'soon' })).toBeLessThanOrEqual(1_500);
     expect(await delay({ 'Retry-After': '0' })).toBeGreaterThanOrEqual(500);
   });
