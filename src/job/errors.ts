@@ -129,11 +129,14 @@ function quoted(details: Record<string, unknown>): Record<string, unknown> {
   );
 }
 
-/** The message with what it repeats of the details as it is quoted there. */
+/** What has no space over more than two quotes' length: no message of ours has it. */
+const UNBROKEN = /\S{401,}/gu;
+
+/** The message with what it repeats of the details as it is quoted there, and no other long text of a client either. */
 function abridged(message: string, details: Record<string, unknown> = {}): string {
   const long = Object.values(details).filter((value) => typeof value === 'string' && quote(value) !== value);
   const short = (long as string[]).reduce((text, value) => text.replaceAll(value, quote(value)), message);
-  return cut(short, MAX_MESSAGE);
+  return cut(cut(short, 4 * MAX_MESSAGE).replace(UNBROKEN, quote), MAX_MESSAGE);
 }
 
 /** 400: the body is empty, not JSON, not an object, or nested too deeply. */

@@ -450,11 +450,20 @@ describe('names that a client made up', () => {
     ['POST', '/workflows', { type: 'batch', jobs: [job], callbacks: { [name]: job } }],
     ['POST', '/workflows', { steps: [{ ...job, id: 'a', depends_on: ['y'.repeat(255)] }] }],
     ['POST', '/admin/retry/preview', { [name]: 1 }],
+    ['POST', '/cron', { name: 'x', expression: '@daily', timezone: name, job }],
+    ['POST', '/cron', { name: 'x', expression: '@daily', timezone: 'Not a zone '.repeat(90), job }],
+    ['POST', '/cron', { name: 'x', expression: '@daily', timezone: { [name]: 1 }, job }],
+    ['POST', '/cron', { name: 'x', expression: `@${'so often '.repeat(100)}`, job }],
+    ['POST', '/cron', { name: 'x', expression: `* * * * ${'x'.repeat(900)}`, job }],
+    ['POST', '/jobs', { ...job, options: { unique: { keys: ['args'], args_keys: [name] } } }],
   ])('are quoted in their beginning: %s %s', async (method, path, body) => {
     const answer = await server.call(method, V1 + path, body);
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(answer.status).toBeLessThan(500);
     expect(JSON.stringify(answer.body).length).toBeLessThan(4000);
+    expect(answer.body.error?.message?.length).toBeLessThan(700);
+    // What is wrong with it is said behind the quote.
+    expect(answer.body.error?.message).toMatch(/[^x…" ]$/);
   });
 });
 

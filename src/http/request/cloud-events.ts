@@ -27,7 +27,10 @@ export function eventFormOf(c: AppContext): EventForm | undefined {
   if (type === STRUCTURED) return 'structured';
   if (type === BATCHED) return 'batched';
   if (type.startsWith(FAMILY)) {
-    throw invalidRequest('Content-Type', `Content-Type ${type} is not accepted; send ${STRUCTURED} or ${BATCHED}.`);
+    throw invalidRequest(
+      'Content-Type',
+      `Content-Type ${quote(type)} is not accepted; send ${STRUCTURED} or ${BATCHED}.`,
+    );
   }
   return REQUIRED.some((name) => c.req.raw.headers.has(name)) ? 'binary' : undefined;
 }

@@ -33,6 +33,7 @@ import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../envelope/names';
 import { parseJob, readTime } from '../envelope/parse';
 import { invalidRequest } from '../errors';
 import type { JobBody, NewJob } from '../record';
+import { quote } from '../text';
 import { formatInstant } from '../time';
 import { fingerprintOf } from '../unique/fingerprint';
 import { parseExpression } from './expression';
@@ -148,7 +149,7 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   });
   const { end: _, ...open } = scheduleOf(definition, now);
   if (nextFire(open, now) === undefined) {
-    throw invalidRequest(expression.field, `${expression.field} "${expression.text}" never fires.`);
+    throw invalidRequest(expression.field, `${expression.field} "${quote(expression.text)}" never fires.`);
   }
   checkSize(definition, now, path);
   return definition;
@@ -260,7 +261,10 @@ function readEnabled(read: <T>(name: string, reader: Reader<T>) => T | undefined
 export const readZone: Reader<string> = (value, field) => {
   if (typeof value === 'string' && isZone(value)) return value;
   const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations do not know of daylight saving';
-  throw invalidRequest(field, `${field} ${JSON.stringify(value)} is not the name of an IANA time zone, ${example}.`);
+  throw invalidRequest(
+    field,
+    `${field} ${quote(JSON.stringify(value))} is not the name of an IANA time zone, ${example}.`,
+  );
 };
 
 const readDescription: Reader<string> = (value, field) => (value === '' ? '' : readName(1000)(value, field));

@@ -13,6 +13,7 @@
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';
+import { quote } from '../text';
 import { FieldError, readFields } from './fields';
 
 /** An expression that was found to be in order. */
@@ -65,7 +66,7 @@ function readShorthand(words: readonly string[], field: string): Expression {
   const meaning = Object.hasOwn(SHORTHANDS, word) ? SHORTHANDS[word] : undefined;
   if (meaning === undefined || words.length > 1) {
     const known = [...Object.keys(SHORTHANDS), '@every <duration>'].join(', ');
-    throw invalidRequest(field, `${field}: "${words.join(' ')}" is no shorthand; there are ${known}.`);
+    throw invalidRequest(field, `${field}: "${quote(words.join(' '))}" is no shorthand; there are ${known}.`);
   }
   return readCron(meaning.split(' '), field);
 }

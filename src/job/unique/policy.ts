@@ -25,6 +25,7 @@ import {
 import { invalidRequest } from '../errors';
 import type { JobBody, UniquePolicy } from '../record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
+import { quote } from '../text';
 
 type Dimension = 'type' | 'queue' | 'args' | 'meta';
 const DIMENSIONS: readonly Dimension[] = ['type', 'queue', 'args', 'meta'];
@@ -172,7 +173,7 @@ function pick(source: Record<string, unknown>, names: readonly string[]): Record
 function requireMembers(names: readonly string[], objects: readonly object[], field: string, message: string): void {
   const index = names.findIndex((name) => !objects.some((object) => Object.hasOwn(object, name)));
   const path = `${field}[${index}]`;
-  if (index >= 0) throw invalidRequest(path, `${path}: ${message} ${JSON.stringify(names[index])}.`);
+  if (index >= 0) throw invalidRequest(path, `${path}: ${message} ${quote(JSON.stringify(names[index]))}.`);
 }
 
 /** The chosen members of every object in `args`, in order. */

@@ -9,6 +9,7 @@ import { MAX_BATCH_SIZE } from '../envelope/names';
 import { parseJob } from '../envelope/parse';
 import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
 import type { NewJob } from '../record';
+import { quote } from '../text';
 import { CALLBACKS, type NewStep, type NodeKind, type PlanNode, type WorkflowPlan } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
@@ -174,7 +175,10 @@ class TreeReader {
     const { field, given } = callbacksIn(input, path);
     const unknown = Object.keys(given).find((name) => !CALLBACKS.some((known) => known === name));
     if (unknown !== undefined) {
-      throw invalidRequest(`${field}.${unknown}`, `${field} knows no "${unknown}"; use ${CALLBACKS.join(', ')}.`);
+      throw invalidRequest(
+        `${field}.${unknown}`,
+        `${field} knows no "${quote(unknown)}"; use ${CALLBACKS.join(', ')}.`,
+      );
     }
     node.callbacks = {};
     for (const name of CALLBACKS) {
@@ -212,7 +216,7 @@ class TreeReader {
     if (circle) {
       const path = `${field}[${circle[0]}].depends_on`;
       const around = [...circle, circle[0] as number].map((place) => names[place]).join(' → ');
-      throw atIndex(invalidRequest(path, `${path} leads in a circle: ${around}.`), circle[0] as number);
+      throw atIndex(invalidRequest(path, `${path} leads in a circle: ${quote(around)}.`), circle[0] as number);
     }
     for (const [place, child] of node.children.entries()) {
       (this.nodes[child] as PlanNode).needs = (needs[place] ?? []).map((need) => node.children[need] as number);
