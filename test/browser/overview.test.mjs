@@ -51,6 +51,15 @@ describe('the overview', { timeout: 60_000 }, () => {
     await table.waitFor();
   });
 
+  it('draws its chart where the system names no language', async () => {
+    const prepare = (page) =>
+      page.addInitScript(() => {
+        Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix', configurable: true });
+      });
+    const page = await board.newPage('/ui', { prepare });
+    await page.locator('.uplot canvas').first().waitFor();
+  });
+
   it('begins and ends maintenance', async () => {
     const page = await board.newPage('/ui?do=maintenance');
     try {
