@@ -6,11 +6,13 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
-import { ApiError, notFound, type Outcome, unwrap } from '../job/errors';
+import { ApiError, notFound, type Outcome, unsupported, unwrap } from '../job/errors';
+
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { MAX_WHOLE_PAGE } from './paging';
 import { queuesOf } from './queues';
 
 /** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
@@ -136,6 +138,11 @@ export async function deleteCron(env: Env, name: string): Promise<CronView> {
   return deleted;
 }
 
+function tooLarge(count: number): ApiError {
+  const message = `These ${count} schedules have more than ${MAX_WHOLE_PAGE} bytes.`;
+  return unsupported(message, { limit: count, max_bytes: MAX_WHOLE_PAGE }, 'Ask for fewer per page.');
+}
+
 /** An entry and the queue that has it. */
 export interface Located extends CronSummary {
   queue: string;
@@ -150,13 +157,22 @@ export async function listCrons(env: Env): Promise<Located[]> {
   return lists.flat().sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** These entries in full, in the order given; those that are gone by now are left out. */
-export async function readCrons(env: Env, located: readonly Located[]): Promise<CronView[]> {
+/**
+ * These entries in full, in the order given; those that are gone by now are left out.
+ * @param isPage must they fit into one answer?
+ * @throws {ApiError} 422 when they do not
+ */
+export async function readCrons(env: Env, located: readonly Located[], isPage = false): Promise<CronView[]> {
   const found = new Map<string, CronView>();
+  let chars = 0;
   await inParallel([...Map.groupBy(located, ({ queue }) => queue)], async ([queue, group]) => {
     for (let wanted = group.map(({ name }) => name); wanted.length > 0; ) {
       const { crons, omitted } = await queueObject(env, queue).cronsNamed(wanted);
-      for (const view of crons) found.set(view.definition.name, view);
+      for (const view of crons) {
+        found.set(view.definition.name, view);
+        chars += JSON.stringify(view.definition).length;
+      }
+      if (isPage && chars > MAX_WHOLE_PAGE) throw tooLarge(located.length);
       wanted = omitted;
     }
   });

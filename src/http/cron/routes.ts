@@ -108,7 +108,7 @@ async function listPage(c: AppContext, style?: PagingStyle) {
       (group === undefined || entry.group === group),
   );
   const page = pageByName(all, ({ name }) => name, paging);
-  const crons = (await readCrons(c.env, page.items)).map((view) => renderCron(view));
+  const crons = (await readCrons(c.env, page.items, true)).map((view) => renderCron(view));
   return { crons, page: page.pagination };
 }
 

@@ -191,6 +191,16 @@ describe('GET /cron', () => {
     expect(await server.call('GET', `${CRON}?enabled=maybe`)).toMatchObject({ status: 400 });
   });
 
+  it('refuses a page that is too large for one answer, and says to ask for less', async () => {
+    const job_template = { type: 'test.cron', args: ['x'.repeat(900_000)], options: { queue: 'q' } };
+    for (let n = 0; n < 20; n++) await create(`large-${n}`, { job_template });
+    expect(await server.call('GET', CRON)).toMatchObject({
+      status: 422,
+      body: { error: { code: 'unsupported', details: { max_bytes: 16 * 1024 * 1024 } } },
+    });
+    expect((await server.ok(200, 'GET', `${CRON}?limit=5`)).crons).toHaveLength(5);
+  });
+
   it('answers an empty list on an empty server, and 404 for one entry', async () => {
     expect(await server.ok(200, 'GET', CRON)).toMatchObject({ crons: [], cron_jobs: [], count: 0 });
     expect(await server.call('GET', `${CRON}/a`)).toMatchObject({
