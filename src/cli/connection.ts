@@ -17,9 +17,23 @@ export interface ConnectionOptions {
 export function endpointOf(options: ConnectionOptions, env: Terminal['env']): { url: string; key: string | undefined } {
   const url = options.url ?? (env.TOCSIN_URL || DEFAULT_URL);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    throw usageError(`${url} is not an address.`, 'Write it like https://queue.example.com or http://localhost:8787.');
+    const shown = withoutPassword(url);
+    throw usageError(
+      `${shown} is not an address.`,
+      'Write it like https://queue.example.com or http://localhost:8787.',
+    );
+  }
+  const { username, password } = new URL(url);
+  if (username !== '' || password !== '') {
+    const message = `${withoutPassword(url)} has a user name or a password in it, which no request can carry.`;
+    throw usageError(message, 'Leave it out, and give the key of the queue with --key or TOCSIN_KEY.');
   }
   return { url, key: options.key ?? (env.TOCSIN_KEY || undefined) };
+}
+
+/** An address as it may be printed, whatever is wrong with it: what stands before an @ is nobody's business. */
+export function withoutPassword(url: string): string {
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@');
 }
 
 /** A client that gives up soon: a human waits. */

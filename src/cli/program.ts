@@ -16,7 +16,7 @@ import { tailCommand } from './commands/tail';
 import { targetsCommand } from './commands/targets';
 import { topCommand } from './commands/top';
 import { webhooksCommand } from './commands/webhooks';
-import { DEFAULT_URL } from './connection';
+import { DEFAULT_URL, withoutPassword } from './connection';
 import { EXIT, failureOf } from './failure';
 import { printable, type Terminal } from './output';
 
@@ -73,7 +73,7 @@ export async function run(program: Command, args: readonly string[], terminal: T
     return EXIT.ok;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    const url = optionIn(args, '--url') ?? (terminal.env.TOCSIN_URL || DEFAULT_URL);
+    const url = withoutPassword(optionIn(args, '--url') ?? (terminal.env.TOCSIN_URL || DEFAULT_URL));
     const { exitCode, ...failure } =
       error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, url);
     const { message, hint } = failure;

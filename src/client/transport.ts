@@ -166,6 +166,11 @@ export function connect(endpoint: Endpoint): { base: string; call: ServiceLike['
     throw new TypeError('TocsinClient: give it a service binding, or the url of the queue');
   }
   const custom = endpoint.fetch;
+  const { username, password } = new URL(endpoint.url);
+  // `fetch` refuses it, too, and repeats the password in its error.
+  if (!custom && (username !== '' || password !== '')) {
+    throw new TypeError('TocsinClient: the url must have no user name and no password; the key of the queue is `key`');
+  }
   return {
     base: endpoint.url.replace(/\/+$/, ''),
     call: custom ? (input, init) => custom(input, init) : (input, init) => fetch(input, init),

@@ -182,6 +182,25 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.equal(JSON.parse(stderr).error.code, 'forbidden');
   });
 
+  it('prints no password of an address, whatever is wrong with it', async () => {
+    const addresses = [
+      'http://ada:hunter2@127.0.0.1:9',
+      'http//ada:hunter2@host',
+      'ftp://a@b:hunter2@host',
+      'http://hunter2@h',
+    ];
+    const runs = [
+      ...addresses.map((address) => [['jobs'], { TOCSIN_URL: address }]),
+      ...[['doctor', '--json'], ['top'], ['tail']].map((args) => [[...args, '--url', addresses[0]], {}]),
+    ];
+    for (const [args, env] of runs) {
+      const { code, stdout, stderr } = await tocsin(args, { env });
+      assert.equal(code, 2, stderr);
+      assert.doesNotMatch(stdout + stderr, /hunter2/);
+      assert.match(stderr, /…@(?:127|h).* (?:is not an address|has a user name or a password)/);
+    }
+  });
+
   it('fails in one line with a hint, and never with a stack', async () => {
     const cases = [
       { args: ['job', UNKNOWN], code: 1, says: /not found/ },

@@ -156,6 +156,7 @@ describe('the connection', () => {
 
   it('without binding or valid url is refused at once', () => {
     expect(() => new TocsinClient({ url: 'nowhere' })).toThrow(TypeError);
+    expect(() => new TocsinClient({ url: 'https://ada:hunter2@example.com' })).toThrow(/^(?!.*hunter2).*password/);
     expect(() => new TocsinClient({ url: 'https://example.com', maxBatch: 0 })).toThrow(TypeError);
   });
 });
