@@ -45,6 +45,8 @@ export interface Extras<S> {
   hooks?(world: World, history: Terms): Partial<WorldHooks>;
   /** Before the first step. */
   begin?(scene: Scene, history: Terms): void | Promise<void>;
+  /** The product may have done something by itself: before each operation, and when a transaction is over. */
+  observe?(scene: Scene): void;
   /** After a step, before what it left is compared: what goes on by itself has its turn. */
   settle?(scene: Scene): Promise<void>;
   /** The object has died; the model may have to forget, too. */
@@ -53,6 +55,10 @@ export interface Extras<S> {
   compare?(scene: Scene, depth: Depth): void;
   /** Before all is drained: what stands in the way of an empty queue goes away. */
   clear?(scene: Scene): void | Promise<void>;
+  /** What the product may complain of although no statement was made to fail. */
+  excuses?: readonly RegExp[];
+  /** The history is over, however it went. */
+  end?(): void;
 }
 
 /** What is known of a history before its first step. */

@@ -2,12 +2,13 @@
 import type { Extras, Kind, Player } from './area';
 import { area as crons } from './crons';
 import { area as jobs } from './jobs';
+import { area as pushes } from './pushes';
 import { area as reports } from './reports';
 import type { Step } from './steps';
 import { area as trouble } from './trouble';
 import { area as weeks } from './weeks';
 
-const AREAS = [jobs, reports, crons, trouble, weeks];
+const AREAS = [jobs, reports, crons, trouble, weeks, pushes];
 
 /** What areas do beside playing their steps. */
 export const EXTRAS: readonly Extras<Step>[] = AREAS;

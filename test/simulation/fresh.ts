@@ -230,8 +230,11 @@ function compareAlarm(
   const isLeftAlone = [...model.crons.entries.values()].some(
     ({ notBefore, asked }) => notBefore > 0 || asked.length > 0,
   );
+  // Nor does a new object know which targets, and whose messages, must rest for a while.
+  const { q } = world.engine;
+  const mayRest = q.pushesAny || !q.outbox.isEmpty;
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
-  if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater) return;
+  if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest) return;
   engine.armNext();
   const at = planned();
   if (at === null) return;

@@ -9,11 +9,11 @@ import type { History, Step } from './steps';
 import { troubles } from './trouble';
 import { weeks } from './weeks';
 
-const plainStep: fc.Arbitrary<Step> = fc.oneof(...EXTRAS.flatMap(({ steps = [] }) => steps));
+const plainStep = (): fc.Arbitrary<Step> => fc.oneof(...EXTRAS.flatMap(({ steps = [] }) => steps));
 
 /** Steps of which so many in a hundred, roughly, are about entries. */
 export function stepOf(crons: number): fc.Arbitrary<Step> {
-  const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep }, { weight: crons, arbitrary: cronStep });
+  const calm = fc.oneof({ weight: 100 - crons, arbitrary: plainStep() }, { weight: crons, arbitrary: cronStep });
   return fc.oneof(
     { weight: 40, arbitrary: calm },
     { weight: crons > 0 ? 3 : 0, arbitrary: answers },

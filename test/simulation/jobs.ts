@@ -1,6 +1,6 @@
 /** What producers and operators do to jobs and to the queue as a whole. */
 import fc from 'fast-check';
-import { ApiError } from '../../src/job/errors';
+import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
 import type { NewJob } from '../../src/job/record';
 import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
@@ -11,6 +11,7 @@ import { enqueue as enqueueJobs } from '../../src/queue/jobs/enqueue';
 import { patch } from '../../src/queue/jobs/patch';
 import { deleteDeadLetter, redrive } from '../../src/queue/jobs/redrive';
 import type { PatchRequest } from '../../src/rpc/operations';
+import type { EnqueueReceipt } from '../../src/rpc/receipts';
 import { holds, same } from './agree';
 import type { Area, Turn } from './area';
 import type { JobOrder, LimitKey, ModelJob } from './model';
@@ -70,11 +71,22 @@ export async function readJobs(scene: Scene, step: StepOf<'enqueue'>): Promise<N
 
 /** @param jobs the orders of the step, as the queue takes them */
 export function enqueue(scene: Scene, step: StepOf<'enqueue'>, jobs: readonly NewJob[]): void {
-  const { model, q } = scene;
-  const orders = ordersOf(step);
-  const outcome = scene.attempt((now) => enqueueJobs(q, jobs, now));
+  const outcome = scene.attempt((now) => enqueueJobs(scene.q, jobs, now));
   scene.tidy();
-  const placement = model.enqueue(orders, scene.now);
+  expectPlaced(scene, ordersOf(step), outcome);
+}
+
+/**
+ * What an enqueue must have come to.
+ * @param from what the times in the orders count from, epoch ms
+ */
+export function expectPlaced(
+  scene: Scene,
+  orders: readonly JobOrder[],
+  outcome: { value: EnqueueReceipt } | { error: ErrorData },
+  from?: number,
+): void {
+  const placement = scene.model.enqueue(orders, scene.now, from);
   same(statusOf(outcome), 'refused' in placement ? 409 : 200, 'enqueue');
   if ('refused' in placement && 'error' in outcome) {
     const { index, existing_job_id, existing_index } = outcome.error.details ?? {};

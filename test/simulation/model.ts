@@ -59,7 +59,15 @@ export interface ModelJob {
   reason?: string;
   dead: boolean;
   endedAt: number;
-  lease?: { worker: string; startedAt: number; expiresAt: number; visibility: number; timeoutAt: number };
+  /** Of one that was pushed: its delivery, and how long its handler has, ms. */
+  lease?: {
+    worker: string;
+    startedAt: number;
+    expiresAt: number;
+    visibility: number;
+    timeoutAt: number;
+    pushed?: { delivery: string; limit: number };
+  };
   /** Attempt that completed it. */
   completedBy?: number;
   /** Worker that completed it. */
@@ -68,6 +76,12 @@ export interface ModelJob {
   failedBy?: number;
   /** Attempt that was given back last. */
   requeuedBy?: number;
+  /** What is said of its last delivery, in the name of none: of which attempt, and until when it is known. */
+  told?: { attempt: number; until: number; isLost?: boolean };
+  /** The delivery that took too long: its success still counts while the job waits. */
+  late?: string | undefined;
+  /** How its last attempt was lost, if it was. */
+  lostBy?: 'crash' | 'timeout';
   /** Attempt that its handler ended to go on later, until it does. */
   snoozedBy?: number;
   /** It goes on when the signal comes. */
@@ -141,7 +155,11 @@ export class Model {
     for (const job of overdue) {
       const lease = job.lease as NonNullable<ModelJob['lease']>;
       this.fail(job, now, lease.expiresAt < lease.timeoutAt ? { delay: 0 } : { delay: job.order.backoff });
-      delete job.failedBy;
+      job.lostBy = 'timeout';
+      const isTold = lease.pushed !== undefined && lease.timeoutAt <= lease.expiresAt;
+      if (isTold) job.late = lease.pushed?.delivery;
+      else delete job.failedBy;
+      if (job.told) job.told.isLost = !isTold;
     }
     for (const job of this.jobs) {
       if ((job.state === 'waiting' || job.state === 'pending') && job.expiresAt <= now) {
@@ -206,6 +224,7 @@ export class Model {
   claim(job: ModelJob, worker: string, visibility: number, now: number): void {
     job.state = 'active';
     this.awake(job);
+    delete job.late;
     job.attempt++;
     if (job.order.limit) this.keys[job.order.limit].starts.push(now);
     const timeout = job.order.timeout === 0 ? 30 * MINUTE : job.order.timeout;
@@ -220,12 +239,14 @@ export class Model {
   }
 
   extend(job: ModelJob, now: number): void {
-    if (job.lease) job.lease.expiresAt = now + job.lease.visibility;
+    if (job.lease && !job.lease.pushed) job.lease.expiresAt = now + job.lease.visibility;
   }
 
   complete(job: ModelJob, now: number): void {
     job.completedBy = job.attempt;
     job.ranBy = job.lease?.worker;
+    if (job.lease?.pushed) job.told = { attempt: job.attempt, until: now + 2 * job.lease.pushed.limit };
+    else delete job.told;
     this.endJob(job, 'completed', now);
   }
 
@@ -234,6 +255,10 @@ export class Model {
     job.failures++;
     job.failedBy = job.attempt;
     delete job.requeuedBy;
+    delete job.late;
+    delete job.lostBy;
+    if (job.lease?.pushed) job.told = { attempt: job.attempt, until: now + 2 * job.lease.pushed.limit };
+    else delete job.told;
     delete job.lease;
     const exhausted = job.attempt >= Math.max(1, job.order.maxAttempts);
     if (!exhausted && !how.final) {
@@ -334,6 +359,9 @@ export class Model {
     delete job.forgotten;
     delete job.failedBy;
     delete job.requeuedBy;
+    delete job.told;
+    delete job.late;
+    delete job.lostBy;
   }
 
   /** What ended long enough ago is gone. Only the alarm removes. */

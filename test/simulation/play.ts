@@ -13,6 +13,13 @@ import { Scene } from './scene';
 import type { History, Step } from './steps';
 import { Died, InjectedFault } from './world';
 
+const EXCUSES = EXTRAS.flatMap(({ excuses = [] }) => excuses);
+
+/** Objects that have died notice it, and handlers may enqueue what nobody takes. */
+function isExcused(said: readonly unknown[]): boolean {
+  return said.some((part) => part instanceof Died) || EXCUSES.some((excuse) => excuse.test(String(said[0])));
+}
+
 export class Play {
   private readonly scene: Scene;
 
@@ -29,6 +36,16 @@ export class Play {
   }
 
   async run(): Promise<void> {
+    try {
+      await this.play();
+    } finally {
+      // What still goes on reaches nothing of the next one.
+      this.scene.world.kill();
+      for (const { end } of EXTRAS) end?.();
+    }
+  }
+
+  private async play(): Promise<void> {
     const { steps, drains, after } = this.history;
     for (const { begin } of EXTRAS) await begin?.(this.scene, this.history);
     for (const [index, step] of steps.entries()) {
@@ -46,6 +63,7 @@ export class Play {
   private async step(step: Step): Promise<void> {
     const inner = 'step' in step ? step.step : step;
     const { prepare, silent, isLonger } = kindOf(inner);
+    this.scene.observe();
     const turn = await prepare(this.scene, inner);
     if (step.op === 'die' && !isLonger && !step.durable) {
       this.withoutTrace(turn);
@@ -66,7 +84,7 @@ export class Play {
 
   /** A defect that the product survives is complained about: nothing but what was made to fail may cause one. */
   private hear(step: Step): void {
-    const [first] = this.complaints.splice(0).filter((said) => !said.some((what) => what instanceof Died));
+    const [first] = this.complaints.splice(0).filter((said) => !isExcused(said));
     if (first && step.op !== 'fault')
       throw new Error(`complained: ${first.map(String).join(' ')}`, { cause: first[1] });
   }

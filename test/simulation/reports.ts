@@ -83,6 +83,7 @@ export async function heard(scene: Scene, waiting: Waiting, before: Waiting['vie
   await scheduler.wait(0);
   scene.world.engine.pull.withdraw(waiting.waiter);
   await scheduler.wait(0);
+  scene.observe();
   if (before === undefined && waiting.views !== 'failed') given(scene, waiting.asked, waiting.views ?? []);
 }
 
@@ -158,7 +159,7 @@ export function ack(scene: Scene, step: StepOf<'ack'>): void {
   scene.tidy();
   let status = 409;
   if (job.state === 'gone') status = 404;
-  else if (job.state === 'completed') status = attempt !== undefined && attempt === job.completedBy ? 200 : 409;
+  else if (job.state === 'completed') status = isTold(job, attempt, job.completedBy, scene.now) ? 200 : 409;
   else if (job.state === 'active' && fits(attempt, job.attempt) && (worker === undefined || step.worker === 'right')) {
     status = 200;
     job.result = step.result;
@@ -196,7 +197,7 @@ export function nack(scene: Scene, step: StepOf<'nack'>): void {
         final: step.how === 'final',
       });
     }
-  } else if (attempt !== undefined && repeats(job, attempt, step.how === 'requeue')) {
+  } else if (repeats(job, attempt, step.how === 'requeue', scene.now)) {
     // The repeated report of the attempt that it ended is told the outcome.
     status = 200;
   }
@@ -221,7 +222,8 @@ export function snooze(scene: Scene, step: StepOf<'snooze'>): void {
   else if (job.state === 'active' && fits(attempt, job.attempt)) {
     status = 200;
     scene.model.snooze(job, scene.now, step);
-  } else if (attempt !== undefined && (repeats(job, attempt, true) || attempt === job.snoozedBy)) status = 200;
+  } else if (repeats(job, attempt, true, scene.now) || (attempt !== undefined && attempt === job.snoozedBy))
+    status = 200;
   same(statusOf(outcome), status, `snooze of ${job.id} in ${job.state}`);
 }
 
@@ -325,10 +327,18 @@ function named(job: ModelJob, how: 'right' | 'stale' | 'none'): number | undefin
   return how === 'right' ? Math.max(1, job.attempt) : job.attempt + 1;
 }
 
-/** Is this the repeated report of the attempt that ended last? */
-function repeats(job: ModelJob, named: number, requeue: boolean): boolean {
+/** Is this the repeated report of the attempt that ended last? One that names none may be that of a handler. */
+function repeats(job: ModelJob, named: number | undefined, requeue: boolean, now: number): boolean {
   if (job.state !== 'waiting' && job.state !== 'discarded') return false;
-  return named === job.failedBy || (requeue && job.state === 'waiting' && named === job.requeuedBy);
+  if (named !== undefined)
+    return named === job.failedBy || (requeue && job.state === 'waiting' && named === job.requeuedBy);
+  if (!job.told || now > job.told.until || job.attempt === 0) return false;
+  return job.told.attempt === job.attempt ? !job.told.isLost : requeue && job.state === 'waiting';
+}
+
+/** Is somebody who reports an attempt told that it is on record? */
+function isTold(job: ModelJob, named: number | undefined, recorded: number | undefined, now: number): boolean {
+  return named === undefined ? job.told !== undefined && now <= job.told.until : named === recorded;
 }
 
 function fits(named: number | undefined, attempt: number): boolean {

@@ -30,7 +30,7 @@ export class Scene {
   constructor(
     storage: DurableObjectStorage,
     history: Terms,
-    private readonly areas: readonly Pick<Extras<Step>, 'hooks' | 'evicted'>[],
+    private readonly areas: readonly Pick<Extras<Step>, 'hooks' | 'evicted' | 'observe'>[],
   ) {
     this.isLarge = history.large ?? false;
     this.world = new World(storage, history.start, (world) =>
@@ -60,6 +60,7 @@ export class Scene {
 
   /** Runs an operation; a refusal is an answer. */
   attempt<T>(operation: (now: number) => T): { value: T } | { error: ErrorData } {
+    this.observe();
     try {
       return { value: this.weighed(this.world.engine.writeNow(operation)) };
     } catch (error) {
@@ -96,6 +97,12 @@ export class Scene {
     fireWaiting(model, now);
     this.recognise();
     this.world.faulted = false;
+    this.observe();
+  }
+
+  /** What the product has done by itself since the last operation comes to be known. */
+  observe(): void {
+    for (const { observe } of this.areas) observe?.(this);
   }
 
   /** Which entry met the statement that was made to fail is seen from its not having moved. */

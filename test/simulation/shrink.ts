@@ -3,7 +3,7 @@ import { kindOf } from './areas';
 import type { History, Step } from './steps';
 
 /** Plays of a history at most, so that a slow failure is told all the same. */
-const MAX_PLAYS = 2_000;
+const MAX_PLAYS = 300;
 const MAX_LARGE_PLAYS = 60;
 
 /**

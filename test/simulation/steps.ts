@@ -1,12 +1,14 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import type { Aftermath } from './aftermath';
 import type { CronStep } from './crons';
+import type { HandlerTerms } from './handler';
 import type { JobStep } from './jobs';
+import type { PushStep } from './pushes';
 import type { ReportStep } from './reports';
 import type { TroubleStep } from './trouble';
 import type { WeeksStep } from './weeks';
 
-export type Step = JobStep | ReportStep | CronStep | TroubleStep | WeeksStep;
+export type Step = JobStep | ReportStep | CronStep | TroubleStep | WeeksStep | PushStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
@@ -24,4 +26,6 @@ export interface History {
   drains?: boolean;
   /** What befalls the queue in the very end. */
   after?: Aftermath | undefined;
+  /** Its jobs are pushed, to a Worker that is called so. */
+  pushes?: HandlerTerms;
 }

@@ -9,7 +9,7 @@ import { bytesOf, write } from './texts';
 
 export const QUEUE = 'simulated';
 
-const TYPE = 'simulated.job';
+export const TYPE = 'simulated.job';
 
 /** What a job may say, as the documents have it, and what it says beside its long texts at most. Bytes; tags and types in characters. */
 const MAX_JOB = 1_048_576;
@@ -26,7 +26,7 @@ const LIMITS = {
 };
 
 /** A job as its producer would write it. What it does not want is null: in a change, what is left out stays. */
-function jobRequest(order: JobOrder): Record<string, unknown> {
+export function jobRequest(order: JobOrder): Record<string, unknown> {
   const { unique, limit, texts = {} } = order;
   const { args, meta, directive, tags } = texts;
   const text = {

@@ -32,6 +32,9 @@ export interface Ask {
   answer(outcome: Outcome<EnqueuedJob>): void;
 }
 
+/** Turns of the event loop in which an object has done what it can. */
+const MOST_TURNS = 5_000;
+
 /** What those that cannot be reached say. */
 export const BUSY: ErrorData = { code: 'unavailable', status: 503, message: 'busy', retryable: true };
 
@@ -82,6 +85,8 @@ export class World {
   engine!: QueueEngine;
   /** What the object wants to know and has not been told yet. */
   asks: Ask[] = [];
+  /** Answers that areas withhold from the object, each of which keeps something of it under way. */
+  withheld = new Set<unknown>();
   /** A statement was made to fail, and who noticed is not known yet. */
   faulted = false;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
@@ -118,6 +123,8 @@ export class World {
   /** The object is constructed: everything in memory is new. */
   start(): void {
     const life = ++this.life;
+    this.withheld = new Set();
+    this.twin = undefined;
     const hooks = this.hooksOf(this);
     this.hooks = hooks;
     // What the one before still does on its way out concerns nobody.
@@ -269,9 +276,12 @@ export class World {
     return this.underWay.size > 0;
   }
 
-  /** Waits until the object has done what it can: whatever is under way waits for the answer to a question. */
+  /** Waits until the object has done what it can: whatever is under way waits for an answer. */
   async settled(): Promise<void> {
-    while (this.underWay.size > this.asks.length) await scheduler.wait(0);
+    for (let turns = 0; this.underWay.size > this.asks.length + this.withheld.size; turns++) {
+      if (turns === MOST_TURNS) throw new Error('the object does not come to rest');
+      await scheduler.wait(0);
+    }
   }
 
   /** Whoever is dead reaches neither the storage nor the alarm of the one after it. */
