@@ -7,7 +7,6 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
 import { ApiError, notFound, type Outcome, unsupported, unwrap } from '../job/errors';
-
 import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
