@@ -137,6 +137,9 @@ export class WorkerLine implements Line {
         this.events.jobs(message.jobs as JobEnvelope[]);
         if (this.#read > READ_EVERY) this.#say(`{"type":"read"${this.#readSoFar()}}`);
         break;
+      case 'ping':
+        this.#say(JSON.stringify({ type: 'pong', n: message.n }));
+        break;
       case 'reported':
       case 'enqueued':
         this.#questionOf(message)?.resolve(message);

@@ -445,7 +445,7 @@ describe('the socket of top', () => {
       socket.hear(told('1', 'job.state_changed'));
       socket.hear(told('1'));
       socket.hear(told('1'));
-      socket.hear({ type: 'ping' });
+      socket.hear({ type: 'ping', n: 2_908_134_467 });
       socket.hear(told('2'));
       const { value } = await first;
       assert.deepEqual(value, {
@@ -454,7 +454,7 @@ describe('the socket of top', () => {
       });
       assert.equal((await events.next()).value.id, '2');
       assert.ok(
-        socket.said.some((text) => text.includes('pong')),
+        socket.said.some((text) => text === '{"action":"pong","n":2908134467}'),
         'a server that asks is answered',
       );
       const third = events.next();

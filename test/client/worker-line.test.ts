@@ -24,6 +24,13 @@ function connected() {
 const error = { status: 503, code: 'unavailable', message: 'not now', retryable: true };
 const answer = { type: 'heartbeat', state: 'running', jobs_extended: ['a'], jobs_cancelled: [], jobs_lost: [] };
 
+it('a ping is answered by its number', () => {
+  const { sent, events, hear } = connected();
+  hear({ type: 'ping', n: 4_000_000_001 });
+  expect(sent).toEqual([{ type: 'pong', n: 4_000_000_001 }]);
+  expect(events.refused).not.toHaveBeenCalled();
+});
+
 describe('a heartbeat over a socket', () => {
   it('that is refused fails by itself, and is no word about jobs', async () => {
     const { line, sent, events, hear } = connected();

@@ -95,7 +95,7 @@ async function* connection({ url, key, signal }: LiveOptions, place: Place): Asy
   try {
     for await (const message of messages) {
       if (message === 'end') return;
-      if (message.type === 'ping') socket.send(JSON.stringify({ action: 'pong' }));
+      if (message.type === 'ping') socket.send(JSON.stringify({ action: 'pong', n: message.n }));
       else if (message.type === 'error') throw refusalOf(message);
       else if (message.type === 'subscribed') {
         place.after ??= message.position;

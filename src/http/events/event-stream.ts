@@ -3,6 +3,7 @@
  * it may come back and name the last event that it had.
  */
 import type { Redact } from '../../config';
+import { Share } from '../../durable/unread';
 import { type AppContext, asShown, respond } from '../context';
 import type { StreamItem } from './render';
 
@@ -28,6 +29,7 @@ export class EventStream {
   private readonly body: ReadableStream<Uint8Array>;
   private readonly heart: ReturnType<typeof setInterval>;
   private readonly shown: Redact;
+  private readonly share = new Share();
   private isOver = false;
 
   /** @param on `beat` at every heartbeat; `over` once, when nothing can be written any more */
@@ -40,8 +42,10 @@ export class EventStream {
       this.controller = controller;
     };
     const room = new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG });
-    this.body = new ReadableStream<Uint8Array>({ start, cancel: () => this.over() }, room);
+    const pull = () => this.note();
+    this.body = new ReadableStream<Uint8Array>({ start, pull, cancel: () => this.over() }, room);
     this.heart = setInterval(() => {
+      this.note();
       this.write(':heartbeat\n\n');
       if (!this.isOver) this.on.beat();
     }, HEARTBEAT_MS);
@@ -81,15 +85,22 @@ export class EventStream {
   private write(text: string): void {
     if (this.isOver) return;
     this.controller.enqueue(encoder.encode(text));
-    if ((this.controller.desiredSize ?? 0) > 0) return;
+    this.note();
+    if (this.share.bytes < MAX_BACKLOG && !this.share.isTooMuch) return;
     this.over();
     // What waits is let go with it.
     this.controller.error(new Error('the client of a stream does not read'));
   }
 
+  /** Notes how much waits. */
+  private note(): void {
+    this.share.bytes = MAX_BACKLOG - (this.controller.desiredSize ?? 0);
+  }
+
   private over(): void {
     if (this.isOver) return;
     this.isOver = true;
+    this.share.end();
     clearInterval(this.heart);
     this.on.over();
   }

@@ -8,14 +8,16 @@
  *        │ {action: "unsubscribe", channel} ─▶ ◀─ {type: "unsubscribed", channel}
  *        │ ◀─ {type: "error", code, message, channel?, details?}
  *        │ {action: "ping"} ─▶ ◀─ {type: "pong"}
- *        │ ◀─ {type: "ping"} ─▶ anything: the client has read
+ *        │ ◀─ {type: "ping", n}
+ *        │ {action: "pong", n} ─▶                     it has read what was sent before that ping
  *
- * The runtime does not say how much waits to be sent. So a client must say something now and then while it is sent much; one
- * that does not is cut off.
+ * The runtime does not say how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is cut off when
+ * it was sent as much as may wait; it may come back and name the last event that it had.
  */
 import { Feed } from '../../across/feed/feed';
 import type { Env, Redact } from '../../config';
 import type { QueueEvent } from '../../durable/event-log';
+import { Unread } from '../../durable/unread';
 import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
@@ -35,8 +37,8 @@ const MAX_CHANNELS = 100;
 const MAX_MESSAGE = 8 * 1024;
 const MAX_WAITING = 200;
 
-/** Characters sent since the client said anything: it is asked whether it reads; it is cut off. */
-const ASK_AFTER = 256 * 1024;
+/** Bytes after which a client is asked whether it has read them; that may wait for it at most. */
+const ASK_AFTER = 32 * 1024;
 const MAX_UNREAD = 2 * 1024 * 1024;
 
 /** Close codes: try again later; does not keep to the protocol. */
@@ -60,8 +62,7 @@ class Subscriber {
   /** Messages of the client are handled one after the other. */
   private turn: Promise<void> = Promise.resolve();
   private waiting = 0;
-  private unread = 0;
-  private isAsked = false;
+  private readonly unread = new Unread(ASK_AFTER);
   private isOver = false;
 
   constructor(
@@ -83,8 +84,6 @@ class Subscriber {
   }
 
   private hear(data: unknown): void {
-    this.unread = 0;
-    this.isAsked = false;
     if (data === 'ping') this.send('pong');
     else if (++this.waiting > MAX_WAITING) this.cutOff(POLICY, 'too many messages at once');
     else {
@@ -126,7 +125,7 @@ class Subscriber {
       case 'ping':
         return this.tell({ type: 'pong' });
       case 'pong':
-        return;
+        return this.unread.answered(message.n, Date.now());
       default:
         throw invalidRequest('action', 'action must be subscribe, unsubscribe, resume or ping.');
     }
@@ -196,16 +195,19 @@ class Subscriber {
 
   private send(text: string): void {
     if (this.isOver) return;
-    this.unread += text.length;
+    const n = this.unread.sent(text, Date.now());
+    if (this.unread.bytes > MAX_UNREAD) this.cutOff(TRY_LATER, 'the client does not say that it reads');
+    else if (this.unread.isTooMuch) this.cutOff(TRY_LATER, 'too much waits for the clients of this server');
+    else this.put(text);
+    if (n !== undefined) this.send(JSON.stringify({ type: 'ping', n }));
+  }
+
+  private put(text: string): void {
     try {
-      if (this.unread <= MAX_UNREAD) this.socket.send(text);
-      else this.cutOff(TRY_LATER, 'the client does not say that it reads');
+      this.socket.send(text);
     } catch {
       this.over();
     }
-    if (this.unread < ASK_AFTER || this.isAsked) return;
-    this.isAsked = true;
-    this.send('{"type":"ping"}');
   }
 
   private cutOff(code: number, reason: string): void {
@@ -221,6 +223,7 @@ class Subscriber {
     if (this.isOver) return;
     this.isOver = true;
     clearInterval(this.heart);
+    this.unread.end();
     for (const feed of this.feeds.values()) feed.close();
     this.feeds.clear();
   }

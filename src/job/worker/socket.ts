@@ -8,7 +8,8 @@
  *        │ {type: "enqueue", id, jobs} ─▶ ◀─ {type: "enqueued", id, jobs, …}
  *        │ {type: "heartbeat", id?, active_jobs, …} ─▶ ◀─ {type: "heartbeat", id?, state, jobs_extended, …}
  *        │ {type: "pause"} ─▶ ◀─ {type: "paused"}     no more jobs until it is ready again
- *        │ {type: "read"} ─▶                          says by `got` what it has read, as every message may
+ *        │ ◀─ {type: "ping", n}  {type: "pong", n} ─▶ it has read what was sent before that ping
+ *        │ {type: "read"} ─▶                          said by workers of earlier releases, as `got` in any message: without effect
  *        │ ◀─ {type: "directive", state}              an operator has spoken
  *        │ ◀─ {type: "taken", jobs}                   attempts that were ended by others
  *        │ ◀─ {type: "error", id?, error}
@@ -64,17 +65,17 @@ export interface SpokenBatch {
   trace?: Trace;
 }
 
-/** What a worker says. Every message may have `got`, the `seq` of the last jobs that it has read. */
-export type WorkerMessage = { got?: number } & (
+/** What a worker says. */
+export type WorkerMessage =
   | { type: 'ready'; count: number }
   | { type: 'report'; id: number; reports: Outcome<Report>[]; ready?: number }
   | { type: 'enqueue'; batch: SpokenBatch }
   | { type: 'heartbeat'; id?: number; heard: Heartbeat }
   | { type: 'pause' }
-  | { type: 'read' }
-);
+  | { type: 'pong'; n: number }
+  | { type: 'read' };
 
-const TYPES = ['ready', 'report', 'enqueue', 'heartbeat', 'pause', 'read'] as const;
+const TYPES = ['ready', 'report', 'enqueue', 'heartbeat', 'pause', 'pong', 'read'] as const;
 const readType = readWord(TYPES);
 const readCount = readInteger(0, MAX_READY);
 const readNumber = readInteger(0, Number.MAX_SAFE_INTEGER);
@@ -106,31 +107,30 @@ export function parseMessage(data: string | ArrayBuffer): Record<string, unknown
  */
 export function readMessage(said: Record<string, unknown>, workerId: string, now: number): WorkerMessage {
   const type = optional(said, 'type', readType);
-  const got = optional(said, 'got', readNumber);
-  const more = defined({ got });
   switch (type) {
     case undefined:
       throw invalidRequest('type', `type is required and must be one of ${TYPES.join(', ')}.`);
     case 'ready':
-      return { type, count: readCount(said.count, 'count'), ...more };
+      return { type, count: readCount(said.count, 'count') };
     case 'report': {
       const ready = optional(said, 'ready', readCount);
       const id = readNumber(said.id, 'id');
       const reports = readReports(said.reports, 'reports', workerId, now);
       for (const report of reports) if (report.ok) report.value.worker_id = workerId;
-      return { type, id, reports, ...defined({ ready }), ...more };
+      return { type, id, reports, ...defined({ ready }) };
     }
     case 'enqueue':
-      return { type, batch: readBatch(said), ...more };
+      return { type, batch: readBatch(said) };
     case 'heartbeat':
       return {
         type,
         heard: readHeartbeat({ ...said, worker_id: workerId }),
         ...defined({ id: optional(said, 'id', readNumber) }),
-        ...more,
       };
+    case 'pong':
+      return { type, n: readNumber(said.n, 'n') };
     default:
-      return { type, ...more };
+      return { type };
   }
 }
 

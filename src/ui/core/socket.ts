@@ -132,10 +132,12 @@ export class LiveSocket {
     this.say({ action: 'subscribe', channel, ...(after !== undefined && { after }) });
   }
 
-  private hear(message: { type: string; channel?: string; position?: string; message?: string } & Partial<LiveEvent>) {
+  private hear(
+    message: { type: string; channel?: string; position?: string; message?: string; n?: number } & Partial<LiveEvent>,
+  ) {
     const { type, channel = '' } = message;
     const followed = this.channels.get(channel);
-    if (type === 'ping') this.say({ action: 'pong' });
+    if (type === 'ping') this.say({ action: 'pong', n: message.n });
     else if (!followed) return;
     else if (type === 'subscribed') followed.last ??= message.position ?? '';
     else if (type === 'error') this.listener.refused(channel, message.message ?? '');

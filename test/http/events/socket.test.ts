@@ -150,26 +150,43 @@ describe('the WebSocket', () => {
     expect(client.closed?.code).toBe(1008);
   });
 
-  it('asks a client that says nothing whether it reads, and cuts it off when it does not answer', async () => {
+  it('cuts off who does not answer its pings, whatever else it says, and nobody who does, however slowly', async () => {
     const queue = new TestQueue();
     await server.enqueue(queue.name);
-    const [silent, polite] = [await SocketClient.open(), await SocketClient.open()];
-    polite.socket.addEventListener('message', ({ data }) => {
-      if (String(data) === '{"type":"ping"}') polite.say({ action: 'pong' });
+    const [silent, chatty, slow] = [await SocketClient.open(), await SocketClient.open(), await SocketClient.open()];
+    chatty.socket.addEventListener('message', () => {
+      chatty.say('ping');
+      for (const n of [undefined, 0, 1, chatty.of('ping').length]) chatty.say({ action: 'pong', n });
     });
-    for (const client of [silent, polite]) await client.subscribe(`queue:${queue.name}`);
+    // It is eight pings behind.
+    slow.socket.addEventListener('message', ({ data }) => {
+      const late = slow.of('ping').at(-8);
+      if (String(data).startsWith('{"type":"ping"') && late) slow.say({ action: 'pong', n: late.n });
+    });
+    for (const client of [silent, chatty, slow]) await client.subscribe(`queue:${queue.name}`);
     await until(
       async () => {
         await longEvents(queue, 100);
-        return silent.closed;
+        return silent.closed && chatty.closed;
       },
-      'the silent client to be cut off',
+      'the clients that do not answer to be cut off',
       60_000,
     );
-    expect(silent.of('ping')).toHaveLength(1);
-    expect(silent.closed?.code).toBe(1013);
-    expect(polite.of('ping').length).toBeGreaterThan(3);
-    expect(polite.closed).toBeUndefined();
-    polite.socket.close();
+    for (let i = 0; i < 4; i++) await longEvents(queue, 100);
+    for (const { closed } of [silent, chatty]) {
+      expect(closed).toEqual({ code: 1013, reason: 'the client does not say that it reads' });
+    }
+    expect(slow.closed).toBeUndefined();
+    const { n } = slow.of('ping').at(-1) ?? {};
+    expect(n).toBeGreaterThan(slow.messages.length);
+    slow.socket.close();
   }, 90_000);
+
+  it('counts what it answers', async () => {
+    const client = await SocketClient.open();
+    for (let i = 0; i < 40_000 && !client.closed; i++) client.say('ping');
+    await until(() => client.closed, 'the client to be cut off');
+    expect(client.closed?.code).toBe(1013);
+    expect(client.of('pong').length).toBeGreaterThan(10_000);
+  });
 });

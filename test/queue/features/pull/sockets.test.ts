@@ -1,9 +1,9 @@
 /** Workers that hold a socket to their queue. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { clock } from '../../../support/clock';
+import { clock, SECOND, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
 import { TestQueue } from '../../../support/queue';
-import { type Json, server, TestServer, V1 } from '../../../support/server';
+import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
 import { SUBPROTOCOL, WorkerSocket } from '../../../support/worker-socket';
 
 server.emptyBeforeEach();
@@ -465,7 +465,7 @@ describe('a socket that does not keep to the protocol', () => {
     const report = (n: number, reports: unknown) => bad.say({ type: 'report', id: n, reports });
     bad.say(`{"type":"report","id":1,"reports":${'['.repeat(5000)}${']'.repeat(5000)}}`);
     report(2, Array(1001).fill({ action: 'ack', job_id: id }));
-    bad.say('{"type":"ready","count":1,"__proto__":{"got":1},"constructor":7,"got":"9"}');
+    bad.say('{"type":"pong","__proto__":{"n":1},"constructor":7,"n":"9"}');
     bad.say({ type: ['ready'], count: 1 });
     bad.say({ type: 'ready', count: '1' });
     bad.say({ type: 'ready', count: 1.5 });
@@ -518,8 +518,43 @@ describe('a socket that does not keep to the protocol', () => {
     const before = worker.jobs.length;
     expect(before).toBeLessThan(12);
     expect(before).toBeGreaterThan(6);
+    // Nothing but the number of a ping says that it has read.
     worker.say({ type: 'read', got: worker.of('jobs').at(-1)?.seq });
+    for (const n of [0, 1, worker.of('ping').length]) worker.say({ type: 'pong', n });
+    await worker.settled();
+    expect(worker.jobs).toHaveLength(before);
+    worker.say({ type: 'pong', n: worker.of('ping').at(-1)?.n });
     await worker.given(12);
+  });
+
+  it('is cut off when it is given no more and answers no ping, and not when it is slow', async () => {
+    const args = ['x'.repeat(500_000)];
+    for (let n = 0; n < 24; n++) await server.add('a.b', args, { queue: 'q' });
+    const [silent, slow] = [await connect(), await connect({ worker_id: 'w2' })];
+    for (const worker of [silent, slow]) {
+      for (let n = 0; n < 12; n++) worker.ready(1);
+      await worker.settled();
+    }
+    for (let i = 0; i < 5; i++) {
+      clock.advance(20 * SECOND);
+      slow.say({ type: 'pong', n: slow.of('ping')[i]?.n });
+      await slow.settled();
+    }
+    silent.say({ type: 'heartbeat' });
+    expect(await silent.isClosed()).toEqual({ code: 1013, reason: 'the worker does not say that it reads' });
+    await slow.settled();
+    expect(slow.closed).toBeUndefined();
+  });
+
+  it('is cut off when it does not read what it is answered', async () => {
+    const worker = await connect();
+    const reports = Array.from({ length: 1_000 }, () => ({ action: 'ack', job_id: UNKNOWN_ID }));
+    await until(async () => {
+      if (!worker.closed) for (let id = 0; id < 5; id++) worker.say({ type: 'report', id, reports });
+      await scheduler.wait(1);
+      return worker.closed;
+    }, 'the worker to be cut off');
+    expect(worker.closed?.code).toBe(1013);
   });
 });
 

@@ -1,4 +1,5 @@
 /** The socket of one worker: what it is ready for, what it was sent, and what it has read of that. */
+import { Unread } from '../../../../durable/unread';
 import { writeJob } from '../../../../job/envelope/write';
 import type { ErrorData } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
@@ -11,13 +12,28 @@ import type { QueueState } from '../../../store/state';
 /** Most characters of jobs in one message, unless a single job is larger. */
 const MAX_JOBS_CHARS = 512 * 1024;
 
-/** A worker that has so many characters of jobs to read is given no more. */
+/** After so many bytes a worker is asked whether it has read them. */
+const ASK_AFTER = 128 * 1024;
+
+/** A worker that has so many bytes to read is given no more jobs. With so many, because answers count too, it is cut off. */
 const MAX_UNREAD = 4 * 1024 * 1024;
+const MAX_WAITING = 16 * 1024 * 1024;
+
+/** One that is given no jobs for that, and answers no ping for so long, ms, is cut off: it may never. */
+const SILENT_MS = 30_000;
 
 /** What outlives the memory of the object, in the attachment of the socket. */
 interface Kept extends Connection {
   ready: number;
   seq: number;
+}
+
+/** What a line needs of what holds it. */
+export interface LineHost {
+  /** Epoch ms. */
+  now(): number;
+  /** More waits for its worker than may. */
+  doesNotRead(line: Line): void;
 }
 
 export class Line {
@@ -35,13 +51,12 @@ export class Line {
   underWay = 0;
   faults = 0;
   private seq: number;
-  /** What it was sent and has not read, oldest first. */
-  private unread: { seq: number; chars: number }[] = [];
-  private unreadChars = 0;
+  private readonly unread = new Unread(ASK_AFTER);
 
   constructor(
     readonly socket: WebSocket,
     { ready, seq, ...worker }: Kept,
+    private readonly host: LineHost,
   ) {
     this.worker = worker;
     this.ready = ready;
@@ -49,8 +64,8 @@ export class Line {
   }
 
   /** Of a socket that an earlier life of the object has accepted. */
-  static restored(socket: WebSocket): Line {
-    return new Line(socket, socket.deserializeAttachment() as Kept);
+  static restored(socket: WebSocket, host: LineHost): Line {
+    return new Line(socket, socket.deserializeAttachment() as Kept, host);
   }
 
   /** Notes what must outlive the memory of the object. */
@@ -59,12 +74,23 @@ export class Line {
   }
 
   get mayBeSent(): boolean {
-    return !this.isOver && this.unreadChars <= MAX_UNREAD;
+    return !this.isOver && this.unread.bytes <= MAX_UNREAD && !this.unread.isTooMuch;
   }
 
-  /** It has read jobs up to these. */
-  hasRead(seq: number): void {
-    while (this.unread[0] && this.unread[0].seq <= seq) this.unreadChars -= this.unread.shift()?.chars ?? 0;
+  /** Is it given no jobs, and does not say either that it reads what it was sent? */
+  get isSilent(): boolean {
+    return !this.mayBeSent && this.unread.isSilent(SILENT_MS, this.host.now());
+  }
+
+  /** It has answered a ping. */
+  hasRead(n: number): void {
+    this.unread.answered(n, this.host.now());
+  }
+
+  /** It is gone. */
+  end(): void {
+    this.isOver = true;
+    this.unread.end();
   }
 
   /** Sends jobs that are leased to it. @returns those that could not be sent */
@@ -76,8 +102,6 @@ export class Line {
       const seq = ++this.seq;
       const message = `{"type":"jobs","seq":${seq},"jobs":[${group.map(({ text }) => text).join(',')}]}`;
       if (!this.send(message)) break;
-      this.unread.push({ seq, chars: message.length });
-      this.unreadChars += message.length;
       sent += group.length;
     }
     this.keep();
@@ -100,14 +124,18 @@ export class Line {
     if (this.isOver) return false;
     try {
       this.socket.send(text);
-      return true;
     } catch {
       return false;
     }
+    const n = this.unread.sent(text, this.host.now());
+    const { bytes, isTooMuch } = this.unread;
+    if (bytes > (isTooMuch ? MAX_UNREAD : MAX_WAITING)) this.host.doesNotRead(this);
+    else if (n !== undefined) this.tell({ type: 'ping', n });
+    return true;
   }
 
   close(code: number, reason: string): void {
-    this.isOver = true;
+    this.end();
     try {
       this.socket.close(code, reason);
     } catch {

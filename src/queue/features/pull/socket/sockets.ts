@@ -24,7 +24,7 @@ import {
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported } from '../../../../rpc/workers';
-import { Line } from './line';
+import { Line, type LineHost } from './line';
 import { type OpenQueue, Supply } from './supply';
 
 /** Sockets of one object at most; the runtime takes 32,768, and followers want theirs. */
@@ -44,7 +44,8 @@ const HELD_FOR_S = 1;
 /** Marks the sockets of workers among those of the object. */
 const TAG = 'worker';
 
-/** Close codes: does not keep to the protocol, too large; what it works on is no more. */
+/** Close codes: come back later; does not keep to the protocol, too large; what it works on is no more. */
+const TRY_LATER = 1013;
 const POLICY = 1008;
 const TOO_LARGE = 1009;
 const GONE = 4004;
@@ -82,8 +83,14 @@ export class WorkerSockets {
   /** By the ids of their workers. */
   private readonly linesOf = new Map<string, Set<Line>>();
   private held = 0;
+  private readonly lineHost: LineHost;
 
-  constructor(private readonly host: SocketsHost) {}
+  constructor(private readonly host: SocketsHost) {
+    this.lineHost = {
+      now: () => host.now(),
+      doesNotRead: (line) => this.cutOff(line, TRY_LATER, 'the worker does not say that it reads'),
+    };
+  }
 
   /** The queue is open: those who wait for jobs get them. After an eviction the runtime knows who they are. */
   attach(open: OpenQueue): void {
@@ -93,7 +100,7 @@ export class WorkerSockets {
       (promise) => this.host.keepAlive(promise),
     );
     for (const socket of this.host.ctx.getWebSockets(TAG)) {
-      if (!this.lines.has(socket)) this.note(Line.restored(socket));
+      if (!this.lines.has(socket)) this.note(Line.restored(socket, this.lineHost));
     }
     this.listen();
     for (const line of this.lines.values()) this.host.keepAlive(this.serveAllowed(line));
@@ -120,7 +127,7 @@ export class WorkerSockets {
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.ctx.acceptWebSocket(ours, [TAG]);
-    const line = new Line(ours, { ...worker, ready: 0, seq: 0 });
+    const line = new Line(ours, { ...worker, ready: 0, seq: 0 }, this.lineHost);
     line.isSilenced = this.host.isSilenced(worker.worker_id);
     line.keep();
     this.note(line);
@@ -137,7 +144,7 @@ export class WorkerSockets {
   private lineOf(socket: WebSocket): Line | undefined {
     const known = this.lines.get(socket);
     if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
-    return this.note(Line.restored(socket));
+    return this.note(Line.restored(socket, this.lineHost));
   }
 
   private note(line: Line): Line {
@@ -203,9 +210,9 @@ export class WorkerSockets {
       line.faults = 0;
       isRead = true;
       mayBecomeReady(line, message);
-      if (message.got !== undefined) line.hasRead(message.got);
       await this.act(line, message);
       this.supply?.serve(line);
+      if (line.isSilent) this.lineHost.doesNotRead(line);
     } catch (thrown) {
       const error = apiErrorData(thrown);
       if (!error) console.error('tocsin: a message of a worker could not be dealt with:', thrown);
@@ -236,6 +243,8 @@ export class WorkerSockets {
       }
       case 'pause':
         return this.pause(line);
+      case 'pong':
+        return line.hasRead(message.n);
       case 'read':
         return;
     }
@@ -286,7 +295,7 @@ export class WorkerSockets {
   }
 
   private drop(line: Line): void {
-    line.isOver = true;
+    line.end();
     this.lines.delete(line.socket);
     const { worker_id } = line.worker;
     const others = this.linesOf.get(worker_id);
