@@ -8,6 +8,7 @@ import { MAX_DURATION_MS } from '../job/duration';
 import { parsePayloads } from '../job/envelope/exact';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
 import { MAX_RESULT_BYTES } from '../job/envelope/names';
+import { MAX_DEPTH, shallowText } from '../job/envelope/nesting';
 import { ApiError } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
 import type { ReportedError, Snooze } from '../job/record';
@@ -145,7 +146,8 @@ function outcomeIn(entry: Json): DeliveryOutcome {
     return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
   }
   if (entry.result === undefined) return { kind: 'completed' };
-  const result = JSON.stringify(entry.result);
+  const result = shallowText(entry.result);
+  if (result === undefined) return TOO_DEEP_RESULT;
   const bytes = utf8Bytes(result);
   if (bytes > MAX_RESULT_BYTES) return tooLarge(`${bytes} bytes`);
   return { kind: 'completed', result };
@@ -165,6 +167,13 @@ const tooLarge = (size: string): DeliveryOutcome =>
     message: `The result has ${size}, at most ${MAX_RESULT_BYTES} are kept.`,
     retryable: false,
   });
+
+const TOO_DEEP_RESULT = failed({
+  code: 'result_too_deep',
+  type: 'result_too_deep',
+  message: `The result nests more than ${MAX_DEPTH} levels deep.`,
+  retryable: false,
+});
 
 /**
  * The answer to a delivery of one job.

@@ -10,6 +10,7 @@ import {
   readString,
   readWord,
 } from './envelope/fields';
+import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './envelope/nesting';
 import { invalidRequest } from './errors';
 import { cut } from './text';
 import type { JobLogLine } from './wire';
@@ -75,6 +76,7 @@ function readLine(now: number): Reader<LogLine> {
 }
 
 function boundedFields(fields: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
+  if (isDeeperThan(fields, MAX_DEPTH)) return TOO_DEEP;
   const length = fields === undefined ? 0 : JSON.stringify(fields).length;
   return length > MAX_FIELDS ? { truncated: true, original_length: length } : fields;
 }

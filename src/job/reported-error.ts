@@ -2,6 +2,7 @@
  * How much of a reported error is kept. Whoever reports, a pushed handler or a worker that pulls, a text that is too long
  * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
  */
+import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './envelope/nesting';
 import type { ReportedError } from './record';
 import { cut } from './text';
 
@@ -32,6 +33,7 @@ export function boundedError<Report extends ReportedError>(report: Report): Repo
 }
 
 function boundedDetails(details: unknown): unknown {
+  if (isDeeperThan(details, MAX_DEPTH)) return TOO_DEEP;
   const size = JSON.stringify(details)?.length ?? 0;
   return size > MAX_DETAILS ? { truncated: true, original_length: size } : details;
 }

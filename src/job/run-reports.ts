@@ -11,7 +11,7 @@ import {
   withinBytes,
 } from './envelope/fields';
 import { MAX_META_BYTES } from './envelope/names';
-import { MAX_DEPTH, nestingDepth } from './envelope/nesting';
+import { MAX_DEPTH, nestingDepth, shallowText } from './envelope/nesting';
 import { invalidRequest, payloadTooLarge } from './errors';
 
 /** Longest `message`, in characters. */
@@ -51,7 +51,7 @@ export function readProgress(body: Record<string, unknown>, path = ''): Progress
   if (progress === undefined) return undefined;
   const message = optional(body, 'message', readMessage, path);
   const data = optional(body, 'data', readObject, path);
-  if (data !== undefined) withinBytes(JSON.stringify(data), MAX_META_BYTES, `${path}data`);
+  if (data !== undefined) withinBytes(storableText(data, `${path}data`), MAX_META_BYTES, `${path}data`);
   return { progress: Math.min(Math.max(progress, 0), 1), ...defined({ message, data }) };
 }
 
@@ -67,16 +67,24 @@ export function checkpointContent(body: Record<string, unknown>, field = 'state'
     throw invalidRequest('state', 'state is required; any JSON value will do.');
   }
   const content: CheckpointContent = { state: body.state ?? null, ...defined({ step_index: step, metadata }) };
+  const sizeOf = (value: unknown) => utf8Bytes(storableText(value, field));
   const bytes = sizeOf(content.state) + (metadata === undefined ? 0 : sizeOf(metadata));
   if (bytes > MAX_CHECKPOINT_BYTES) throw payloadTooLarge(field, bytes, MAX_CHECKPOINT_BYTES);
-  return storable(JSON.stringify(content), field);
+  return JSON.stringify(content);
+}
+
+/** The JSON text of a value, if SQLite can read it too. @throws {ApiError} 400 */
+export function storableText(value: unknown, field: string): string {
+  const text = shallowText(value);
+  if (text === undefined) throw tooDeep(field);
+  return text;
 }
 
 /** The JSON text, if SQLite can read it too. @throws {ApiError} 400 */
 export function storable(text: string, field: string): string {
   // The members around it count.
   if (nestingDepth(text, MAX_DEPTH + 2) <= MAX_DEPTH + 2) return text;
-  throw invalidRequest(field, `${field} nests more than ${MAX_DEPTH} levels deep.`);
+  throw tooDeep(field);
 }
 
-const sizeOf = (value: unknown): number => utf8Bytes(JSON.stringify(value));
+const tooDeep = (field: string) => invalidRequest(field, `${field} nests more than ${MAX_DEPTH} levels deep.`);

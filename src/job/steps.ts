@@ -5,7 +5,7 @@
 import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
-import { storable } from './run-reports';
+import { storable, storableText } from './run-reports';
 import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;
@@ -27,17 +27,23 @@ const readMoment = readInteger(0, MAX_TIME);
 /** One record; of several members the first in the order of `JobStep` counts. @throws {ApiError} 400 */
 export const readStep: Reader<StepRecord> = (value, field) => {
   if (isObject(value)) {
-    if ('result' in value) return { result: value.result ?? null };
-    if ('error' in value) return { error: value.error ?? null };
+    if ('result' in value) return { result: shallow(value.result ?? null, field) };
+    if ('error' in value) return { error: shallow(value.error ?? null, field) };
     if ('until' in value) return { until: readMoment(value.until, `${field}.until`) };
     if (isObject(value.signal)) {
       const { payload = null, at } = value.signal;
-      return { signal: { payload, at: readMoment(at, `${field}.signal.at`) } };
+      return { signal: { payload: shallow(payload, field), at: readMoment(at, `${field}.signal.at`) } };
     }
     if (value.timed_out === true) return { timed_out: true };
   }
   throw invalidRequest(field, `${field} must be an object with result, error, until, signal or timed_out.`);
 };
+
+/** The value, unless it nests too deeply to be stored. @throws {ApiError} 400 */
+function shallow(value: unknown, field: string): unknown {
+  storableText(value, field);
+  return value;
+}
 
 /** What a request says of one step: its result, unless it says of a sleep until when, or that a signal has not come. */
 export function readStepSaid({ result, until, timed_out }: Record<string, unknown>): StepRecord {

@@ -10,6 +10,7 @@ import {
 import { readLine } from '../../src/dispatch/said';
 import type { Answer } from '../../src/dispatch/target';
 import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
+import { boundedError } from '../../src/job/reported-error';
 import { decideFailure } from '../../src/job/retry/decide';
 import { resolveRetry } from '../../src/job/retry/resolve';
 
@@ -182,5 +183,42 @@ describe('an error', () => {
       type: 't',
       classes: ['A', 'B'],
     });
+  });
+});
+
+describe('what an answer says that nests too deeply to be stored', () => {
+  const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  const answered = (entry: string): Answer => ({ status: 200, body: entry, isCut: false, retryAfter: null }) as Answer;
+  const said = (members: string) => readSingleAnswer(answered(`{"status":"completed",${members}}`), NOW);
+
+  it.each([101, 3_000, 100_000])('is refused, and never taken for a success: %s levels', (levels) => {
+    const deep = nested(levels);
+    const tooDeep = { kind: 'failed', failure: { code: 'result_too_deep', retryable: false } };
+    expect(said(`"result":${deep}`)).toMatchObject(tooDeep);
+    // With a number that only a text keeps exactly.
+    expect(said(`"result":${deep},"other":12345678901234567890`)).toMatchObject(tooDeep);
+    const batch = `{"results":[{"delivery_id":"a","status":"completed","result":${deep}},{"delivery_id":"b","status":"completed","result":1}]}`;
+    const outcomes = readBatchAnswer(answered(batch), ['a', 'b'], NOW);
+    expect(outcomes.get('a')).toMatchObject(tooDeep);
+    expect(outcomes.get('b')).toEqual({ kind: 'completed', result: '1' });
+    const refused = { kind: 'failed', failure: { code: 'invalid_request' } };
+    expect(said(`"checkpoint":${deep}`)).toMatchObject(refused);
+    expect(said(`"steps":{"a":{"result":${deep}}}`)).toMatchObject(refused);
+    expect(said(`"progress":{"progress":1,"data":{"a":${deep}}}`)).toMatchObject(refused);
+    const log = said(`"log":[{"message":"x","fields":{"a":${deep}}}]`);
+    expect(log.said?.log).toMatchObject([{ message: 'x', fields: { truncated: true } }]);
+    const line = (call: string) => readLine({ text: `{"delivery_id":"a","call":1,${call}}`, isWhole: true }, NOW);
+    expect(line(`"step":{"name":"a","result":${deep}}`)).toMatchObject({ kind: 'wrong' });
+    expect(line(`"checkpoint":${deep}`)).toMatchObject({ kind: 'wrong' });
+    expect(line(`"progress":{"progress":1,"data":{"a":${deep}}}`)).toMatchObject({ kind: 'wrong' });
+    const told = readSingleAnswer(answered(`{"status":"failed","error":{"message":"no","details":${deep}}}`), NOW);
+    expect(boundedError((told as { failure: object }).failure)).toMatchObject({
+      message: 'no',
+      details: { truncated: true, max_depth: 100 },
+    });
+  });
+
+  it('is kept up to 100 levels', () => {
+    expect(said(`"result":${nested(100)}`)).toEqual({ kind: 'completed', result: nested(100) });
   });
 });

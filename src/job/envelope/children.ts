@@ -1,7 +1,7 @@
 /** Jobs that the handler of another job enqueues: read as any producer's, and marked with whose they are. */
 import { atIndex, payloadTooLarge } from '../errors';
 import { refuseTooMuch } from '../message';
-import { storable } from '../run-reports';
+import { storableText } from '../run-reports';
 import { isObject, readList, readObject, withinBytes } from './fields';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from './names';
 import { type ParsedJob, parseJob, withFingerprint } from './parse';
@@ -24,7 +24,7 @@ export async function parseChildren(value: unknown, parent: Parent, now: number)
     children.map((child, index) => {
       const path = `enqueue[${index}]`;
       try {
-        storable(withinBytes(JSON.stringify(child), MAX_ENVELOPE_BYTES, path), path);
+        withinBytes(storableText(child, path), MAX_ENVELOPE_BYTES, path);
         return withFingerprint(parseJob(withParent(child, parent), { now, path }));
       } catch (error) {
         throw atIndex(error, index);

@@ -6,6 +6,7 @@
  * A raw number does not survive a call between objects. So payloads cross as text.
  */
 import { hasDigits } from './json-text';
+import { MAX_DEPTH, nestingDepth } from './nesting';
 
 /** What the runtime has and the types do not know yet. */
 interface RawJson {
@@ -28,12 +29,17 @@ export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
 
 /** As `JSON.parse`, but integers stay exact, wherever they are. For what was stored. */
 export function parseExactly(text: string): unknown {
-  return hasDigits(text, LONG) ? json.parse(text, keepInteger) : JSON.parse(text);
+  return mayHoldLong(text) ? json.parse(text, keepInteger) : JSON.parse(text);
 }
 
 /** As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send. */
 export function parsePayloads(text: string): unknown {
-  return hasDigits(text, LONG) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
+  return mayHoldLong(text) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
+}
+
+/** Keeping integers takes recursion, for which some texts nest too deeply. Nothing of those is kept anyway. */
+function mayHoldLong(text: string): boolean {
+  return hasDigits(text, LONG) && nestingDepth(text, 5 * MAX_DEPTH) <= 5 * MAX_DEPTH;
 }
 
 function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {

@@ -3,6 +3,41 @@
 /** Deepest nesting of what is stored, its own braces included. */
 export const MAX_DEPTH = 100;
 
+/** Deepest nesting that is shown of what was stored before there was a bound: much more cannot be written as JSON here. */
+const MAX_SHOWN_DEPTH = 500;
+
+/** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
+export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
+
+/** The JSON text of a value; undefined where it nests more deeply than what is stored may. */
+export function shallowText(value: unknown): string | undefined {
+  if (isDeeperThan(value, MAX_DEPTH)) return undefined;
+  return JSON.stringify(value);
+}
+
+/** A stored value as it is shown: the value itself, but for what an earlier release has stored too deeply nested. */
+export function shown<T>(value: T): T {
+  return isDeeperThan(value, MAX_SHOWN_DEPTH) ? (cutBelow(value, MAX_DEPTH) as T) : value;
+}
+
+function cutBelow(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (levels === 0) return TOO_DEEP;
+  if (Array.isArray(value)) return value.map((item) => cutBelow(item, levels - 1));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cutBelow(member, levels - 1)]));
+}
+
+/** Do arrays and objects nest more deeply in this value? Uses no recursion. */
+export function isDeeperThan(value: unknown, limit: number): boolean {
+  const nests = (item: unknown): item is object => typeof item === 'object' && item !== null;
+  let level = [value].filter(nests);
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > limit) return true;
+    level = level.flatMap((item) => Object.values(item).filter(nests));
+  }
+  return false;
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 

@@ -9,6 +9,7 @@ import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
+import { shown } from './nesting';
 
 /** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
@@ -241,7 +242,7 @@ function historyMembers(record: JobRecord): Envelope {
     dead_letter: state === 'discarded' ? history.dead_letter : undefined,
     error: history.error && state !== 'completed' ? renderError(history.error) : undefined,
     errors: history.errors && history.errors.length > 0 ? history.errors.map(renderError) : undefined,
-    result: record.result === undefined ? undefined : parseExactly(record.result),
+    result: record.result === undefined ? undefined : shown(parseExactly(record.result)),
     retry_delay_ms: waitsForRetry || state === 'active' ? history.retry_delay_ms : undefined,
     next_attempt_at: waitsForRetry ? instant(record.due_at) : undefined,
     worker_id: state === 'active' ? record.worker_id : undefined,

@@ -1,4 +1,6 @@
 /** What the attempts of a job have logged. */
+
+import { shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
 import type { LogLine } from '../../job/log';
 import type { LogRequest } from '../../rpc/workers';
@@ -36,6 +38,6 @@ export function tellLog(q: QueueState, row: JobRow, { attempt }: Active, lines: 
 /** The newest lines of a job, of the attempt that runs too. @throws {ApiError} 404 */
 export function logOf(q: QueueState, id: string): LogLine[] {
   const { row, archived } = mustFindForReport(q, id);
-  if (archived) return archived.l ?? [];
+  if (archived) return shown(archived.l ?? []);
   return q.logs.with(historyOf(row).log, q.leases.active.get(row.key)) ?? [];
 }

@@ -5,6 +5,7 @@
  * A report also moves the end of the lease. That does not write the lease row: the progress row carries the new end, and
  * {@link ProgressTable.extendLeases} puts the two together when memory is rebuilt.
  */
+import { shown } from '../../job/envelope/nesting';
 import type { Active } from './active';
 
 /** What a job's runner last said. */
@@ -80,7 +81,7 @@ export class ProgressTable {
 function readable(data: string): ReportedProgress | undefined {
   try {
     const value = JSON.parse(data) as ReportedProgress | null;
-    return typeof value?.progress === 'number' ? value : undefined;
+    return typeof value?.progress === 'number' ? shown(value) : undefined;
   } catch {
     return undefined;
   }

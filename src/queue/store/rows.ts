@@ -1,6 +1,7 @@
 /** What a row means at a given moment. */
 
 import { parseExactly } from '../../job/envelope/exact';
+import { shown } from '../../job/envelope/nesting';
 import { mintId } from '../../job/ids';
 import type { LogLine } from '../../job/log';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../job/record';
@@ -44,8 +45,9 @@ export interface ArchivedJob {
 /** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
 export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   if (row.history === null) return {};
-  const history = readObject(row.history) as JobHistory | undefined;
-  if (!history) return {};
+  const stored = readObject(row.history) as JobHistory | undefined;
+  if (!stored) return {};
+  const history = shown(stored);
   if (history.errors !== undefined && !(Array.isArray(history.errors) && history.errors.every(isObject))) {
     delete history.errors;
   }
@@ -155,7 +157,7 @@ export function recordOfArchived(
   context: { queue: string; route: number; result?: string },
 ): JobRecord {
   const [created_at, enqueued_at, started_at, completed_at] = job.at;
-  const result = context.result ?? ('r' in job ? JSON.stringify(job.r) : undefined);
+  const result = context.result ?? ('r' in job ? JSON.stringify(shown(job.r)) : undefined);
   return {
     id: idOf(context.route, { alias: job.a ?? null, created_at, key: job.k }),
     queue: context.queue,
@@ -166,10 +168,10 @@ export function recordOfArchived(
     created_at,
     enqueued_at,
     body: JSON.stringify(job.b),
-    history: { started_at, completed_at, ...(job.e && { errors: job.e }) },
+    history: { started_at, completed_at, ...(job.e && { errors: shown(job.e) }) },
     ...(result !== undefined && { result }),
     ...(job.w !== undefined && { worker_id: job.w }),
     ...(job.g !== undefined && { target: job.g }),
-    ...(job.pg && { progress: 1, ...(job.pg.data && { progress_data: job.pg.data }) }),
+    ...(job.pg && { progress: 1, ...(job.pg.data && { progress_data: shown(job.pg.data) }) }),
   };
 }
