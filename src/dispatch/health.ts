@@ -3,6 +3,8 @@
  * the call; failing jobs do not count. Then one trial decides. The stop is stored, so that a restart does not lift it.
  */
 
+import { isPausedUntil } from '../durable/backoff';
+
 /** Delivery errors in a row that stop a target. */
 export const STOP_AFTER_ERRORS = 5;
 /** How long a target stays stopped, ms. */
@@ -71,12 +73,12 @@ export class TargetHealth {
 
   /** May a call start now? */
   allows(now: number): boolean {
-    return now >= this.until && !(this.stopped && this.trialRunning);
+    return this.resumesAt(now) === undefined && !(this.stopped && this.trialRunning);
   }
 
   /** When a call may start again, if not now; epoch ms. */
   resumesAt(now: number): number | undefined {
-    return now < this.until ? this.until : undefined;
+    return isPausedUntil(this.until, now, STOP_FOR_MS) ? this.until : undefined;
   }
 
   /** A call starts. While the target is stopped it is the trial. */

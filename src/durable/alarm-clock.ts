@@ -15,16 +15,20 @@ export function earliest(moments: readonly (number | undefined)[]): number | nul
   return Number.isFinite(next) ? next : null;
 }
 
-/** The time to hand to `setAlarm` for something due at `at`: never now, never the past, never the last one again. */
-export function alarmTime(at: number, now: number, last: number): number {
-  return Math.max(Math.ceil(at), now + 1, last + 1);
-}
-
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
 
 /** An alarm may run this much before its time by the object's own clock, which stands still between events. */
 const EARLY_MS = 5;
+
+/**
+ * The time to hand to `setAlarm` for something due at `at`: never now, never the past, never the last one again. A last one
+ * that lies ahead ran before the clock was set back: then only its own millisecond is left out.
+ */
+export function alarmTime(at: number, now: number, last: number): number {
+  const time = Math.max(Math.ceil(at), now + 1);
+  return time === last || (time < last && last <= now + EARLY_MS) ? last + 1 : time;
+}
 
 /** The object's one alarm. Keeps the armed time in memory so that `setAlarm` is called only when it must be. */
 export class AlarmClock {

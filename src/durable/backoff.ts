@@ -1,5 +1,18 @@
 /** Leaving alone for a while what has just failed, where work can go on without it. */
 
+/**
+ * Is a pause that ends at `until` (epoch ms) still going on? One that would be longer than `longest` (ms) began before the
+ * clock was set back, and is over.
+ */
+export function isPausedUntil(until: number, now: number, longest: number): boolean {
+  return now < until && until <= now + longest;
+}
+
+/** Was `at` (epoch ms) less than `ms` ago? A moment that lies ahead was noted before the clock was set back: long ago. */
+export function isWithin(at: number, ms: number, now: number): boolean {
+  return at <= now && now < at + ms;
+}
+
 /** Pauses after a failure, ms: doubled each time. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
 
@@ -12,7 +25,7 @@ export class Backoff {
 
   /** Is it being left alone? */
   get isResting(): boolean {
-    return this.now() < this.until;
+    return isPausedUntil(this.until, this.now(), PAUSE_MS.longest);
   }
 
   failed(): void {

@@ -11,6 +11,7 @@
  * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
  */
 import { apiErrorData } from '../job/errors';
+import { isPausedUntil } from './backoff';
 import { type Letter, type Outbox, STANDBY_MS } from './outbox';
 
 /** Pauses after a letter did not arrive, ms: doubled each time. */
@@ -159,7 +160,7 @@ export class Courier {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
     const found: Stop[] = [];
-    const resting = [...this.failing.values()].filter(({ at }) => at > now);
+    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
     for (const kind of this.kinds) {
       if (found.length === limit) break;
       const addresses = this.isFull(this.addresses(kind, this.failing))
@@ -170,7 +171,7 @@ export class Courier {
     if (found.length < limit) {
       const open = new Set(found.map(({ kind, address }) => idOf(kind, address)));
       for (const [id, { at }] of this.failing) {
-        if (at <= now && !open.has(id) && !this.busy.has(id)) this.failing.delete(id);
+        if (!isPausedUntil(at, now, RETRY_MS.longest) && !open.has(id) && !this.busy.has(id)) this.failing.delete(id);
       }
     }
     return found;
@@ -183,7 +184,8 @@ export class Courier {
 
   /** Addresses that were left alone for long enough. */
   private rested(kind: Kind, now: number): string[] {
-    const rested = [...this.failing.values()].filter((one) => one.kind === kind && one.at <= now);
+    const isRested = ({ at }: { at: number }) => !isPausedUntil(at, now, RETRY_MS.longest);
+    const rested = [...this.failing.values()].filter((one) => one.kind === kind && isRested(one));
     return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
   }
 

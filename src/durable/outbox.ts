@@ -75,9 +75,10 @@ export class Outbox {
 
   /**
    * Posts the only letter to an address, in the place of the one before. One row written.
-   * @param dueAt from when the courier sends it, epoch ms: later than now, where somebody else usually does its work
+   * @param dueAt from when the courier sends it, epoch ms, where somebody else usually does its work; absent: at once,
+   *   whatever the clock says by then
    */
-  post(kind: string, address: string, data: string, now: number, dueAt = now): void {
+  post(kind: string, address: string, data: string, now: number, dueAt = 0): void {
     this.write(kind, address, 0, data, dueAt);
     this.wake(Math.max(dueAt, now + STANDBY_MS));
   }

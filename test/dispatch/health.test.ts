@@ -31,6 +31,13 @@ describe('the health of a target', () => {
     expect(health.resumesAt(T)).toBe(T + STOP_FOR_MS);
   });
 
+  it('pauses no longer because the clock was set back', () => {
+    const health = stopped();
+    expect(health.allows(T - 1_000)).toBe(true);
+    expect(health.resumesAt(T - 1_000)).toBeUndefined();
+    expect(health.isStopped).toBe(true);
+  });
+
   it('counts errors in a row only: a call that was taken starts over', () => {
     const health = new TargetHealth();
     for (let n = 0; n < 20; n++) {

@@ -27,6 +27,23 @@ describe('a rest', () => {
   });
 });
 
+describe('a clock that was set back', () => {
+  it('makes no rest longer, and what was read just before is read again', async () => {
+    let now = 3_600_000;
+    const backoff = new Backoff(() => now);
+    backoff.failed();
+    let asked = 0;
+    const silenced = new SilencedWorkers(
+      async () => [`w${++asked}`],
+      () => now,
+    );
+    expect([await silenced.has('w1'), await silenced.has('w1')]).toEqual([true, true]);
+    now = 0;
+    expect(backoff.isResting).toBe(false);
+    expect([await silenced.has('w1'), await silenced.has('w2')]).toEqual([false, true]);
+  });
+});
+
 describe('a queue whose directory cannot be asked', () => {
   it('does not ask again for each fetch, goes by what it knows, and hears of directives later', async () => {
     let now = 0;

@@ -126,6 +126,18 @@ describe('a letter', () => {
       expect(await office.sendAll('alarm')).toEqual([]);
     }));
 
+  it('does not wait for as long as the clock was set back', () =>
+    inOffice(async (office) => {
+      office.now = 3_600 * SECOND;
+      office.meets.set('a', unreachable);
+      office.post('a');
+      expect(await office.sendAll()).toEqual([]);
+      office.post('b');
+      office.now = 0;
+      office.meets.clear();
+      expect((await office.sendAll()).sort()).toEqual(['a:x', 'b:x']);
+    }));
+
   it('posted by an operation that is undone was never there', () =>
     inOffice(async (office) => {
       const died = new Error('died');

@@ -8,6 +8,14 @@
 /** Moments stored separately. A window is stored as JSON, so this bounds its size at some 20 kB. */
 export const MAX_MOMENTS = 1024;
 
+/** Moments that lie further ahead than this, and than their period, were noted before the clock was set back, ms. */
+export const SET_BACK_MS = 60_000;
+
+/** Was this moment, at most a period ahead, noted before the clock was set back by much? Epoch ms. */
+export function isFromBefore(at: number | undefined, periodMs: number, now: number): boolean {
+  return at !== undefined && at > now + Math.max(periodMs, SET_BACK_MS);
+}
+
 /** When, and how many. Epoch ms. */
 export type Moment = [at: number, count: number];
 
@@ -26,13 +34,13 @@ export class Starts {
 
   /** How many started within the period that ends now. */
   count(now: number, periodMs: number): number {
-    this.forget(now - periodMs);
+    this.keep(now, periodMs);
     return this.total;
   }
 
   /** Notes `count` starts now. */
   add(now: number, count: number, periodMs: number): void {
-    this.forget(now - periodMs);
+    this.keep(now, periodMs);
     const last = this.moments.at(-1);
     // A clock that was set back must not drop earlier starts from the window too soon.
     if (last && last[0] >= now) last[1] += count;
@@ -52,6 +60,17 @@ export class Starts {
       if (newest >= limit) return at + periodMs;
     }
     return Number.NEGATIVE_INFINITY;
+  }
+
+  /**
+   * Drops what counts no more. Starts from before the clock was set back count from now on, for a period: else they would
+   * shut their key for as long as the clock was set back.
+   */
+  private keep(now: number, periodMs: number): void {
+    if (isFromBefore(this.moments.at(-1)?.[0], periodMs, now)) {
+      this.moments = this.moments.map(([at, count]) => [Math.min(at, now), count]);
+    }
+    this.forget(now - periodMs);
   }
 
   /** Drops starts at or before `cutoff`. */

@@ -3,7 +3,7 @@
  * running attempts; starts are counted here.
  */
 import type { Limits, Quota } from './policy';
-import { type Moment, Starts } from './starts';
+import { isFromBefore, type Moment, Starts } from './starts';
 
 /** The stored use of a key. Absent members are empty. Times in epoch ms. */
 export interface StoredUsage {
@@ -52,7 +52,7 @@ export class Usage {
     let room = Number.POSITIVE_INFINITY;
     if (concurrency !== undefined) room = Math.min(room, concurrency - running);
     if (rate) room = Math.min(room, rate.limit - this.starts.count(now, rate.period_ms));
-    if (throttle) room = Math.min(room, throttle.limit > 0 && now >= this.spacedUntil ? 1 : 0);
+    if (throttle) room = Math.min(room, throttle.limit > 0 && now >= this.spacing(throttle, now) ? 1 : 0);
     return Math.max(0, room);
   }
 
@@ -60,12 +60,19 @@ export class Usage {
    * When rate and throttle admit the next start: now or earlier if they do. Undefined when only an operator can end the
    * stop. Running attempts do not matter here.
    */
-  opensAt({ rate, throttle }: Limits): number | undefined {
+  opensAt({ rate, throttle }: Limits, now: number): number | undefined {
     if (rate?.limit === 0 || throttle?.limit === 0) return undefined;
+    if (rate) this.starts.count(now, rate.period_ms);
     return Math.max(
       rate ? this.starts.opensAt(rate.limit, rate.period_ms) : Number.NEGATIVE_INFINITY,
-      throttle ? Math.ceil(this.spacedUntil) : Number.NEGATIVE_INFINITY,
+      throttle ? Math.ceil(this.spacing(throttle, now)) : Number.NEGATIVE_INFINITY,
     );
+  }
+
+  /** Until when a throttle admits no start. It does not shut its key for as long as the clock was set back. */
+  private spacing({ limit, period_ms }: Quota, now: number): number {
+    if (isFromBefore(this.spacedUntil, period_ms, now)) this.spacedUntil = now + period_ms / limit;
+    return this.spacedUntil;
   }
 
   /**
@@ -73,7 +80,7 @@ export class Usage {
    * ms.
    */
   resetsAt(limits: Limits, now: number): number | undefined {
-    const opensAt = this.opensAt(limits);
+    const opensAt = this.opensAt(limits, now);
     if (opensAt === undefined || opensAt > now) return opensAt;
     const [oldest] = this.starts.entries;
     return limits.rate && oldest ? oldest[0] + limits.rate.period_ms : undefined;

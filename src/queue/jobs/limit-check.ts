@@ -36,8 +36,9 @@ export function admit(q: QueueState, limiter: Limiter, now: number, least = 0): 
   let count = 0;
   for (const row of firstWaiting(q, limiter, room)) {
     if (count >= least && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
-    // Where the clock went back it may seem to wait for a later moment: it was available, and is.
-    move(q, row, 'admit', { due_at: Math.min(row.waits_since as number, now), waits_since: null }, now);
+    // Where the clock was set back, it waits since a moment to come; but it is available.
+    const due_at = Math.min(row.waits_since as number, now);
+    move(q, row, 'admit', { due_at, waits_since: null }, now);
     count++;
   }
   return count;

@@ -27,7 +27,7 @@ export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor
     const detail = `An operator has stopped the key ${key}${how}. DELETE /rate-limits/${key}/override to go on.`;
     return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
   }
-  const opensAt = limiter.usage.opensAt(limiter.inForce(now));
+  const opensAt = limiter.usage.opensAt(limiter.inForce(now), now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
   const use = usedUp(limiter.inForce(now), runningOf(q, key), limiter.room(0, now) <= 0);
   const raised = override ? ` An override holds; DELETE /rate-limits/${key}/override to end it.` : '';

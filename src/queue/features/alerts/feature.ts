@@ -7,6 +7,7 @@
  * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change goes the way of all events; the
  * directory hears of it by a letter.
  */
+import { isWithin } from '../../../durable/backoff';
 import { type Kind, posted } from '../../../durable/courier';
 import type { Step } from '../../../durable/group-commit';
 import { readFact, writeMeta } from '../../../durable/sql';
@@ -57,7 +58,7 @@ export class AlertWatch implements Feature {
     const { q } = this.host;
     const isChanged = this.version !== q.defaults?.version;
     if (when === 'before' || (this.rules.length === 0 && !isChanged)) return [];
-    if (!isChanged && now < this.lookedAt + LOOK_EVERY_MS && now < (this.lookAt ?? now)) {
+    if (!isChanged && isWithin(this.lookedAt, LOOK_EVERY_MS, now) && now < (this.lookAt ?? now)) {
       this.lookBy(this.lookedAt + LOOK_AFTER_MS);
       return [];
     }

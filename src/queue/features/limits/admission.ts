@@ -35,7 +35,7 @@ function scheduleCheck(q: QueueState, limiter: Limiter, now: number): void {
   const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
   const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
   if (first) {
-    const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (usage.opensAt(limits) ?? now);
+    const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (usage.opensAt(limits, now) ?? now);
     if (opens > now) at = opens;
     if (ends > now) {
       q.limiters.overrides.awaitEnd(limiter.key, ends);

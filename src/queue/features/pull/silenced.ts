@@ -5,7 +5,7 @@
  * then on. So a fetch asks nobody. Should a message be lost, the next reading heals it.
  */
 
-import { Backoff } from '../../../durable/backoff';
+import { Backoff, isWithin } from '../../../durable/backoff';
 
 /** After this long the directory is asked again, ms. */
 const REFRESH_MS = 60_000;
@@ -27,7 +27,7 @@ export class SilencedWorkers {
 
   /** Is this worker to get no jobs? Answers at once where that is known. */
   has(workerId: string): boolean | Promise<boolean> {
-    if (this.known && this.now() - this.readAt < REFRESH_MS) return this.known.has(workerId);
+    if (this.known && isWithin(this.readAt, REFRESH_MS, this.now())) return this.known.has(workerId);
     // Work goes on while the directory cannot be asked: a directive is a wish, a job is a promise.
     if (this.backoff.isResting) return this.hasNow(workerId);
     this.reading ??= this.refresh().finally(() => {

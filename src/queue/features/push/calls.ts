@@ -8,6 +8,7 @@
  */
 import { LONG_CALL_MS } from '../../../dispatch/call';
 import type { Call } from '../../../dispatch/deliver';
+import { isWithin } from '../../../durable/backoff';
 import type { Host } from '../../feature';
 
 /** Events that end an attempt other than by its handler's report. */
@@ -43,14 +44,14 @@ export class RunningCalls {
   /** A call takes long. From the first alarm on, alarms follow each other by themselves. */
   goesOn(): void {
     const now = this.host.now();
-    if (now < this.wokenAt + LONG_CALL_MS) return;
+    if (isWithin(this.wokenAt, LONG_CALL_MS, now)) return;
     this.wokenAt = now;
     this.host.wakeAt(now + 1);
   }
 
   /** When an event must come at the latest, epoch ms; undefined while no call runs that takes long. */
   awakeAt(now: number): number | undefined {
-    for (const began of this.began.values()) return now - began >= LONG_CALL_MS ? now + LONG_CALL_MS : undefined;
+    for (const began of this.began.values()) return isWithin(began, LONG_CALL_MS, now) ? undefined : now + LONG_CALL_MS;
     return undefined;
   }
 

@@ -253,7 +253,7 @@ export class PushSelector {
     const announced = target.announced(row.type);
     if (announced === 'unknown') {
       // Only an announcement younger than the job can say that nobody takes it.
-      if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0))) selection.orphans.push(row);
+      if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0), now)) selection.orphans.push(row);
       else if (target.mayAsk(now)) selection.ask.add(target);
       else target.isAwaited = true;
       return 'hold';

@@ -3,6 +3,7 @@ import { type Announcement, announcementOfRemote } from '../../../dispatch/annou
 import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
+import { isPausedUntil, isWithin } from '../../../durable/backoff';
 import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
@@ -78,7 +79,7 @@ export class PushTarget {
 
   /** When it may be asked again, if not now; epoch ms. */
   asksAgainAt(now: number): number | undefined {
-    return now < this.askAgainAt ? this.askAgainAt : undefined;
+    return isPausedUntil(this.askAgainAt, now, ASK_AGAIN_MS) ? this.askAgainAt : undefined;
   }
 
   /** Names the target in leases, cursors and the list of stopped targets. */
@@ -128,12 +129,12 @@ export class PushTarget {
   shouldAsk(now: number): boolean {
     if (!this.mayAsk(now)) return false;
     const hasVersion = !this.listsTypes || this.announcement?.version !== undefined;
-    return !this.isCertain || (!hasVersion && now >= this.askedAt + this.pause(ASK_AGAIN_MS));
+    return !this.isCertain || (!hasVersion && !isWithin(this.askedAt, this.pause(ASK_AGAIN_MS), now));
   }
 
   /** Has it been deployed anew since it was asked? Then it is asked at once. */
   isOutdated(now: number): boolean {
-    return this.outdated && this.mayAsk(now) && now >= this.askedAt + this.pause(ASK_OUTDATED_MS);
+    return this.outdated && this.mayAsk(now) && !isWithin(this.askedAt, this.pause(ASK_OUTDATED_MS), now);
   }
 
   /**
@@ -172,12 +173,12 @@ export class PushTarget {
 
   /** May it be asked about a type it did not list? */
   mayAsk(now: number): boolean {
-    return !this.asking && now >= this.askAgainAt;
+    return !this.asking && this.asksAgainAt(now) === undefined;
   }
 
-  /** Was it asked at or after `moment`, and answered? */
-  wasAskedSince(moment: number): boolean {
-    return this.askedAt >= moment;
+  /** Was it asked at or after `moment`, and answered? What was noted before the clock was set back says nothing. */
+  wasAskedSince(moment: number, now: number): boolean {
+    return this.askedAt >= moment && this.askedAt <= now;
   }
 
   /** It answered. Answers when to ask again, if this was no proper answer. */

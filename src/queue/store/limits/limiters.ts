@@ -44,9 +44,14 @@ export class Limiters {
     this.overrides.load(this.sql);
     this.readNextCheck();
     if (!doubtful) return;
+    this.touchWaiting();
+    if (this.touched.size > 0) this.nextRow = 0;
+  }
+
+  /** Nobody knows when the keys have room for which jobs wait. */
+  touchWaiting(): void {
     const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
-    if (this.touched.size > 0) this.nextRow = 0;
   }
 
   /** Reads when the first row must be looked at. */

@@ -26,7 +26,7 @@ export function startsLeft(q: QueueState, now: number): number {
 /** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */
 export function queueOpensAt(q: QueueState, now: number): number | undefined {
   const limiter = limiterOfQueue(q);
-  const opensAt = limiter?.usage.opensAt(limiter.limits);
+  const opensAt = limiter?.usage.opensAt(limiter.limits, now);
   return opensAt !== undefined && opensAt > now ? opensAt : undefined;
 }
 

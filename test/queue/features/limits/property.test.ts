@@ -144,6 +144,19 @@ describe('the window of starts', () => {
   });
 });
 
+describe('a clock that was set back by much', () => {
+  it('shuts a key for no longer than its period', () => {
+    const hour = 3_600_000;
+    for (const limits of [{ rate: { limit: 2, period_ms: 1_000 } }, { throttle: { limit: 2, period_ms: 1_000 } }]) {
+      const usage = new Usage();
+      usage.started(limits, 2, hour);
+      expect(usage.opensAt(limits, 0)).toBe('rate' in limits ? 1_000 : 500);
+      expect(usage.room(limits, 0, 499)).toBe(0);
+      expect(usage.room(limits, 0, 1_000)).toBeGreaterThan(0);
+    }
+  });
+});
+
 describe('moments promised to jobs that are rescheduled', () => {
   it('are such that all may start when they were promised to', () => {
     fc.assert(
