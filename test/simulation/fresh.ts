@@ -181,7 +181,7 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
     same(limiter.limits, stored.limits, `limits of ${key}`);
     const running = live.leases.runningByKey.get(key) ?? 0;
     // What no longer counts may be forgotten here and still be stored: what follows from it is the same.
-    const of = ({ usage, limits }: Limiter) => [usage.room(limits, running, now), usage.opensAt(limits) ?? 0];
+    const of = ({ usage, limits }: Limiter) => [usage.room(limits, running, now), usage.opensAt(limits, now) ?? 0];
     const [room, opensAt] = of(limiter) as [number, number];
     const [freshRoom, freshOpensAt] = of(stored) as [number, number];
     same(room, freshRoom, `room of ${key}`);
