@@ -33,18 +33,27 @@ export function batchOf(answer: unknown, sent: readonly Pick<PreparedJob, 'json'
 export function jobSent(answer: unknown, json: string, queue: string): JobEnvelope {
   const full = member(answer, 'job') ?? answer;
   if (typeof member(full, 'type') === 'string') return answer === full ? asJob(full) : enqueuedJobOf(answer);
-  const { id, state, maxAttempts, createdAt, scheduledAt } = asJob(full);
-  const { type, args, meta = {}, schema, version, options = {} } = named(JSON.parse(json)) as SentJob;
-  const { priority = 0, targetUrl, timeoutMs, visibilityTimeoutMs, tags } = options;
-  const own = { schema, version, targetUrl, timeoutMs, visibilityTimeoutMs, tags, scheduledAt };
+  const receipt = asJob(full);
+  const { options: { priority = 0, ...options } = {}, ...sent } = named(JSON.parse(json)) as SentJob;
+  const { type, args, meta = {}, schema, version } = sent;
+  const { id, state, maxAttempts, createdAt } = receipt;
+  const own: Record<string, unknown> = { schema, version };
+  for (const name of KEPT) own[name] = options[name];
+  for (const name of READ) own[name] = receipt[name];
   const envelope = { specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts };
   const given = Object.entries(own).filter(([, value]) => value !== undefined);
   return { ...envelope, createdAt, enqueuedAt: createdAt, ...Object.fromEntries(given) };
 }
 
+/** Options that a job has as they were given. */
+const KEPT = ['targetUrl', 'timeoutMs', 'visibilityTimeoutMs', 'tags', 'retry', 'unique', 'rateLimit'] as const;
+
+/** What the server makes of options that are times or durations. */
+const READ = ['scheduledAt', 'expiresAt', 'retention'] as const;
+
 type SentJob = Pick<JobEnvelope, 'type' | 'args' | 'schema' | 'version'> & {
   meta?: Record<string, unknown>;
-  options?: Partial<Pick<JobEnvelope, 'priority' | 'targetUrl' | 'timeoutMs' | 'visibilityTimeoutMs' | 'tags'>>;
+  options?: Partial<Pick<JobEnvelope, 'priority' | (typeof KEPT)[number]>>;
 };
 
 /** A member of what may be an object. */

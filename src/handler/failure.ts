@@ -110,7 +110,8 @@ function describe(thrown: object): Failure {
 
 /**
  * The names of an error's classes, own class first. A prototype's own `name` goes before its constructor's, because
- * minifiers rename constructors. A `name` set on the error itself is listed too.
+ * minifiers rename constructors. A `name` set on the error itself is listed too, and goes first where the class says
+ * nothing: plain `Error`, and `DOMException`, whose kinds (AbortError, TimeoutError, …) have one class.
  */
 function classNames(error: Error): string[] {
   const names: string[] = [];
@@ -123,10 +124,10 @@ function classNames(error: Error): string[] {
     if (name !== undefined) names.push(clip(name, MAX_NAME));
     level = above;
   }
-  const given = ownName(error);
-  if (given !== undefined && !names.includes(given)) names.splice(1, 0, clip(given, MAX_NAME));
-  // Only the name tells one DOMException from another: AbortError, TimeoutError, …
-  if (names[0] === 'DOMException' && error.name !== 'DOMException') names.unshift(error.name);
+  const [own] = names;
+  const given = own === 'DOMException' ? error.name : ownName(error);
+  const isNamedAlone = own === 'Error' || own === 'DOMException';
+  if (given !== undefined && !names.includes(given)) names.splice(isNamedAlone ? 0 : 1, 0, clip(given, MAX_NAME));
   if (error instanceof UnrecoverableError && !names.includes('UnrecoverableError')) names.push('UnrecoverableError');
   return names;
 }

@@ -43,6 +43,16 @@ describe('a thrown error', () => {
     expect(failureOf(error)).toMatchObject({ type: 'auth.token_expired', classes: ['Error'] });
   });
 
+  it('of the plain class is named by its own name', () => {
+    const named = Object.assign(new Error('gone'), { name: 'CardDeclined' });
+    expect(failureOf(named)).toMatchObject({ type: 'CardDeclined', classes: ['CardDeclined', 'Error'] });
+    const ofClass = Object.assign(new PaymentError('gone'), { name: 'CardDeclined' });
+    expect(failureOf(ofClass)).toMatchObject({
+      type: 'PaymentError',
+      classes: ['PaymentError', 'CardDeclined', 'Error'],
+    });
+  });
+
   it('that is an UnrecoverableError, or a subclass of one, says so in its classes', () => {
     expect(failureOf(new UnrecoverableError('x')).classes).toEqual(['UnrecoverableError', 'Error']);
     expect(failureOf(new PoisonPill('x')).classes).toEqual(['PoisonPill', 'UnrecoverableError', 'Error']);
@@ -52,7 +62,7 @@ describe('a thrown error', () => {
     const foreign = { UnrecoverableError: class extends Error {} };
     const named = Object.assign(new Error('x'), { name: 'UnrecoverableError' });
     expect(failureOf(new foreign.UnrecoverableError('x')).classes).toContain('UnrecoverableError');
-    expect(failureOf(named).classes).toEqual(['Error', 'UnrecoverableError']);
+    expect(failureOf(named).classes).toEqual(['UnrecoverableError', 'Error']);
   });
 
   it('of another realm is read like one of this realm', () => {

@@ -87,7 +87,8 @@ export function saysOnlyWhatToRun(body: JobBody): boolean {
 }
 
 /**
- * What its sender cannot know of a new job, for an answer that leaves out the rest.
+ * What its sender cannot know of a new job, for an answer that leaves out the rest: what the server decides, and what it
+ * reads times and durations as.
  * @param body what the job brought
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
@@ -99,6 +100,8 @@ export function renderReceipt({ record, layers }: JobView, variables: Variables,
     max_attempts: policyOf(variables, layers, body).max_attempts,
     created_at: formatInstant(created_at),
     scheduled_at: state === 'scheduled' ? instant(due_at ?? body.scheduled_at) : undefined,
+    expires_at: expiry(body),
+    retention: body.retention,
   });
 }
 
