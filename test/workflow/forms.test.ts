@@ -12,6 +12,7 @@ import {
   fetchOne,
   freshQueue,
   nack,
+  type Shown,
   step,
   WORKFLOWS,
   work,
@@ -122,6 +123,69 @@ describe('a batch', () => {
     await fail(`${queue}-cb`);
     await until(async () => (await workflow(id)).callbacks.on_complete?.state === 'failed', 'the failed callback');
     expect((await workflow(id)).state).toBe('completed');
+  });
+});
+
+describe('a graph whose callbacks are steps that depend on all others', () => {
+  /** As most clients of the protocol write a batch. */
+  async function batch(names: readonly string[], ends: ('ack' | 'nack')[]) {
+    const queue = freshQueue();
+    const parts = ends.map((_, place) => step(queue, { id: `job-${place}`, depends_on: [] }));
+    const depends_on = parts.map(({ id }) => id);
+    const callbacks = names.map((id) => step(`${queue}-callbacks`, { id, type: `test.${id}`, depends_on }));
+    const id = await begin({ name: 'batch', steps: [...parts, ...callbacks] });
+    const jobs = await fetchJobs(queue);
+    expect(jobs).toHaveLength(ends.length);
+    for (const [place, end] of ends.entries()) {
+      await (end === 'ack' ? ack(jobs[place] as Json, { place }) : nack(jobs[place] as Json));
+    }
+    return { id, work: () => work(`${queue}-callbacks`), rest: () => fetchJobs(`${queue}-callbacks`) };
+  }
+
+  const states = ({ steps }: Shown) => Object.fromEntries(steps.map(({ id, state }) => [id, state]));
+
+  it.each([[['on_complete', 'on_success', 'on_failure']], [['on-complete', 'on-success', 'on-failure']]])(
+    'calls %s as those of a batch',
+    async (names) => {
+      const [complete, success, failure] = names as [string, string, string];
+      const good = await batch(names, ['ack', 'ack']);
+      expect(await workflowIn(good.id, 'completed')).toMatchObject({ type: 'graph', steps_total: 2 });
+      const called = [await good.work(), await good.work()];
+      expect(called.map(({ type }) => type).sort()).toEqual([`test.${complete}`, `test.${success}`]);
+      expect(called[0]).toMatchObject({ parent_results: [{ place: 0 }, { place: 1 }] });
+      expect(await good.rest()).toEqual([]);
+      await until(async () => states(await workflow(good.id))[success] === 'completed', 'the end of the callback');
+      const shown = await workflow(good.id);
+      expect(states(shown)).toMatchObject({ 'job-0': 'completed', [complete]: 'completed', [failure]: 'skipped' });
+      expect(shown.steps[4]).toMatchObject({ callback: 'on_failure', depends_on: ['job-0', 'job-1'], job_id: null });
+
+      const bad = await batch(names, ['nack', 'ack']);
+      await workflowIn(bad.id, 'failed');
+      const types = [await bad.work(), await bad.work()].map(({ type }) => type).sort();
+      expect(types).toEqual([`test.${complete}`, `test.${failure}`]);
+      expect(await bad.rest()).toEqual([]);
+    },
+  );
+
+  it('may have an order among its other steps', async () => {
+    const queue = freshQueue();
+    const node = (id: string, ...depends_on: string[]) => step(queue, { id, type: `test.${id}`, depends_on });
+    const id = await begin({ steps: [node('on_failure', 'a', 'b'), node('a'), node('b', 'a')] });
+    await fail(queue);
+    expect(await workflowIn(id, 'failed')).toMatchObject({ steps_total: 2 });
+    expect(await work(queue)).toMatchObject({ type: 'test.on_failure' });
+  });
+
+  it.each<[string, Json[]]>([
+    ['that depends on some others only', [{ id: 'a' }, { id: 'b' }, { id: 'on_success', depends_on: ['a'] }]],
+    ['that another step depends on', [{ id: 'on_success' }, { id: 'a', depends_on: ['on_success'] }]],
+    ['that stands alone', [{ id: 'on_success' }]],
+    ['of another name', [{ id: 'a' }, { id: 'on_end', depends_on: ['a'] }]],
+  ])('runs a step %s in its turn', async (_, nodes) => {
+    const queue = freshQueue();
+    const id = await begin({ steps: nodes.map((node) => step(queue, node)) });
+    for (const _node of nodes) await work(queue);
+    expect(await workflowIn(id, 'completed')).toMatchObject({ steps_total: nodes.length });
   });
 });
 

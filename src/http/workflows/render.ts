@@ -102,13 +102,17 @@ function skippedCallback(view: WorkflowView, index: number): string {
   return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 }
 
+/** The steps of a node. The callbacks of a graph are among them, because its author wrote them so. */
 function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): Json[] {
-  return parent.children.map((child, place) => {
+  const callbacks = parent.kind === 'graph' ? Object.values(parent.callbacks ?? {}) : [];
+  return [...parent.children, ...callbacks].map((child, place) => {
+    const { needs: own, callback } = nodeAt(view.plan, child);
     const before = place > 0 && parent.kind === 'chain' ? [parent.children[place - 1] as number] : [];
-    const needs = nodeAt(view.plan, child).needs ?? before;
+    const needs = own ?? (callback ? parent.children : before);
     return {
       ...renderStep(view, running, child),
       index: place,
+      ...defined({ callback }),
       depends_on: needs.map((need) => nodeAt(view.plan, need).id),
     };
   });
@@ -142,8 +146,8 @@ function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: num
   };
 }
 
-function renderCallbacks(view: WorkflowView, running: ReadonlySet<string>, { callbacks }: PlanNode): Json {
-  if (!callbacks) return {};
+function renderCallbacks(view: WorkflowView, running: ReadonlySet<string>, { kind, callbacks }: PlanNode): Json {
+  if (!callbacks || kind === 'graph') return {};
   const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, running, index)] as const);
   return { callbacks: Object.fromEntries(entries) };
 }

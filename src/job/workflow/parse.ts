@@ -10,7 +10,7 @@ import { parseJob } from '../envelope/parse';
 import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
 import type { NewJob } from '../record';
 import { quote } from '../text';
-import { CALLBACKS, type NewStep, type NodeKind, type PlanNode, type WorkflowPlan } from './plan';
+import { CALLBACKS, type Callback, type NewStep, type NodeKind, nodeAt, type PlanNode, type WorkflowPlan } from './plan';
 
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;
@@ -124,7 +124,10 @@ class TreeReader {
       }
     });
     if (depth === 1) this.outermost = undefined;
-    if (kind === 'graph') this.link(inputs, node, names, field);
+    if (kind === 'graph') {
+      this.link(inputs, node, names, field);
+      this.findCallbacks(node);
+    }
     if (kind === 'batch') this.addCallbacks(input, node, index, path);
     else if ((input.callbacks ?? null) !== null) {
       throw invalidRequest(joined(path, 'callbacks'), `${joined(path, 'callbacks')} belongs to a batch.`);
@@ -193,6 +196,28 @@ class TreeReader {
     }
   }
 
+  /**
+   * Most clients of the protocol write a batch as a graph: each callback is a step of that name, `on_failure` or
+   * `on-failure`, which depends on all others. As an ordinary step it would run when nothing has failed, and never after
+   * a failure.
+   */
+  private findCallbacks(node: PlanNode): void {
+    const named = new Map(node.children.map((child) => [child, callbackNamed(nodeAt(this, child))]));
+    const parts = node.children.filter((child) => named.get(child) === undefined);
+    if (parts.length === 0) return;
+    const needed = new Set(node.children.flatMap((child) => nodeAt(this, child).needs ?? []));
+    for (const [child, name] of named) {
+      const step = nodeAt(this, child);
+      const needs = new Set(step.needs);
+      if (name === undefined || needed.has(child) || needs.size !== parts.length || node.callbacks?.[name]) continue;
+      if (!parts.every((part) => needs.has(part))) continue;
+      delete step.needs;
+      step.callback = name;
+      node.callbacks = { ...node.callbacks, [name]: child };
+    }
+    node.children = node.children.filter((child) => nodeAt(this, child).callback === undefined);
+  }
+
   /** Reads what the steps of a graph depend on. @throws {ApiError} 400 for an unknown step, and for a circle */
   private link(inputs: readonly Json[], node: PlanNode, names: readonly string[], field: string): void {
     const byName = new Map(names.map((name, place) => [name, place]));
@@ -222,6 +247,12 @@ class TreeReader {
       (this.nodes[child] as PlanNode).needs = (needs[place] ?? []).map((need) => node.children[need] as number);
     }
   }
+}
+
+/** The callback that a job of a graph is named after, if it is. */
+function callbackNamed({ id, kind }: PlanNode): Callback | undefined {
+  const name = id.replaceAll('-', '_');
+  return kind === 'job' ? CALLBACKS.find((known) => known === name) : undefined;
 }
 
 /** The member that has the parts. Those of a group are `jobs`, or `tasks`. */

@@ -12,7 +12,7 @@ export type Callback = (typeof CALLBACKS)[number];
 
 /** One node. Nodes name each other by their index in {@link WorkflowPlan.nodes}. */
 export interface PlanNode {
-  /** Its author's name for it, else its place among its siblings; of a callback the name of the event. */
+  /** Its author's name for it, else its place among its siblings, or the name of the callback. */
   id: string;
   kind: NodeKind;
   /** −1 for the root. */
@@ -21,7 +21,7 @@ export interface PlanNode {
   children: number[];
   /** In a graph: the siblings that must have completed before. */
   needs?: number[];
-  /** Of a batch: the jobs that follow its end. */
+  /** Of a batch, or a graph that is one: the jobs that follow its end. */
   callbacks?: Partial<Record<Callback, number>>;
   /** This job is such a callback. */
   callback?: Callback;

@@ -6,7 +6,7 @@
  *  - group: all start at once; it ends when all have ended, failed if any did not complete.
  *  - batch: as a group; then its callbacks start. Its state follows the jobs, not the callbacks.
  *  - graph: a step starts when all it depends on have completed. After a failure nothing starts any more, and the graph
- *    fails when what is running has ended.
+ *    fails when what is running has ended. If it has callbacks, they start then, as those of a batch.
  */
 import { type Callback, nodeAt, type WorkflowPlan } from './plan';
 
