@@ -17,8 +17,15 @@ export const metricsRoutes: readonly Route[] = [
 
 async function metrics(c: AppContext, usual: Format): Promise<Response> {
   const asked = textParam(c, 'format');
-  const [format = usual] = oneOf(asked === undefined ? undefined : [asked], FORMATS, 'format') ?? [];
+  const [format = takesText(c) ? 'prometheus' : usual] =
+    oneOf(asked === undefined ? undefined : [asked], FORMATS, 'format') ?? [];
   const reading = await scrape(c.env, Date.now());
   if (format === 'json') return unredacted(c, renderMetrics(reading));
   return respond(c, exposition(reading), 200, { 'Content-Type': 'text/plain' });
+}
+
+/** Does the client ask for the text of Prometheus and for no JSON, as Prometheus and its kin do? */
+function takesText(c: AppContext): boolean {
+  const accepted = c.req.header('Accept')?.toLowerCase() ?? '';
+  return /text\/plain|application\/openmetrics-text/.test(accepted) && !accepted.includes('json');
 }

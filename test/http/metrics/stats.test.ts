@@ -282,6 +282,10 @@ describe('GET /metrics', () => {
     expect(await get('/metrics')).toMatchObject(expected);
     expect(await server.ok(200, 'GET', '/metrics?format=json')).toMatchObject(expected);
     expect((await text(server, {}, `${V1}/metrics?format=prometheus`)).type).toBe('text/plain');
+    const Accept = 'application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
+    expect((await text(server, { Accept }, `${V1}/metrics`)).type).toBe('text/plain');
+    const browser = { Accept: 'application/json, text/plain, */*' };
+    expect((await text(server, browser, `${V1}/metrics`)).type).toBe('application/openjobspec+json');
     expect(await server.refusal('GET', '/metrics?format=xml')).toMatchObject({ status: 400, field: 'format' });
   });
 
