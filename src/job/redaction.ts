@@ -43,6 +43,12 @@ const PAYLOADS: ReadonlySet<string> = new Set([
   'payload',
 ]);
 
+/** Of a durable step: what its handler has said. A signal has its payload. */
+const STEP_PAYLOADS: ReadonlySet<string> = new Set(['result', 'error']);
+
+/** In the audit log. Earlier releases have stored what was long as text, which no path leads into. */
+const AUDITED: ReadonlySet<string> = new Set(['change', 'filter']);
+
 /** Of an error: what its handler has said, not what the protocol makes of it. */
 const TOLD: ReadonlySet<string> = new Set(['message', 'stack', 'backtrace', 'details']);
 
@@ -123,10 +129,20 @@ export function redactor(rules: RedactionRules): <T>(answer: T) => T {
       if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
       // The state of a checkpoint; that of a job is a word.
       if (name === 'state' && typeof item === 'object') return payload(name, item);
+      if (name === 'steps' && isObject(item)) return mapped(item, step);
+      if (AUDITED.has(name) && isObject(item) && typeof item.text === 'string' && item.truncated === true) {
+        return { ...item, text: REDACTED };
+      }
       if (name === 'data') return Object.hasOwn(value, 'progress') ? payload(name, item) : dataOf(value, item);
       return name === 'error' || name === 'errors' || name === 'sample' ? error(item) : around(item);
     });
   };
+
+  /** The record of a step. Its name is the handler's, and says nothing of what lies there. */
+  const step = (record: unknown): unknown =>
+    isObject(record)
+      ? mapped(record, (item, name) => (STEP_PAYLOADS.has(name) ? payload(name, item) : around(item)))
+      : record;
 
   /** The data of an event are the protocol's; a history has failures there. */
   const dataOf = (event: object, data: unknown) => (Object.hasOwn(event, 'event_type') ? error(data) : around(data));

@@ -86,6 +86,42 @@ describe('what is replaced', () => {
   });
 });
 
+describe('durable steps', () => {
+  const secret = { password: 'p', plain: 1 };
+  const hidden = { password: X, plain: 1 };
+
+  it.each(['error', 'errors', 'sample', 'state', 'data', 'progress', 'steps', 'change', 'charge', 'args'])(
+    'hide what they hold, also one that is called %s',
+    (name) => {
+      const steps = {
+        progress: { result: 1 },
+        [name]: { result: secret },
+        ended: { error: secret },
+        told: { signal: { payload: secret, at: 1 } },
+      };
+      expect(shown('password', { job_id: 'j', steps })).toEqual({
+        job_id: 'j',
+        steps: {
+          progress: { result: 1 },
+          [name]: { result: hidden },
+          ended: { error: hidden },
+          told: { signal: { payload: hidden, at: 1 } },
+        },
+      });
+      expect(shown('result', { steps: { [name]: { result: 'x' } } })).toEqual({ steps: { [name]: { result: X } } });
+    },
+  );
+});
+
+describe('a change that was stored as text', () => {
+  it('is not shown to whoever may not see all of it', () => {
+    const entry = { action: 'job.patch', change: { truncated: true, text: '{"args":[{"password":"p' }, status: 200 };
+    expect(shown('password', { entries: [entry] })).toEqual({
+      entries: [{ ...entry, change: { truncated: true, text: X } }],
+    });
+  });
+});
+
 describe('hostile names', () => {
   it('are names like any other', () => {
     const value = JSON.parse('[{"__proto__": {"password": 1, "a": 2}, "constructor": {"prototype": 3}, "": {"": 4}}]');

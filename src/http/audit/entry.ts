@@ -22,6 +22,10 @@ const MAX_TARGET = 255;
 const MAX_TEXT = 2_048;
 const MAX_IDS = 20;
 
+/** Characters that are kept of a text that has no room, and those that a member takes beside its name and its text. */
+const MAX_CUT_TEXT = 200;
+const MARKS = 4;
+
 /** Members of a request that say which jobs are meant, beside `filter`. */
 const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
 
@@ -112,8 +116,32 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A value that is not too large, with numbers that can be sent on; of one that is, the beginning of its JSON. */
+/**
+ * A value that is not too large, with numbers that can be sent on; of one that is, what comes first. Its members keep their
+ * places, so that redaction finds them by their paths.
+ */
 function bounded(value: Json): unknown {
   const text = JSON.stringify(value);
-  return text.length <= MAX_TEXT ? JSON.parse(text) : { truncated: true, text: cut(text, MAX_TEXT) };
+  const whole = JSON.parse(text) as Json;
+  return text.length <= MAX_TEXT ? whole : { ...(beginning(whole, { left: MAX_TEXT }) as Json), truncated: true };
+}
+
+/** As much of a value as there is room for. @param room characters that are left; is counted down */
+function beginning(value: unknown, room: { left: number }): unknown {
+  if (typeof value === 'string') {
+    const kept = value.length <= room.left ? value : `${cut(value, Math.min(room.left, MAX_CUT_TEXT))}…`;
+    room.left -= kept.length + MARKS;
+    return kept;
+  }
+  if (typeof value !== 'object' || value === null) {
+    room.left -= String(value).length + MARKS;
+    return value;
+  }
+  const kept: [string, unknown][] = [];
+  for (const [name, member] of Object.entries(value)) {
+    room.left -= name.length + MARKS;
+    if (room.left <= 0) break;
+    kept.push([name, beginning(member, room)]);
+  }
+  return Array.isArray(value) ? kept.map(([, member]) => member) : Object.fromEntries(kept);
 }

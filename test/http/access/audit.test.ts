@@ -3,6 +3,8 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
 import type { Env } from '../../../src/config';
 import { createApp } from '../../../src/http/app';
+import { describeWrite } from '../../../src/http/audit/entry';
+import { readRedactionRules, redactor } from '../../../src/job/redaction';
 import { directory } from '../../support/directory';
 import { freshName } from '../../support/queue';
 import { rowsWhile } from '../../support/rows';
@@ -161,7 +163,23 @@ describe('a write by an operator', () => {
     await operator.ok(200, 'POST', `${V1}/admin/jobs/bulk/cancel`, { filter, confirm: true });
     const [{ filter: shown } = {}] = await entries();
     expect(shown).toMatchObject({ truncated: true });
-    expect((shown as { text: string }).text.length).toBeLessThanOrEqual(2_048);
+    expect((shown as typeof filter).type.slice(0, 5)).toEqual(filter.type.slice(0, 5));
+    expect(JSON.stringify(shown).length).toBeLessThanOrEqual(2_200);
+  });
+
+  it('that is large hides what redaction rules name, like one that is not', () => {
+    const secret = { password: 'secret', text: 'é'.repeat(3_000), card: { number: 'secret' } };
+    const sent = { args: [secret, secret], meta: { user: { password: 'secret' }, ...secret } };
+    const write = { action: 'job.patch', named: 'j', query: {}, sent, answer: {} };
+    const { change } = describeWrite(write);
+    expect(change).toMatchObject({ truncated: true, args: [{ password: 'secret' }, {}] });
+    const hidden = redactor(readRedactionRules(['password', 'card.*']))({ entries: [{ change }] });
+    expect(hidden).toMatchObject({
+      entries: [{ change: { truncated: true, args: [{ password: '[redacted]' }, {}] } }],
+    });
+    expect(JSON.stringify(hidden)).not.toContain('secret');
+    const deep = describeWrite({ ...write, sent: { args: ['x'.repeat(3_000), ...Array(5_000).fill([1])] } }).change;
+    expect(JSON.stringify(deep).length).toBeLessThanOrEqual(3_000);
   });
 });
 
