@@ -7,7 +7,7 @@ import { unwrap } from '../job/errors';
 import { FAILURE_STATES, type FailureGroup, type FailuresPlace, type FailuresRequest } from '../rpc/failures';
 import { queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor } from './paging';
-import { queuesOf } from './queues';
+import { busiestQueues, queuesOf } from './queues';
 
 /** Jobs looked at for one answer, in all queues; of each queue at least so many. */
 const MAX_LOOKED = 20_000;
@@ -33,6 +33,8 @@ export interface FailuresFound {
   groups: FailureGroupAcross[];
   /** Jobs looked at, those of the answers before included. */
   searched: number;
+  /** Queues that were not asked, because there are too many: those that change least. */
+  leftOut: number;
   /** Leads to the failures that were not looked at; null: these were all. */
   cursor: string | null;
 }
@@ -40,12 +42,16 @@ export interface FailuresFound {
 /**
  * Groups the newest failures of each queue, as many as one answer looks at.
  * @param cursor of an answer that did not look at all: then these are the groups of the others
- * @throws {ApiError} 400 for a cursor of another list; 422 when there are too many queues to ask them all
+ * @throws {ApiError} 400 for a cursor of another list; 422 when more queues are named than may be asked
  */
 export async function findFailures(env: Env, selection: FailureSelection, cursor?: string): Promise<FailuresFound> {
   const { queues: named, ...request } = selection;
   const start = cursor === undefined ? undefined : readCursor(cursor);
-  const queues = start ? [...start.places.keys()] : await queuesOf(env, { queues: named });
+  const { names: queues, leftOut } = start
+    ? { names: [...start.places.keys()], leftOut: start.leftOut }
+    : named
+      ? { names: await queuesOf(env, { queues: named }), leftOut: 0 }
+      : await busiestQueues(env);
   const budget = Math.max(LEAST_OF_QUEUE, Math.floor(MAX_LOOKED / Math.max(1, queues.length)));
   const groups = new Map<string, FailureGroupAcross & { counts: Map<string, number> }>();
   const rest: [string, FailuresPlace][] = [];
@@ -73,7 +79,12 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
     ...group,
     queues: [...counts].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1)).map(([name]) => name),
   }));
-  return { groups: found, searched, cursor: rest.length === 0 ? null : encodeCursor({ places: rest, searched }) };
+  return {
+    groups: found,
+    searched,
+    leftOut,
+    cursor: rest.length === 0 ? null : encodeCursor({ places: rest, searched, leftOut }),
+  };
 }
 
 /** Adds what another queue has of the group. */
@@ -85,14 +96,14 @@ function merge(known: FailureGroup, other: FailureGroup): void {
   Object.assign(known, { last_seen_at, job_id, failure });
 }
 
-function readCursor(cursor: string): { places: Map<string, FailuresPlace>; searched: number } {
-  const { places, searched } = decodeCursor(cursor);
-  if (!Array.isArray(places) || typeof searched !== 'number') throw badCursor();
+function readCursor(cursor: string): { places: Map<string, FailuresPlace>; searched: number; leftOut: number } {
+  const { places, searched, leftOut = 0 } = decodeCursor(cursor);
+  if (!Array.isArray(places) || typeof searched !== 'number' || typeof leftOut !== 'number') throw badCursor();
   for (const entry of places) {
     const [queue, place] = Array.isArray(entry) ? (entry as unknown[]) : [];
     if (typeof queue !== 'string' || !isQueueName(queue) || !isPlace(place)) throw badCursor();
   }
-  return { places: new Map(places as [string, FailuresPlace][]), searched };
+  return { places: new Map(places as [string, FailuresPlace][]), searched, leftOut };
 }
 
 function isPlace(value: unknown): value is FailuresPlace {

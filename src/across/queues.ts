@@ -5,7 +5,7 @@
 import type { Env } from '../config';
 import { defined } from '../job/envelope/fields';
 import { type ApiError, unsupported } from '../job/errors';
-import { type KnownQueue, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
+import { type BusiestQueues, type KnownQueue, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import { directoryObject } from '../rpc/stubs';
 import { encodeCursor, type PagePlace, type Paging, readAfter } from './paging';
 
@@ -42,6 +42,12 @@ export async function knownQueues(env: Env): Promise<string[]> {
   const { names, more } = await nextQueues(env, undefined);
   if (more) throw tooManyQueues();
   return names;
+}
+
+/** All queues; where they are too many to ask with one request, the busiest of them, and how many were left out. */
+export async function busiestQueues(env: Env): Promise<BusiestQueues> {
+  const names = await knownIfFew(env);
+  return names ? { names, leftOut: 0 } : await directoryObject(env).busiest();
 }
 
 /** Names of all queues that exist; undefined when there are too many to ask them all. */

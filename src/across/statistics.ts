@@ -9,7 +9,7 @@ import type { QueueActivity } from '../rpc/metrics';
 import type { EventsRequest } from '../rpc/queue';
 import type { QueueStats } from '../rpc/stats';
 import { directoryObject, queueObject } from '../rpc/stubs';
-import { queuesOf } from './queues';
+import { busiestQueues, queuesOf } from './queues';
 
 /** The counts of a queue, also of one that does not exist. */
 export async function statsOf(env: Env, name: string): Promise<QueueStats> {
@@ -65,10 +65,10 @@ export async function ping(
 const EVENTS_WIDTH = 8;
 
 /**
- * Events of these queues in the order of their ids, at most `limit`; absent: of all queues, and of the workers, which belong to
+ * Events of these queues in the order of their ids, at most `limit`; absent: of all queues (of very many, the busiest), and of the workers, which belong to
  * none. Never more than `limit` are held, however many queues there are.
  * @param newest the last ones that match, instead of the first
- * @throws {ApiError} 422 when there are too many queues to ask them all
+ * @throws {ApiError} 422 when more queues are named than may be asked
  */
 export async function recentEvents(
   env: Env,
@@ -81,7 +81,7 @@ export async function recentEvents(
     events = newest ? all.slice(-request.limit) : all.slice(0, request.limit);
   };
   await inParallel(
-    await queuesOf(env, { queues }),
+    queues ? await queuesOf(env, { queues }) : (await busiestQueues(env)).names,
     async (queue) => gather(await queueObject(env, queue).events(request)),
     EVENTS_WIDTH,
   );

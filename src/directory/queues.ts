@@ -2,13 +2,21 @@
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { routeCandidate } from '../job/ids';
-import type { KnownQueue, QueueListRequest, QueuePage } from '../rpc/directory';
+import {
+  type BusiestQueues,
+  type KnownQueue,
+  MAX_QUEUES_AT_ONCE,
+  type QueueListRequest,
+  type QueuePage,
+} from '../rpc/directory';
 
 /** Where a page of queues begins, when nothing is said: before all names. */
 const FIRST = '';
 
 export class QueueList {
   private counted: number | undefined;
+  /** The oldest queues, once they were asked for: new ones change nothing about that. */
+  private oldest: string[] | undefined;
 
   /** @param created hears of a new queue, in the transaction that creates it */
   constructor(
@@ -29,6 +37,7 @@ export class QueueList {
         const queue = { route, name, created_at: Date.now() };
         put(this.sql, 'queues', { ...queue, ids_listed: 1 });
         this.counted = undefined;
+        if ((this.oldest?.length ?? 0) < MAX_QUEUES_AT_ONCE) this.oldest = undefined;
         this.created(name);
         return queue;
       }
@@ -41,6 +50,16 @@ export class QueueList {
     const found = this.select(meant, after, part, limit + 1, offset);
     const total = part === '' ? this.count() : this.countWith(part);
     return { queues: found.slice(0, limit), total, more: found.length > limit };
+  }
+
+  /** As many as may be asked at once, of these, and then the oldest: so names that somebody makes up come last. */
+  busiest(restless: readonly string[]): BusiestQueues {
+    if (!this.tables.exist()) return { names: [], leftOut: 0 };
+    const first = restless.slice(0, MAX_QUEUES_AT_ONCE);
+    const known = this.select('name IN (SELECT value FROM json_each(?))', JSON.stringify(first));
+    this.oldest ??= this.select('true ORDER BY created_at, name LIMIT ?', MAX_QUEUES_AT_ONCE).map(({ name }) => name);
+    const names = [...new Set([...known.map(({ name }) => name), ...this.oldest])].slice(0, MAX_QUEUES_AT_ONCE);
+    return { names, leftOut: this.count() - names.length };
   }
 
   /** The queues with these routes. */
@@ -59,12 +78,13 @@ export class QueueList {
   remove(name: string, until: number): void {
     if (!this.tables.exist()) return;
     rows(this.sql, 'DELETE FROM queues WHERE name = ? AND created_at <= ?', name, until);
-    this.counted = undefined;
+    this.forget();
   }
 
   /** Memory must be built anew. */
   forget(): void {
     this.counted = undefined;
+    this.oldest = undefined;
   }
 
   private get sql(): SqlStorage {

@@ -23,6 +23,9 @@ const MAX_STAY_MS = 2 * 60_000;
 /** What that costs, and what it saves, in billionths of a dollar at list prices: a second in memory, a request, a row read. */
 const PRICE = { second: 1_563, request: 150, row: 1 };
 
+/** Queues of which it is remembered how often they said that they changed. */
+const MAX_RESTLESS = 1_000;
+
 interface Held {
   reading: WatchedReading;
   size: number;
@@ -33,6 +36,8 @@ interface Held {
 export class QueueReadings {
   private readonly held = new Map<string, Held>();
   private size = 0;
+  /** How often a queue has said that it changed, since this object woke. */
+  private readonly changes = new Map<string, number>();
   /** Queues that are being asked and have not said since that they changed. */
   private readonly asking = new Map<string, Promise<WatchedReading>>();
   private stay = new AbortController();
@@ -55,8 +60,24 @@ export class QueueReadings {
 
   /** The numbers of this queue are no longer right. */
   changed(queue: string): void {
+    const changes = (this.changes.get(queue) ?? 0) + 1;
+    this.changes.delete(queue);
+    this.changes.set(queue, changes);
+    if (this.changes.size > MAX_RESTLESS) this.forgetCalmest();
     this.asking.delete(queue);
     this.drop(queue);
+  }
+
+  /** Queues that have changed more than once, those that did so most often first. */
+  restless(): string[] {
+    const often = [...this.changes].filter(([, changes]) => changes > 1);
+    return often.sort(([, a], [, b]) => b - a).map(([name]) => name);
+  }
+
+  /** The half that has changed least; of two alike the one that has been quiet for longer. */
+  private forgetCalmest(): void {
+    const ranked = [...this.changes].sort(([, a], [, b]) => a - b);
+    for (const [name] of ranked.slice(0, MAX_RESTLESS / 2)) this.changes.delete(name);
   }
 
   /** After a look: stays in memory for the next one, for as long as that costs no more than to ask all queues anew. */

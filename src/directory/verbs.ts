@@ -18,6 +18,7 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     return { ...life.queues.numbered(name), ...(defaults && { defaults }) };
   },
   list: ({ queues }, request) => queues.page(request),
+  busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
   resolve: ({ queues }, routes) => queues.resolve(routes),
   unregister: (life, name, until) => life.unregister(name, until),
   health: (life) => life.health(Date.now()),

@@ -31,6 +31,13 @@ export interface KnownQueue {
 /** Queues that one request asks at most: it may make only so many calls, and some take several for each queue. */
 export const MAX_QUEUES_AT_ONCE = 200;
 
+/** Queues that stand for all of them. */
+export interface BusiestQueues {
+  names: string[];
+  /** How many there are besides. */
+  leftOut: number;
+}
+
 /** A page of the list of queues, by name. */
 export interface QueueListRequest {
   /** Only queues after this name. */
@@ -138,6 +145,8 @@ export interface DirectoryApi
   register(name: string): Promise<RegisteredQueue>;
   /** Queues by name, a page of them. */
   list(request: QueueListRequest): Promise<QueuePage>;
+  /** As many queues as may be asked at once: those that change most, then the oldest. */
+  busiest(): Promise<BusiestQueues>;
   /** The queues with these routes, those that exist. */
   resolve(routes: number[]): Promise<KnownQueue[]>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */

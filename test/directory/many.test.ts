@@ -8,6 +8,7 @@ import { counting } from '../support/calls';
 import { directory, forgetMany, listMany } from '../support/directory';
 import { freshName } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';
+import { StreamReader } from '../support/streams';
 
 server.emptyBeforeEach();
 afterEach(forgetMany);
@@ -123,7 +124,6 @@ describe('jobs of all queues', () => {
   });
 
   it.each([
-    ['GET', '/events'],
     ['GET', '/jobs/count'],
     ['GET', '/rate-limits'],
     ['GET', '/dead-letter/stats'],
@@ -152,6 +152,49 @@ describe('jobs of all queues', () => {
     const view = await calls.server.ok(200, 'GET', `${V1}/jobs/bulk/${begun.body.operation_id}`);
     expect(view).toMatchObject({ succeeded: 1 });
     expect(calls.take()).toHaveLength(2);
+  });
+});
+
+describe('what shows all queues at once', () => {
+  /** Names that somebody has made up after all others. */
+  const junk = async (count: number) => {
+    await listMany(count);
+    await runInDurableObject(directory(), (_, { storage }) => {
+      storage.sql.exec("UPDATE queues SET created_at = 9000000000000 WHERE name GLOB 'many-*'").toArray();
+    });
+  };
+
+  it('has the busiest and the oldest where there are too many', async () => {
+    const queue = freshName('old');
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 1 } } });
+    await server.nack((await server.takeOne(queue)).id);
+    await junk(1_000);
+    const left = 1_001 - MAX_QUEUES_AT_ONCE;
+    const failures = await server.ok(200, 'GET', `${V1}/admin/failures`);
+    expect(failures).toMatchObject({ queues_left_out: left, items: [{ queues: [queue], count: 1 }] });
+    const events = (await server.ok(200, 'GET', `${V1}/events?types=job.discarded`)).events as Json[];
+    expect(events.map(({ subject }) => subject)).toEqual([id]);
+    const stream = await StreamReader.open('/events/stream');
+    await stream.get('system.gap');
+    const next = await server.enqueue(queue);
+    await stream.get('job.enqueued');
+    expect(stream.of('job.enqueued').at(-1)?.data).toMatchObject({ job_id: next });
+    await stream.close();
+  });
+
+  it('has one that is young and changes often', async () => {
+    await junk(1_000);
+    const young = freshName('young');
+    await server.enqueue(young);
+    expect((await directory().busiest()).names.length).toBe(MAX_QUEUES_AT_ONCE);
+    await runInDurableObject(directory(), (_, { storage }) => {
+      storage.sql.exec('UPDATE queues SET created_at = 9000000000001 WHERE name = ?', young).toArray();
+    });
+    await evictDurableObject(directory());
+    expect((await directory().busiest()).names).not.toContain(young);
+    for (let i = 0; i < 2; i++) await directory().queueChanged(young);
+    const { names, leftOut } = await directory().busiest();
+    expect([names[0], names.length, leftOut]).toEqual([young, MAX_QUEUES_AT_ONCE, 1_001 - MAX_QUEUES_AT_ONCE]);
   });
 });
 

@@ -12,7 +12,7 @@ import { type Outcome, unwrap } from '../../job/errors';
 import { decodeId, mintId } from '../../job/ids';
 import { type FollowedJob, followDirectory, followQueue, QUEUE_CREATED } from '../../rpc/follow';
 import { withJob } from '../locate';
-import { knownQueues, queuesOf } from '../queues';
+import { busiestQueues, queuesOf } from '../queues';
 import { Link } from './link';
 
 /** What is followed. `queues`: these; absent: all, and the workers. */
@@ -39,7 +39,7 @@ export interface FeedSink {
   ended(why: 'gone' | 'lost'): void;
 }
 
-/** Objects that one follower follows at most. A follower of all queues is told to name them when there come to be more. */
+/** Objects that one follower follows at most. Of very many queues, a follower of all has the busiest, and the first new ones. */
 const MAX_LINKS = 256;
 
 /** Queues whose sockets are opened at a time. */
@@ -84,7 +84,7 @@ export class Feed {
     return !('queue' in this.channel || 'job' in this.channel);
   }
 
-  /** Begins to follow. @throws {ApiError} 404 when there is no such job or queue; 422 when there are too many queues */
+  /** Begins to follow. @throws {ApiError} 404 when there is no such job or queue; 422 when too many are named */
   static async open(env: Env, channel: Channel, options: FeedOptions = {}): Promise<Feed> {
     const feed = new Feed(env, channel, options);
     try {
@@ -114,7 +114,7 @@ export class Feed {
       const all = channel.queues === undefined;
       // Before the queues are listed, so that none comes into being unseen.
       if (all) unwrap(await this.link(WORKERS, { after, from }));
-      const names = channel.queues ? await queuesOf(env, { queues: channel.queues }) : await knownQueues(env);
+      const names = channel.queues ? await queuesOf(env, { queues: channel.queues }) : await this.all();
       const open = async (queue: string) => {
         const opened = await this.link(queue, { after, from });
         // Of all queues, one may be deleted meanwhile.
@@ -122,6 +122,13 @@ export class Feed {
       };
       await inParallel(names, open, WIDTH);
     }
+  }
+
+  /** Of very many queues, those that are busiest. Something of the others may be missing, at any time. */
+  private async all(): Promise<string[]> {
+    const { names, leftOut } = await busiestQueues(this.env);
+    if (leftOut > 0) this.gaps.push(undefined);
+    return names;
   }
 
   private async link(name: string, wanted: FollowRequest): Promise<Outcome<Hello<FollowedJob>>> {
@@ -178,7 +185,8 @@ export class Feed {
   /** A queue has come into being. */
   private async join(queue: string): Promise<void> {
     if (this.links.has(queue) || this.isClosed) return;
-    if (this.links.size >= MAX_LINKS) return this.end('lost');
+    // It is followed by those who name it.
+    if (this.links.size >= MAX_LINKS) return;
     const link = this.linkTo(queue, { from: idAt(Date.now() - OVERLAP_MS) });
     this.links.set(queue, link);
     try {

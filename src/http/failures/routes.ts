@@ -62,8 +62,8 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, { ...(group ? render(group) : none), ...searchOf(found) });
 }
 
-function searchOf({ searched, cursor }: { searched: number; cursor: string | null }) {
-  return { searched, more: cursor !== null, cursor };
+function searchOf({ searched, leftOut, cursor }: { searched: number; leftOut: number; cursor: string | null }) {
+  return { searched, more: cursor !== null, cursor, ...(leftOut > 0 && { queues_left_out: leftOut }) };
 }
 
 function selectionOf(c: AppContext): FailureSelection {
