@@ -135,7 +135,7 @@ describe('a handler that says something while it runs', () => {
       {},
       { value: { result: 1 } },
       { error: { code: 'payload_too_large' } },
-      { error: { code: 'invalid_request', details: { field: 'steps' } } },
+      { error: { code: 'invalid_request', details: { field: 'step' } } },
     ]);
     expect(await steps(id)).toEqual({ once: { result: 1 } });
   });
