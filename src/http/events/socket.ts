@@ -78,12 +78,13 @@ class Subscriber {
   start(): void {
     const { socket } = this;
     socket.addEventListener('message', ({ data }) => this.hear(data));
-    socket.addEventListener('close', () => this.over());
-    socket.addEventListener('error', () => this.over());
+    socket.addEventListener('close', () => this.gone());
+    socket.addEventListener('error', () => this.gone());
     socket.accept();
   }
 
   private hear(data: unknown): void {
+    if (this.isOver) return;
     if (data === 'ping') this.send('pong');
     else if (++this.waiting > MAX_WAITING) this.cutOff(POLICY, 'too many messages at once');
     else {
@@ -219,11 +220,16 @@ class Subscriber {
     }
   }
 
+  /** Nothing waits for it any more. What does for one that was cut off and has not left is still there. */
+  private gone(): void {
+    this.over();
+    this.unread.end();
+  }
+
   private over(): void {
     if (this.isOver) return;
     this.isOver = true;
     clearInterval(this.heart);
-    this.unread.end();
     for (const feed of this.feeds.values()) feed.close();
     this.feeds.clear();
   }

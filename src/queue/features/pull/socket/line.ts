@@ -87,9 +87,8 @@ export class Line {
     this.unread.answered(n, this.host.now());
   }
 
-  /** It is gone. */
+  /** Its worker is gone, and what waited for it. */
   end(): void {
-    this.isOver = true;
     this.unread.end();
   }
 
@@ -135,7 +134,7 @@ export class Line {
   }
 
   close(code: number, reason: string): void {
-    this.end();
+    this.isOver = true;
     try {
       this.socket.close(code, reason);
     } catch {

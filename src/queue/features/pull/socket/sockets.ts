@@ -80,6 +80,8 @@ export class WorkerSockets {
   private readonly lines = new Map<WebSocket, Line>();
   private supply: Supply | undefined;
   private unlisten: (() => void) | undefined;
+  /** Workers that were cut off and have not left: what they were sent is still there, and what they say is not heard. */
+  private readonly closing = new Map<WebSocket, Line>();
   /** By the ids of their workers. */
   private readonly linesOf = new Map<string, Set<Line>>();
   private held = 0;
@@ -137,12 +139,12 @@ export class WorkerSockets {
 
   /** Is this the socket of a worker? */
   knows(socket: WebSocket): boolean {
-    return this.lineOf(socket) !== undefined;
+    return this.closing.has(socket) || this.lineOf(socket) !== undefined;
   }
 
   /** One that the runtime has kept while the queue was not open. */
   private lineOf(socket: WebSocket): Line | undefined {
-    const known = this.lines.get(socket);
+    const known = this.lines.get(socket) ?? this.closing.get(socket);
     if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
     return this.note(Line.restored(socket, this.lineHost));
   }
@@ -176,7 +178,9 @@ export class WorkerSockets {
     const line = this.lineOf(socket);
     if (!line) return;
     this.drop(line);
+    this.closing.delete(socket);
     line.close(1000, '');
+    line.end();
   }
 
   /** These workers must get no more jobs, or may again. */
@@ -291,11 +295,12 @@ export class WorkerSockets {
 
   private cutOff(line: Line, code: number, reason: string): void {
     this.drop(line);
+    this.closing.set(line.socket, line);
     line.close(code, reason);
   }
 
   private drop(line: Line): void {
-    line.end();
+    line.isOver = true;
     this.lines.delete(line.socket);
     const { worker_id } = line.worker;
     const others = this.linesOf.get(worker_id);
