@@ -15,6 +15,7 @@
  * | `ALLOWED_TARGET_HOSTS` | hosts, `*.` for all below one, that a job may name in `target_url` | none |
  * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
  * | `MAX_HANDLER_PAUSE_MS` | a handler that does not take its calls is tried again after this time at the latest, ms | 60000; 1000 in development |
+ * | `MAX_NEW_QUEUES` | queues that a key without `admin:write` may create in a day | 1000 |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
  */
@@ -61,6 +62,7 @@ export interface Env {
   DEFAULT_BACKOFF_JITTER?: string;
   MAX_HANDLER_PAUSE_MS?: string | number;
   MAX_STORAGE_BYTES?: string | number;
+  MAX_NEW_QUEUES?: string | number;
 }
 
 /** Who is let in. */
@@ -88,6 +90,8 @@ export interface Config {
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
   maxStorageBytes?: number;
+  /** Queues that a key without `admin:write` may create in a day. */
+  maxNewQueues: number;
   version: string;
 }
 
@@ -131,6 +135,7 @@ export const readConfig = once(
     ...readRedaction(env.REDACT),
     ...readLongestPause(env),
     ...readStorageBound(env.MAX_STORAGE_BYTES),
+    maxNewQueues: readMaxNewQueues(env.MAX_NEW_QUEUES),
     version: VERSION,
   }),
 );
@@ -221,6 +226,13 @@ function readStorageBound(value: string | number | undefined): Pick<Config, 'max
   throw invalidConfiguration(`MAX_STORAGE_BYTES must be a whole number of bytes from ${min} to ${max}.`, {
     variable: 'MAX_STORAGE_BYTES',
   });
+}
+
+function readMaxNewQueues(value: string | number | undefined): number {
+  if (value === undefined || value === '') return 1_000;
+  const queues = Number(value);
+  if (Number.isInteger(queues) && queues >= 0) return queues;
+  throw invalidConfiguration('MAX_NEW_QUEUES must be a whole number.', { variable: 'MAX_NEW_QUEUES' });
 }
 
 /** On a developer's machine a handler that is started again is found within this time, ms. */

@@ -23,6 +23,7 @@ import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
 import { IdRegister } from './ids';
 import { IdListing } from './listing';
+import { NewQueues } from './new-queues';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
 import { PoolDesk, PoolList } from './pools';
@@ -42,6 +43,7 @@ const LETTERS_PER_EVENT = 4;
 export class DirectoryLife {
   readonly tables: Schema;
   readonly queues: QueueList;
+  readonly newQueues: NewQueues;
   readonly crons: CronPlaces;
   readonly workflows: WorkflowList;
   readonly operations: OperationKeys;
@@ -81,6 +83,7 @@ export class DirectoryLife {
       this.readings.changed(name);
       this.followers.announce(QUEUE_CREATED, name);
     });
+    this.newQueues = new NewQueues(this.sql, this.tables);
     this.crons = new CronPlaces(storage, this.tables);
     this.workflows = new WorkflowList(storage, this.tables);
     this.operations = new OperationKeys(storage, this.tables);
@@ -150,6 +153,7 @@ export class DirectoryLife {
     // Not as others speak with a queue: that it is asked is no sign of a change.
     this.readings = new QueueReadings((queue) => (queueStub(env, queue) as unknown as QueueApi).watch(), around);
     this.queues.forget();
+    this.newQueues.forget();
   }
 
   /** The alarm has fired. Never rejects. */

@@ -17,6 +17,7 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     const defaults = life.defaults.for(name);
     return { ...life.queues.numbered(name), ...(defaults && { defaults }) };
   },
+  admitQueues: ({ newQueues }, by, names, most) => outcomeOf(() => newQueues.admit(by, names, most, Date.now())),
   list: ({ queues }, request) => queues.page(request),
   busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
   resolve: ({ queues }, routes) => queues.resolve(routes),

@@ -72,7 +72,7 @@ export class QueueLife {
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
       heartbeat: (heard) => this.heartbeat(heard),
-      enqueue: (batch) => enqueueSpoken(env, { queue: this.name, object: own }, batch, Date.now()),
+      enqueue: (batch, creator) => enqueueSpoken(env, { queue: this.name, object: own }, batch, creator, Date.now()),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);

@@ -4,6 +4,7 @@
  */
 import type { Here } from '../across/batch';
 import { enqueueOnce } from '../across/enqueue';
+import { admitQueues } from '../across/new-queues';
 import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { type Env, readConfig, readTargetUrl } from '../config';
 import { parseEach } from '../job/envelope/batch';
@@ -18,6 +19,7 @@ const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
 
 /**
  * Enqueues all jobs of a message, or none.
+ * @param creator by what the queues count that this creates
  * @param now epoch ms
  * @returns the answer on the wire
  * @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
@@ -26,6 +28,7 @@ export async function enqueueSpoken(
   env: Env,
   here: Here,
   { jobs, idempotency_key: key, trace }: SpokenBatch,
+  creator: string | undefined,
   now: number,
 ): Promise<Record<string, unknown>> {
   const { retryVariables } = readConfig(env);
@@ -34,6 +37,11 @@ export async function enqueueSpoken(
   const ctx: ParseContext = { now, queue: here.queue, readTarget: readTargetUrl(env), ...(trace && { trace }) };
   const parsed = await Promise.all(parseEach(jobs, 'jobs', parseJob, ctx).map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
+  await admitQueues(
+    env,
+    creator,
+    parsed.map(({ queue }) => queue),
+  );
   const { jobs: views, replayed } = await enqueueOnce(env, parsed, true, idempotency, here);
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views);

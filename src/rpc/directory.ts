@@ -143,6 +143,8 @@ export interface DirectoryApi
     ReadingsApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
+  /** May this key bring these queues into being, as one of at most `most` a day? Refuses with 429. */
+  admitQueues(by: string, names: string[], most: number): Promise<Outcome<void>>;
   /** Queues by name, a page of them. */
   list(request: QueueListRequest): Promise<QueuePage>;
   /** As many queues as may be asked at once: those that change most, then the oldest. */

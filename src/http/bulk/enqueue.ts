@@ -19,6 +19,7 @@ import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
 import { readAtomicity } from '../request/many-jobs';
+import { mayCreate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
 
@@ -33,6 +34,10 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const ctx = parseContext(c);
   const entries = await readEntries(jobs, ctx);
   refuseTooMuch(entries.flatMap((entry) => (entry.ok ? [entry.value.job] : [])));
+  await mayCreate(
+    c,
+    entries.flatMap((entry) => (entry.ok ? [entry.value.queue] : [])),
+  );
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);

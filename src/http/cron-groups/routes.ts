@@ -1,4 +1,5 @@
 /** Groups of cron entries: an application declares all of its schedules at once, as often as it likes. */
+
 import { deleteCrons, type GroupEntry, replaceCronGroup } from '../../across/cron-groups';
 import { type Located, listCrons, readCrons } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
@@ -9,6 +10,7 @@ import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
 import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
+import { mayCreate } from '../request/new-queues';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { del, get, put, type Route } from '../route';
@@ -64,6 +66,10 @@ async function replace(c: AppContext): Promise<Response> {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const known = await listCrons(c.env);
   const definitions = await parseEntries(body, name, known);
+  await mayCreate(
+    c,
+    definitions.map(({ queue }) => queue),
+  );
   const warned = warningsOf((await validateCrons(c.env, definitions, Date.now())).map((warning) => ({ warning })));
   const { entries: saved, deleted } = await replaceCronGroup(c.env, name, definitions, known);
   const entries = saved.map(({ view }) => renderCron(view, true));

@@ -1,4 +1,5 @@
 /** Cron entries, below `/ojs/v1/cron` and, in the shapes of the admin UI, below `/ojs/v1/crons`. */
+
 import {
   changeCron,
   deleteCron,
@@ -17,6 +18,7 @@ import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, respond } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
+import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { integerParam, textParam } from '../request/query';
@@ -87,6 +89,7 @@ async function create(c: AppContext): Promise<Response> {
   // What an operator has paused stays paused when the application declares it again.
   const { enabled, group } = before?.definition ?? {};
   const definition = await parseCron(body, { now: Date.now(), group, defaults: { enabled } });
+  await mayCreate(c, [definition.queue]);
   const warnings = await validateCrons(c.env, [definition], Date.now());
   const saved = await saveCron(c.env, definition, before);
   const entry = renderCron(saved, true);
@@ -120,6 +123,7 @@ async function change(c: AppContext): Promise<CronView> {
   if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') return setEnabled(c, name, body.enabled);
   return changeCron(c.env, name, async (base) => {
     const definition = await parseCron(body, { now: Date.now(), base, name });
+    await mayCreate(c, [definition.queue]);
     await validateCrons(c.env, [definition], Date.now());
     return definition;
   });

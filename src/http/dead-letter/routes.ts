@@ -1,4 +1,5 @@
 /** Discarded jobs that wait for a human: lists, counts, and one by one. Many at once: `bulk.ts`. */
+
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import { formatDuration } from '../../job/duration';
 import { defined, given, optional, readObject, readQueueName } from '../../job/envelope/fields';
@@ -10,6 +11,7 @@ import { type AppContext, json, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
+import { mayCreate } from '../request/new-queues';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { pastParam, queueParam, textParam } from '../request/query';
@@ -62,6 +64,7 @@ export const adminDeadLetterRoutes: readonly Route[] = [
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
 async function retryDeadLetter(c: AppContext): Promise<Response> {
   const override = readOverride((await readOptionalBody(c)) ?? {});
+  if (override?.queue !== undefined) await mayCreate(c, [override.queue]);
   const view = await callJob(c, (queue, id, name) => {
     const { queue: target, ...change } = override ?? {};
     if (target !== undefined && target !== name) return queue.moveDeadLetter(id, { target, override: change });

@@ -16,6 +16,7 @@ import { type AppContext, json, jsonText } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
+import { mayCreate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
 import { MINIMAL, prefersMinimal } from '../request/prefer';
 import { limitHeaders, warningsOf } from './render';
@@ -39,6 +40,7 @@ export async function enqueueParsed(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Response> {
   const { retryVariables: variables } = readConfig(c.env);
+  await mayCreate(c, [parsed.queue]);
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
@@ -68,6 +70,10 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
     : parseEach(entriesIn(body, 'jobs'), 'jobs', parseJob, ctx);
   const parsed = await Promise.all(entries.map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
+  await mayCreate(
+    c,
+    parsed.map(({ queue }) => queue),
+  );
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const brief = prefersMinimal(c);
   const warned = warningsOf(views);

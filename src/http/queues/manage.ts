@@ -13,6 +13,7 @@ import { type AppContext, json, mayPurge } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
 import { requireConfirmation } from '../request/many-jobs';
+import { mayCreate } from '../request/new-queues';
 import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
 import { del, post, type Route } from '../route';
@@ -37,6 +38,7 @@ async function create(c: AppContext): Promise<Response> {
   const queue = readQueueName(name, 'name');
   const change = parseQueueConfig({ ...flat, ...optional({ config }, 'config', readObject) });
   const object = queueObject(c.env, queue);
+  await mayCreate(c, [queue]);
   if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
   const settings = renderQueueConfig(unwrap(await object.configure(change, mayPurge(c))));
   const created = createdAt(unwrap(await object.stats()));
@@ -47,6 +49,7 @@ async function create(c: AppContext): Promise<Response> {
 async function drain(c: AppContext): Promise<Response> {
   const name = queueNameIn(c);
   await readOptionalBody(c);
+  await mayCreate(c, [name]);
   const status = unwrap(await queueObject(c.env, name).drain());
   if (status.unchanged) c.set('unchanged', true);
   const rendered = { name, paused: false, status: 'draining' };

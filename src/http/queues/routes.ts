@@ -8,6 +8,7 @@ import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody, readOptionalBody } from '../request/body';
+import { mayCreate } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { get, post, put, type Route } from '../route';
@@ -33,6 +34,7 @@ export const queueRoutes: readonly Route[] = [
     async (c) => {
       const name = queueNameIn(c);
       const change = parseQueueConfig(await readBody(c));
+      await mayCreate(c, [name]);
       return json(c, {
         name,
         config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
@@ -94,6 +96,7 @@ function setMode(verb: 'pause' | 'resume', timeName: string) {
   return async (c: AppContext): Promise<Response> => {
     const name = queueNameIn(c);
     await readOptionalBody(c);
+    await mayCreate(c, [name]);
     const status = unwrap(await queueObject(c.env, name)[verb]());
     if (status.unchanged) c.set('unchanged', true);
     const rendered = renderStatus(name, status);

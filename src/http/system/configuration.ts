@@ -18,6 +18,7 @@ const SHOWN = [
   ...RETRY_VARIABLES,
   'MAX_HANDLER_PAUSE_MS',
   'MAX_STORAGE_BYTES',
+  'MAX_NEW_QUEUES',
   'REDACT',
   'TEST_HOOKS',
 ] as const;

@@ -4,6 +4,7 @@ import { invalidRequest, unwrap } from '../../job/errors';
 import { readConnection, SUBPROTOCOL } from '../../job/worker/socket';
 import { askToConnect } from '../../rpc/worker-socket';
 import type { AppContext } from '../context';
+import { creatorOf } from '../request/new-queues';
 import { offeredProtocols, switched } from '../request/upgrade';
 
 /** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is no upgrade; 400, 413 */
@@ -19,6 +20,8 @@ export async function connectWorker(c: AppContext): Promise<Response> {
     types: types?.split(',').map((type) => type.trim()),
     visibility_timeout_ms: visibility_timeout_ms === undefined ? undefined : Number(visibility_timeout_ms),
   });
-  const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), worker));
+  const creator = creatorOf(c);
+  const connection = { ...worker, ...(creator !== undefined && { creator }) };
+  const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), connection));
   return switched(c, webSocket, SUBPROTOCOL);
 }

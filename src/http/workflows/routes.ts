@@ -1,4 +1,5 @@
 /** Workflows: start, look, follow, cancel, list. */
+
 import { v7 as uuidv7 } from 'uuid';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
@@ -12,6 +13,7 @@ import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
+import { mayCreate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
@@ -37,6 +39,10 @@ async function start(c: AppContext): Promise<Response> {
   refuseTooLong(
     workflow.steps.map(({ job }) => job),
     'body',
+  );
+  await mayCreate(
+    c,
+    checks.map(({ queue }) => queue),
   );
   const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));

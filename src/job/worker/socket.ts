@@ -53,6 +53,8 @@ export interface Connection {
   types?: string[];
   /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
   visibility_timeout_ms?: number;
+  /** By what the queues count that its enqueues create; absent: it may create any number. Known to the server alone. */
+  creator?: string;
 }
 
 /** Jobs that a producer says: all of them are enqueued, or none. */

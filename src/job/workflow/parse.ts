@@ -10,7 +10,15 @@ import { parseJob } from '../envelope/parse';
 import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
 import type { NewJob } from '../record';
 import { quote } from '../text';
-import { CALLBACKS, type Callback, type NewStep, type NodeKind, nodeAt, type PlanNode, type WorkflowPlan } from './plan';
+import {
+  CALLBACKS,
+  type Callback,
+  type NewStep,
+  type NodeKind,
+  nodeAt,
+  type PlanNode,
+  type WorkflowPlan,
+} from './plan';
 
 /** Jobs of one workflow, callbacks included. */
 export const MAX_JOBS = MAX_BATCH_SIZE;

@@ -71,7 +71,7 @@ export interface SocketsHost {
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
   heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
-  enqueue(batch: SpokenBatch): Promise<Record<string, unknown>>;
+  enqueue(batch: SpokenBatch, creator: string | undefined): Promise<Record<string, unknown>>;
   /** What an operator wants a worker to do. */
   directiveOf(workerId: string): Promise<string>;
 }
@@ -239,7 +239,11 @@ export class WorkerSockets {
         return line.tell({ type: 'reported', id, ...renderOutcomes(reports, await taken) });
       }
       case 'enqueue':
-        return line.tell({ type: 'enqueued', id: message.batch.id, ...(await this.host.enqueue(message.batch)) });
+        return line.tell({
+          type: 'enqueued',
+          id: message.batch.id,
+          ...(await this.host.enqueue(message.batch, line.worker.creator)),
+        });
       case 'heartbeat': {
         const { id } = message;
         const answer = await this.host.heartbeat(message.heard);

@@ -1,0 +1,35 @@
+/**
+ * How many queues a key may bring into being in a day. A key that may enqueue can name any queue, so whoever has it could make up
+ * names without end: each is an object, a row of the directory, and a line in every list.
+ *
+ * The directory counts, and is asked only about names that this isolate has not seen before.
+ */
+import { type Env, readConfig } from '../config';
+import { onEmptied } from '../durable/memory';
+import { eventualOutcomeOf, unwrap } from '../job/errors';
+import { directoryObject } from '../rpc/stubs';
+
+/** Names that are remembered; then all are forgotten, and asked about again. */
+const MAX_NAMES = 10_000;
+
+/** Queues that exist, or that the directory has counted. */
+const seen = new Set<string>();
+onEmptied(() => seen.clear());
+
+/**
+ * To be called before a request is carried out that may create these queues.
+ * @param by the key; undefined: it is not bounded
+ * @throws {ApiError} 429 when the key has created too many today
+ */
+export async function admitQueues(env: Env, by: string | undefined, queues: Iterable<string>): Promise<void> {
+  if (by === undefined) return;
+  const unseen = [...new Set(queues)].filter((queue) => !seen.has(queue));
+  if (unseen.length === 0) return;
+  const most = readConfig(env).maxNewQueues;
+  const outcome = await eventualOutcomeOf(async () => unwrap(await directoryObject(env).admitQueues(by, unseen, most)));
+  // While the directory cannot be asked, jobs are worth more than this bound.
+  if (!outcome.ok && outcome.error.status === 429) unwrap(outcome);
+  if (!outcome.ok) return;
+  if (seen.size + unseen.length > MAX_NAMES) seen.clear();
+  for (const queue of unseen) seen.add(queue);
+}

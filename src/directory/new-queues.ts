@@ -1,0 +1,64 @@
+/** Counts the queues that each key brings into being, by the day. */
+import type { Schema } from '../durable/schema';
+import { readFact, rows, writeMeta } from '../durable/sql';
+import { ApiError } from '../job/errors';
+
+const DAY_MS = 86_400_000;
+
+/** The fact that is stored. */
+const FACT = 'new_queues';
+
+/** Days since 1970, and how many queues each key has created on that day. */
+interface Counted {
+  day: number;
+  by: Record<string, number>;
+}
+
+export class NewQueues {
+  /** Names that were counted in this life of the object, and may not exist yet. */
+  private readonly counted = new Set<string>();
+
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly tables: Schema,
+  ) {}
+
+  /**
+   * May this key bring these queues into being? Those that exist, or were counted already, do not count. One row written where
+   * there are others.
+   * @param most of a key in a day
+   * @throws {ApiError} 429
+   */
+  admit(by: string, names: readonly string[], most: number, now: number): void {
+    this.tables.create();
+    const existing = 'SELECT name FROM queues WHERE name IN (SELECT value FROM json_each(?))';
+    const known = new Set(rows<{ name: string }>(this.sql, existing, JSON.stringify(names)).map(({ name }) => name));
+    const fresh = names.filter((name) => !known.has(name) && !this.counted.has(name));
+    if (fresh.length === 0) return;
+    const day = Math.floor(now / DAY_MS);
+    const fact = readFact<Counted>(this.sql, FACT);
+    const today = fact?.day === day ? fact.by : {};
+    const created = Object.hasOwn(today, by) ? (today[by] as number) : 0;
+    if (created + fresh.length > most) throw tooMany(created, most, (day + 1) * DAY_MS - now);
+    writeMeta(this.sql, FACT, { day, by: { ...today, [by]: created + fresh.length } } satisfies Counted);
+    if (this.counted.size > most) this.counted.clear();
+    for (const name of fresh) this.counted.add(name);
+  }
+
+  /** Memory must be built anew. */
+  forget(): void {
+    this.counted.clear();
+  }
+}
+
+function tooMany(created: number, most: number, ms: number): ApiError {
+  return new ApiError({
+    status: 429,
+    code: 'rate_limited',
+    message: `This key has created ${created} queues today, and may create ${most} a day.`,
+    retryable: true,
+    details: { created, max_new_queues: most },
+    hint: 'Use queues that exist, or a key with admin:write. The variable MAX_NEW_QUEUES sets the bound.',
+    headers: { 'Retry-After': String(Math.ceil(ms / 1000)) },
+  });
+}
