@@ -35,7 +35,7 @@ export function compareFresh(scene: Scene, deeply: boolean, limits = true): void
         fresh.load();
       }
       compareSettings(live, fresh);
-      compareLeases(live, fresh);
+      compareLeases(live, fresh, world.hasFailed);
       compareBounds(live, fresh, now);
       compareOthers(live, fresh);
       if (!deeply) return;
@@ -63,25 +63,30 @@ function compareSettings(live: QueueState, fresh: QueueState): void {
   same(of(live), of(fresh), 'settings');
 }
 
-function compareLeases(live: QueueState, fresh: QueueState): void {
+/** @param hasFailed a statement failed since the object was constructed */
+function compareLeases(live: QueueState, fresh: QueueState, hasFailed: boolean): void {
   type Inside = { live: Map<number, Set<number>>; free: number[]; nextId: number };
-  const of = ({ leases }: QueueState) => {
+  // Where what followed the commit of a claim failed, its call was never made: the slot is taken until the lease ends, which
+  // a new object sees as abandoned.
+  const isUnsent = ({ target }: { target?: string }) => hasFailed && target !== undefined;
+  const of = ({ leases, blocks }: QueueState) => {
     const { live: rows, free } = inside<Inside>(leases);
     const active = [...leases.active.values()].sort((a, b) => a.key - b.key);
     return {
       active: active.map(({ key, type, claim, attempt, leaseId, workerId, startedAt, expiresAt, ...rest }) => {
         const { visibilityMs, timeoutAt, target, orphaned, limitKey, indexed } = rest;
+        const pushed = isUnsent(rest) ? [Math.min(expiresAt, timeoutAt)] : [timeoutAt, orphaned];
         // `putOff` is left out: that an attempt could not be ended is known only to the object that tried.
         return [
           ...[key, type, claim, attempt, leaseId, workerId, startedAt, expiresAt],
-          ...[visibilityMs, timeoutAt, target, orphaned, limitKey, indexed],
+          ...[visibilityMs, ...pushed, target, limitKey, indexed],
         ];
       }),
-      pushed: sorted(Array.from(leases.pushed, ({ key }) => key)),
+      pushed: sorted(Array.from(leases.pushed).flatMap((entry) => (isUnsent(entry) ? [] : entry.key))),
       rows: [...rows].map(([id, keys]) => [id, sorted(keys)] as const).sort(([a], [b]) => a - b),
       free: sorted(free),
       running: [...leases.runningByKey].sort(([a], [b]) => (a < b ? -1 : 1)),
-      singles: sorted(Array.from(live.blocks.singles.after(0), ({ key }) => key)),
+      singles: sorted(Array.from(blocks.singles.after(0), ({ key }) => key)),
     };
   };
   same(of(live), of(fresh), 'leases');

@@ -89,6 +89,8 @@ export class World {
   withheld = new Set<unknown>();
   /** A statement was made to fail, and who noticed is not known yet. */
   faulted = false;
+  /** A statement was made to fail since the object was constructed. */
+  hasFailed = false;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
@@ -123,6 +125,7 @@ export class World {
   /** The object is constructed: everything in memory is new. */
   start(): void {
     const life = ++this.life;
+    this.hasFailed = false;
     this.withheld = new Set();
     this.twin = undefined;
     const hooks = this.hooksOf(this);
@@ -297,6 +300,7 @@ export class World {
       if (this.statementsUntilFault-- === 0) {
         this.heal();
         this.faulted = true;
+        this.hasFailed = true;
         throw new InjectedFault('injected');
       }
       return real.sql.exec(query, ...(bindings as never[]));
