@@ -2,13 +2,16 @@
 import type { Extras, Kind, Player } from './area';
 import { area as crons } from './crons';
 import { area as jobs } from './jobs';
+import { area as moves } from './moves';
 import { area as pushes } from './pushes';
 import { area as reports } from './reports';
+import { area as shares } from './shares';
 import type { Step } from './steps';
 import { area as trouble } from './trouble';
 import { area as weeks } from './weeks';
+import { area as workflows } from './workflows';
 
-const AREAS = [jobs, reports, crons, trouble, weeks, pushes];
+const AREAS = [jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows];
 
 /** What areas do beside playing their steps. */
 export const EXTRAS: readonly Extras<Step>[] = AREAS;

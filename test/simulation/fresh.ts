@@ -5,7 +5,7 @@
 import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
-import type { JobRow } from '../../src/queue/store/columns';
+import { type JobRow, STATE } from '../../src/queue/store/columns';
 import { countDead } from '../../src/queue/store/jobs';
 import { Scan, selectReady } from '../../src/queue/store/lanes';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
@@ -30,8 +30,9 @@ export function compareFresh(scene: Scene, deeply: boolean, limits = true): void
     world.asNew(deeply, (engine, planned) => {
       const [live, fresh] = [world.engine.q, engine.q];
       if (live.leases.pushed.size > 0) {
-        // Which pushes are under way no row knows: a new object takes all of them for abandoned.
-        fresh.leases.underWay = live.leases.underWay;
+        // Which pushes are under way no row knows: a new object takes all of them for abandoned. A call that could not be made
+        // keeps its slot until its lease ends.
+        fresh.leases.underWay = () => live.leases.pushed;
         fresh.load();
       }
       compareSettings(live, fresh);
@@ -119,7 +120,7 @@ function compareBounds(live: QueueState, fresh: QueueState, now: number): void {
 function firstExpiry({ leases, nextExpiry }: QueueState, fresh: QueueState): number {
   if (nextExpiry <= fresh.nextExpiry) return fresh.nextExpiry;
   const query = `SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL
-    AND key NOT IN (SELECT value FROM json_each(?))`;
+    AND state <> ${STATE.held} AND key NOT IN (SELECT value FROM json_each(?))`;
   const { at } = fresh.sql.exec<{ at: number | null }>(query, JSON.stringify([...leases.active.keys()])).one();
   return at ?? Number.POSITIVE_INFINITY;
 }

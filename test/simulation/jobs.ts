@@ -87,8 +87,9 @@ export function expectPlaced(
   from?: number,
 ): void {
   const placement = scene.model.enqueue(orders, scene.now, from);
-  same(statusOf(outcome), 'refused' in placement ? 409 : 200, 'enqueue');
-  if ('refused' in placement && 'error' in outcome) {
+  const refusal = 'refused' in placement ? (placement.isInDoubt ? 503 : 409) : 200;
+  same(statusOf(outcome), refusal, 'enqueue');
+  if ('refused' in placement && !placement.isInDoubt && 'error' in outcome) {
     const { index, existing_job_id, existing_index } = outcome.error.details ?? {};
     same(index, orders.length > 1 ? placement.refused : undefined, 'entry that is refused');
     // An entry of the same batch has no id that anybody knows.

@@ -39,13 +39,24 @@ function known(model: Model, order: JobOrder): ModelJob[] {
     .reverse();
 }
 
+/** A job that stands in the way of a new one or not: that is being decided. */
+export function inDoubt(model: Model, order: JobOrder): ModelJob | undefined {
+  const { unique } = order;
+  if (!unique || unique.counting === 'ended') return undefined;
+  const wanted = identity(order);
+  return model.jobs.find((job) => job.undecided !== undefined && !job.forgotten && identity(job.order) === wanted);
+}
+
 /** Jobs that stand in the way of a new one, newest first. */
 export function inTheWay(model: Model, order: JobOrder, now: number): ModelJob[] {
   const { unique } = order;
   if (!unique) return [];
   const states: readonly string[] = COUNTING[unique.counting];
   return known(model, order).filter(
-    (job) => states.includes(model.stateOf(job, now)) && (unique.period === 0 || now < job.createdAt + unique.period),
+    (job) =>
+      job.undecided === undefined &&
+      states.includes(model.stateOf(job, now)) &&
+      (unique.period === 0 || now < job.createdAt + unique.period),
   );
 }
 
@@ -54,6 +65,7 @@ export function outdatedBy(model: Model, orders: readonly JobOrder[], now: numbe
   return orders.flatMap((order) => {
     const ends = new Set<string>();
     return known(model, order).filter((job) => {
+      if (job.undecided !== undefined) return false;
       const state = model.stateOf(job, now);
       if (!['completed', 'cancelled', 'discarded'].includes(state)) return false;
       const isOld = ends.has(state);

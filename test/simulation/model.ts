@@ -4,7 +4,7 @@
  */
 
 import { type CronBook, emptyBook } from './model-crons';
-import { inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
+import { inDoubt, inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
 import type { ErrorTexts, JobTexts, Text } from './texts';
 
 /** What a step may ask of a new job. Times in ms. */
@@ -89,6 +89,12 @@ export interface ModelJob {
   hasSignal?: boolean;
   /** Steps on record. */
   marks?: Set<number>;
+  /** The batch that is being decided about it: nothing else may happen to it. One that is `gone` comes to be by that. */
+  undecided?: string;
+  /** A dead letter on its way to another queue: nothing else may happen to it. */
+  isMoving?: boolean;
+  /** The step of a workflow that it is. */
+  step?: { workflow: string; step: number };
   /** What was said of the last attempt that failed. */
   error?: ErrorTexts | undefined;
   result?: Text | undefined;
@@ -99,8 +105,19 @@ const MINUTE = 60_000;
 const DAY = 86_400_000;
 const RETENTION = { completed: 7 * DAY, cancelled: 7 * DAY, discarded: 30 * DAY, dead: 180 * DAY };
 
-/** What becomes of jobs that are enqueued together. */
-export type Placement = { refused: number; by: ModelJob } | { placed: { job: ModelJob; existing: boolean }[] };
+/** The end of a job of a workflow. */
+export interface StepEnd {
+  id: string;
+  workflow: string;
+  step: number;
+  state: ModelState;
+  at: number;
+}
+
+/** What becomes of jobs that are enqueued together: one may be refused, for another or until that is decided. */
+export type Placement =
+  | { refused: number; by: ModelJob; isInDoubt?: true }
+  | { placed: { job: ModelJob; existing: boolean }[] };
 
 export class Model {
   jobs: ModelJob[] = [];
@@ -162,7 +179,7 @@ export class Model {
       if (job.told) job.told.isLost = !isTold;
     }
     for (const job of this.jobs) {
-      if ((job.state === 'waiting' || job.state === 'pending') && job.expiresAt <= now) {
+      if (job.undecided === undefined && (job.state === 'waiting' || job.state === 'pending') && job.expiresAt <= now) {
         this.endJob(job, 'discarded', now);
         job.reason = 'expired';
       }
@@ -174,11 +191,16 @@ export class Model {
    * @param from what the times in the orders count from
    */
   enqueue(orders: readonly JobOrder[], now: number, from = now): Placement {
-    const mayBeUndone = orders.length > 1 && orders.some(({ unique }) => unique?.conflict === 'reject');
+    const mayBeUndone = orders.length > 1 && orders.some(({ unique }) => unique);
     const before = mayBeUndone ? this.save() : undefined;
     const outdated = outdatedBy(this, orders, now);
     const placed: { job: ModelJob; existing: boolean }[] = [];
     for (const [index, order] of orders.entries()) {
+      const doubtful = inDoubt(this, order);
+      if (doubtful) {
+        if (before) Object.assign(this, before);
+        return { refused: index, by: doubtful, isInDoubt: true };
+      }
       const rivals = inTheWay(this, order, now);
       const [newest] = rivals;
       const conflict = order.unique?.conflict;
@@ -218,7 +240,7 @@ export class Model {
   }
 
   available(now: number): ModelJob[] {
-    return this.jobs.filter((job) => job.state === 'waiting' && job.availableAt <= now);
+    return this.jobs.filter((job) => job.state === 'waiting' && job.availableAt <= now && job.undecided === undefined);
   }
 
   claim(job: ModelJob, worker: string, visibility: number, now: number): void {
@@ -336,13 +358,18 @@ export class Model {
 
   /** Jobs of a priority that an operation acts on; it never touches one that runs. */
   bulk(action: 'cancel' | 'retry' | 'delete' | 'purge', priority: number, now: number): void {
-    for (const job of this.jobs.filter((candidate) => candidate.order.priority === priority)) {
+    for (const job of this.jobs.filter(
+      ({ order, undecided, isMoving }) => order.priority === priority && !undecided && !isMoving,
+    )) {
       const state = this.stateOf(job, now);
       const open = ['scheduled', 'available', 'pending', 'retryable'].includes(state);
       const ended = ['completed', 'cancelled', 'discarded'].includes(state);
       if (action === 'cancel' && open) this.cancel(job, now);
       else if (action === 'retry' && ['discarded', 'cancelled', 'retryable'].includes(state)) this.redrive(job, now);
-      else if ((action === 'delete' && ended) || (action === 'purge' && (ended || open))) job.state = 'gone';
+      else if ((action === 'delete' && ended) || (action === 'purge' && (ended || open))) {
+        if (open) this.noteEnd(job, 'discarded', now);
+        job.state = 'gone';
+      }
     }
   }
 
@@ -367,12 +394,19 @@ export class Model {
   /** What ended long enough ago is gone. Only the alarm removes. */
   prune(now: number): void {
     for (const job of this.jobs) {
+      if (job.undecided !== undefined || job.isMoving) continue;
       const kind = job.dead ? 'dead' : job.state;
       if (kind in RETENTION && job.endedAt + RETENTION[kind as keyof typeof RETENTION] <= now) job.state = 'gone';
     }
   }
 
+  /** Its workflow must hear of it. */
+  noteEnd({ id, step }: ModelJob, state: ModelState, at: number): void {
+    if (step) this.part<StepEnd[]>('ends', () => []).push({ id, ...step, state, at });
+  }
+
   private endJob(job: ModelJob, state: ModelState, now: number): void {
+    this.noteEnd(job, state, now);
     delete job.lease;
     this.awake(job);
     job.state = state;
@@ -390,6 +424,7 @@ export class Model {
   nextDue(now: number): number {
     let next = Number.POSITIVE_INFINITY;
     for (const job of this.jobs) {
+      if (job.undecided !== undefined) continue;
       const moments: number[] = [];
       if (job.lease) moments.push(end(job));
       if (job.state === 'waiting') moments.push(job.availableAt);

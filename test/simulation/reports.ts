@@ -158,7 +158,7 @@ export function ack(scene: Scene, step: StepOf<'ack'>): void {
   const outcome = scene.attempt((now) => reportSuccess(scene.q, request, now));
   scene.tidy();
   let status = 409;
-  if (job.state === 'gone') status = 404;
+  if (isAway(job)) status = 404;
   else if (job.state === 'completed') status = isTold(job, attempt, job.completedBy, scene.now) ? 200 : 409;
   else if (job.state === 'active' && fits(attempt, job.attempt) && (worker === undefined || step.worker === 'right')) {
     status = 200;
@@ -185,7 +185,7 @@ export function nack(scene: Scene, step: StepOf<'nack'>): void {
   const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
   scene.tidy();
   let status = 409;
-  if (job.state === 'gone') status = 404;
+  if (isAway(job)) status = 404;
   else if (job.state === 'active' && fits(attempt, job.attempt)) {
     status = 200;
     const left = job.attempt < Math.max(1, job.order.maxAttempts);
@@ -218,7 +218,7 @@ export function snooze(scene: Scene, step: StepOf<'snooze'>): void {
   const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
   scene.tidy();
   let status = 409;
-  if (job.state === 'gone') status = 404;
+  if (isAway(job)) status = 404;
   else if (job.state === 'active' && fits(attempt, job.attempt)) {
     status = 200;
     scene.model.snooze(job, scene.now, step);
@@ -280,7 +280,7 @@ export function progress(scene: Scene, step: StepOf<'progress'>): void {
   const outcome = scene.attempt((now) => reportProgress(scene.q, request, now));
   scene.tidy();
   const isOther = job.state === 'active' && !fits(attempt, job.attempt);
-  const status = job.state === 'gone' ? 404 : isOther ? 409 : 200;
+  const status = isAway(job) ? 404 : isOther ? 409 : 200;
   same(statusOf(outcome), status, `progress of ${job.id} in ${job.state}`);
   if (status === 200) scene.model.extend(job, scene.now);
 }
@@ -295,7 +295,7 @@ export function checkpoint(scene: Scene, step: StepOf<'checkpoint'>): void {
   const outcome = scene.attempt((now) => saveCheckpoint(scene.q, request, now));
   scene.tidy();
   const isFenced = job.state === 'active' ? !fits(attempt, job.attempt) : attempt !== undefined;
-  const status = job.state === 'gone' ? 404 : !isOpen(job) || isFenced ? 409 : 200;
+  const status = isAway(job) ? 404 : !isOpen(job) || isFenced ? 409 : 200;
   same(statusOf(outcome), status, `checkpoint of ${job.id} in ${job.state}`);
   if (status === 200) job.checkpoint = state;
 }
@@ -315,6 +315,9 @@ export function failureOf({ code, type, message, details, class: name }: ErrorTe
     ...(name && { classes: [write(name), 'Error'] }),
   };
 }
+
+/** Is there nothing to report about? One on its way to another queue may run there already. */
+const isAway = ({ state, isMoving = false }: ModelJob): boolean => state === 'gone' || isMoving;
 
 /** A job for a report: most often one that runs. */
 function pickForReport(scene: Scene, pick: number): ModelJob | undefined {

@@ -1,6 +1,7 @@
 /** The product and the model side by side, at one moment, and what all steps need of both. */
 import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
+import { refuseLocked } from '../../src/queue/jobs/lock';
 import { list } from '../../src/queue/read/list';
 import type { QueueState } from '../../src/queue/store/state';
 import { holds, same } from './agree';
@@ -164,9 +165,17 @@ export class Scene {
 
   /** The same for a job that is known. */
   onThis(picked: ModelJob, operation: (id: string, now: number) => unknown, expected: (job: ModelJob) => number): void {
-    const outcome = this.attempt((now) => operation(picked.id, now));
+    const outcome = this.attempt((now) => {
+      refuseLocked(this.q, picked.id);
+      return operation(picked.id, now);
+    });
     this.tidy();
-    const status = picked.state === 'gone' ? 404 : expected(picked);
+    if (picked.isMoving) {
+      holds([404, 409].includes(statusOf(outcome)), () => `${picked.id} changed on its way to another queue`);
+      return;
+    }
+    const isLocked = picked.undecided !== undefined;
+    const status = picked.state === 'gone' ? 404 : isLocked ? 503 : expected(picked);
     same(statusOf(outcome), status, `${picked.id} in ${picked.state}`);
   }
 }

@@ -3,12 +3,24 @@ import type { Aftermath } from './aftermath';
 import type { CronStep } from './crons';
 import type { HandlerTerms } from './handler';
 import type { JobStep } from './jobs';
+import type { MoveStep } from './moves';
 import type { PushStep } from './pushes';
 import type { ReportStep } from './reports';
+import type { ShareStep } from './shares';
 import type { TroubleStep } from './trouble';
 import type { WeeksStep } from './weeks';
+import type { WorkflowStep } from './workflows';
 
-export type Step = JobStep | ReportStep | CronStep | TroubleStep | WeeksStep | PushStep;
+export type Step =
+  | JobStep
+  | ReportStep
+  | CronStep
+  | TroubleStep
+  | WeeksStep
+  | PushStep
+  | ShareStep
+  | MoveStep
+  | WorkflowStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
@@ -28,4 +40,10 @@ export interface History {
   after?: Aftermath | undefined;
   /** Its jobs are pushed, to a Worker that is called so. */
   pushes?: HandlerTerms;
+  /** It has shares in batches over several queues. */
+  shares?: boolean;
+  /** Jobs go to another queue and come from there. */
+  moves?: boolean;
+  /** Some of its jobs are steps of workflows. */
+  workflows?: boolean;
 }

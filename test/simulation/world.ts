@@ -110,6 +110,19 @@ export class World {
     public now: number,
     private readonly hooksOf: (world: World) => Partial<WorldHooks> = () => ({}),
   ) {
+    this.create();
+  }
+
+  /** The queue is deleted, for good, and comes into being anew under its name. */
+  recreate(): void {
+    this.engine.close();
+    this.alarm = null;
+    this.create();
+  }
+
+  /** The queue comes into being, in an object that is empty. */
+  private create(): void {
+    const { real } = this;
     new Schema(real, QUEUE).create();
     const tables = real.sql.exec<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
     for (const { name } of tables) {
