@@ -239,8 +239,10 @@ function compareAlarm(
   // Nor does a new object know which targets, and whose messages, must rest for a while.
   const { q } = world.engine;
   const mayRest = q.pushesAny || !q.outbox.isEmpty;
+  // What was locked beyond its retention is looked at a moment after it was unlocked.
+  const isUnlocked = model.parts.has('shares');
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
-  if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest) return;
+  if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest || isUnlocked) return;
   engine.armNext();
   const at = planned();
   if (at === null) return;

@@ -287,6 +287,15 @@ const reservations = () =>
 
 const answer = fc.constantFrom<Answer>('take', 'take', 'lost', 'refuse', 'busy');
 
+/** One that is limited has no older place than those that stand ready for its key: it would wait behind these. */
+const arrival: fc.Arbitrary<Arrival> = fc
+  .record({
+    order: order.map((job) => ({ ...job, unique: null, delay: 0 })),
+    attempt: fc.constantFrom<0 | 1>(0, 1),
+    due: fc.constantFrom(-5_000, 0, 400, 20_000),
+  })
+  .map(({ order: job, due, ...rest }) => ({ ...rest, due, order: due < 0 ? { ...job, limit: null } : job }));
+
 const moveStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ op: fc.constant('move-dead' as const), pick }) },
   { weight: 8, arbitrary: fc.record({ op: fc.constant('target-answers' as const), pick, how: answer }) },
@@ -294,14 +303,7 @@ const moveStep: fc.Arbitrary<Step> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       op: fc.constant('hand-over' as const),
-      jobs: fc.array(
-        fc.record({
-          order: order.map((job) => ({ ...job, unique: null, delay: 0 })),
-          attempt: fc.constantFrom<0 | 1>(0, 1),
-          due: fc.constantFrom(-5_000, 0, 400, 20_000),
-        }),
-        { minLength: 1, maxLength: 3 },
-      ),
+      jobs: fc.array(arrival, { minLength: 1, maxLength: 3 }),
       isDead: fc.boolean(),
     }),
   },

@@ -7,12 +7,13 @@ import { mintId } from '../../src/job/ids';
 import { prepareBulk } from '../../src/queue/features/shares/action';
 import { abortBatch, commitBatch, decideBatch, decisionOf } from '../../src/queue/features/shares/batch';
 import { prepareBatch } from '../../src/queue/features/shares/enqueue';
+import { cancelSteps } from '../../src/queue/features/workflow/steps';
 import { DECISION, SHARE } from '../../src/queue/store/batches';
 import type { QueueApi } from '../../src/rpc/queue';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';
 import { stepOf } from './histories';
-import type { JobOrder, ModelJob } from './model';
+import { isOpen, type JobOrder, type ModelJob } from './model';
 import {
   type Act,
   abort,
@@ -39,6 +40,8 @@ export type ShareStep =
   | { op: 'decide'; pick: number; isAlone: boolean }
   | { op: 'commit'; pick: number }
   | { op: 'abort'; pick: number }
+  /** The queue cancels a job by itself, whatever is being decided about it. */
+  | { op: 'cancel-locked'; pick: number }
   /** The other queue answers. */
   | { op: 'other-answers'; pick: number; how: 'commit' | 'abort' | 'lost' | 'busy' };
 
@@ -150,6 +153,18 @@ function giveUp(scene: Scene, batch: Batch): 'committed' | 'aborted' {
   return outcome.value;
 }
 
+function cancelLocked(scene: Scene, { pick: at }: StepOfShare<'cancel-locked'>): void {
+  const { model, q } = scene;
+  const locked = model.jobs.filter(({ undecided, state }) => undecided !== undefined && state !== 'gone');
+  const job = locked.length > 0 ? locked[at % locked.length] : scene.pick(at);
+  if (!job) return;
+  scene.attempt((now) => cancelSteps(q, [job.id], now));
+  scene.tidy();
+  if (!isOpen(job)) return;
+  delete job.undecided;
+  model.cancel(job, scene.now);
+}
+
 /** What the other queue says, to a question or to a decision that it is told. */
 async function otherAnswers(scene: Scene, { pick: at, how }: StepOfShare<'other-answers'>): Promise<void> {
   const question = outsideOf(scene)?.pick(at);
@@ -211,8 +226,9 @@ async function drain(scene: Scene, outside: Outside): Promise<void> {
   for (const { id, state } of batchesOf(model)) holds(state !== 'prepared', () => `${id} is not decided`);
 }
 
+/** One that is limited takes its place when it is activated: with an older one it would wait behind those that stand ready. */
 const orders: fc.Arbitrary<JobOrder[]> = fc.array(
-  order.map((job) => ({ ...job, unique: null })),
+  order.map((job) => ({ ...job, unique: null, limit: job.pending ? job.limit : null })),
   { minLength: 1, maxLength: 3 },
 );
 const isOurs = fc.boolean();
@@ -231,6 +247,7 @@ const shareStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: fc.constant('decide' as const), pick, isAlone: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('commit' as const), pick }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('abort' as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('cancel-locked' as const), pick }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -248,6 +265,7 @@ export const area: Area<ShareStep> = {
     decide,
     commit: commitShare,
     abort: abortShare,
+    'cancel-locked': cancelLocked,
     'other-answers': { prepare: (scene, step) => ({ play: () => otherAnswers(scene, step) }), isLonger: true },
   },
   excuses: [/^tocsin: (share|decision) .* could not be delivered yet/],
@@ -283,8 +301,13 @@ export const area: Area<ShareStep> = {
     scene.tidy();
     scene.finish();
   },
-  compare(scene) {
+  compare(scene, depth) {
     const outside = outsideOf(scene);
+    if (outside && depth !== 'wake') {
+      const { model, q } = scene;
+      const held = model.jobs.filter(({ undecided, state }) => undecided !== undefined && state === 'gone');
+      same(q.depth.jobs(), model.jobs.filter(isOpen).length + held.length, 'jobs that count');
+    }
     if (!outside || scene.lost || outside.questions.length > 0) return;
     const { world, model, now } = scene;
     const open = batchesOf(model).filter(({ state }) => state === 'prepared');
