@@ -4,7 +4,6 @@ import { type Envelope, renderJob, renderReceipt, type Variables } from '../job/
 import { writeJob } from '../job/envelope/write';
 import { charsToTell } from '../job/message';
 import type { JobBody } from '../job/record';
-import { MAX_ANSWER_BYTES } from '../job/size';
 import type { Trace } from '../job/trace';
 import type { EnqueuedJob } from '../rpc/receipts';
 
@@ -31,8 +30,11 @@ function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): J
   return entry?.job.body === record.body ? entry.body : undefined;
 }
 
-/** Characters of envelopes in one answer, about, after which jobs are told briefly, whatever was asked for. */
-const MAX_WHOLE_CHARS = MAX_ANSWER_BYTES;
+/**
+ * Characters of envelopes in one answer, about, after which jobs are told briefly, whatever was asked for: those of the largest
+ * request, and what the server adds to a thousand jobs.
+ */
+const MAX_WHOLE_CHARS = 18 * 1024 * 1024;
 
 /**
  * How the jobs of one answer are told. Whole, they repeat what their entries brought and show a retry policy that many may have
