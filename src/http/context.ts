@@ -89,8 +89,12 @@ export function jsonText(c: AppContext, text: string, status = 200, headers: Rec
   return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) });
 }
 
+/** The Python SDK asks for the protocol's type like every other, but reads only plain JSON. It is known by its library. */
+const READS_PLAIN_JSON_ONLY = /^python-httpx\//i;
+
 /** A client that takes nothing but plain JSON is told that this is what it gets. */
-function mediaType(c: AppContext): string {
+export function mediaType(c: AppContext): string {
+  if (READS_PLAIN_JSON_ONLY.test(c.req.header('User-Agent') ?? '')) return 'application/json';
   const accepted = c.req.header('Accept')?.toLowerCase() ?? '*/*';
   const isPlain = accepted.includes('application/json') && !/\*\/\*|application\/(\*|openjobspec\+json)/.test(accepted);
   return isPlain ? 'application/json' : MEDIA_TYPE;

@@ -13,6 +13,7 @@ import {
 } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
 import { isCronName, parseCron } from '../../job/cron/definition';
+import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, respond } from '../context';
@@ -143,8 +144,9 @@ async function trigger(c: AppContext): Promise<Response> {
   await readOptionalBody(c);
   const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
   const job = envelopeOf(c, view);
-  if (view.deduplicated) return json(c, { job, job_id: job.id, deduplicated: true });
-  return json(c, { job, job_id: job.id }, 201, { Location: `/ojs/v1/jobs/${job.id}` });
+  const answer = withFlatCopy(job, { job_id: job.id });
+  if (view.deduplicated) return json(c, { ...answer, deduplicated: true });
+  return json(c, answer, 201, { Location: `/ojs/v1/jobs/${job.id}` });
 }
 
 async function history(c: AppContext): Promise<Response> {

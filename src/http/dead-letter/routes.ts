@@ -8,7 +8,7 @@ import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, respond } from '../context';
-import { envelopeOf } from '../jobs/render';
+import { answerJob, envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
 import { mayCreate } from '../request/new-queues';
@@ -37,9 +37,7 @@ const shared: readonly Route[] = [
 export const deadLetterRoutes: readonly Route[] = [
   get('/dead-letter', (c) => listDeadLetters(c)),
   ...shared,
-  get('/dead-letter/:id', async (c) => {
-    return json(c, { job: envelopeOf(c, await callJob(c, (queue, id) => queue.deadLetter(id))) });
-  }),
+  get('/dead-letter/:id', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.deadLetter(id)))),
   post('/dead-letter/purge', purgeDeadLetters, {
     audit: 'dead_letters.purge',
     scope: 'admin:purge',
@@ -70,7 +68,7 @@ async function retryDeadLetter(c: AppContext): Promise<Response> {
     if (target !== undefined && target !== name) return queue.moveDeadLetter(id, { target, override: change });
     return queue.redrive(id, { deadLetterOnly: true, ...(override && { override: change }) });
   });
-  return json(c, { job: envelopeOf(c, view) });
+  return answerJob(c, view);
 }
 
 /** Removes a dead letter for good. */

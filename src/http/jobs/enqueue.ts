@@ -8,7 +8,7 @@ import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { flatten } from '../../job/envelope/render';
+import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import type { IdempotencyKey } from '../../rpc/receipts';
@@ -51,7 +51,7 @@ export async function enqueueParsed(
     return json(c, { ...new Telling(variables, true).envelope(view, parsed), ...warned.members }, 201, headers);
   }
   const envelope = new Telling(variables, false, replayed ? ctx.trace : undefined).envelope(view, parsed);
-  const answer = { job: envelope, ...flatten(envelope), ...warned.members };
+  const answer = withFlatCopy(envelope, warned.members);
   const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
   return json(c, answer, 201, { ...location, ...headers });

@@ -1,7 +1,7 @@
 /** Jobs in answers. */
 import { fullestOf, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
-import { type Envelope, flatten, renderJob } from '../../job/envelope/render';
+import { type Envelope, renderJob, withFlatCopy } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
@@ -11,10 +11,9 @@ export function envelopeOf(c: AppContext, view: JobView): Envelope {
   return renderJob(view, usableConfig(c.env).retryVariables);
 }
 
-/** Answers a job under `job`, and flat for clients that look there. */
-export function answerJob(c: AppContext, view: JobView): Response {
-  const envelope = envelopeOf(c, view);
-  return json(c, { job: envelope, ...flatten(envelope) });
+/** Answers a job under `job`, and flat for clients that look there. @param own the answer's other members */
+export function answerJob(c: AppContext, view: JobView, own?: Envelope): Response {
+  return json(c, withFlatCopy(envelopeOf(c, view), own));
 }
 
 /** The headers for an answer to an enqueue; none where nothing is limited. */

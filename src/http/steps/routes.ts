@@ -2,7 +2,7 @@
 import { readStepName, readStepSaid } from '../../job/steps';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json } from '../context';
-import { envelopeOf } from '../jobs/render';
+import { answerJob } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { DATA, get, post, put, REPORTS, type Route } from '../route';
@@ -32,5 +32,5 @@ async function signal(c: AppContext): Promise<Response> {
   const name = readStepName(pathParam(c, 'name'), 'name');
   const payload = JSON.stringify((await readOptionalBody(c))?.payload ?? null);
   const { job, at } = await callJob(c, (queue, job_id) => queue.signal({ job_id, name, payload }));
-  return json(c, { job: envelopeOf(c, job), signal: { name, at: formatInstant(at) } });
+  return answerJob(c, job, { signal: { name, at: formatInstant(at) } });
 }

@@ -21,7 +21,7 @@ import { readQueues } from '../../job/worker/heartbeat';
 import { renderOutcomes } from '../../job/worker/outcomes';
 import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { ClaimRequest } from '../../rpc/workers';
-import { type AppContext, json, MEDIA_TYPE, respond } from '../context';
+import { type AppContext, json, mediaType, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 
@@ -146,7 +146,7 @@ function answerLater(c: AppContext, { jobs, abandon }: Fetch): Response {
     },
     { highWaterMark: 0 },
   );
-  return respond(c, stream, 200, { 'Content-Type': MEDIA_TYPE });
+  return respond(c, stream, 200, { 'Content-Type': mediaType(c) });
 }
 
 /** Blanks, and then the answer. */

@@ -4,7 +4,6 @@ import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
-import { pick } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
@@ -13,7 +12,7 @@ import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json, respond } from '../context';
-import { envelopeOf } from '../jobs/render';
+import { answerJob } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
@@ -81,24 +80,14 @@ export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<R
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {
   const request = ackIn(c, body);
-  const job = envelopeOf(c, await callJob(c, (queue) => queue.ack(request), request.job_id));
-  return json(c, { acknowledged: true, ...pick(job, ['id', 'state', 'completed_at']), job_id: job.id, job });
+  const job = await callJob(c, (queue) => queue.ack(request), request.job_id);
+  return answerJob(c, job, { acknowledged: true, job_id: job.record.id });
 }
 
 async function nack(c: AppContext, body: JsonObject): Promise<Response> {
   const request = nackIn(c, body);
-  const job = envelopeOf(c, await callJob(c, (queue) => queue.nack(request), request.job_id));
-  const answer = pick(job, [
-    'id',
-    'state',
-    'attempt',
-    'max_attempts',
-    'retry_delay_ms',
-    'next_attempt_at',
-    'completed_at',
-    'discarded_at',
-  ]);
-  return json(c, { ...answer, job_id: job.id, job });
+  const job = await callJob(c, (queue) => queue.nack(request), request.job_id);
+  return answerJob(c, job, { job_id: job.record.id });
 }
 
 async function heartbeat(c: AppContext): Promise<Response> {

@@ -139,30 +139,15 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
   return shown;
 }
 
-/** The members shown beside `job` for clients that read a flat answer. */
-const FLAT_MEMBERS = [
-  'id',
-  'type',
-  'queue',
-  'state',
-  'attempt',
-  'priority',
-  'created_at',
-  'scheduled_at',
-  'completed_at',
-  'progress',
-] as const;
-
-/** The flat members of an envelope: identity and state, never the payload. */
-export function flatten(envelope: Envelope): Envelope {
-  return pick(envelope, FLAT_MEMBERS);
-}
-
-/** These members of an envelope, as far as it has them. */
-export function pick(envelope: Envelope, names: readonly string[]): Envelope {
-  const picked: Envelope = {};
-  for (const name of names) if (envelope[name] !== undefined) picked[name] = envelope[name];
-  return picked;
+/**
+ * The answer about one job: its envelope under `job`, and a copy beside it for clients that read a flat answer. Members that
+ * the application has added to its job are not copied: one could carry a name of the answer.
+ * @param own the answer's other members, which win over those of the copy
+ */
+export function withFlatCopy(envelope: Envelope, own: Envelope = {}): Envelope {
+  const { [UNKNOWN_MEMBERS]: added, ...copy }: Envelope & { [UNKNOWN_MEMBERS]?: readonly string[] } = envelope;
+  for (const name of added ?? []) delete copy[name];
+  return { job: envelope, ...copy, ...own };
 }
 
 /** One entry of `errors`, also `error`. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
-import { flatten, renderJob } from '../../../src/job/envelope/render';
+import { renderJob, withFlatCopy } from '../../../src/job/envelope/render';
 import { writeJob } from '../../../src/job/envelope/write';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
@@ -116,11 +116,13 @@ describe('an envelope', () => {
     expect(envelope.polluted).toBeUndefined();
   });
 
-  it('has a flat form without the payload', () => {
-    const flat = flatten(render(recordOf({ meta: { secret: 1 }, scheduled_at: '+PT1S' }, { progress: 0.5 })));
-    expect(Object.keys(flat).sort()).toEqual(
-      ['id', 'type', 'queue', 'state', 'attempt', 'priority', 'created_at', 'scheduled_at', 'progress'].sort(),
-    );
+  it('is copied beside itself, without the members of the application and below those of the answer', () => {
+    const input = { meta: { a: 1 }, x_note: 'own', job: 'own', warnings: 'own' };
+    const envelope = render(recordOf(input, { progress: 0.5 }));
+    const plain = (value: unknown) => JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+    const { x_note: _, job: __, warnings: ___, ...copy } = plain(envelope);
+    const answer = plain(withFlatCopy(envelope, { state: 'told' }));
+    expect(answer).toEqual({ ...copy, state: 'told', job: plain(envelope) });
   });
 
   it('never holds an undefined, a null time or an empty text of its own, in any state', () => {
