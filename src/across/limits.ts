@@ -5,8 +5,9 @@
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
-import { invalidRequest, unwrap } from '../job/errors';
+import { unwrap } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
+import { MINUTE_MS } from '../job/metrics/series';
 import type { RateLimitView } from '../rpc/limits';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { knownIfFew, queuesOf } from './queues';
@@ -50,9 +51,8 @@ export async function readLimitKey(env: Env, key: string, named?: readonly strin
 
 /**
  * Puts an override in the place of a key's limits. A limit without a period keeps, in each queue, the period that the key has there;
- * where it has none, that of another queue.
+ * where it has none, that of another queue, and where none has, a minute: the unchanged admin UI sends none then.
  * @returns the key, and how many queues have not heard of it yet
- * @throws {ApiError} 400 when neither the override nor any queue says over which period the starts count
  */
 export async function overrideLimit(
   env: Env,
@@ -75,8 +75,7 @@ async function withPeriod(env: Env, key: string, override: LimitOverride): Promi
   if (!override.limit || override.period_ms !== undefined) return override;
   const views = await viewsOfKey(env, key);
   const usual = views.find(({ own_period_ms }) => own_period_ms !== undefined)?.own_period_ms;
-  if (usual !== undefined) return { ...override, usual_period_ms: usual };
-  throw invalidRequest('period', `period is required: the key ${key} has no rate whose period could be kept.`);
+  return usual === undefined ? { ...override, period_ms: MINUTE_MS } : { ...override, usual_period_ms: usual };
 }
 
 async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {

@@ -89,7 +89,7 @@ function charsOfPolicy(policy: unknown): number {
   return chars;
 }
 
-/** The jobs of a batch, in the order of its entries, and how many of them are new. */
+/** The jobs of a batch, in the order of its entries, how many there are and how many of them are new. */
 export function renderBatch(
   views: readonly EnqueuedJob[],
   render: (view: EnqueuedJob, index: number) => Envelope,
@@ -104,7 +104,12 @@ export function renderBatch(
 
 function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
   const deduplicated = views.filter((view) => view.deduplicated).length;
-  return { enqueued: views.length - deduplicated, ...(deduplicated > 0 && { deduplicated }), failed: 0 };
+  return {
+    count: views.length,
+    enqueued: views.length - deduplicated,
+    ...(deduplicated > 0 && { deduplicated }),
+    failed: 0,
+  };
 }
 
 /**

@@ -16,8 +16,8 @@ export function workflowNamed(env: Env, id: string): WorkflowApi {
 }
 
 /** What a workflow is now. @throws {ApiError} 404 */
-export async function readWorkflow(env: Env, id: string): Promise<WorkflowView> {
-  return unwrap(await workflowNamed(env, id).get());
+export async function readWorkflow(env: Env, id: string, withResults = false): Promise<WorkflowView> {
+  return unwrap(await workflowNamed(env, id).get(withResults));
 }
 
 /** Asks every queue whether it would take its jobs. @returns what their author should be warned of @throws {ApiError} as for a single job, naming which one */

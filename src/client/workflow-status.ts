@@ -20,6 +20,8 @@ export interface WorkflowStep {
   startedAt?: string;
   completedAt?: string;
   error?: { code: string; type: string; message: string };
+  /** What its job returned; absent where an answer has no room for it. */
+  result?: unknown;
   steps?: WorkflowStep[];
   callbacks?: Record<string, WorkflowStep>;
 }

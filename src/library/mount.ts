@@ -34,6 +34,7 @@ export function mountable(serve: (request: Request, env: Env) => Promise<Respons
     if (base === '') return await serve(c.req.raw, c.env as Env);
     url.pathname = path;
     const request = new Request(url, c.req.raw);
+    request.headers.set('X-Forwarded-Prefix', base);
     const cookies = request.headers.get('Cookie');
     if (cookies !== null) request.headers.set('Cookie', cookiesOf(cookies, base));
     return moved(await serve(request, c.env as Env), base);

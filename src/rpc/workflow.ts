@@ -29,6 +29,8 @@ export interface StepView {
   started_at?: number;
   ended_at?: number;
   error?: StepFailure;
+  /** JSON text, where results were asked for and there was room for this one. */
+  result?: string;
 }
 
 /** The members shown wherever a workflow appears. Times in epoch ms. */
@@ -78,7 +80,8 @@ export interface EndingsReceipt {
 export interface WorkflowApi {
   /** Stores and starts a workflow. 409 when the id is taken. */
   create(workflow: NewWorkflow): Promise<Outcome<WorkflowView>>;
-  get(): Promise<Outcome<WorkflowView>>;
+  /** @param withResults the steps with what their jobs returned, as far as one answer holds it */
+  get(withResults?: boolean): Promise<Outcome<WorkflowView>>;
   /** Cancels it and its jobs; 409 when it has ended. */
   cancel(): Promise<Outcome<WorkflowView>>;
   /** Jobs have ended. A repeated call changes nothing. */

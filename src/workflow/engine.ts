@@ -29,6 +29,9 @@ export const RETENTION_MS = 30 * 86_400_000;
 const MAX_STARTS = 500;
 const MAX_START_CHARS = 8 * 1024 * 1024;
 
+/** Bytes of results that a view shows. */
+const MAX_SHOWN_BYTES = 1024 * 1024;
+
 /** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
@@ -95,6 +98,21 @@ export class WorkflowEngine {
 
   view(): WorkflowView {
     return this.record.view();
+  }
+
+  /** The same with the results of its jobs, in the order of the plan; one for which there is no room is left out. */
+  viewWithResults(): WorkflowView {
+    const view = this.view();
+    let room = MAX_SHOWN_BYTES;
+    for (const [job, step] of view.steps.entries()) {
+      const { text = '', far } = this.record.resultOf(job);
+      const bytes = far ? this.store.farResultBytes(job) : utf8Bytes(text);
+      const result = bytes <= room ? (far ? this.store.farResult(job) : text) : undefined;
+      if (!result) continue;
+      step.result = result;
+      room -= bytes;
+    }
+    return view;
   }
 
   /** Cancels the workflow and then its jobs. @throws {ApiError} 409 when it has ended */

@@ -47,8 +47,8 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     return { ok: true, value: engine.view() };
   }
 
-  async get(): Promise<Outcome<WorkflowView>> {
-    return outcomeOf(() => this.existing().view());
+  async get(withResults = false): Promise<Outcome<WorkflowView>> {
+    return outcomeOf(() => (withResults ? this.existing().viewWithResults() : this.existing().view()));
   }
 
   async cancel(): Promise<Outcome<WorkflowView>> {

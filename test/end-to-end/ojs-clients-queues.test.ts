@@ -84,14 +84,16 @@ describe('queues', () => {
     expect(await cli.call('DELETE', `${V1}/queues/${freshName()}`, undefined, 404)).toHaveProperty('error');
   });
 
-  it('the statistics name the queue as a text for the Go SDK, and hold it as an object for every other client', async () => {
+  it('the statistics name the queue as a text for the SDKs, which all say their version, and hold it as an object for other clients', async () => {
     const queue = freshName();
     await server.enqueue(queue);
     const stats = { available: 1, active: 0, completed: 0, scheduled: 0, retryable: 0, dead: 0 };
     const path = `${V1}/queues/${queue}/stats`;
     expect(await cli.get(path)).toMatchObject({ queue: { name: queue }, status: 'active', stats });
-    const go = await server.ok(200, 'GET', path, undefined, { 'OJS-Version': '1.0.0-rc.1' });
-    expect(go).toMatchObject({ queue, status: 'active', stats });
+    for (const version of ['1.0', '1.0.0-rc.1']) {
+      const told = await server.ok(200, 'GET', path, undefined, { 'OJS-Version': version });
+      expect(told).toMatchObject({ queue, status: 'active', depth: 1, available: 1, dead_letter: 0, stats });
+    }
   });
 });
 

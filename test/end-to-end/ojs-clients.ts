@@ -34,6 +34,38 @@ export async function plainJson(path: string): Promise<{ type: string | null; bo
   return { type: answer.headers.get('Content-Type'), body: (await answer.json()) as Json };
 }
 
+/** An SDK of the protocol: what its HTTP library sends, and the media type that it must be answered with. */
+export class Sdk {
+  constructor(
+    private readonly headers: Record<string, string>,
+    private readonly reads = PROTOCOL.Accept,
+  ) {}
+
+  async call(method: string, path: string, body?: unknown, status = 200): Promise<Body> {
+    const answer = await server.send(
+      new Request(`http://localhost${path}`, {
+        method,
+        headers: { ...PROTOCOL, ...this.headers },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      }),
+    );
+    const told = await answer.text();
+    expect(answer.status, told).toBe(status);
+    expect(answer.headers.get('Content-Type')).toBe(this.reads);
+    return JSON.parse(told) as Body;
+  }
+
+  get(path: string): Promise<Body> {
+    return this.call('GET', path);
+  }
+}
+
+export const python = new Sdk({ 'User-Agent': 'python-httpx/0.28.1', 'OJS-Version': '1.0' }, 'application/json');
+export const go = new Sdk({ 'User-Agent': 'Go-http-client/1.1', 'OJS-Version': '1.0' });
+export const rust = new Sdk({ 'OJS-Version': '1.0.0-rc.1' });
+export const java = new Sdk({ 'User-Agent': 'Java-http-client/21.0.2', 'OJS-Version': '1.0' });
+export const ruby = new Sdk({ 'User-Agent': 'ojs-ruby/0.1.0 ruby/3.3.0', 'OJS-Version': '1.0.0-rc.1' });
+
 export const text = expect.any(String);
 export const number = expect.any(Number);
 export const flag = expect.any(Boolean);

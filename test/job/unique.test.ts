@@ -18,6 +18,8 @@ describe('what a fingerprint is made of', () => {
     ['the type alone', { keys: ['type'] }, { type: 'a.b' }],
     ['keys without the type, which is always part', { keys: ['queue'] }, { type: 'a.b', queue: 'q' }],
     ['key as an array', { key: ['queue'] }, { type: 'a.b', queue: 'q' }],
+    ['a key that names members of arguments', { key: ['id'] }, { type: 'a.b', args: [{ id: 1 }, { id: 2 }] }],
+    ['both in one key', { key: ['queue', 'name'] }, { type: 'a.b', queue: 'q', args: [{ name: 'x' }, {}] }],
     ['key as a text', { key: 'order-1' }, { type: 'a.b', key: 'order-1' }],
     ['key as a text in its queue', { key: 'x', keys: ['queue'] }, { type: 'a.b', key: 'x', queue: 'q' }],
     ['all arguments', { keys: ['args'] }, { type: 'a.b', args: job.args }],
@@ -62,11 +64,12 @@ describe('a policy', () => {
     expect(policyOf({ on_conflict: word }).on_conflict).toBe(meaning);
   });
 
-  it('reads its period in every form of a duration, under both names', () => {
+  it('reads its period in every form of a duration, under all its names', () => {
     for (const [name, value] of [
       ['period', 'PT1H'],
       ['within', '1h'],
       ['period', 3_600_000],
+      ['period_ms', 3_600_000],
     ] as const) {
       expect(policyOf({ [name]: value }).period_ms).toBe(3_600_000);
     }
@@ -89,6 +92,10 @@ it.each([
   ['an unknown key', { keys: ['type', 'id'] }, '.keys[1]'],
   ['a key of the prototype', { keys: ['constructor'] }, '.keys[0]'],
   ['key and keys', { key: ['type'], keys: ['type'] }, '.key'],
+  ['a key with an absent argument', { key: ['type', 'id', 'nope'] }, '.key[2]'],
+  ['a key with argument keys beside it', { key: ['id'], args_keys: ['id'] }, '.args_keys'],
+  ['a period in ms that is text', { period_ms: '1h' }, '.period_ms'],
+  ['a period and one in ms', { period: '1h', period_ms: 5 }, '.period_ms'],
   ['an empty key', { key: '' }, '.key'],
   ['a key with U+0000', { key: 'a\0' }, '.key'],
   ['a key that is a number', { key: 5 }, '.key'],

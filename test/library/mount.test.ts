@@ -21,6 +21,10 @@ describe('the dashboard in a Worker with pages of its own', () => {
       expect(await (await get(path)).text()).toBe('mine');
     }
     expect(await (await get('/ui', PAGE)).text()).toBe('mine');
+    const manifest = (await (await get('/tocsin/ojs/manifest', { headers: { Authorization: 'Bearer k' } })).json()) as {
+      endpoints: Record<string, string>;
+    };
+    expect(manifest.endpoints.base_url).toBe('http://localhost/tocsin/ojs/v1');
   });
 
   it('leaves the root and /ui to the app that mounts the queue at its root', async () => {

@@ -51,10 +51,13 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
   });
 }
 
-/** The answer about one entry: under both names, and flat for clients that look there. */
-export function renderCronAnswer(view: CronView): Record<string, unknown> {
+/**
+ * The answer about one entry, flat and under its names.
+ * @param isFlat is `cron` the expression? SDKs read it so, other clients the entry
+ */
+export function renderCronAnswer(view: CronView, isFlat: boolean): Record<string, unknown> {
   const entry = renderCron(view, true);
-  return { ...entry, cron: entry, cron_job: entry };
+  return { ...entry, ...(!isFlat && { cron: entry }), cron_job: entry };
 }
 
 /** The next fires of an entry, unless it is paused or used up. Epoch ms. */

@@ -18,6 +18,7 @@ import { invalidRequest } from '../../job/errors';
 import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, respond } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
+import { saysVersion } from '../middleware/version';
 import { readBody, readOptionalBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
@@ -33,7 +34,7 @@ export const cronRoutes: readonly Route[] = [
   post('/cron', create, { audit: 'cron.save' }),
   get('/cron', async (c) => {
     const { crons, page } = await listPage(c);
-    return json(c, { crons, cron_jobs: crons, count: page.total, pagination: page });
+    return json(c, { crons, cron_jobs: crons, entries: crons, count: page.total, pagination: page });
   }),
   get('/crons', async (c) => {
     const { crons, page } = await listPage(c, 'page');
@@ -43,7 +44,8 @@ export const cronRoutes: readonly Route[] = [
     '/cron/:name',
     async (c) => {
       const entry = renderCron(await deleteCron(c.env, nameIn(c)));
-      return json(c, { deleted: true, name: entry.name, cron: entry, cron_job: entry });
+      const named = saysVersion(c) ? entry : { name: entry.name, cron: entry };
+      return json(c, { deleted: true, ...named, cron_job: entry });
     },
     { audit: 'cron.delete' },
   ),
@@ -55,14 +57,14 @@ export const cronRoutes: readonly Route[] = [
     },
     { audit: 'cron.delete' },
   ),
-  ...entryRoutes('/cron/:name', renderCronAnswer),
+  ...entryRoutes('/cron/:name', (view, c) => renderCronAnswer(view, saysVersion(c))),
   ...entryRoutes('/crons/:name', (view) => renderCron(view, true)),
 ];
 
 /** What is offered about one entry in both places. */
-function entryRoutes(path: string, render: (view: CronView) => Record<string, unknown>): Route[] {
+function entryRoutes(path: string, render: (view: CronView, c: AppContext) => Record<string, unknown>): Route[] {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
-    json(c, render(await read(c)));
+    json(c, render(await read(c), c));
   const show = answer((c) => readCron(c.env, nameIn(c)));
   const pause = answer((c) => enable(c, false));
   const resume = answer((c) => enable(c, true));
@@ -94,9 +96,10 @@ async function create(c: AppContext): Promise<Response> {
   const warnings = await validateCrons(c.env, [definition], Date.now());
   const saved = await saveCron(c.env, definition, before);
   const entry = renderCron(saved, true);
+  const named = saysVersion(c) ? entry : { cron: entry };
   const warned = warningsOf(warnings.map((warning) => ({ warning })));
   const headers = { ...(saved.created && { Location: `/ojs/v1/cron/${definition.name}` }), ...warned.headers };
-  return json(c, { cron: entry, cron_job: entry, ...warned.members }, saved.created ? 201 : 200, headers);
+  return json(c, { ...named, cron_job: entry, ...warned.members }, saved.created ? 201 : 200, headers);
 }
 
 async function listPage(c: AppContext, style?: PagingStyle) {

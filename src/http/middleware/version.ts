@@ -1,9 +1,16 @@
 /** Announces the protocol version and refuses requests written for another major one. */
 import { unsupported } from '../../job/errors';
 import { quote } from '../../job/text';
+import type { AppContext } from '../context';
 import type { Check } from '../route';
 
 export const OJS_VERSION = '1.0';
+
+/**
+ * Does the client say which version it speaks? All SDKs of the protocol do. They read the shapes of its HTTP binding, where other
+ * clients read those of its conformance suite.
+ */
+export const saysVersion = (c: AppContext): boolean => c.req.header('OJS-Version') !== undefined;
 
 export const protocolVersion: Check = (c) => {
   c.get('headers')['OJS-Version'] = OJS_VERSION;

@@ -1,12 +1,15 @@
 /** Queues: list, state, counts, pause, resume, settings. What changes a whole queue: `manage.ts`. */
+import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
 import { notFound, unwrap } from '../../job/errors';
+import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
 import { formatInstant } from '../../job/time';
 import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
+import { saysVersion } from '../middleware/version';
 import { readBody, readOptionalBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
@@ -73,12 +76,22 @@ async function show(c: AppContext): Promise<Response> {
 
 async function showStats(c: AppContext): Promise<Response> {
   const name = queueNameIn(c);
-  const stats = await statsOf(c.env, name);
+  const to = Date.now();
+  const [stats, points] = await Promise.all([
+    statsOf(c.env, name),
+    readPoints(c.env, name, { from: to - HOUR_MS, to, period_ms: MINUTE_MS }),
+  ]);
   const flat = { ...renderStatus(name, stats), ...stats.counts };
-  const computed = formatInstant(stats.computed_at);
-  // The Go SDK of this version reads the name there; every other client reads an object.
-  const queue = c.req.header('OJS-Version') === '1.0.0-rc.1' ? name : flat;
-  return json(c, { queue, ...flat, stats: renderCounts(stats), computed_at: computed });
+  const counts = renderCounts(stats);
+  const { depth, dead } = counts;
+  const answer = {
+    ...flat,
+    stats: { ...counts, ...lastHour(points, to) },
+    computed_at: formatInstant(stats.computed_at),
+  };
+  // SDKs read the name of the queue there, and every number beside it.
+  if (saysVersion(c)) return json(c, { queue: name, ...answer, ...createdAt(stats), depth, dead_letter: dead });
+  return json(c, { queue: flat, ...answer });
 }
 
 async function showConfig(c: AppContext): Promise<Response> {

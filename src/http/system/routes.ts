@@ -47,22 +47,27 @@ const MANIFEST = {
     dead_letter: true,
     delayed_jobs: true,
     priorities: true,
+    priority_queues: true,
+    job_ttl: true,
     batch_enqueue: true,
     bulk_operations: true,
     idempotency_keys: true,
     job_updates: true,
     pause: true,
+    pause_resume: true,
     heartbeat: true,
     worker_registry: true,
     progress: true,
     results: true,
     checkpoints: true,
     cron: true,
+    cron_jobs: true,
     workflows: true,
     unique_jobs: true,
     job_versioning: true,
     fair_scheduling: true,
     schemas: true,
+    schema_validation: true,
     rate_limiting: true,
     backpressure: true,
     events: true,
@@ -75,12 +80,22 @@ const MANIFEST = {
 
 /** Routes from the root on: they are outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
 export const systemRoutes: readonly Route[] = [
-  get('/ojs/manifest', (c) => json(c, MANIFEST)),
+  get('/ojs/manifest', showManifest),
   ...['/health', '/ready', '/ojs/v1/health', '/v1/health'].map((path) => get(path, health, { scope: 'public' })),
   get('/v1/queues', listQueues),
   get('/v1/dead-letter', (c) => listDeadLetters(c)),
   get('/v1/workers', (c) => listWorkers(c)),
 ];
+
+/** Where a queue is that is one part of an application, or behind a proxy that says so. */
+const PREFIX = /^(\/[\w.~%-]+)+$/;
+
+function showManifest(c: AppContext): Response {
+  const prefix = c.req.header('X-Forwarded-Prefix') ?? '';
+  const [manifest, health] = ['/ojs/manifest', '/ojs/v1/health'];
+  const base = new URL(`${PREFIX.test(prefix) ? prefix : ''}/ojs/v1`, c.req.url);
+  return json(c, { ...MANIFEST, endpoints: { base_url: base.href, manifest, health } });
+}
 
 /** Routes below `/ojs/v1`. */
 export const surroundingRoutes: readonly Route[] = [get('/middleware', showMiddleware)];

@@ -1,6 +1,8 @@
 /** Writes workflows as clients see them. */
 import type { LiveJob } from '../../across/workflows';
+import { parseExactly } from '../../job/envelope/exact';
 import { defined, given } from '../../job/envelope/fields';
+import { shown } from '../../job/envelope/nesting';
 import { formatInstant } from '../../job/time';
 import { jobsBelow, nodeAt, type PlanNode, pathOf } from '../../job/workflow/plan';
 import type { StepView, WorkflowSummary, WorkflowView } from '../../rpc/workflow';
@@ -140,6 +142,7 @@ function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: num
       started_at: given(startedAt, formatInstant),
       completed_at: ended ? given(endedAt, formatInstant) : undefined,
       error: step.error,
+      result: given(step.result, (text) => shown(parseExactly(text))),
     }),
     ...(!isJob && { steps: renderSteps(view, running, node) }),
     ...renderCallbacks(view, running, node),

@@ -12,6 +12,7 @@ import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 import { type AppContext, json } from '../context';
 import { warningsOf } from '../jobs/render';
+import { saysVersion } from '../middleware/version';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
@@ -72,9 +73,16 @@ async function withProgress(c: AppContext, summary: WorkflowSummary): Promise<Li
 }
 
 async function show(c: AppContext): Promise<Response> {
-  const view = await readWorkflow(c.env, pathParam(c, 'id'));
+  const view = await readWorkflow(c.env, pathParam(c, 'id'), true);
+  if (readsObjectsOnly(c)) {
+    for (const step of view.steps) if (!step.result?.startsWith('{')) delete step.result;
+  }
   return answer(c, renderWorkflow(view, await runningJobs(c.env, view)));
 }
+
+/** The Go SDK cannot read a workflow in which the result of a step is anything but an object. It is known by its library. */
+const readsObjectsOnly = (c: AppContext) =>
+  saysVersion(c) && /^Go-http-client\//.test(c.req.header('User-Agent') ?? '');
 
 async function cancel(c: AppContext): Promise<Response> {
   const view: WorkflowView = unwrap(await workflowNamed(c.env, pathParam(c, 'id')).cancel());

@@ -94,6 +94,28 @@ export function latencies(
   };
 }
 
+/** What happened in the last hour, as the protocol's clients read it: 0 where nothing was counted. */
+export interface LastHour {
+  completed_last_hour: number;
+  failed_last_hour: number;
+  avg_duration_ms: number;
+  avg_wait_ms: number;
+  throughput_per_second: number;
+}
+
+/** @param points of minutes */
+export function lastHour(points: readonly Point[], now: number): LastHour {
+  const meter = sumSince(points, now - HOUR_MS);
+  const completed = read(meter, 'completed');
+  return {
+    completed_last_hour: completed,
+    failed_last_hour: read(meter, 'failed'),
+    avg_duration_ms: meanOf(durationsOf(meter)) ?? 0,
+    avg_wait_ms: meanOf(histogramOf(meter, 'queue_time')) ?? 0,
+    throughput_per_second: Math.round((completed * 1e6) / HOUR_MS) / 1000,
+  };
+}
+
 /** One line of a history. */
 export interface HistoryPoint {
   /** Epoch ms. */

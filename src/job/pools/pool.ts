@@ -1,5 +1,14 @@
 /** A pool: queues from which workers take jobs together, each its portion. */
-import { defined, optional, readInteger, readList, readObject, readQueueName, readWord } from '../envelope/fields';
+import {
+  defined,
+  isObject,
+  optional,
+  readInteger,
+  readList,
+  readObject,
+  readQueueName,
+  readWord,
+} from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
 /** `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever. */
@@ -41,8 +50,24 @@ export function poolNamedBy(queues: readonly unknown[]): string | undefined {
   return readPoolName(pool.slice(PREFIX.length), 'queues[0]');
 }
 
+/**
+ * Queues that are written as an object: each name with its weight, or with an object that has it.
+ * @throws {ApiError} 400
+ */
+function fromObject(queues: Record<string, unknown>, hasWeights: boolean) {
+  if (hasWeights) throw invalidRequest('weights', 'weights cannot stand beside queues that have theirs.');
+  const weights = Object.entries(queues).flatMap(([queue, value]) => {
+    const weight = isObject(value) ? value.weight : value;
+    return (weight ?? null) === null ? [] : [[queue, readWeight(weight, `queues.${queue}`)] as const];
+  });
+  return { queues: Object.keys(queues), weights: weights.length > 0 ? Object.fromEntries(weights) : null };
+}
+
 /** Reads a pool as an operator writes it. @throws {ApiError} 400 */
 export function readPool(name: string, body: Record<string, unknown>): Pool {
+  if (isObject(body.queues)) {
+    return readPool(name, { ...body, ...fromObject(body.queues, (body.weights ?? null) !== null) });
+  }
   const queues = [...new Set(readList(MAX_QUEUES, readQueueName)(body.queues ?? [], 'queues'))];
   if (queues.length === 0) throw invalidRequest('queues', 'queues must name at least one queue.');
   const given = (body.weights ?? null) !== null;

@@ -4,10 +4,11 @@
  *
  * | member | value | default |
  * |---|---|---|
- * | `keys` (or `key` as an array) | of `type`, `queue`, `args`, `meta`; `type` is always part | `["type"]`, plus what `args_keys` and `meta_keys` imply |
+ * | `keys` | of `type`, `queue`, `args`, `meta`; `type` is always part | `["type"]`, plus what `args_keys` and `meta_keys` imply |
  * | `key` | a string: the fingerprint is this text (and the type, and the `keys`) | none |
+ * | `key` as an array | as `keys`; a name that is none of them is a member of `args`, as the Go and Java SDKs write it | none |
  * | `args_keys`, `meta_keys` | names of members that count | all of `args`; `meta` needs its keys |
- * | `period` (or `within`) | duration since the existing job's creation | for as long as its state counts |
+ * | `period` (or `within`, or `period_ms`) | duration since the existing job's creation | for as long as its state counts |
  * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
  * | `on_conflict` | `reject`, `ignore` (`ignore_new`), `replace` (`cancel_existing`), `replace_except_schedule` | `reject` |
  */
@@ -18,6 +19,7 @@ import {
   type Reader,
   readDuration,
   readList,
+  readMilliseconds,
   readName,
   readObject,
   readWord,
@@ -64,6 +66,7 @@ const MEMBERS = [
   'args_keys',
   'meta_keys',
   'period',
+  'period_ms',
   'within',
   'states',
   'unique_while',
@@ -80,6 +83,7 @@ function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T> {
 }
 
 const readDimension = readWord(DIMENSIONS);
+const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(name as Dimension);
 const readState = readWord(JOB_STATES);
 const readOnConflict = readMeaning(ON_CONFLICT);
 const readWhile = readMeaning(WHILE);
@@ -110,14 +114,19 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
   const contradiction = (name: Member, other: Member) =>
     invalidRequest(`${field}.${name}`, `${field}.${name} cannot stand beside ${field}.${other}.`);
-  if (given('within') && given('period')) throw contradiction('within', 'period');
+  const [period, other] = PERIODS.filter(given);
+  if (period && other) throw contradiction(other, period);
   if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
 
   const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
-  const listed = literal === undefined ? read('key', readSome(readDimension)) : undefined;
+  const listed = literal === undefined ? read('key', readSome(readName(255))) : undefined;
   if (listed !== undefined && given('keys')) throw contradiction('key', 'keys');
-  const chosen = listed ?? read('keys', readSome(readDimension));
-  const argsKeys = read('args_keys', readSome(readName(255)));
+  const members = listed?.filter((name) => !isDimension(name)) ?? [];
+  if (members.length > 0 && given('args_keys')) throw contradiction('args_keys', 'key');
+  const chosen = listed
+    ? [...listed.filter(isDimension), ...(members.length > 0 ? (['args'] as const) : [])]
+    : read('keys', readSome(readDimension));
+  const argsKeys = members.length > 0 ? members : read('args_keys', readSome(readName(255)));
   const metaKeys = read('meta_keys', readMemberNames);
   const uses = (name: 'args' | 'meta', keys: readonly string[] | undefined): boolean => {
     if (chosen === undefined) return keys !== undefined;
@@ -131,17 +140,17 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   if (scope === 'queue') dimensions.queue = job.queue;
   if (literal !== undefined) dimensions.key = literal;
   if (uses('args', argsKeys)) {
-    dimensions.args = argsKeys ? selectFromArgs(job.args, argsKeys, `${field}.args_keys`) : job.args;
+    const from = `${field}.${members.length > 0 ? 'key' : 'args_keys'}`;
+    dimensions.args = argsKeys ? selectFromArgs(job.args, argsKeys, from, listed ?? argsKeys) : job.args;
   }
   if (uses('meta', metaKeys)) dimensions.meta = selectFromMeta(job.meta, metaKeys, `${field}.meta_keys`);
 
-  const period = readPeriod(given('within') ? 'within' : 'period', read);
   return {
     policy: {
       scope,
       states: read('states', readSome(readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
       on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
-      ...defined({ period_ms: period }),
+      ...defined({ period_ms: period && readPeriod(period, read) }),
     },
     dimensions,
   };
@@ -157,7 +166,14 @@ export function scopeOf(policy: unknown): UniquePolicy['scope'] {
   return Array.isArray(chosen) && chosen.includes('queue') ? 'queue' : 'global';
 }
 
-function readPeriod(name: Member, read: <T>(name: Member, reader: Reader<T>) => T | undefined): number | undefined {
+/** The names of one member; at most one of them may be given. */
+const PERIODS = ['period', 'within', 'period_ms'] as const;
+
+function readPeriod(
+  name: (typeof PERIODS)[number],
+  read: <T>(name: Member, reader: Reader<T>) => T | undefined,
+): number | undefined {
+  if (name === 'period_ms') return read(name, readMilliseconds);
   return read(name, (value, field) => {
     const ms = readDuration(value, field);
     if (ms > 0) return ms;
@@ -169,17 +185,33 @@ function pick(source: Record<string, unknown>, names: readonly string[]): Record
   return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
 }
 
-/** Each name must be found in at least one of the objects. @throws {ApiError} 400 naming the first that is not */
-function requireMembers(names: readonly string[], objects: readonly object[], field: string, message: string): void {
-  const index = names.findIndex((name) => !objects.some((object) => Object.hasOwn(object, name)));
-  const path = `${field}[${index}]`;
-  if (index >= 0) throw invalidRequest(path, `${path}: ${message} ${quote(JSON.stringify(names[index]))}.`);
+/**
+ * Each name must be found in at least one of the objects.
+ * @param listed the names as the client wrote them, perhaps among others
+ * @throws {ApiError} 400 naming the first that is not
+ */
+function requireMembers(
+  names: readonly string[],
+  objects: readonly object[],
+  field: string,
+  message: string,
+  listed = names,
+): void {
+  const missing = names.find((name) => !objects.some((object) => Object.hasOwn(object, name)));
+  if (missing === undefined) return;
+  const path = `${field}[${listed.indexOf(missing)}]`;
+  throw invalidRequest(path, `${path}: ${message} ${quote(JSON.stringify(missing))}.`);
 }
 
 /** The chosen members of every object in `args`, in order. */
-function selectFromArgs(args: readonly unknown[], names: readonly string[], field: string): unknown[] {
+function selectFromArgs(
+  args: readonly unknown[],
+  names: readonly string[],
+  field: string,
+  listed: readonly string[],
+): unknown[] {
   const objects = args.filter(isObject);
-  requireMembers(names, objects, field, 'no object in args has a member');
+  requireMembers(names, objects, field, 'no object in args has a member', listed);
   return objects.map((object) => pick(object, names));
 }
 

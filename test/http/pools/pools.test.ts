@@ -36,6 +36,11 @@ describe('a pool', () => {
       ...{ strategy: 'round-robin', queues: ['c'], concurrency: null },
     });
     expect((await server.ok(200, 'GET', `${POOLS}/mixed`)).pool).toMatchObject({ queues: ['c'] });
+    expect((await put('mixed', { queues: { a: 3, b: { weight: 2 }, c: {} } }, 200)).pool).toMatchObject({
+      ...{ strategy: 'weighted', queues: ['a', 'b', 'c'], weights: { a: 3, b: 2, c: 1 } },
+    });
+    expect((await put('mixed', { queues: { a: null } }, 200)).pool).toMatchObject({ strategy: 'round-robin' });
+    expect((await put('mixed', { queues: ['c'] }, 200)).pool).toMatchObject({ queues: ['c'] });
     await server.ok(200, 'DELETE', `${POOLS}/mixed`);
     expect((await server.call('GET', `${POOLS}/mixed`)).status).toBe(404);
     expect((await server.call('DELETE', `${POOLS}/mixed`)).status).toBe(404);
@@ -46,6 +51,9 @@ describe('a pool', () => {
     [{}, 'queues'],
     [{ queues: [] }, 'queues'],
     [{ queues: ['UP'] }, 'queues[0]'],
+    [{ queues: {} }, 'queues'],
+    [{ queues: { a: 0 } }, 'queues.a'],
+    [{ queues: { a: 1 }, weights: { a: 1 } }, 'weights'],
     [{ queues: ['a'], strategy: 'lottery' }, 'strategy'],
     [{ queues: ['a'], weights: { b: 1 } }, 'weights.b'],
     [{ queues: ['a'], weights: { a: 0 } }, 'weights.a'],

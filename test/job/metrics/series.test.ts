@@ -5,7 +5,9 @@ import {
   errorRate,
   errorRateChangesAt,
   gathered,
+  HOUR_MS,
   history,
+  lastHour,
   MINUTE_MS,
   type Point,
   throughput,
@@ -55,6 +57,21 @@ describe('the error rate', () => {
     expect(changesAt).toBe(T + 6 * MINUTE_MS);
     expect(errorRate([good, idle, later], changesAt - 1)).toBe(0.1);
     expect(errorRate([good, idle, later], changesAt)).toBe(1);
+  });
+});
+
+describe('the last hour', () => {
+  it('is what its minutes count, and zeros where nothing was counted', () => {
+    const nothing = { completed_last_hour: 0, failed_last_hour: 0, throughput_per_second: 0 };
+    expect(lastHour([], T)).toEqual({ ...nothing, avg_duration_ms: 0, avg_wait_ms: 0 });
+    const points = [
+      point(T - 2 * HOUR_MS, { completed: 1_000 }),
+      point(T - 30 * MINUTE_MS, { completed: 900, failed: 2 }),
+      point(T, { completed: 900 }, 'b'),
+    ];
+    expect(lastHour(points, T)).toMatchObject({
+      ...{ completed_last_hour: 1_800, failed_last_hour: 2, throughput_per_second: 0.5 },
+    });
   });
 });
 

@@ -136,14 +136,11 @@ describe('an override of a key that no job has named', () => {
 });
 
 describe('the period of a limit', () => {
-  it('is required where no queue knows the key, or none has a rate for it', async () => {
-    const missing = { status: 400, field: 'period' };
-    expect(await server.refusal('PUT', path(), { limit: 5 })).toMatchObject(missing);
-    await put({ limit: 5, period: 'PT1M' });
-    expect(await server.refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
-    await addTo(new TestQueue(), { key: KEY, concurrency: 1 });
-    expect(await server.refusal('PUT', path(), { limit: 6 })).toMatchObject(missing);
+  it('is a minute where no queue knows the key, or none has a rate for it', async () => {
+    await put({ limit: 5 });
     expect(await server.ok(200, 'GET', path())).toMatchObject({ override: { limit: 5, period: 'PT1M' } });
+    await addTo(new TestQueue(), { key: KEY, concurrency: 1 });
+    expect(await put({ limit: 6 })).toMatchObject({ override: { limit: 6, period: 'PT1M' } });
     expect(await put({ limit: 0 })).toMatchObject({ limit: 0 });
   });
 
