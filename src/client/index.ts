@@ -61,7 +61,7 @@ export type { ListOptions } from './pages';
 export type { JobPatch, RetryChange } from './patch';
 export type { PoolOptions, PoolStrategy, Pools, QueuePool, SchedulingStats } from './pools';
 export type { PullWorker } from './pull';
-export type { ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
+export type { HandlerSettings, ProgressAnswer, ProgressReport, WorkerOptions } from './pull-types';
 export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {

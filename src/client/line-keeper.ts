@@ -49,7 +49,7 @@ export class LineKeeper {
   async connect(): Promise<void> {
     if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
-      const line = await this.worker.openLine(this.queue, this.host.types(), {
+      const line = await this.worker.openLine(this.queue, this.host.wanted(), {
         jobs: (jobs) => {
           this.#ready = Math.max(0, this.#ready - jobs.length);
           this.#quietSince = Date.now();

@@ -2,6 +2,7 @@
 import type { JobEnvelope } from '../producer/envelope';
 import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
+import type { Wanted } from './pull-types';
 import type { ReportOutcome, SentReport } from './report';
 import type { Directive } from './workers';
 
@@ -39,8 +40,8 @@ export interface Line {
 
 /** Whom the sockets serve. */
 export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
-  /** The types of its handlers, if it has few enough. */
-  types(): readonly string[] | undefined;
+  /** Which jobs it takes. */
+  wanted(): Wanted;
   /** Jobs have come. */
   jobs(jobs: JobEnvelope[]): void;
   /** Errors that nobody waits for. */

@@ -1,4 +1,5 @@
 /** What a worker that pulls says of itself and of its jobs, and what it is answered. */
+import type { RetryPolicy } from '../producer/envelope';
 import type { JobProgress } from './results';
 
 /** How a worker describes itself. */
@@ -40,4 +41,19 @@ export interface RecordedStep {
   signal?: { payload?: unknown; at: number };
   timedOut?: true;
   until?: number;
+}
+
+/** What the handler of a type, or of all others (`*`), says about retries; the job's own settings go before. */
+export interface HandlerSettings {
+  type: string;
+  retry?: RetryPolicy | undefined;
+  maxAttempts?: number | undefined;
+}
+
+/** Which jobs a worker takes. */
+export interface Wanted {
+  /** Only jobs of these types, at most 1000. Default: of any. */
+  types?: readonly string[] | undefined;
+  /** What its handlers of these types say. Default: what was said before holds. */
+  handlers?: readonly HandlerSettings[] | undefined;
 }

@@ -10,7 +10,7 @@ import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
-import type { ProgressAnswer, ProgressReport, RecordedStep, WorkerOptions } from './pull-types';
+import type { ProgressAnswer, ProgressReport, RecordedStep, Wanted, WorkerOptions } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import {
   type EndedJob,
@@ -38,6 +38,9 @@ const LONGEST_WAIT_MS = 20_000;
 
 /** Types that a socket takes, in characters of JSON. */
 const MAX_TYPES_CHARS = 1200;
+
+/** What its handlers may say when it connects, in characters of JSON: it is a part of the address. */
+const MAX_HANDLERS_CHARS = 4096;
 
 /** Lease of a job that is run, in ms: heartbeats keep it, and soon after its worker died another one gets the job. */
 const LEASE_MS = 60_000;
@@ -80,19 +83,19 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return this.options.queues;
   }
 
-  #wanted({ count, waitMs = 0, types, queues = this.queues }: FetchOptions): string {
+  #wanted({ count, waitMs = 0, types, handlers, queues = this.queues }: FetchOptions): string {
     const wait = Math.min(waitMs, this.longestWaitMs);
     const { visibilityTimeoutMs } = this.options;
     const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
-    return jsonOf({ queues, count, ...waiting, types, workerId: this.id, visibilityTimeoutMs });
+    return jsonOf({ queues, count, ...waiting, types, handlers, workerId: this.id, visibilityTimeoutMs });
   }
 
   /**
    * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated after a
    * lost answer; the reports may be sent again.
    */
-  async exchange(reports: readonly SentReport[], { count, types }: FetchOptions): Promise<Exchanged<Job>> {
-    const wanted = this.#wanted({ ...(count !== undefined && { count }), types });
+  async exchange(reports: readonly SentReport[], { count, types, handlers }: FetchOptions): Promise<Exchanged<Job>> {
+    const wanted = this.#wanted({ ...(count !== undefined && { count }), types, handlers });
     const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
     const answer = await this.#requests.once('POST', '/workers/fetch', body);
     const jobs = listOf<Job>(answer, 'jobs', 'the jobs');
@@ -208,13 +211,15 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} */
-  async openLine(queue: string, types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined> {
+  async openLine(queue: string, { types, handlers }: Wanted, events: LineEvents): Promise<Line | undefined> {
     const { dial } = this.#requests;
-    const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS;
+    const said = handlers && jsonOf(handlers);
+    const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS || (said ?? '').length > MAX_HANDLERS_CHARS;
     if (!dial || isTooLong) return undefined;
     const { visibilityTimeoutMs } = this.options;
     const query = new URLSearchParams({ queue, worker_id: this.id });
     if (types) query.set('types', types.join(','));
+    if (said !== undefined) query.set('handlers', said);
     if (visibilityTimeoutMs !== undefined) query.set('visibility_timeout_ms', String(visibilityTimeoutMs));
     return new WorkerLine(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }

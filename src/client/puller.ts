@@ -7,20 +7,19 @@ import type { JobEnvelope } from '../producer/envelope';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
+import type { Wanted } from './pull-types';
 import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
 
 /** What to fetch. */
-export interface FetchOptions {
+export interface FetchOptions extends Wanted {
   /** At most so many, 1 … 100. Default 1. */
   count?: number;
   /** How long to wait for the first, in ms, 0 … 20000, at most half of the client's timeout. Default 0. */
   waitMs?: number;
   /** Only from these of its queues. Default: from all. */
   queues?: readonly string[];
-  /** Only jobs of these types, at most 1000. Default: of any. */
-  types?: readonly string[] | undefined;
 }
 
 /** How to give a job back. */
@@ -67,7 +66,7 @@ export interface Puller {
   /** A heartbeat as it is written. */
   heartbeatText(held: readonly Held[], state?: 'drain' | 'stopped'): string;
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
-  openLine(queue: string, types: readonly string[] | undefined, events: LineEvents): Promise<Line | undefined>;
+  openLine(queue: string, wanted: Wanted, events: LineEvents): Promise<Line | undefined>;
   with(settings: WorkerConnection): Puller;
   onCancelled(listener: (job: Held) => void): () => void;
 }

@@ -12,9 +12,11 @@
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
+import type { Registry } from '../handler/registry';
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import { Lines } from './lines';
+import type { Wanted } from './pull-types';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { Reports } from './reports';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
@@ -59,6 +61,7 @@ export class Runner {
   readonly #jobs: RunningJobs;
   readonly #reports: Reports;
   readonly #lines: Lines;
+  readonly #wanted: Wanted;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   /** It takes no more jobs. */
@@ -86,11 +89,12 @@ export class Runner {
     private readonly options: RunnerOptions,
   ) {
     this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
+    this.#wanted = wantedBy(options.registry);
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
     this.#beating = worker.with({ signal: this.#over.signal, retry: false, timeoutMs: options.leaseMs / 4 });
     this.#reporting = worker.with({ signal: this.#over.signal });
     const host = {
-      types: () => this.#types(),
+      wanted: () => this.#wanted,
       jobs: (jobs: JobEnvelope[]) => void this.#take(jobs).then(() => this.#changes.notify()),
       taken: (jobId: string, why: 'cancelled' | 'lost') => this.#jobs.taken(jobId, why),
       directive: (state: Directive) => this.#obey(state),
@@ -206,7 +210,7 @@ export class Runner {
       count: Math.min(room, MAX_COUNT),
       waitMs,
       ...(queues && { queues }),
-      types: this.#types(),
+      ...this.#wanted,
     });
     const { jobs, reported } = await request.finally(() => {
       this.#carrier = undefined;
@@ -216,11 +220,6 @@ export class Runner {
     // An empty answer must have taken its time; clocks may differ a little.
     if (jobs.length === 0) return waitMs > 0 && Date.now() - asked >= waitMs * 0.9;
     return await this.#take(jobs);
-  }
-
-  #types(): readonly string[] | undefined {
-    const types = this.options.registry.typeNames();
-    return types && types.length <= MAX_TYPES ? types : undefined;
   }
 
   /** Begins jobs, and gives back those that it cannot run. @returns had all of them a handler? */
@@ -318,4 +317,10 @@ export class Runner {
       this.options.onError(error);
     }
   }
+}
+
+/** The types of the handlers, if they are few enough to be named, and what these say about retries. */
+function wantedBy(registry: Registry): Wanted {
+  const types = registry.typeNames();
+  return { ...(types && types.length <= MAX_TYPES && { types }), handlers: registry.retries() };
 }

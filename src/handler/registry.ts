@@ -72,6 +72,13 @@ export class Registry {
     return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
   }
 
+  /** What the handlers say about retries, of those that say something. */
+  retries(): { type: string; retry: RetryPolicy | undefined; maxAttempts: number | undefined }[] {
+    const all = [...this.#byType.values()];
+    const saying = all.filter(({ policy, maxAttempts }) => policy !== undefined || maxAttempts !== undefined);
+    return saying.map(({ type, policy, maxAttempts }) => ({ type, retry: policy, maxAttempts }));
+  }
+
   /**
    * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for them.
    * Undefined members are absent from its JSON.

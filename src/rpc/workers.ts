@@ -1,7 +1,7 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
-import type { JobView } from '../job/record';
+import type { AnnouncedType, JobView } from '../job/record';
 import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
 import type { Reported } from '../job/worker/outcomes';
@@ -18,6 +18,8 @@ export interface ClaimRequest {
   visibility_timeout_ms?: number;
   /** Only jobs of these types, at most 1000; absent: any. */
   types?: string[];
+  /** What its handlers of these types say of themselves; the others say nothing. Absent: what was said before holds. */
+  handlers?: AnnouncedType[];
   /** Wait up to this long for work, 0 … 20000 ms. */
   wait_ms?: number;
   /** Names this claim, for {@link WorkersApi.withdraw}. */

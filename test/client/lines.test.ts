@@ -62,7 +62,7 @@ async function connected(queues = QUEUES) {
     },
   } as unknown as Puller;
   const host = {
-    types: () => undefined,
+    wanted: () => ({}),
     jobs: (jobs: unknown[]) => {
       arrived += jobs.length;
     },

@@ -75,6 +75,30 @@ describe('a worker that runs', () => {
     expect(await all(client.workers.list())).toEqual([]);
   });
 
+  it('has the queue heed the retry settings of its handlers, as if they were pushed', async () => {
+    const [once, slowly] = await client.enqueueMany([
+      { type: 'once.only', args: [], options: { queue } },
+      { type: 'slow.retry', args: [], options: { queue } },
+    ]);
+    const boom = (): never => {
+      throw new Error('no');
+    };
+    const handlers = defineHandlers({
+      'once.only': { handler: boom, maxAttempts: 1 },
+      'slow.retry': { handler: boom, retry: { initialInterval: '1h', maxInterval: '2h', jitter: false } },
+    });
+    const running = client.worker('w1', { queues: [queue] }).run(handlers, { ...quiet, signal: stop.signal });
+    const outcome = await client.jobs.wait(once?.id as string);
+    const retried = await until(async () => {
+      const job = await client.jobs.get(slowly?.id as string);
+      return job.state === 'retryable' && job;
+    }, 'a retry');
+    stop.abort();
+    await running;
+    expect(outcome).toMatchObject({ state: 'discarded' });
+    expect(retried).toMatchObject({ retryDelayMs: 3_600_000 });
+  });
+
   it('heeds what its handlers say about the job, as if they were pushed', async () => {
     const verdicts: Record<string, [thrown: unknown, seen: Record<string, unknown>]> = {
       'v.retry': [retryIn('1h', 'busy'), { state: 'retryable', retry_delay_ms: 3_600_000 }],

@@ -17,6 +17,7 @@ import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { apiErrorData, invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
+import { readHandlers } from '../../job/worker/handlers';
 import { readQueues } from '../../job/worker/heartbeat';
 import { renderOutcomes } from '../../job/worker/outcomes';
 import { readReports, readWorkerId } from '../../job/worker/reports';
@@ -94,6 +95,7 @@ function readClaim(body: JsonObject): ClaimRequest {
     worker_id: optional(body, 'worker_id', readWorkerId),
     visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
     types: optional(body, 'types', readTypes),
+    handlers: optional(body, 'handlers', readHandlers),
     count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
     wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
   });

@@ -31,7 +31,9 @@ import {
 import { parseJsonObject } from '../envelope/json';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
+import type { AnnouncedType } from '../record';
 import { readTrace, type Trace } from '../trace';
+import { readHandlers } from './handlers';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
 import { type Report, readReports, readWorkerId } from './reports';
 
@@ -51,6 +53,8 @@ export interface Connection {
   worker_id: string;
   /** Only jobs of these types; absent: any. */
   types?: string[];
+  /** What its handlers of these types say of themselves; absent: what was said before holds. */
+  handlers?: AnnouncedType[];
   /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
   visibility_timeout_ms?: number;
   /** By what the queues count that its enqueues create; absent: it may create any number. Known to the server alone. */
@@ -91,8 +95,9 @@ export function readConnection(given: Record<string, unknown>): Connection {
     throw invalidRequest('types', 'types must name at least one job type; leave it out for all.');
   const chars = JSON.stringify(types ?? []).length;
   if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
+  const handlers = optional(given, 'handlers', readHandlers);
   const visibility_timeout_ms = optional(given, 'visibility_timeout_ms', readMilliseconds);
-  return { worker_id, ...defined({ types: types && [...new Set(types)], visibility_timeout_ms }) };
+  return { worker_id, ...defined({ types: types && [...new Set(types)], handlers, visibility_timeout_ms }) };
 }
 
 /** The JSON of a message. @throws {ApiError} 400 */

@@ -111,6 +111,7 @@ const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: f
 
 /** A claim by a worker that pulls: the next jobs, in order. A closed queue gives none. */
 export function claim(q: QueueState, request: ClaimRequest, now: number): PullClaim {
+  if (request.handlers) q.announced.hear(request.types, request.handlers, now);
   if (q.isClosed(now)) return { ...NOTHING, isClosed: true };
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {

@@ -12,12 +12,13 @@ import { Outbox, STANDBY_MS } from '../../durable/outbox';
 import { readMeta, writeMeta } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
-import type { AnnouncedType, LowerLayers } from '../../job/record';
+import type { LowerLayers } from '../../job/record';
 import { type End, removalMoment } from '../../job/retention';
 import type { RetryPolicy } from '../../job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
 import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
 import type { DeadLetterKinds } from '../../rpc/queue';
+import { AnnouncedTypes } from './announced';
 import { ArchiveBuffer } from './archive-buffer';
 import { Blocks } from './blocks';
 import { CheckpointTable } from './checkpoints';
@@ -109,8 +110,8 @@ export class QueueState implements Memory {
   deadKinds: DeadLetterKinds | null = null;
   /** There are more dead letters than are to be kept; they are removed in turns. */
   evicting = false;
-  /** Job types announced by handler Workers for this queue. */
-  announced = new Map<string, AnnouncedType>();
+  /** What handlers say about the types that they run. */
+  readonly announced: AnnouncedTypes;
   private readonly retries = new RetriesByType();
 
   /** Jobs written, leased and ended since this object started. */
@@ -154,6 +155,7 @@ export class QueueState implements Memory {
     this.checkpoints = new CheckpointTable(sql, written);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
+    this.announced = new AnnouncedTypes(sql);
   }
 
   /** Reads a queue from storage. The schema must be there. */
@@ -187,8 +189,7 @@ export class QueueState implements Memory {
       (meta.get('config') as QueueConfig | undefined) ?? {},
       meta.get('defaults') as QueueDefaults | undefined,
     );
-    const announced = (meta.get('announced') as AnnouncedType[] | undefined) ?? [];
-    this.announced = new Map(announced.map((entry) => [entry.type, entry]));
+    this.announced.load(meta);
     this.outbox.load();
     this.locks.load();
     this.archive.forget();
@@ -363,14 +364,9 @@ export class QueueState implements Memory {
     return this.sql.exec('SELECT 1 FROM aliases WHERE id = ?', id).toArray().length > 0;
   }
 
-  /** What this queue's handler announced about a job type: its own entry, else that of a catch-all. */
-  announcedType(type: string): AnnouncedType | undefined {
-    return this.announced.get(type) ?? this.announced.get('*');
-  }
-
   /** The retry layers between a job of this type and the deployment variables: one object, as long as they are the same. */
   layersFor(type: string): LowerLayers {
-    return this.retries.of(type, this.announcedType(type), this.settings.default_retry).layers;
+    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).layers;
   }
 
   /** All layers of a job's retry policy. */
@@ -383,7 +379,7 @@ export class QueueState implements Memory {
   policyFor(type: string, job: OwnRetry): Readonly<RetryPolicy> {
     const resolve = () => resolveRetry(this.retryLayers(type, job));
     if (job.retry || job.max_attempts !== undefined) return resolve();
-    return this.retries.of(type, this.announcedType(type), this.settings.default_retry).policy(resolve);
+    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).policy(resolve);
   }
 
   /** Dead letters that are kept at most. */

@@ -304,11 +304,8 @@ export class Pump implements Feature {
     }
     // A target that has not answered yet keeps what was stored of it.
     if (!this.targets.every(({ isCertain }) => isCertain)) {
-      for (const [type, entry] of q.announced) if (!merged.has(type)) merged.set(type, entry);
+      for (const [type, entry] of q.announced.pushed) if (!merged.has(type)) merged.set(type, entry);
     }
-    const before = JSON.stringify([...q.announced.values()]);
-    q.announced = merged;
-    const after = [...merged.values()];
-    if (JSON.stringify(after) !== before) writeMeta(q.sql, 'announced', after);
+    q.announced.setPushed(merged);
   }
 }

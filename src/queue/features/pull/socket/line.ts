@@ -38,6 +38,8 @@ export interface LineHost {
 
 export class Line {
   readonly worker: Connection;
+  /** What it says with its claims. Not kept: the queue remembers that from the first of them. */
+  readonly said: Pick<Connection, 'handlers'>;
   /** Jobs that it takes more. */
   ready: number;
   /** The claim that stands for it. */
@@ -55,10 +57,11 @@ export class Line {
 
   constructor(
     readonly socket: WebSocket,
-    { ready, seq, ...worker }: Kept,
+    { ready, seq, handlers, ...worker }: Kept,
     private readonly host: LineHost,
   ) {
     this.worker = worker;
+    this.said = handlers ? { handlers } : {};
     this.ready = ready;
     this.seq = seq;
   }

@@ -73,7 +73,7 @@ export class Supply {
       line.claim.count = count;
       return;
     }
-    const claim = { ...worker, count, waiter: crypto.randomUUID() };
+    const claim = { ...worker, ...line.said, count, waiter: crypto.randomUUID() };
     line.claim = claim;
     const isUnwanted = () => line.isOver || this.isSilenced(worker.worker_id);
     void open.pull.claim(claim, Number.POSITIVE_INFINITY, isUnwanted).then(
