@@ -42,7 +42,10 @@ const MAX_TYPES_CHARS = 1200;
 /** What its handlers may say when it connects, in characters of JSON: it is a part of the address. */
 const MAX_HANDLERS_CHARS = 4096;
 
-/** Lease of a job that is run, in ms: heartbeats keep it, and soon after its worker died another one gets the job. */
+/**
+ * Lease of a job that is run, in ms, where nobody says how long: heartbeats keep it, and soon after its worker died another
+ * one gets the job.
+ */
 const LEASE_MS = 60_000;
 
 /**
@@ -59,13 +62,20 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     /** The worker's name for itself. */
     readonly id: string,
     private readonly options: WorkerOptions,
+    /** Length of its leases where neither it nor the job nor the queue says anything, in ms. */
+    private readonly defaultLeaseMs?: number,
   ) {
     this.#requests = connect({});
   }
 
   /** The same worker with other settings of its client. */
   with(settings: WorkerConnection): PullWorker<Job> {
-    return new PullWorker<Job>((more) => this.connect({ ...settings, ...more }), this.id, this.options);
+    return new PullWorker<Job>(
+      (more) => this.connect({ ...settings, ...more }),
+      this.id,
+      this.options,
+      this.defaultLeaseMs,
+    );
   }
 
   /**
@@ -85,9 +95,15 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
 
   #wanted({ count, waitMs = 0, types, handlers, queues = this.queues }: FetchOptions): string {
     const wait = Math.min(waitMs, this.longestWaitMs);
-    const { visibilityTimeoutMs } = this.options;
     const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
-    return jsonOf({ queues, count, ...waiting, types, handlers, workerId: this.id, visibilityTimeoutMs });
+    return jsonOf({ queues, count, ...waiting, types, handlers, workerId: this.id, ...this.#leases });
+  }
+
+  /** What is said about the length of its leases. */
+  get #leases() {
+    const { visibilityTimeoutMs } = this.options;
+    const defaultMs = visibilityTimeoutMs === undefined ? this.defaultLeaseMs : undefined;
+    return { visibilityTimeoutMs, defaultVisibilityTimeoutMs: defaultMs };
   }
 
   /**
@@ -121,13 +137,15 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * await worker.run({ 'greeting.write': (job) => ({ text: `Hello, ${job.args[0]}!` }) }, { signal: stop.signal });
    */
   async run<Env = unknown>(handlers: RunnableHandlers<Job, Env>, options: RunOptions<Env>): Promise<void> {
-    const visibilityTimeoutMs = this.options.visibilityTimeoutMs ?? LEASE_MS;
     const { concurrency } = options;
-    const about = { ...(concurrency !== undefined && { concurrency }), ...this.options, visibilityTimeoutMs };
-    const own = new PullWorker(this.connect, this.id, about);
+    const about = { ...(concurrency !== undefined && { concurrency }), ...this.options };
+    const own = new PullWorker(this.connect, this.id, about, LEASE_MS);
     const deafen = this.onCancelled((job) => own.#tell(job));
     try {
-      await runPuller<Job, Env>(own, handlers, options, visibilityTimeoutMs);
+      await runPuller<Job, Env>(own, handlers, options, {
+        chosenMs: this.options.visibilityTimeoutMs,
+        defaultMs: LEASE_MS,
+      });
     } finally {
       deafen();
     }
@@ -216,11 +234,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const said = handlers && jsonOf(handlers);
     const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS || (said ?? '').length > MAX_HANDLERS_CHARS;
     if (!dial || isTooLong) return undefined;
-    const { visibilityTimeoutMs } = this.options;
     const query = new URLSearchParams({ queue, worker_id: this.id });
     if (types) query.set('types', types.join(','));
     if (said !== undefined) query.set('handlers', said);
-    if (visibilityTimeoutMs !== undefined) query.set('visibility_timeout_ms', String(visibilityTimeoutMs));
+    const { visibilityTimeoutMs: ownMs, defaultVisibilityTimeoutMs: defaultMs } = this.#leases;
+    if (ownMs !== undefined) query.set('visibility_timeout_ms', String(ownMs));
+    if (defaultMs !== undefined) query.set('default_visibility_timeout_ms', String(defaultMs));
     return new WorkerLine(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 

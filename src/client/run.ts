@@ -4,7 +4,8 @@ import { runnable } from '../handler/runnable';
 import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
 import type { Puller } from './puller';
-import { Runner } from './runner';
+import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
+import type { Leases } from './running-jobs';
 
 /**
  * Handlers of jobs of each type: functions of `(job, ctx)`, with or without settings, as in a handler Worker. `'*'`
@@ -51,7 +52,6 @@ export interface RunOptions<Env = unknown> {
 /** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
 const HEARTBEAT_MS = 5000;
 const LINE_HEARTBEAT_MS = 15_000;
-const HEARTBEATS_IN_A_LEASE = 4;
 
 /**
  * Runs a worker until the signal fires or an operator says `terminate`, and every job that it began is reported or
@@ -62,8 +62,9 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   worker: Puller,
   handlers: RunnableHandlers<Job, Env>,
   options: RunOptions<Env>,
-  leaseMs: number,
+  leases: Leases,
 ): Promise<void> {
+  const leaseMs = leases.chosenMs ?? leases.defaultMs;
   const ready = runnable(handlers, options.log);
   const { concurrency = 10, waitMs = 5000, shutdownTimeoutMs = 30_000 } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
@@ -76,7 +77,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
   await new Runner(worker, {
     ...ready,
-    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leaseMs, shutdownTimeoutMs, socket },
+    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leases, shutdownTimeoutMs, socket },
     env: options.env ?? {},
     signal: options.signal,
     onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),

@@ -49,6 +49,10 @@ const LAST_REQUESTS_MS = 5000;
 /** How long a fetch waits while other queues have a socket, at most, in ms. */
 const MIXED_WAIT_MS = 500;
 
+/** Heartbeats in a lease, so that some may be lost, and how short the time between two may get for that, in ms. */
+export const HEARTBEATS_IN_A_LEASE = 4;
+const SHORTEST_BEAT_MS = 250;
+
 /** Most jobs that a fetch brings. */
 const MAX_COUNT = 100;
 
@@ -81,6 +85,9 @@ export class Runner {
   #accepted = false;
   /** Why no request can succeed. */
   #broken: { error: unknown } | undefined;
+  /** Ends the time until the next heartbeat, and how long it is at most, in ms. */
+  #calm = new AbortController();
+  #interval = Number.POSITIVE_INFINITY;
   /** All heartbeats so far: they are sent one after the other. */
   #beats: Promise<void> = Promise.resolve();
 
@@ -88,10 +95,15 @@ export class Runner {
     private readonly worker: Puller,
     private readonly options: RunnerOptions,
   ) {
+    const { chosenMs: leaseMs = options.leases.defaultMs } = options.leases;
     this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
     this.#wanted = wantedBy(options.registry);
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
-    this.#beating = worker.with({ signal: this.#over.signal, retry: false, timeoutMs: options.leaseMs / 4 });
+    this.#beating = worker.with({
+      signal: this.#over.signal,
+      retry: false,
+      timeoutMs: leaseMs / HEARTBEATS_IN_A_LEASE,
+    });
     this.#reporting = worker.with({ signal: this.#over.signal });
     const host = {
       wanted: () => this.#wanted,
@@ -227,6 +239,7 @@ export class Runner {
     const unknown = jobs.filter(({ type }) => !this.options.registry.find(type));
     const unwanted = new Set(this.#ending.signal.aborted ? jobs : unknown);
     for (const job of jobs) if (!unwanted.has(job)) this.#jobs.begin(job);
+    if (jobs.some((job) => this.#beatWithin(this.#jobs.leaseOf(job)) < this.#interval)) this.#calm.abort();
     await Promise.all([...unwanted].map((job) => this.#giveBack(job, { attemptUsed: false })));
     for (const { type } of unknown) {
       if (this.#unknown.has(type)) continue;
@@ -243,13 +256,29 @@ export class Runner {
   // ---- heartbeats --------------------------------------------------------------------------------------------------
 
   async #keepBeating(): Promise<void> {
-    for (;;) {
+    this.#over.signal.addEventListener('abort', () => this.#calm.abort(), { once: true });
+    while (!this.#over.signal.aborted) {
+      const calm = new AbortController();
+      this.#calm = calm;
+      this.#interval = this.#nextInterval();
       // Workers that started together must not beat together.
-      const { heartbeatMs, lineHeartbeatMs } = this.options;
-      await wait((this.#lines.isOpen ? lineHeartbeatMs : heartbeatMs) * (0.75 + Math.random() / 4), this.#over.signal);
-      if (this.#over.signal.aborted) return;
-      await this.#beat();
+      await wait(this.#interval * (0.75 + Math.random() / 4), calm.signal);
+      if (!calm.signal.aborted) await this.#beat();
     }
+  }
+
+  /** How long until the next heartbeat at most, in ms: some may be lost before the shortest lease ends. */
+  #nextInterval(): number {
+    const { heartbeatMs, lineHeartbeatMs } = this.options;
+    const usual = this.#lines.isOpen ? lineHeartbeatMs : heartbeatMs;
+    return Math.min(usual, this.#beatWithin(this.#jobs.shortestLeaseMs));
+  }
+
+  /** How long a lease allows until the next heartbeat, in ms. The usual time is for the usual lease. */
+  #beatWithin(leaseMs: number): number {
+    const { chosenMs, defaultMs } = this.options.leases;
+    const isShort = leaseMs < (chosenMs ?? defaultMs);
+    return isShort ? Math.max(SHORTEST_BEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) : Number.POSITIVE_INFINITY;
   }
 
   #beat(): Promise<void> {

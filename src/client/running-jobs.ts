@@ -53,11 +53,16 @@ export class RunningJob {
   /** Resolves once nothing of it goes on. */
   ended: Promise<void> = Promise.resolve();
 
-  /** @param leasedUntil epoch ms */
+  /** Epoch ms. */
+  leasedUntil: number;
+
+  /** @param leaseMs length of its lease */
   constructor(
     readonly job: JobEnvelope,
-    public leasedUntil: number,
-  ) {}
+    readonly leaseMs: number,
+  ) {
+    this.leasedUntil = Date.now() + leaseMs;
+  }
 
   /** Aborts when its outcome no longer matters. */
   get signal(): AbortSignal {
@@ -74,10 +79,18 @@ export class RunningJob {
   }
 }
 
+/** How long leases are, in ms. */
+export interface Leases {
+  /** What the worker says, which then holds for all of its jobs. */
+  chosenMs: number | undefined;
+  /** What holds where neither it nor the job nor the queue says anything. */
+  defaultMs: number;
+}
+
 /** How jobs are run. */
 export interface JobsOptions extends Runnable {
   env: unknown;
-  leaseMs: number;
+  leases: Leases;
   /** Handlers at once. */
   concurrency: number;
 }
@@ -132,10 +145,21 @@ export class RunningJobs {
 
   /** Starts a job that was just fetched, or keeps it until a handler is free. */
   begin(job: JobEnvelope): void {
-    const run = new RunningJob(job, Date.now() + this.options.leaseMs);
+    const run = new RunningJob(job, this.leaseOf(job));
     this.#runs.add(run);
     if (this.#active < this.options.concurrency) this.#start(run);
     else this.#keep(run);
+  }
+
+  /** How long the lease of a job is, in ms: the queue says so where it is not what the worker has asked for. */
+  leaseOf(job: JobEnvelope): number {
+    const { chosenMs, defaultMs } = this.options.leases;
+    return chosenMs ?? job.leaseMs ?? defaultMs;
+  }
+
+  /** The shortest lease that it holds, in ms. */
+  get shortestLeaseMs(): number {
+    return Math.min(...this.held().map(({ leaseMs }) => leaseMs));
   }
 
   #keep(run: RunningJob): void {
@@ -215,7 +239,7 @@ export class RunningJobs {
     const lost = new Set(answer.jobsLost);
     for (const run of named) {
       const { id } = run.job;
-      if (extended.has(id)) run.leasedUntil = sentAt + this.options.leaseMs;
+      if (extended.has(id)) run.leasedUntil = sentAt + run.leaseMs;
       else if (cancelled.has(id)) run.stop('cancelled');
       else if (lost.has(id)) run.stop('lost');
     }

@@ -235,6 +235,8 @@ export interface JobRecord {
   steps?: string;
   /** Names the claim, for a worker that has fetched the job: an attempt that was snoozed has several. */
   delivery_id?: string;
+  /** For a worker that has fetched it, and proposed another length of its lease. */
+  lease_ms?: number;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

@@ -165,6 +165,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   worker_id?: string;
   /** Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt. */
   delivery_id?: string;
+  /** How long its lease is, where that is not what its worker asked for. */
+  lease_ms?: number;
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };

@@ -14,8 +14,9 @@ export interface ClaimRequest {
   /** 1 … 100. */
   count: number;
   worker_id?: string;
-  /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
+  /** Lease length in ms; absent: the job's, else the queue's, else the next, else 30 minutes. */
   visibility_timeout_ms?: number;
+  default_visibility_timeout_ms?: number;
   /** Only jobs of these types, at most 1000; absent: any. */
   types?: string[];
   /** What its handlers of these types say of themselves; the others say nothing. Absent: what was said before holds. */

@@ -1,15 +1,15 @@
 /** How a worker that runs by itself behaves when things go wrong, against a queue that answers from a script. */
 
 import { describe, expect, it, vi } from 'vitest';
-import { type RunOptions, TocsinClient, UnauthorizedError } from '../../src/client';
+import { type RunOptions, TocsinClient, UnauthorizedError, type WorkerOptions } from '../../src/client';
 import { type Job, retryIn } from '../../src/handler';
 import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
 import { type Answers, job, jobsInTurn, never, nothing, startWorker, stopOfEach } from './scripted-worker';
 
 const stop = stopOfEach();
 
-const start = (answers: Answers, handlers?: object, options?: Partial<RunOptions>) =>
-  startWorker(stop.signal, answers, handlers, options);
+const start = (answers: Answers, handlers?: object, options?: Partial<RunOptions>, about?: Partial<WorkerOptions>) =>
+  startWorker(stop.signal, answers, handlers, options, about);
 
 /** A handler that notes its signal and runs on until that aborts. */
 function untilAborted() {
@@ -28,8 +28,11 @@ describe('a worker that runs fetches', () => {
   it('for the types of its handlers, under leases of a minute that heartbeats keep', async () => {
     const { sent } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': never, 'c.d': { handler: never } });
     await vi.advanceTimersByTimeAsync(60_000);
-    expect(sent('fetch')[0]).toMatchObject({ types: ['a.b', 'c.d'], visibility_timeout_ms: 60_000, count: 10 });
-    expect(sent('heartbeat')[1]).toMatchObject({ active_jobs: ['1'], visibility_timeout_ms: 60_000 });
+    expect(sent('fetch')[0]).toMatchObject({ types: ['a.b', 'c.d'], count: 10, default_visibility_timeout_ms: 60_000 });
+    expect(sent('heartbeat')[1]).toMatchObject({ active_jobs: ['1'] });
+    // They keep the length that each job has.
+    for (const body of [sent('fetch')[0], sent('heartbeat')[1]])
+      expect(body).not.toHaveProperty('visibility_timeout_ms');
   });
 
   it('and beats at moments of its own', async () => {
@@ -40,6 +43,31 @@ describe('a worker that runs fetches', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(3750);
     expect(Math.max(...gaps)).toBeLessThanOrEqual(5000);
     expect(new Set(gaps).size).toBeGreaterThan(3);
+  });
+
+  it('under leases of the length that its user has chosen, whatever the jobs say', async () => {
+    const about = { visibilityTimeoutMs: 8_000 };
+    const { sent } = start({ fetch: jobsInTurn([job('1', { lease_ms: 900 })]) }, { 'a.b': never }, {}, about);
+    await vi.advanceTimersByTimeAsync(7_000);
+    expect(sent('fetch')[0]).toMatchObject({ visibility_timeout_ms: 8_000 });
+    expect(sent('fetch')[0]).not.toHaveProperty('default_visibility_timeout_ms');
+    expect(sent('heartbeat').length).toBeLessThan(7);
+    expect(sent('heartbeat')[1]).toMatchObject({ active_jobs: ['1'], visibility_timeout_ms: 8_000 });
+  });
+
+  it('and beats as often as the shortest lease needs while it holds that job', async () => {
+    let end: (result?: unknown) => void = () => undefined;
+    const fetch = jobsInTurn([job('1'), job('2', { lease_ms: 2_000, type: 'c.d' })]);
+    const handlers = { 'a.b': never, 'c.d': () => new Promise((resolve) => (end = resolve)) };
+    const beats: number[] = [];
+    start({ fetch, heartbeat: () => void beats.push(Date.now()) }, handlers, { heartbeatMs: 20_000 });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(beats.length).toBeGreaterThan(20);
+    end();
+    await vi.advanceTimersByTimeAsync(2_000);
+    const before = beats.length;
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect(beats.length).toBe(before);
   });
 
   it('jobs of any type when one handler takes the rest', async () => {
@@ -156,6 +184,16 @@ describe("the handler's signal aborts, and nothing is reported,", () => {
     await vi.advanceTimersByTimeAsync(7_000);
     expect(reasons).toEqual(['The lease of the job was lost; another worker may run it.']);
     expect(sent('nack')).toEqual([]);
+  });
+
+  it('not before its own lease ends, when heartbeats fail', async () => {
+    const { handlers, reasons } = untilAborted();
+    const heartbeat = () => errorAnswer(500, 'backend_error');
+    start({ fetch: jobsInTurn([job('1', { lease_ms: 600_000 })]), heartbeat }, handlers);
+    await vi.advanceTimersByTimeAsync(595_000);
+    expect(reasons).toEqual([]);
+    await vi.advanceTimersByTimeAsync(12_000);
+    expect(reasons).toEqual(['The lease of the job was lost; another worker may run it.']);
   });
 
   it('but not that of the attempt that was fetched since', async () => {

@@ -1,6 +1,6 @@
 /** A worker that runs by itself on a queue that answers from a script. Timers are the test's own. */
 import { afterEach, beforeEach, vi } from 'vitest';
-import type { ClientOptions, RunOptions } from '../../src/client';
+import type { ClientOptions, RunOptions, WorkerOptions } from '../../src/client';
 import { fakeQueue, type SentRequest } from './fake-queue';
 
 /** Answers by the end of the path. */
@@ -34,6 +34,7 @@ export function startWorker(
   answers: Answers,
   handlers: object = { 'a.b': never },
   options: Partial<RunOptions> = {},
+  about: Partial<WorkerOptions> = {},
 ) {
   const said: [string, SentRequest['body']][] = [];
   const asked: typeof said = [];
@@ -77,7 +78,7 @@ export function startWorker(
   const { client } = fakeQueue(script, { retry: false, timeoutMs: 60_000 } as ClientOptions);
   const errors: unknown[] = [];
   const onError = (error: unknown): void => void errors.push(error);
-  const worker = client.worker('w', { queues: ['q'] });
+  const worker = client.worker('w', { queues: ['q'], ...about });
   const settings = { signal, onError, log: () => undefined, ...options };
   const running = worker.run(handlers as never, settings);
   let ended = false;

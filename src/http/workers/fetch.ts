@@ -94,6 +94,7 @@ function readClaim(body: JsonObject): ClaimRequest {
   return defined({
     worker_id: optional(body, 'worker_id', readWorkerId),
     visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
+    default_visibility_timeout_ms: optional(body, 'default_visibility_timeout_ms', readMilliseconds),
     types: optional(body, 'types', readTypes),
     handlers: optional(body, 'handlers', readHandlers),
     count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,

@@ -13,19 +13,22 @@ export async function connectWorker(c: AppContext): Promise<Response> {
   if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });
   }
-  const { queue, worker_id, types, handlers, visibility_timeout_ms } = c.req.query();
+  const { queue, worker_id, types, handlers, ...times } = c.req.query();
   if (queue === undefined) throw invalidRequest('queue', 'queue is required.');
   const worker = readConnection({
     worker_id,
     types: types?.split(',').map((type) => type.trim()),
     handlers: handlers === undefined ? undefined : jsonIn(handlers),
-    visibility_timeout_ms: visibility_timeout_ms === undefined ? undefined : Number(visibility_timeout_ms),
+    visibility_timeout_ms: numberIn(times.visibility_timeout_ms),
+    default_visibility_timeout_ms: numberIn(times.default_visibility_timeout_ms),
   });
   const creator = creatorOf(c);
   const connection = { ...worker, ...(creator !== undefined && { creator }) };
   const webSocket = unwrap(await askToConnect(c.env, readQueueName(queue, 'queue'), connection));
   return switched(c, webSocket, SUBPROTOCOL);
 }
+
+const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
 /** The value of a parameter that is JSON. @returns its text where it is none, which is refused as such */
 function jsonIn(text: string): unknown {

@@ -59,6 +59,7 @@ const SERVER_MANAGED = [
   'checkpoint',
   'steps',
   'delivery_id',
+  'lease_ms',
   'workflow_id',
   'parent_results',
 ] as const;

@@ -240,5 +240,6 @@ function historyMembers(record: JobRecord): Envelope {
     checkpoint: record.checkpoint,
     steps: given(record.steps, JSON.parse),
     delivery_id: record.delivery_id,
+    lease_ms: record.lease_ms,
   };
 }

@@ -55,8 +55,9 @@ export interface Connection {
   types?: string[];
   /** What its handlers of these types say of themselves; absent: what was said before holds. */
   handlers?: AnnouncedType[];
-  /** Lease length in ms; absent: the job's, else the queue's, else 30 minutes. */
+  /** Lease length in ms; absent: the job's, else the queue's, else the next, else 30 minutes. */
   visibility_timeout_ms?: number;
+  default_visibility_timeout_ms?: number;
   /** By what the queues count that its enqueues create; absent: it may create any number. Known to the server alone. */
   creator?: string;
 }
@@ -97,7 +98,11 @@ export function readConnection(given: Record<string, unknown>): Connection {
   if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
   const handlers = optional(given, 'handlers', readHandlers);
   const visibility_timeout_ms = optional(given, 'visibility_timeout_ms', readMilliseconds);
-  return { worker_id, ...defined({ types: types && [...new Set(types)], handlers, visibility_timeout_ms }) };
+  const default_visibility_timeout_ms = optional(given, 'default_visibility_timeout_ms', readMilliseconds);
+  return {
+    worker_id,
+    ...defined({ default_visibility_timeout_ms, types: types && [...new Set(types)], handlers, visibility_timeout_ms }),
+  };
 }
 
 /** The JSON of a message. @throws {ApiError} 400 */

@@ -124,7 +124,7 @@ export function claim(q: QueueState, request: ClaimRequest, now: number): PullCl
   if (puller.hasLetIn) claimed.sort(inOrder);
   const isClosed = claimed.length < request.count && startsLeft(q, now) <= 0;
   return {
-    jobs: claimed.map((job) => viewForWorker(q, job, now)),
+    jobs: claimed.map((job) => viewForWorker(q, job, request, now)),
     bytes,
     hasMore: !isClosed && (isUnfinished || (claimed.length > 0 && !scan.emptied)),
     isUnfinished: !isClosed && isUnfinished,
@@ -137,10 +137,20 @@ function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
   return b.priority - a.priority || (a.due_at ?? a.enqueued_at) - (b.due_at ?? b.enqueued_at);
 }
 
-/** A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several. */
-function viewForWorker(q: QueueState, { row, body, active }: Claimed, now: number): RunnerView {
+/**
+ * A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several, and with
+ * the length of its lease where the job or its queue has another one than the worker proposed.
+ */
+function viewForWorker(
+  q: QueueState,
+  { row, body, active }: Claimed,
+  { visibility_timeout_ms, default_visibility_timeout_ms: proposed }: ClaimRequest,
+  now: number,
+): RunnerView {
   const { record, layers } = viewForRunner(q, row, now);
   record.delivery_id = deliveryId(record.id, active.claim);
+  const isOther = visibility_timeout_ms === undefined && proposed !== undefined && proposed !== active.visibilityMs;
+  if (isOther) record.lease_ms = active.visibilityMs;
   return { record, layers, body };
 }
 
@@ -161,7 +171,7 @@ class Puller {
     request: ClaimRequest,
     private readonly now: number,
   ) {
-    const { worker_id, types, visibility_timeout_ms } = request;
+    const { worker_id, types, visibility_timeout_ms, default_visibility_timeout_ms } = request;
     this.scan = q.pullScans.of(typesKey(types), q.leases.head);
     this.types = types && new Set(types);
     this.terms = {
@@ -171,6 +181,7 @@ class Puller {
         visibility_timeout_ms ??
         body.visibility_timeout_ms ??
         q.settings.visibility_timeout_ms ??
+        default_visibility_timeout_ms ??
         DEFAULTS.visibilityMs,
     };
   }
