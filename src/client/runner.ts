@@ -313,6 +313,7 @@ export class Runner {
   #end(): void {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort();
+    this.#jobs.drain();
     this.#changes.notify();
     if (!this.#broken) void this.#beat();
     void wait(this.#broken ? 0 : FETCH_GRACE_MS, this.#over.signal).then(() => this.#fetchEnd.abort());

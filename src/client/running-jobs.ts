@@ -40,6 +40,8 @@ const REASONS = {
   shutdown: () => aborted('The worker was stopped.'),
 };
 
+const DRAINING = 'The worker takes no more jobs, and ends when those that run have ended.';
+
 /** The name that `fetch` and its like give to what was aborted. */
 function aborted(message: string): DOMException {
   return new DOMException(message, 'AbortError');
@@ -48,6 +50,8 @@ function aborted(message: string): DOMException {
 /** A job that runs. */
 export class RunningJob {
   readonly #aborter = new RunSignal();
+  /** Aborts when the worker ends. */
+  readonly draining = new RunSignal();
   /** Has its handler ended, and is its report under way? */
   reporting = false;
   /** Resolves once nothing of it goes on. */
@@ -97,6 +101,7 @@ export interface JobsOptions extends Runnable {
 
 export class RunningJobs {
   readonly #runs = new Set<RunningJob>();
+  #isDraining = false;
   /** Those that have not begun, in the order of their queues. */
   #waiting: { run: RunningJob; since: number }[] = [];
   #holding: ReturnType<typeof setTimeout> | null = null;
@@ -175,6 +180,7 @@ export class RunningJobs {
 
   #start(run: RunningJob): void {
     this.#active++;
+    if (this.#isDraining) run.draining.abort(aborted(DRAINING));
     run.ended = this.#work(run);
   }
 
@@ -206,6 +212,12 @@ export class RunningJobs {
 
   #returnUnused(run: RunningJob): void {
     run.ended = this.#report(run, { status: 'again' }).finally(() => this.#forget(run));
+  }
+
+  /** Tells handlers that the worker ends. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const run of this.#runs) run.draining.abort(aborted(DRAINING));
   }
 
   /** Gives back at once what has not begun. */
@@ -275,6 +287,7 @@ export class RunningJobs {
       env: this.options.env,
       executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
       call: run,
+      draining: run.draining,
       sink: this.options.sink,
       voice: () => new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain),
       limits: PULLED,

@@ -17,6 +17,8 @@ export interface ContextParts {
   executionCtx: ExecutionContextLike | undefined;
   /** Gives the signal. */
   aborter: { readonly signal: AbortSignal };
+  /** Gives that which says that the worker ends. */
+  draining: { readonly signal: AbortSignal };
   sink: LogSink;
   /** The members that every line of the sink carries. */
   bound: Record<string, unknown>;
@@ -27,19 +29,29 @@ export interface ContextParts {
   isOpen: () => boolean;
 }
 
-/** Gives the signal of a context. */
+/** Give the signals of a context. */
 const ABORTER = Symbol('aborter');
+const DRAINING = Symbol('draining');
 
 /**
- * The member `signal`, read when a handler asks for it. All contexts have one function in common: with one of their own they
- * would be of as many shapes, which costs the engine more than signals do.
+ * The members `signal` and `draining`, read when a handler asks for them. All contexts have their functions in common: with
+ * functions of their own they would be of as many shapes, which costs the engine more than signals do.
  */
-const SIGNAL: PropertyDescriptor = {
-  get(this: { [ABORTER]: ContextParts['aborter'] }) {
-    return this[ABORTER].signal;
+const SIGNALS: PropertyDescriptorMap = {
+  signal: {
+    get(this: { [ABORTER]: ContextParts['aborter'] }) {
+      return this[ABORTER].signal;
+    },
+    enumerable: true,
+    configurable: true,
   },
-  enumerable: true,
-  configurable: true,
+  draining: {
+    get(this: { [DRAINING]: ContextParts['draining'] }) {
+      return this[DRAINING].signal;
+    },
+    enumerable: true,
+    configurable: true,
+  },
 };
 
 export function contextOf(parts: ContextParts): HandlerContext {
@@ -47,8 +59,9 @@ export function contextOf(parts: ContextParts): HandlerContext {
   const requireOpen = (verb: string): void => {
     if (!parts.isOpen()) throw new Error(`ctx.${verb}: the run has ended`);
   };
-  const context: Omit<HandlerContext, 'signal'> & Record<typeof ABORTER, unknown> = {
+  const context: Omit<HandlerContext, 'signal' | 'draining'> & Record<typeof ABORTER | typeof DRAINING, unknown> = {
     [ABORTER]: parts.aborter,
+    [DRAINING]: parts.draining,
     job: delivery.job,
     attempt: delivery.attempt,
     deliveryId: delivery.deliveryId,
@@ -80,7 +93,7 @@ export function contextOf(parts: ContextParts): HandlerContext {
     sleep: quietly(steps.sleep) as (name: string, duration: Duration) => Promise<void>,
     waitFor: quietly(steps.waitFor) as HandlerContext['waitFor'],
   };
-  return Object.defineProperty(context, 'signal', SIGNAL) as typeof context & HandlerContext;
+  return Object.defineProperties(context, SIGNALS) as typeof context & HandlerContext;
 }
 
 /** A job that a handler enqueues: it names the job that made it, and belongs to the same trace. */

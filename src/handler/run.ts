@@ -45,6 +45,8 @@ export interface Host {
   executionCtx: ExecutionContextLike | undefined;
   /** Aborts when the caller disconnects, or the worker gives the job up. */
   call: { readonly signal: AbortSignal } | undefined;
+  /** Aborts when the worker that pulled the job ends. Default: never. */
+  draining?: { readonly signal: AbortSignal } | undefined;
   /** Hears which jobs are cancelled, where the caller says so. */
   control?: Control | undefined;
   /** How a run speaks before its end. Default: with its answer. */
@@ -80,8 +82,8 @@ export async function runDelivery(
   const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()));
   const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
   const aborter = new RunSignal(host.call);
-  const { env, executionCtx, sink } = host;
-  const parts = { delivery, env, executionCtx, aborter, sink, bound, journal, steps, voice };
+  const { env, executionCtx, sink, draining = new RunSignal() } = host;
+  const parts = { delivery, env, executionCtx, aborter, draining, sink, bound, journal, steps, voice };
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;

@@ -24,6 +24,11 @@ export interface HandlerContext<Env = unknown> {
   env: Env;
   /** Aborts at the job's timeout, when the job is cancelled, and when the worker is stopped. Pass it to `fetch`. */
   signal: AbortSignal;
+  /**
+   * Aborts when the worker that pulled the job takes no more jobs because it ends, well before {@link HandlerContext.signal}
+   * does: save what you have, and return or throw. Never for pushed jobs, whose Workers are not told.
+   */
+  draining: AbortSignal;
   /** Writes JSON lines that carry the job's id, type and attempt. The last 100 lines are kept with the job. */
   log: Logger;
   /** Keeps the Worker alive for work that outlives the answer. Its failure does not fail the job. */

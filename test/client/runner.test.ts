@@ -2,7 +2,7 @@
 
 import { describe, expect, it, vi } from 'vitest';
 import { type RunOptions, TocsinClient, UnauthorizedError, type WorkerOptions } from '../../src/client';
-import { type Job, retryIn } from '../../src/handler';
+import { type HandlerContext, type Job, retryIn } from '../../src/handler';
 import { errorAnswer, fakeQueue, type SentRequest } from './fake-queue';
 import { type Answers, job, jobsInTurn, never, nothing, startWorker, stopOfEach } from './scripted-worker';
 
@@ -383,6 +383,25 @@ describe('a worker that is stopped', () => {
     stop.abort();
     await vi.advanceTimersByTimeAsync(5000);
     expect(ended()).toBe(true);
+  });
+
+  it('tells its handlers at once, long before it stops them', async () => {
+    const told: string[] = [];
+    const handler = (_job: unknown, { draining, signal }: HandlerContext) =>
+      new Promise((resolve) => {
+        draining.addEventListener('abort', () => {
+          told.push(draining.reason.message, String(signal.aborted));
+          resolve('saved');
+        });
+      });
+    const { sent, running } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': handler });
+    await vi.advanceTimersByTimeAsync(10);
+    expect(told).toEqual([]);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(5000);
+    await running;
+    expect(told).toEqual([expect.stringMatching(/takes no more jobs/), 'false']);
+    expect(sent('ack')).toMatchObject([{ job_id: '1', result: 'saved' }]);
   });
 
   it('ends a fetch that waits, and gives back untouched what it brings nevertheless', async () => {
