@@ -24,6 +24,8 @@ const MOST_FOR_ROOM = 1_000;
 export interface Arrival {
   jobs: number;
   bytes: number;
+  /** Keys of jobs that it replaces. They are counted as gone, so they make no room beside that. */
+  replaces?: ReadonlySet<number>;
 }
 
 /** What is known of a queue's room. */
@@ -46,8 +48,9 @@ export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
   if (fits(surplus)) return;
   const drops = q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival, q.leases.active.size);
   const needed = drops ? smaller(surplus, arrival) : surplus;
-  const expired = takeWhileNeeded(needed, expiredRows(q, now));
-  const victims = takeWhileNeeded(expired.left, drops ? oldest(q, expired, MOST_FOR_ROOM) : []);
+  const { replaces = new Set() } = arrival;
+  const expired = takeWhileNeeded(needed, besides(replaces, expiredRows(q, now)));
+  const victims = takeWhileNeeded(expired.left, drops ? oldest(q, expired, MOST_FOR_ROOM, replaces) : []);
   // Where very many small jobs would have to go for a large one, some of them go now.
   if (!fits(victims.left) && victims.rows.length < MOST_FOR_ROOM) throw queueFull(q, surplus);
   for (const row of expired.rows) expire(q, row, now);
@@ -176,12 +179,23 @@ function takeWhileNeeded(
   return { rows: taken, left };
 }
 
+/** These rows without those of jobs that are replaced. */
+function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Generator<JobRow> {
+  for (const row of rows) if (!replaced.has(row.key)) yield row;
+}
+
 /**
  * The jobs that have waited longest and do not run, `most` of them, and no more than can be needed.
  * @param others jobs that go anyway, and what is still too much then
+ * @param replaced keys of jobs that go for another reason
  */
-function* oldest(q: QueueState, others: { rows: JobRow[]; left: Arrival }, most: number): Generator<JobRow> {
-  const except = new Set(others.rows.map(({ key }) => key));
+function* oldest(
+  q: QueueState,
+  others: { rows: JobRow[]; left: Arrival },
+  most: number,
+  replaced: ReadonlySet<number> = new Set(),
+): Generator<JobRow> {
+  const except = new Set([...others.rows.map(({ key }) => key), ...replaced]);
   const limit = others.left.bytes > 0 ? most : Math.min(most, others.left.jobs);
   for (const { key } of waitingLongest(q, limit + except.size)) {
     const row = except.has(key) ? undefined : rowByKey(q, key);

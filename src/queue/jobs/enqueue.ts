@@ -146,11 +146,13 @@ function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJo
 
 /** What a plan adds to the queue. What it replaces goes at the same time. */
 export function arrivalOf(plan: EnqueuePlan): Arrival {
-  const arrival: Arrival = { jobs: 0, bytes: 0 };
+  const replaces = new Set<number>();
+  const arrival: Arrival = { jobs: 0, bytes: 0, replaces };
   for (const placement of plan.placements) {
     if ('existing' in placement || placement.job.superseded) continue;
     arrival.jobs += 1 - placement.replaces.length;
     arrival.bytes += bodyBytes(placement.job);
+    for (const replaced of placement.replaces) if (!isEarlierEntry(replaced)) replaces.add(replaced.key);
   }
   return arrival;
 }

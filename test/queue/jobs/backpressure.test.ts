@@ -57,6 +57,22 @@ describe('a bounded queue', () => {
     expect((await countsOf(queue)).depth).toBe(7);
   });
 
+  it('keeps its bound when a batch replaces the job that has waited longest', async () => {
+    const queue = new TestQueue();
+    const unique = { keys: ['type'], on_conflict: 'replace' };
+    const replaced = await post(jobFor(queue, { unique }));
+    expect(replaced.status).toBe(201);
+    const [other] = await addManyTo(queue, 1);
+    await server.configure(queue.name, bound(2, { strategy: 'drop_oldest' }));
+    const { type, args, options } = jobFor(queue);
+    const batch = { jobs: [jobFor(queue, { unique }), { type: `${type}.other`, args, options }] };
+    expect((await server.call('POST', '/ojs/v1/jobs/batch', batch)).status).toBe(201);
+    expect((await countsOf(queue)).depth).toBe(2);
+    const stateOf = async (id: unknown) => (await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state;
+    expect(await stateOf(replaced.body.job?.id)).toBe('cancelled');
+    expect(await stateOf(other)).toBe('discarded');
+  });
+
   it('takes a batch whole or not at all, also one over several queues', async () => {
     const [small, large] = [new TestQueue(), new TestQueue()];
     await server.configure(small.name, bound(2));
