@@ -49,6 +49,10 @@ export interface Extras<S> {
   observe?(scene: Scene): void;
   /** After a step, before what it left is compared: what goes on by itself has its turn. */
   settle?(scene: Scene): Promise<void>;
+  /** A statement may fail also in what goes on by itself. */
+  isFaulted?: true;
+  /** Before a step in which a statement fails. */
+  beforeFault?(scene: Scene): Promise<void>;
   /** The object has died; the model may have to forget, too. */
   evicted?(scene: Scene): void;
   /** After a step: what the area promises. */

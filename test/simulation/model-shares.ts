@@ -36,7 +36,7 @@ const TAKES: Record<Act, readonly string[]> = {
 /** Jobs that do not exist yet for anybody. */
 export function hold(model: Model, batch: Batch, orders: readonly JobOrder[], now: number): void {
   const placement = model.enqueue(orders, now);
-  if ('refused' in placement) throw new Error('a job of a batch is not unique');
+  if (!('placed' in placement)) throw new Error('a job of a batch is not unique');
   for (const [at, { job }] of placement.placed.entries()) {
     job.id = batch.ids[at] as string;
     job.state = 'gone';

@@ -27,8 +27,8 @@ export interface UniqueOrder {
 }
 
 /** Jobs of which this says the same are the same. */
-export function identity({ unique }: JobOrder): string | undefined {
-  return unique ? `${unique.by} ${unique.key} ${unique.everywhere}` : undefined;
+export function identity({ unique, kind }: JobOrder): string | undefined {
+  return unique ? `${unique.by} ${unique.key} ${unique.everywhere} ${kind ?? ''}` : undefined;
 }
 
 /** Jobs that are compared with new ones of the same identity, newest first. */

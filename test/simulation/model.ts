@@ -4,6 +4,7 @@
  */
 
 import { type CronBook, emptyBook } from './model-crons';
+import { depthOf, idle, noteStart, queueOf, settingsOf, victims } from './model-queue';
 import { inDoubt, inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
 import type { ErrorTexts, JobTexts, Text } from './texts';
 
@@ -26,7 +27,11 @@ export interface JobOrder {
   unique: UniqueOrder | null;
   /** Absent: it says little. */
   texts?: JobTexts | undefined;
+  /** Of several types; absent: of the one that most have. */
+  kind?: JobKind | undefined;
 }
+
+export type JobKind = 'x' | 'y';
 
 export type LimitKey = 'narrow' | 'rated' | 'spaced';
 
@@ -117,6 +122,9 @@ export interface StepEnd {
 /** What becomes of jobs that are enqueued together: one may be refused, for another or until that is decided. */
 export type Placement =
   | { refused: number; by: ModelJob; isInDoubt?: true }
+  /** For none of them there is room. */
+  | { full: number }
+  | { draining: true }
   | { placed: { job: ModelJob; existing: boolean }[] };
 
 export class Model {
@@ -131,6 +139,9 @@ export class Model {
     rated: { starts: [] },
     spaced: { starts: [] },
   };
+
+  /** Has the product discarded this job? Asked only where it may choose. */
+  isDropped: (job: ModelJob) => boolean = () => false;
 
   /** What areas of the simulation know beside, by their names: plain data. */
   parts = new Map<string, unknown>();
@@ -191,10 +202,17 @@ export class Model {
    * @param from what the times in the orders count from
    */
   enqueue(orders: readonly JobOrder[], now: number, from = now): Placement {
+    if (queueOf(this).draining) return { draining: true };
+    const { maxDepth = Number.POSITIVE_INFINITY, overflow } = settingsOf(this);
     const mayBeUndone = orders.length > 1 && orders.some(({ unique }) => unique);
-    const before = mayBeUndone ? this.save() : undefined;
+    const before = mayBeUndone || Number.isFinite(maxDepth) ? this.save() : undefined;
+    const depth = depthOf(this);
+    const running = this.jobs.filter(({ state }) => state === 'active').length;
+    // As they are before the new ones come and others go for them.
+    const waiting = Number.isFinite(maxDepth) ? idle(this).map((job) => ({ ...job })) : [];
     const outdated = outdatedBy(this, orders, now);
     const placed: { job: ModelJob; existing: boolean }[] = [];
+    const replaced = new Set<string>();
     for (const [index, order] of orders.entries()) {
       const doubtful = inDoubt(this, order);
       if (doubtful) {
@@ -212,10 +230,29 @@ export class Model {
         placed.push({ job: newest, existing: true });
         continue;
       }
-      for (const rival of rivals) if (isOpen(rival)) this.cancel(rival, now);
+      for (const rival of rivals) {
+        if (isOpen(rival)) this.cancel(rival, now);
+        replaced.add(rival.id);
+      }
       const asked = order.delay > 0 ? from + order.delay : undefined;
       const start = newest && conflict === 'replace_except_schedule' ? newest.scheduledAt : asked;
       placed.push({ job: this.add(order, start, now, from), existing: false });
+    }
+    const arrived = depthOf(this) - depth;
+    const surplus = depth + arrived - maxDepth;
+    if (surplus > 0) {
+      // Where the bound was set below what waits, new jobs take the place of as many, and the rest goes in turns.
+      const fits = overflow === 'drop_oldest' && arrived <= maxDepth - running;
+      const needed = Math.max(0, Math.min(surplus, arrived));
+      // What is replaced makes room by that already.
+      const others = waiting.filter(({ id }) => !replaced.has(id));
+      if (!fits || others.length < needed) {
+        if (before) Object.assign(this, before);
+        return { full: depth };
+      }
+      for (const { id } of victims(this, others, needed))
+        this.drop(this.jobs.find((job) => job.id === id) as ModelJob, now);
+      if (depthOf(this) > maxDepth) queueOf(this).isShedding = true;
     }
     if (placed.some(({ existing }) => !existing)) for (const job of outdated) job.forgotten = true;
     return { placed };
@@ -249,6 +286,7 @@ export class Model {
     delete job.late;
     job.attempt++;
     if (job.order.limit) this.keys[job.order.limit].starts.push(now);
+    noteStart(this, now);
     const timeout = job.order.timeout === 0 ? 30 * MINUTE : job.order.timeout;
     const length = visibility === 0 ? 30 * MINUTE : visibility;
     job.lease = {
@@ -292,6 +330,13 @@ export class Model {
     job.dead = job.order.deadLetter;
     if (job.dead && !this.keepsDead) job.state = 'gone';
     job.reason = how.final ? 'non_retryable' : 'retries_exhausted';
+  }
+
+  /** It never reached its worker: nobody has tried anything. */
+  undoClaim(job: ModelJob): void {
+    job.attempt--;
+    job.state = 'waiting';
+    delete job.lease;
   }
 
   /** The attempt is not used up. One that goes on at once keeps its place, unless it has done nothing new. */
@@ -393,6 +438,7 @@ export class Model {
 
   /** What ended long enough ago is gone. Only the alarm removes. */
   prune(now: number): void {
+    this.shed(now);
     for (const job of this.jobs) {
       if (job.undecided !== undefined || job.isMoving) continue;
       const kind = job.dead ? 'dead' : job.state;
@@ -403,6 +449,24 @@ export class Model {
   /** Its workflow must hear of it. */
   noteEnd({ id, step }: ModelJob, state: ModelState, at: number): void {
     if (step) this.part<StepEnd[]>('ends', () => []).push({ id, ...step, state, at });
+  }
+
+  /** A queue above a bound that was lowered comes down to it. */
+  private shed(now: number): void {
+    const book = queueOf(this);
+    if (!book.isShedding) return;
+    book.isShedding = false;
+    const { maxDepth = Number.POSITIVE_INFINITY, overflow } = settingsOf(this);
+    if (overflow !== 'drop_oldest') return;
+    const surplus = Math.max(0, depthOf(this) - maxDepth);
+    const among = idle(this);
+    for (const job of victims(this, among, Math.min(surplus, among.length))) this.drop(job, now);
+  }
+
+  /** It makes room for others. */
+  private drop(job: ModelJob, now: number): void {
+    this.endJob(job, 'discarded', now);
+    job.reason = 'queue_full';
   }
 
   private endJob(job: ModelJob, state: ModelState, now: number): void {
@@ -423,11 +487,13 @@ export class Model {
   /** The first moment after `now` at which something is due; infinite when nothing is. */
   nextDue(now: number): number {
     let next = Number.POSITIVE_INFINITY;
+    const { shutUntil } = queueOf(this);
     for (const job of this.jobs) {
       if (job.undecided !== undefined) continue;
       const moments: number[] = [];
       if (job.lease) moments.push(end(job));
-      if (job.state === 'waiting') moments.push(job.availableAt);
+      // What becomes available while the queue is shut waits for those who want it.
+      if (job.state === 'waiting' && job.availableAt > shutUntil) moments.push(job.availableAt);
       if (job.state === 'waiting' || job.state === 'pending') moments.push(job.expiresAt);
       for (const moment of moments) if (moment > now && moment < next) next = moment;
     }

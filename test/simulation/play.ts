@@ -63,6 +63,8 @@ export class Play {
   private async step(step: Step): Promise<void> {
     const inner = 'step' in step ? step.step : step;
     const { prepare, silent, isLonger } = kindOf(inner);
+    await this.settle();
+    if (step.op === 'fault') for (const { beforeFault } of EXTRAS) await beforeFault?.(this.scene);
     this.scene.observe();
     const turn = await prepare(this.scene, inner);
     if (step.op === 'die' && !isLonger && !step.durable) {
@@ -78,8 +80,13 @@ export class Play {
       if (step.op === 'die') this.scene.evict();
       else if (!silent) this.scene.finish();
     }
-    for (const { settle } of EXTRAS) await settle?.(this.scene);
+    await this.settle();
     this.hear(step);
+  }
+
+  /** What goes on by itself has its turn. */
+  private async settle(): Promise<void> {
+    for (const { settle } of EXTRAS) await settle?.(this.scene);
   }
 
   /** A defect that the product survives is complained about: nothing but what was made to fail may cause one. */
@@ -149,6 +156,7 @@ export class Play {
     world.failAt(statement);
     try {
       await turn.play();
+      for (const { isFaulted, settle } of EXTRAS) if (isFaulted) await settle?.(this.scene);
       world.heal();
     } catch (error) {
       if (!(error instanceof InjectedFault)) throw error;

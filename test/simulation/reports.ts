@@ -9,11 +9,14 @@ import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/job
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
-import { isOpen, type LimitKey, type Model, type ModelJob } from './model';
+import { isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
+import { startsLeft } from './model-queue';
+import * as rules from './model-reports';
 import { attempt, pick } from './orders';
 import { type Scene, statusOf } from './scene';
 import type { StepOf } from './steps';
 import { type ErrorTexts, MAX_DATA, MAX_SAID, type Text, within, write } from './texts';
+import { typeNamed } from './wire';
 
 export type ReportStep =
   | ({ op: 'claim' } & Claim)
@@ -45,16 +48,19 @@ export interface Claim {
   count: number;
   worker: string;
   visibility: number;
+  /** Absent: all. */
+  kinds?: readonly JobKind[] | undefined;
 }
 
-const requestOf = ({ count, worker, visibility }: Claim) => ({
+export const requestOf = ({ count, worker, visibility, kinds }: Claim) => ({
   count,
+  ...(kinds && { types: kinds.map(typeNamed) }),
   worker_id: worker,
   ...(visibility > 0 && { visibility_timeout_ms: visibility }),
 });
 
 export function claim(scene: Scene, step: Claim): void {
-  const views = scene.weighed(scene.world.engine.writeNow((at) => claimJobs(scene.q, requestOf(step), at).jobs));
+  const views = scene.weighed(scene.write((at) => claimJobs(scene.q, requestOf(step), at).jobs));
   scene.tidy();
   given(scene, step, views);
 }
@@ -96,19 +102,43 @@ export interface Waiting {
 
 /** These are the jobs that a claim must get now. */
 function given(scene: Scene, step: Claim, views: readonly JobView[]): void {
+  const taken = takes(
+    scene,
+    step,
+    views.map(({ record }) => record.id),
+  );
+  for (const [index, job] of taken.entries()) seen(job, views[index] as JobView);
+}
+
+/** The worker is told what has been said of the job. */
+export function seen(job: ModelJob, { record }: JobView): void {
+  same(record.attempt, job.attempt);
+  same(record.checkpoint?.state, job.checkpoint && write(job.checkpoint), `checkpoint of ${job.id}`);
+}
+
+/** Jobs that a claim may look for now, all of them before it has taken any. @param kinds absent: all */
+export function takable({ model, now }: Scene, kinds: readonly JobKind[] | undefined): ModelJob[] {
+  if (startsLeft(model, now) === 0) return [];
+  return model.available(now).filter(({ order }) => !kinds || (order.kind && kinds.includes(order.kind)));
+}
+
+/** A claim has taken these jobs: they must be those that it had to take. */
+export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJob[] {
   const { model } = scene;
   const { now } = scene;
-  const available = model.paused ? [] : model.available(now);
+  const available = takable(scene, step.kinds);
+  const left = startsLeft(model, now);
   const room = roomOf(model, now);
   // A window in which some may start, and then more, is looked at by the first claim and used up by the next one.
   const least = { ...room, rated: Math.min(room.rated, 1) };
   // Large ones may be left for the next answer, but for one.
   const wanted = scene.isLarge ? Math.min(1, step.count) : step.count;
-  const [from, to] = [Math.min(wanted, startable(available, least)), Math.min(step.count, startable(available, room))];
-  holds(from <= views.length && views.length <= to, () => `${views.length} jobs claimed, not ${from} to ${to}`);
-  const taken = views.map((view) => {
-    const job = available.find((candidate) => candidate.id === view.record.id);
-    holds(job !== undefined, () => `${view.record.id} was not available`);
+  const from = Math.min(wanted, left, startable(available, least));
+  const to = Math.min(step.count, left, startable(available, room));
+  holds(from <= ids.length && ids.length <= to, () => `${ids.length} jobs claimed, not ${from} to ${to}`);
+  const taken = ids.map((id) => {
+    const job = available.find((candidate) => candidate.id === id);
+    holds(job !== undefined, () => `${id} was not available`);
     return job as ModelJob;
   });
   // In order, and nothing left behind that should have come before.
@@ -127,17 +157,19 @@ function given(scene: Scene, step: Claim, views: readonly JobView[]): void {
     const before = isHeld ? taken.filter(({ order }) => order.limit === limit) : [last];
     for (const other of before) holds(rank(other, job) <= 0, () => `${job.id} was passed over`);
   }
-  for (const [index, job] of taken.entries()) {
-    model.claim(job, step.worker, step.visibility, now);
-    const { record } = views[index] as JobView;
-    same(record.attempt, job.attempt);
-    same(record.checkpoint?.state, job.checkpoint && write(job.checkpoint), `checkpoint of ${job.id}`);
-  }
+  for (const job of taken) model.claim(job, step.worker, step.visibility, now);
+  return taken;
+}
+
+/** May one of these jobs start at this moment? */
+export function mayStart({ model }: Scene, jobs: readonly ModelJob[], at: number): boolean {
+  const ready = jobs.filter((job) => job.state === 'waiting' && job.availableAt <= at && job.expiresAt > at);
+  return ready.length > 0 && startsLeft(model, at) > 0 && startable(ready, roomOf(model, at)) > 0;
 }
 
 export function heartbeat(scene: Scene, worker: string): void {
-  const { model, world, q } = scene;
-  const { extended } = world.engine.writeNow((now) => sendHeartbeat(q, { worker_id: worker }, now));
+  const { model, q } = scene;
+  const { extended } = scene.write((now) => sendHeartbeat(q, { worker_id: worker }, now));
   scene.tidy();
   const held = model.jobs.filter((job) => job.lease?.worker === worker);
   same([...extended].sort(), held.map((job) => job.id).sort());
@@ -157,15 +189,10 @@ export function ack(scene: Scene, step: StepOf<'ack'>): void {
   };
   const outcome = scene.attempt((now) => reportSuccess(scene.q, request, now));
   scene.tidy();
-  let status = 409;
-  if (isAway(job)) status = 404;
-  else if (job.state === 'completed') status = isTold(job, attempt, job.completedBy, scene.now) ? 200 : 409;
-  else if (job.state === 'active' && fits(attempt, job.attempt) && (worker === undefined || step.worker === 'right')) {
-    status = 200;
-    job.result = step.result;
-    scene.model.complete(job, scene.now);
-  }
-  same(statusOf(outcome), status, `ack of ${job.id} in ${job.state}`);
+  const by = { attempt, worker: worker && (step.worker === 'right' ? worker : 'mallory') };
+  const { state } = job;
+  const status = rules.acked(scene.model, job, by, scene.now, step.result);
+  same(statusOf(outcome), status, `ack of ${job.id} in ${state}`);
 }
 
 export function nack(scene: Scene, step: StepOf<'nack'>): void {
@@ -184,24 +211,9 @@ export function nack(scene: Scene, step: StepOf<'nack'>): void {
   };
   const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
   scene.tidy();
-  let status = 409;
-  if (isAway(job)) status = 404;
-  else if (job.state === 'active' && fits(attempt, job.attempt)) {
-    status = 200;
-    const left = job.attempt < Math.max(1, job.order.maxAttempts);
-    if (step.how === 'requeue' && left) scene.model.requeue(job, scene.now);
-    else {
-      job.error = step.error ?? {};
-      scene.model.fail(job, scene.now, {
-        delay: step.how === 'retry-in' ? 777 : job.order.backoff,
-        final: step.how === 'final',
-      });
-    }
-  } else if (repeats(job, attempt, step.how === 'requeue', scene.now)) {
-    // The repeated report of the attempt that it ended is told the outcome.
-    status = 200;
-  }
-  same(statusOf(outcome), status, `nack of ${job.id} in ${job.state}`);
+  const { state } = job;
+  const status = rules.nacked(scene.model, job, { attempt }, scene.now, step);
+  same(statusOf(outcome), status, `nack of ${job.id} in ${state}`);
 }
 
 /** The handler goes on later. */
@@ -217,14 +229,9 @@ export function snooze(scene: Scene, step: StepOf<'snooze'>): void {
   };
   const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
   scene.tidy();
-  let status = 409;
-  if (isAway(job)) status = 404;
-  else if (job.state === 'active' && fits(attempt, job.attempt)) {
-    status = 200;
-    scene.model.snooze(job, scene.now, step);
-  } else if (repeats(job, attempt, true, scene.now) || (attempt !== undefined && attempt === job.snoozedBy))
-    status = 200;
-  same(statusOf(outcome), status, `snooze of ${job.id} in ${job.state}`);
+  const { state } = job;
+  const status = rules.snoozed(scene.model, job, { attempt }, scene.now, step);
+  same(statusOf(outcome), status, `snooze of ${job.id} in ${state}`);
 }
 
 export function signal(scene: Scene, step: StepOf<'signal'>): void {
@@ -279,10 +286,8 @@ export function progress(scene: Scene, step: StepOf<'progress'>): void {
   };
   const outcome = scene.attempt((now) => reportProgress(scene.q, request, now));
   scene.tidy();
-  const isOther = job.state === 'active' && !fits(attempt, job.attempt);
-  const status = isAway(job) ? 404 : isOther ? 409 : 200;
+  const status = rules.progressed(scene.model, job, { attempt }, scene.now);
   same(statusOf(outcome), status, `progress of ${job.id} in ${job.state}`);
-  if (status === 200) scene.model.extend(job, scene.now);
 }
 
 export function checkpoint(scene: Scene, step: StepOf<'checkpoint'>): void {
@@ -294,8 +299,7 @@ export function checkpoint(scene: Scene, step: StepOf<'checkpoint'>): void {
   const request = { job_id: job.id, content, ...(attempt !== undefined && { attempt }) };
   const outcome = scene.attempt((now) => saveCheckpoint(scene.q, request, now));
   scene.tidy();
-  const isFenced = job.state === 'active' ? !fits(attempt, job.attempt) : attempt !== undefined;
-  const status = isAway(job) ? 404 : !isOpen(job) || isFenced ? 409 : 200;
+  const status = rules.mayNote(job, { attempt });
   same(statusOf(outcome), status, `checkpoint of ${job.id} in ${job.state}`);
   if (status === 200) job.checkpoint = state;
 }
@@ -316,36 +320,15 @@ export function failureOf({ code, type, message, details, class: name }: ErrorTe
   };
 }
 
-/** Is there nothing to report about? One on its way to another queue may run there already. */
-const isAway = ({ state, isMoving = false }: ModelJob): boolean => state === 'gone' || isMoving;
-
 /** A job for a report: most often one that runs. */
-function pickForReport(scene: Scene, pick: number): ModelJob | undefined {
+export function pickForReport(scene: Scene, pick: number): ModelJob | undefined {
   const active = scene.model.jobs.filter((job) => job.state === 'active');
   return pick % 5 === 0 || active.length === 0 ? scene.pick(pick) : active[pick % active.length];
 }
 
-function named(job: ModelJob, how: 'right' | 'stale' | 'none'): number | undefined {
+export function named(job: ModelJob, how: 'right' | 'stale' | 'none'): number | undefined {
   if (how === 'none') return undefined;
   return how === 'right' ? Math.max(1, job.attempt) : job.attempt + 1;
-}
-
-/** Is this the repeated report of the attempt that ended last? One that names none may be that of a handler. */
-function repeats(job: ModelJob, named: number | undefined, requeue: boolean, now: number): boolean {
-  if (job.state !== 'waiting' && job.state !== 'discarded') return false;
-  if (named !== undefined)
-    return named === job.failedBy || (requeue && job.state === 'waiting' && named === job.requeuedBy);
-  if (!job.told || now > job.told.until || job.attempt === 0) return false;
-  return job.told.attempt === job.attempt ? !job.told.isLost : requeue && job.state === 'waiting';
-}
-
-/** Is somebody who reports an attempt told that it is on record? */
-function isTold(job: ModelJob, named: number | undefined, recorded: number | undefined, now: number): boolean {
-  return named === undefined ? job.told !== undefined && now <= job.told.until : named === recorded;
-}
-
-function fits(named: number | undefined, attempt: number): boolean {
-  return named === undefined || named === attempt;
 }
 
 /** Negative when `a` must be taken before `b`. */

@@ -22,6 +22,8 @@ export class Scene {
   mayBeLater = false;
   /** An alarm was lost and nobody has noticed yet. */
   lost = false;
+  /** A step is a part of a transaction that others are part of. */
+  open: { failed?: unknown } | undefined;
   /** Operations on many jobs so far. */
   operations = 0;
 
@@ -63,9 +65,21 @@ export class Scene {
   attempt<T>(operation: (now: number) => T): { value: T } | { error: ErrorData } {
     this.observe();
     try {
-      return { value: this.weighed(this.world.engine.writeNow(operation)) };
+      return { value: this.weighed(this.write(operation)) };
     } catch (error) {
       if (error instanceof ApiError) return { error: error.data };
+      throw error;
+    }
+  }
+
+  /** Runs an operation in a transaction of its own, or in the one that is open. @throws what the operation throws */
+  write<T>(operation: (now: number) => T): T {
+    if (!this.open) return this.world.engine.writeNow(operation);
+    try {
+      return operation(this.now);
+    } catch (error) {
+      // The operation leaves nothing behind, although its step goes on.
+      this.open.failed = error;
       throw error;
     }
   }
@@ -79,6 +93,8 @@ export class Scene {
 
   /** The product has just treated what is due as due: so does the model. */
   tidy(): void {
+    // In a transaction with others that was done before the first of them.
+    if (this.open) return;
     const { model, now } = this;
     this.findDefects(
       (cron) => Math.max(cron.nextAt, cron.notBefore) <= now && (this.run(cron.name)?.next_at ?? now + 1) <= now,

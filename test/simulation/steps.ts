@@ -1,12 +1,16 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import type { Aftermath } from './aftermath';
+import type { BatchStep } from './batches';
 import type { CronStep } from './crons';
 import type { HandlerTerms } from './handler';
 import type { JobStep } from './jobs';
 import type { MoveStep } from './moves';
+import type { PullStep } from './pulls';
 import type { PushStep } from './pushes';
 import type { ReportStep } from './reports';
+import type { SettingsStep } from './settings';
 import type { ShareStep } from './shares';
+import type { TogetherStep } from './together';
 import type { TroubleStep } from './trouble';
 import type { WeeksStep } from './weeks';
 import type { WorkflowStep } from './workflows';
@@ -20,7 +24,11 @@ export type Step =
   | PushStep
   | ShareStep
   | MoveStep
-  | WorkflowStep;
+  | WorkflowStep
+  | BatchStep
+  | PullStep
+  | SettingsStep
+  | TogetherStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
 
@@ -34,6 +42,10 @@ export interface History {
   large?: boolean;
   /** No dead letter is kept. */
   keepsNoDead?: boolean;
+  /** Workers wait, and operations share transactions. */
+  pulls?: boolean;
+  /** Attempts that its object runs at once, at most. */
+  mostAtOnce?: number | undefined;
   /** In the end everything is done that there is to do. */
   drains?: boolean;
   /** What befalls the queue in the very end. */

@@ -19,13 +19,24 @@ export class Timers {
   /** When the timer that runs was due: what it sets anew counts from there. */
   private base: number | undefined;
 
-  /** @param now epoch ms of the simulation */
-  constructor(private readonly now: () => number) {}
+  /**
+   * @param now epoch ms of the simulation
+   * @param shortest which are real, ms: those that are shorter
+   */
+  constructor(
+    private readonly now: () => number,
+    private readonly shortest = SHORT_MS,
+  ) {}
+
+  /** When the first one is due, epoch ms. */
+  get next(): number {
+    return Math.min(...Array.from(this.timers.values(), ({ at }) => at));
+  }
 
   /** Takes the place of the runtime's own. */
   install(): void {
     globalThis.setTimeout = ((run: () => void, ms = 0, ...rest: unknown[]) =>
-      ms < SHORT_MS ? real.set.call(globalThis, run, ms, ...rest) : this.add(run, ms)) as typeof setTimeout;
+      ms < this.shortest ? real.set.call(globalThis, run, ms, ...rest) : this.add(run, ms)) as typeof setTimeout;
     globalThis.clearTimeout = ((id: number | null) => {
       if (id === null || !this.timers.delete(id)) real.clear.call(globalThis, id);
     }) as typeof clearTimeout;

@@ -2,7 +2,7 @@
 import { type CronDefinition, parseCron } from '../../src/job/cron/definition';
 import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import type { NewJob } from '../../src/job/record';
-import type { JobOrder } from './model';
+import type { JobKind, JobOrder } from './model';
 import type { CronTerms } from './model-crons';
 import type { UniqueOrder } from './model-unique';
 import { bytesOf, write } from './texts';
@@ -59,8 +59,13 @@ export function jobRequest(order: JobOrder): Record<string, unknown> {
   };
 }
 
-function typeOf({ unique, texts }: JobOrder): string {
-  return TYPE.padEnd(unique ? 0 : (texts?.type ?? 0), 'x');
+/** The type of jobs of a kind. */
+export function typeNamed(kind: JobKind | undefined): string {
+  return kind === undefined ? TYPE : `simulated.${kind}`;
+}
+
+function typeOf({ unique, texts, kind }: JobOrder): string {
+  return typeNamed(kind).padEnd(unique ? 0 : (texts?.type ?? 0), 'x');
 }
 
 /** Is a job with these texts refused? Undefined: so close to the limit that it depends on what else it says. */

@@ -69,7 +69,7 @@ const start: Kind<StepOfWorkflow<'start-steps'>> = {
       scene.tidy();
       if ('error' in outcome) throw new Error(`refused: ${outcome.error.message}`);
       const placement = model.enqueue(jobs, scene.now);
-      if ('refused' in placement) throw new Error('a step is not unique');
+      if (!('placed' in placement)) throw new Error('a step is not unique');
       const ids = outcome.value.map(String);
       for (const [at, { job }] of placement.placed.entries()) {
         job.id = ids[at] as string;

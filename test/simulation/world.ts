@@ -45,6 +45,10 @@ export interface WorldHooks {
   config: Partial<EngineHost['config']>;
   /** The alarm fires. Absent: the engine's own handler runs. */
   alarm(): void;
+  /** A transaction is committed, and nothing that follows has begun. */
+  committed(): void;
+  /** A transaction was undone. */
+  undone(): void;
 }
 
 /** Hooks of several areas together: of two that name the same one, the later counts. */
@@ -91,6 +95,9 @@ export class World {
   faulted = false;
   /** A statement was made to fail since the object was constructed. */
   hasFailed = false;
+  /** Statements that were made to fail, and transactions committed, so far. */
+  faults = 0;
+  commits = 0;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
@@ -276,6 +283,16 @@ export class World {
     this.statementsUntilFault = Number.POSITIVE_INFINITY;
   }
 
+  /** Will a statement be made to fail? */
+  get isArmed(): boolean {
+    return Number.isFinite(this.statementsUntilFault);
+  }
+
+  /** Does the object do something that waits for nobody? */
+  get isBusy(): boolean {
+    return this.underWay.size > this.asks.length + this.withheld.size;
+  }
+
   /** Reads what the simulation wants to know, at times when nothing fails. */
   quietly<T>(read: () => T): T {
     const left = this.statementsUntilFault;
@@ -294,7 +311,7 @@ export class World {
 
   /** Waits until the object has done what it can: whatever is under way waits for an answer. */
   async settled(): Promise<void> {
-    for (let turns = 0; this.underWay.size > this.asks.length + this.withheld.size; turns++) {
+    for (let turns = 0; this.isBusy; turns++) {
       if (turns === MOST_TURNS) throw new Error('the object does not come to rest');
       await scheduler.wait(0);
     }
@@ -314,10 +331,12 @@ export class World {
         this.heal();
         this.faulted = true;
         this.hasFailed = true;
+        this.faults++;
         throw new InjectedFault('injected');
       }
       return real.sql.exec(query, ...(bindings as never[]));
     };
+    let depth = 0;
     const sql = {
       exec,
       get databaseSize() {
@@ -330,13 +349,21 @@ export class World {
       transactionSync: <T>(closure: () => T): T => {
         this.mustLive(life);
         const before = this.alarm;
+        depth++;
+        let value: T;
         try {
-          return real.transactionSync(closure);
+          value = real.transactionSync(closure);
         } catch (error) {
           // The platform rolls back `setAlarm` together with the rows.
           if (life === this.life) this.alarm = before;
+          if (--depth === 0) this.hooks.undone?.();
           throw error;
         }
+        if (--depth === 0) {
+          this.commits++;
+          this.hooks.committed?.();
+        }
+        return value;
       },
     } as unknown as DurableObjectStorage;
   }

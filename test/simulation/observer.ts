@@ -1,0 +1,216 @@
+/**
+ * What happens inside the transactions of the object: which claims were made, in which order, between which operations. So
+ * the model follows each operation of a shared transaction, also one that is undone alone.
+ */
+import { ApiError } from '../../src/job/errors';
+import { decodeId } from '../../src/job/ids';
+import type { ModelJob } from './model';
+import { pullsOf } from './model-pulls';
+import type { Scene } from './scene';
+
+type Saved = ReturnType<Scene['model']['save']>;
+
+/** An operation of which the model has to follow what it does. */
+export interface Followed {
+  /** It is done, in the transaction: what has come of it? */
+  done(value: unknown): void;
+  /** It has failed after all, and the model is as before. */
+  undone?(): void;
+}
+
+interface Running {
+  followed: Followed | undefined;
+  before?: Saved | undefined;
+  /** Statements that had been made to fail when it was done. */
+  faults: number;
+  isUndone: boolean;
+}
+
+/** A claim as the leases show it. */
+interface Lease {
+  key: number;
+  claim: number;
+  /** Which claim has made it: it may write several rows. */
+  by: number;
+  attempt: number;
+  worker: string | undefined;
+}
+
+export class Observer {
+  /** What the next operation is. */
+  next: Followed | undefined;
+  /** Claims that the model has not followed yet, in order. */
+  private readonly leases = new Map<string, Lease>();
+  /** Claims that have begun. */
+  private claims = 0;
+  private running: Running[] = [];
+  private atStart: Saved | undefined;
+  /** The first thing that the model did not agree with inside an operation. */
+  private disagreement: { error: unknown } | undefined;
+
+  /**
+   * @param claimed a claim of this worker has taken these jobs
+   * @param unknown what an operation is that nobody has announced, by its result
+   */
+  constructor(
+    private readonly scene: Scene,
+    private readonly claimed: (worker: string, jobs: readonly ModelJob[]) => void,
+    private readonly unknown: (value: unknown) => Followed | undefined,
+  ) {}
+
+  /** Looks into what an object writes. */
+  watch(): void {
+    const { engine } = this.scene.world;
+    const write = engine.write.bind(engine);
+    this.running = [];
+    this.leases.clear();
+    // What the one before has made durable is stored, whether anybody has heard of it or not.
+    this.look();
+    const { pullScans } = engine.q;
+    const scanOf = pullScans.of.bind(pullScans);
+    // A claim looks for its place first: what is leased from now on is another claim's.
+    pullScans.of = (types, head) => {
+      this.look();
+      this.claims++;
+      return scanOf(types, head);
+    };
+    engine.write = (operation, about) => {
+      const followed = this.next;
+      this.next = undefined;
+      let running: Running | undefined;
+      const written = write((now) => {
+        running = this.begin(followed);
+        return this.run(() => operation(now), followed, running);
+      }, about);
+      written.catch(() => this.undo(running));
+      return written;
+    };
+  }
+
+  /** Runs an operation of a step together with others. Rejects when it has failed, unless a statement was made to fail. */
+  async together(play: () => void): Promise<void> {
+    const { scene } = this;
+    this.next = { done: () => undefined };
+    const written = scene.world.engine.write(() => {
+      const open: Scene['open'] = {};
+      scene.open = open;
+      try {
+        play();
+      } finally {
+        scene.open = undefined;
+      }
+      if ('failed' in open) throw open.failed;
+    });
+    await written.catch(() => undefined);
+    this.complain();
+  }
+
+  /** @throws what the model did not agree with */
+  complain(): void {
+    const { disagreement } = this;
+    this.disagreement = undefined;
+    if (disagreement) throw disagreement.error;
+  }
+
+  private run<T>(operation: () => T, followed: Followed | undefined, running: Running): T {
+    try {
+      const value = operation();
+      (followed ?? this.unknown(value))?.done(value);
+      running.faults = this.scene.world.faults;
+      return value;
+    } catch (error) {
+      if (isInjected(error)) this.undo(running);
+      else if (!(error instanceof ApiError)) this.disagreement ??= { error };
+      throw error;
+    }
+  }
+
+  private begin(followed: Followed | undefined): Running {
+    const { scene } = this;
+    const { world, model } = scene;
+    const isDoubtful = world.isArmed;
+    const isFirst = this.running.length === 0;
+    if (isFirst) this.atStart = isDoubtful ? model.save() : undefined;
+    // What was done last has failed in the end, when a statement has since.
+    const last = this.running.at(-1);
+    if (last && last.faults !== world.faults) this.undo(last);
+    const running: Running = { followed, faults: world.faults, isUndone: false };
+    this.running.push(running);
+    world.quietly(() => {
+      // What is due is treated as due once in a transaction.
+      if (isFirst) scene.tidy();
+      this.look();
+      this.follow();
+    });
+    if (followed && isDoubtful) running.before = model.save();
+    return running;
+  }
+
+  private undo(running: Running | undefined): void {
+    if (!running || running.isUndone) return;
+    running.isUndone = true;
+    running.followed?.undone?.();
+    if (running.before) Object.assign(this.scene.model, running.before);
+  }
+
+  /** A transaction is committed. */
+  committed(): void {
+    this.running = [];
+    this.atStart = undefined;
+    this.look();
+  }
+
+  /** A transaction was undone, with all that was done in it. */
+  undone(): void {
+    for (const running of this.running) {
+      running.isUndone = true;
+      running.followed?.undone?.();
+    }
+    this.running = [];
+    if (this.atStart) Object.assign(this.scene.model, this.atStart);
+    this.atStart = undefined;
+  }
+
+  /** Notes claims that are new. */
+  private look(): void {
+    const { q, model } = this.scene;
+    const { seen } = pullsOf(model);
+    for (const { key, claim, attempt, workerId } of q.leases.active.values()) {
+      const name = `${key} ${claim}`;
+      if (seen.get(key) === claim || this.leases.has(name)) continue;
+      this.leases.set(name, { key, claim, attempt, by: this.claims, worker: workerId });
+    }
+  }
+
+  /** Is there a claim that the model has not followed? */
+  get isBehind(): boolean {
+    return this.leases.size > 0;
+  }
+
+  /** Lets the model follow the claims that were made. */
+  follow(): void {
+    if (this.leases.size === 0) return;
+    const { model } = this.scene;
+    const all = [...this.leases.values()];
+    this.leases.clear();
+    const byKey = new Map(model.jobs.filter(({ id }) => id !== '').map((job) => [decodeId(job.id).key, job]));
+    const jobOf = ({ key }: Lease): ModelJob => {
+      const job = byKey.get(key);
+      if (!job) throw new Error(`a job runs that nobody knows: ${key}`);
+      return job;
+    };
+    // Those that a step has claimed by itself are known.
+    const fresh = all.filter((lease) => {
+      pullsOf(model).seen.set(lease.key, lease.claim);
+      const job = jobOf(lease);
+      return job.state !== 'active' || job.attempt !== lease.attempt || job.lease?.worker !== lease.worker;
+    });
+    for (const group of Map.groupBy(fresh, ({ by }) => by).values()) {
+      this.claimed(String(group[0]?.worker), group.map(jobOf));
+    }
+  }
+}
+
+export function isInjected(error: unknown): boolean {
+  return error instanceof Error && error.name === 'InjectedFault';
+}
