@@ -149,8 +149,9 @@ export default defineConfig(({ mode }) => ({
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
       simulation: {
-        runs: Number(process.env.SIMULATION_RUNS ?? 1000),
-        seed: process.env.SIMULATION_SEED ? Number(process.env.SIMULATION_SEED) : null,
+        // The suite plays the same histories each time, so that it fails for a change only. `npm run test:simulation` plays others.
+        runs: Number(process.env.SIMULATION_RUNS ?? 400),
+        seed: Number(process.env.SIMULATION_SEED ?? 20_261_123),
         length: Number(process.env.SIMULATION_STEPS ?? 100),
         // Whoever only wants to know whether a history fails does without making it small.
         shrinks: process.env.SIMULATION_SHRINK !== 'no',

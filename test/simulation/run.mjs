@@ -1,7 +1,7 @@
 /**
  * Plays more histories than the test suite does. From `npm run test:simulation --`, or with `node` on this file:
  *
- *     --runs N --seed S --steps L
+ *     --runs N --seed S --steps L         absent: a random seed
  *     --runs N --seed S --seeds K         K seeds, from S on (absent: from a random one), a process for each core
  *     --history file.json                 one history: { "start": ms, "steps": [...] }
  *     --mutations --runs N [name…]        puts known defects back, one at a time, and says after how many histories of at
@@ -28,6 +28,8 @@ for (const [option, variable] of Object.entries(NUMBERS)) {
   if (!/^-?\d+$/.test(value)) fail(`--${option} must be a whole number, not ${value}`);
   if (variable) env[variable] = value;
 }
+const anySeed = () => Math.floor(Math.random() * 2 ** 30);
+env.SIMULATION_SEED ??= String(anySeed());
 if (positionals.length > 0 && !values.mutations) fail(`${positionals[0]}: only --mutations takes names`);
 if (values.history) env.SIMULATION_HISTORY = values.history;
 const reason = whyNot();
@@ -62,7 +64,7 @@ async function playSeeds(seeds) {
 async function run() {
   if (values.mutations) return playMutations(positionals, env);
   if (values.seeds === undefined) return (await playSimulation(env, { stdio: 'inherit' })).agreed;
-  const first = Number(values.seed ?? Math.floor(Math.random() * 2 ** 30));
+  const first = Number(values.seed ?? anySeed());
   return playSeeds(Array.from({ length: Number(values.seeds) }, (_, index) => first + index));
 }
 
