@@ -169,6 +169,15 @@ describe('the server', () => {
     });
   });
 
+  it('does not claim to choose workers by the version of a job, and gives a job to a worker that declares another one', async () => {
+    const { capabilities } = await ui.get('/ojs/manifest');
+    expect(capabilities).toMatchObject({ job_versioning: false });
+    const queue = freshName();
+    const id = await server.enqueue(queue, { version: '2.0' });
+    await server.heartbeat('w1', { handlers: [{ type: 'test.echo', versions: '<2.0' }] });
+    expect(await server.takeOne(queue, { worker_id: 'w1' })).toMatchObject({ id, version: '2.0' });
+  });
+
   it('U and C ask for its health', async () => {
     await server.enqueue(freshName());
     await server.heartbeat('w1');

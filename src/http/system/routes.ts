@@ -64,7 +64,8 @@ const MANIFEST = {
     cron_jobs: true,
     workflows: true,
     unique_jobs: true,
-    job_versioning: true,
+    // A version is kept with its job and decides the schema, but no worker is chosen by it.
+    job_versioning: false,
     fair_scheduling: true,
     schemas: true,
     schema_validation: true,
