@@ -72,10 +72,11 @@ export class Registry {
     return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
   }
 
-  /** What the handlers say about retries, of those that say something. */
+  /** What the handlers say about retries: all of them where there is a catch-all, else those that say something. */
   retries(): { type: string; retry: RetryPolicy | undefined; maxAttempts: number | undefined }[] {
     const all = [...this.#byType.values()];
-    const saying = all.filter(({ policy, maxAttempts }) => policy !== undefined || maxAttempts !== undefined);
+    const isOpen = this.#byType.has(CATCH_ALL);
+    const saying = all.filter(({ policy, maxAttempts }) => isOpen || (policy ?? maxAttempts) !== undefined);
     return saying.map(({ type, policy, maxAttempts }) => ({ type, retry: policy, maxAttempts }));
   }
 

@@ -43,17 +43,22 @@ export class AnnouncedTypes {
 
   /**
    * A worker that pulls asks for jobs. It runs them later, or is gone by then: so what it says is kept.
-   * @param types that it takes; absent: any
-   * @param said about those of them that have settings
+   * @param types that it takes; absent: any, and then it speaks of those only that it names
+   * @param said about them; one that is not named, or has no settings, goes by the queue's
    */
   hear(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
     const saying = byType(said);
-    const about = types ?? new Set([...this.pulled.keys(), ...saying.keys()]);
-    const changed = [...about].filter((type) => !isSame(saying.get(type), this.pulled.get(type)));
+    const catchAll = saying.get('*');
+    const next = (type: string): AnnouncedType | undefined => {
+      const entry = saying.get(type);
+      // One that says nothing still keeps the settings of a catch-all away from its type.
+      return entry && (saysAnything(entry) || (catchAll && saysAnything(catchAll))) ? entry : undefined;
+    };
+    const changed = [...(types ?? saying.keys())].filter((type) => !isSame(next(type), this.pulled.get(type)));
     if (changed.length === 0 || Math.abs(now - this.changedAt) < CHANGE_EVERY_MS) return;
     const pulled = new Map(this.pulled);
     for (const type of changed) {
-      const entry = saying.get(type);
+      const entry = next(type);
       pulled.delete(type);
       if (entry) pulled.set(type, entry);
     }
@@ -70,6 +75,8 @@ export class AnnouncedTypes {
 }
 
 const byType = (entries: readonly AnnouncedType[]) => new Map(entries.map((entry) => [entry.type, entry]));
+
+const saysAnything = ({ retry, max_attempts }: AnnouncedType) => (retry ?? max_attempts) !== undefined;
 
 /** Both are read from JSON by the same reader. */
 const isSame = (one: AnnouncedType | undefined, other: AnnouncedType | undefined) =>

@@ -56,6 +56,23 @@ describe('what a fetch says about its handlers', () => {
     expect(await policyOf()).toBe(3);
   });
 
+  it('leaves alone what others have said, where it takes any type and does not name theirs', async () => {
+    const q = new TestQueue();
+    await q.add({ type: 'test.none' });
+    const attempts = async () =>
+      await q.inside(({ q: state }) => [TYPE, 'test.other'].map((type) => state.policyFor(type, {}).max_attempts));
+    await q.claim(once);
+    clock.advance(MINUTE);
+    await q.claim({ handlers: [{ type: '*', max_attempts: 9 }] });
+    expect(await attempts()).toEqual([1, 9]);
+    clock.advance(MINUTE);
+    await q.claim({ handlers: [{ type: '*', max_attempts: 9 }, { type: TYPE }] });
+    expect(await attempts()).toEqual([3, 9]);
+    clock.advance(MINUTE);
+    await q.claim({ handlers: [{ type: '*' }, { type: TYPE }] });
+    expect(await attempts()).toEqual([3, 3]);
+  });
+
   it('is written once, and by workers that say different things every ten seconds at most', async () => {
     const q = new TestQueue();
     await q.add({ type: 'test.none' });
