@@ -44,10 +44,20 @@ export async function runWorker<Env = unknown>(
   const host = (globalThis as { process?: ProcessLike }).process;
   const { id = nameOf(host), signal, ...rest } = options;
   const { queues, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
-  const { waitMs, socket, heartbeatMs, shutdownTimeoutMs, env = host?.env ?? {}, log, onError, ...connection } = more;
+  const {
+    waitMs,
+    socket,
+    unhandled,
+    heartbeatMs,
+    shutdownTimeoutMs,
+    env = host?.env ?? {},
+    log,
+    onError,
+    ...connection
+  } = more;
   if (!Array.isArray(queues) || queues.length === 0) throw new TypeError('runWorker: queues must name at least one');
   const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
-  const how = { concurrency, waitMs, socket, heartbeatMs, shutdownTimeoutMs, env, log, onError };
+  const how = { concurrency, waitMs, socket, unhandled, heartbeatMs, shutdownTimeoutMs, env, log, onError };
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {
     const worker = new TocsinClient(connection as ClientOptions).worker(id, given(about) as WorkerOptions);

@@ -41,6 +41,11 @@ export interface RunOptions<Env = unknown> {
    * Default 30000.
    */
   shutdownTimeoutMs?: number;
+  /**
+   * What becomes of jobs of types that no handler has: `leave` leaves them to other workers, as is the default.
+   * `deadLetter` takes them too, and makes dead letters of them: for a worker that is the only one of its queues.
+   */
+  unhandled?: 'leave' | 'deadLetter';
   /** `ctx.env` of the handlers. Default: an empty object. */
   env?: Env;
   /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
@@ -69,15 +74,16 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   const { concurrency = 10, waitMs = 5000, shutdownTimeoutMs = 30_000 } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
   const lineHeartbeatMs = options.heartbeatMs ?? Math.min(LINE_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
-  const { socket = true } = options;
+  const { socket = true, unhandled = 'leave' } = options;
   const whole = Number.isInteger(concurrency);
   check(whole && concurrency >= 1 && concurrency <= 100, 'concurrency must be a whole number of 1 to 100');
   check(waitMs >= 0, 'waitMs must not be negative');
   check(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2, 'heartbeatMs must be at most half of visibilityTimeoutMs');
+  check(unhandled === 'leave' || unhandled === 'deadLetter', "unhandled must be 'leave' or 'deadLetter'");
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
   await new Runner(worker, {
     ...ready,
-    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leases, shutdownTimeoutMs, socket },
+    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leases, shutdownTimeoutMs, socket, unhandled },
     env: options.env ?? {},
     signal: options.signal,
     onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),

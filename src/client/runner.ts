@@ -12,7 +12,6 @@
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
-import type { Registry } from '../handler/registry';
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import { Lines } from './lines';
@@ -32,6 +31,8 @@ export interface RunnerOptions extends JobsOptions {
   /** Use a socket where one can be had? */
   socket: boolean;
   shutdownTimeoutMs: number;
+  /** What becomes of jobs that no handler is for. */
+  unhandled: 'leave' | 'deadLetter';
   /** Must not throw. */
   onError: (error: unknown) => void;
 }
@@ -58,6 +59,9 @@ const MAX_COUNT = 100;
 
 /** Most types that a fetch may name. */
 const MAX_TYPES = 1000;
+
+/** The most that is said about handlers, in characters of JSON; the server takes 64 KiB. */
+const MAX_HANDLERS_CHARS = 48 * 1024;
 
 const STOPPED = 'The worker was stopped before the job had ended.';
 
@@ -97,7 +101,7 @@ export class Runner {
   ) {
     const { chosenMs: leaseMs = options.leases.defaultMs } = options.leases;
     this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
-    this.#wanted = wantedBy(options.registry);
+    this.#wanted = wantedBy(options);
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
     this.#beating = worker.with({
       signal: this.#over.signal,
@@ -234,9 +238,10 @@ export class Runner {
     return await this.#take(jobs);
   }
 
-  /** Begins jobs, and gives back those that it cannot run. @returns had all of them a handler? */
+  /** Begins jobs, and gives back those that it cannot run. @returns could it deal with all of them? */
   async #take(jobs: readonly JobEnvelope[]): Promise<boolean> {
-    const unknown = jobs.filter(({ type }) => !this.options.registry.find(type));
+    const { registry, unhandled } = this.options;
+    const unknown = unhandled === 'leave' ? jobs.filter(({ type }) => !registry.find(type)) : [];
     const unwanted = new Set(this.#ending.signal.aborted ? jobs : unknown);
     for (const job of jobs) if (!unwanted.has(job)) this.#jobs.begin(job);
     if (jobs.some((job) => this.#beatWithin(this.#jobs.leaseOf(job)) < this.#interval)) this.#calm.abort();
@@ -350,7 +355,12 @@ export class Runner {
 }
 
 /** The types of the handlers, if they are few enough to be named, and what these say about retries. */
-function wantedBy(registry: Registry): Wanted {
-  const types = registry.typeNames();
-  return { ...(types && types.length <= MAX_TYPES && { types }), handlers: registry.retries() };
+function wantedBy({ registry, unhandled, onError }: RunnerOptions): Wanted {
+  const all = unhandled === 'leave' ? registry.typeNames() : undefined;
+  const types = all && all.length <= MAX_TYPES ? all : undefined;
+  const handlers = registry.retries(types === undefined);
+  const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
+  if (!fits)
+    onError(new TypeError('The retry settings of the handlers are too many: jobs are retried as their queues say.'));
+  return { ...(types && { types }), ...(fits && { handlers }) };
 }

@@ -295,9 +295,10 @@ export class RunningJobs {
     };
     const { deliveryId = `pull_${job.id}_${attempt}` } = job;
     const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
+    const { registry } = this.options;
     const begun = performance.now();
     try {
-      return await runDelivery(delivery, this.options.registry, host);
+      return registry.find(job.type) ? await runDelivery(delivery, registry, host) : unhandledBy(job.type);
     } finally {
       this.#noteTime(performance.now() - begun);
       this.#startNext();
@@ -335,6 +336,12 @@ export class RunningJobs {
       });
     this.#background.add(ended);
   }
+}
+
+/** The end of a job that no handler is for, where such jobs become dead letters. */
+function unhandledBy(type: string): Answer {
+  const message = `No handler registered for job type ${JSON.stringify(type)}.`;
+  return { status: 'failed', error: { code: 'handler_not_found', type: 'tocsin.no_handler', message, kill: true } };
 }
 
 /** Does a refusal say that the job was cancelled? Then there is nothing to report. */

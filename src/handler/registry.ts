@@ -72,11 +72,10 @@ export class Registry {
     return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
   }
 
-  /** What the handlers say about retries: all of them where there is a catch-all, else those that say something. */
-  retries(): { type: string; retry: RetryPolicy | undefined; maxAttempts: number | undefined }[] {
-    const all = [...this.#byType.values()];
-    const isOpen = this.#byType.has(CATCH_ALL);
-    const saying = all.filter(({ policy, maxAttempts }) => isOpen || (policy ?? maxAttempts) !== undefined);
+  /** What the handlers say about retries. @param all those included that say nothing */
+  retries(all: boolean): { type: string; retry: RetryPolicy | undefined; maxAttempts: number | undefined }[] {
+    const handlers = [...this.#byType.values()];
+    const saying = handlers.filter(({ policy, maxAttempts }) => all || (policy ?? maxAttempts) !== undefined);
     return saying.map(({ type, policy, maxAttempts }) => ({ type, retry: policy, maxAttempts }));
   }
 

@@ -75,6 +75,18 @@ describe('a worker that runs', () => {
     expect(await all(client.workers.list())).toEqual([]);
   });
 
+  it('makes dead letters of jobs that have no handler, where it is told so', async () => {
+    const { id } = await client.enqueue('nobody.knows', [], { queue });
+    const handlers = { 'a.b': () => undefined };
+    const options = { ...quiet, signal: stop.signal, unhandled: 'deadLetter' } as const;
+    const running = client.worker('w1', { queues: [queue] }).run(handlers, options);
+    const outcome = await client.jobs.wait(id);
+    stop.abort();
+    await running;
+    expect(outcome).toMatchObject({ state: 'discarded', error: { code: 'handler_not_found' } });
+    expect((await all(client.deadLetters.list({ queue }))).map((letter) => letter.id)).toEqual([id]);
+  });
+
   it('has the queue heed the retry settings of its handlers, as if they were pushed', async () => {
     const [once, slowly] = await client.enqueueMany([
       { type: 'once.only', args: [], options: { queue } },

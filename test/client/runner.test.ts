@@ -76,6 +76,22 @@ describe('a worker that runs fetches', () => {
     expect(sent('fetch')[0]).not.toHaveProperty('types');
   });
 
+  it('and says what its handlers say about retries, unless that is too much', async () => {
+    const handler = { handler: never, maxAttempts: 1 };
+    const { sent, errors } = start({}, { 'a.b': handler, 'c.d': never });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(sent('fetch')[0]).toMatchObject({ handlers: [{ type: 'a.b', max_attempts: 1 }] });
+    const open = start({}, { 'a.b': handler, '*': never });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(open.sent('fetch')[0]).toMatchObject({ handlers: [{ type: 'a.b', max_attempts: 1 }, { type: '*' }] });
+    expect(errors).toEqual([]);
+    const many = Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`t.n${n}`, handler]));
+    const full = start({}, many);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(full.sent('fetch')[0]).not.toHaveProperty('handlers');
+    expect(full.errors).toMatchObject([{ message: expect.stringMatching(/retry settings/) }]);
+  });
+
   it('less and less often when an empty answer comes at once', async () => {
     const { sent, errors } = start({ fetch: () => ({ jobs: [] }) });
     await vi.advanceTimersByTimeAsync(60_000);
@@ -105,6 +121,17 @@ describe('a job of a type that has no handler', () => {
     expect(sent('nack')[0]).toEqual({ job_id: '1', attempt: 1, worker_id: 'w', requeue: true, attempt_used: false });
     expect(sent('fetch').length).toBeLessThan(25);
     expect(errors).toMatchObject([{ message: expect.stringContaining('"x.y"') }]);
+  });
+
+  it('becomes a dead letter where the worker is told so', async () => {
+    const { sent, errors } = start({ fetch: jobsInTurn([job('1', { type: 'x.y' })]) }, undefined, {
+      unhandled: 'deadLetter',
+    });
+    await vi.advanceTimersByTimeAsync(100);
+    expect(sent('fetch')[0]).not.toHaveProperty('types');
+    const error = { code: 'handler_not_found', type: 'tocsin.no_handler', kill: true };
+    expect(sent('nack')).toMatchObject([{ job_id: '1', error }]);
+    expect(errors).toEqual([]);
   });
 
   it('does not keep the worker from those that have one', async () => {
@@ -485,6 +512,7 @@ describe('options', () => {
     ['a handler that is none', { 'a.b': 1 }, {}, /"a.b"/],
     ['a concurrency of 0', { 'a.b': never }, { concurrency: 0 }, /concurrency/],
     ['a heartbeat in a lease', { 'a.b': never }, { heartbeatMs: 40_000 }, /heartbeatMs/],
+    ['another fate of unknown types', { 'a.b': never }, { unhandled: 'drop' as never }, /unhandled/],
     ['a negative end', { 'a.b': never }, { shutdownTimeoutMs: -1 }, /shutdownTimeoutMs/],
   ])('%s are refused before anything is sent', async (_, handlers, options, message) => {
     const refused = run(handlers, options);
