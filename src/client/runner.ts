@@ -15,6 +15,7 @@
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import { Lines } from './lines';
+import { LoopWatch } from './loop-watch';
 import type { Wanted } from './pull-types';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { Reports } from './reports';
@@ -63,6 +64,9 @@ const MAX_TYPES = 1000;
 /** The most that is said about handlers, in characters of JSON; the server takes 64 KiB. */
 const MAX_HANDLERS_CHARS = 48 * 1024;
 
+/** Jobs that a blocked event loop is told with, at most. */
+const MAX_NAMED = 5;
+
 const STOPPED = 'The worker was stopped before the job had ended.';
 
 export class Runner {
@@ -80,6 +84,7 @@ export class Runner {
   readonly #fetching: Puller;
   readonly #beating: Puller;
   readonly #reporting: Puller;
+  readonly #watch = new LoopWatch((ms) => this.#tellBlocked(ms));
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #told: Directive = 'running';
@@ -140,6 +145,7 @@ export class Runner {
     const end = (): void => this.#end();
     signal.addEventListener('abort', end, { once: true });
     const deafen = this.worker.onCancelled((job) => this.#jobs.cancelled(job));
+    this.#watch.start();
     try {
       await Promise.race([this.#beat(), this.#changes.next()]);
       void this.#keepBeating();
@@ -149,6 +155,7 @@ export class Runner {
     } finally {
       signal.removeEventListener('abort', end);
       deafen();
+      this.#watch.stop();
       this.#lines.close();
       this.#over.abort();
     }
@@ -311,6 +318,30 @@ export class Runner {
     this.#told = state;
     if (state === 'terminate') this.#end();
     this.#changes.notify();
+  }
+
+  /** Its jobs are told of, because one of them must have done it: work that is not awaited belongs elsewhere. */
+  #tellBlocked(ms: number): void {
+    const held = this.#jobs.held();
+    if (held.length === 0) return;
+    const time = `${(ms / 1000).toFixed(1)} s`;
+    const named = held.slice(0, MAX_NAMED).map(({ job: { type, id } }) => `${type} ${id}`);
+    const more = held.length > MAX_NAMED ? ` and ${held.length - MAX_NAMED} more` : '';
+    const lost = held.some(({ leasedUntil }) => Date.now() >= leasedUntil);
+    const what = `The event loop stood still for ${time} while these jobs ran: ${named.join(', ')}${more}.`;
+    const effect = lost
+      ? ' The lease of one has run out: give such jobs a longer visibilityTimeoutMs.'
+      : ' No heartbeat could be sent meanwhile.';
+    this.#complain(new Error(what + effect));
+    const line = {
+      at: Date.now(),
+      level: 'warn' as const,
+      message: `the event loop of the worker stood still for ${time}`,
+    };
+    for (const { job, reporting } of held) {
+      if (!reporting) void this.#reporting.log(job, [line]).catch(() => undefined);
+    }
+    void this.#beat();
   }
 
   // ---- ending ------------------------------------------------------------------------------------------------------

@@ -238,6 +238,35 @@ describe("the handler's signal aborts, and nothing is reported,", () => {
   });
 });
 
+describe('an event loop that stood still', () => {
+  it('is told with the jobs that ran, noted in their logs, and made up for by a heartbeat at once', async () => {
+    const { sent, errors } = start(
+      { fetch: jobsInTurn([job('1', { type: 'c.d', lease_ms: 600_000 })]) },
+      { 'c.d': never },
+    );
+    await vi.advanceTimersByTimeAsync(700);
+    const before = sent('heartbeat').length;
+    const now = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + 75_000);
+    await vi.advanceTimersByTimeAsync(500);
+    spy.mockRestore();
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/stood still for 75\.0 s .*: c\.d 1\. No heart/) }]);
+    expect(sent('log')).toMatchObject([{ lines: [{ level: 'warn', message: expect.stringMatching(/75\.0 s/) }] }]);
+    expect(sent('heartbeat').length).toBe(before + 1);
+  });
+
+  it('is told with the advice that a lease has run out', async () => {
+    const { errors } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': never });
+    await vi.advanceTimersByTimeAsync(700);
+    const now = performance.now.bind(performance);
+    const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + 75_000);
+    vi.setSystemTime(Date.now() + 75_000);
+    await vi.advanceTimersByTimeAsync(500);
+    spy.mockRestore();
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/longer visibilityTimeoutMs/) }]);
+  });
+});
+
 describe('a report', () => {
   it('is repeated until it is answered', async () => {
     let tries = 0;
