@@ -102,7 +102,9 @@ export function reported(scene: Scene, sent: readonly Sent[], outcomes: readonly
     same(outcome.ok ? 200 : outcome.error.status, status, `${item.how} of ${job.id} in ${before}`);
     if (!outcome.ok) continue;
     const { state, attempt, due_at, step } = outcome.value;
-    same(state, scene.model.stateOf(job, scene.now), `state after ${item.how} of ${job.id}`);
+    // A dead letter that is not kept is told of once more.
+    const isGone = job.state === 'gone' && job.dead;
+    same(state, isGone ? 'discarded' : scene.model.stateOf(job, scene.now), `state after ${item.how} of ${job.id}`);
     same(attempt, job.attempt, `attempt after ${item.how} of ${job.id}`);
     const waits = state === 'retryable' || state === 'scheduled';
     same(due_at, waits ? job.availableAt : undefined, `when ${job.id} goes on`);

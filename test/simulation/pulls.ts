@@ -151,6 +151,11 @@ class Pulls {
       },
     });
     if (this.observer.isBehind) this.catchUp();
+    // Of a socket from which nothing arrives only the object knows what it has tried to send.
+    for (const { name, kept } of this.connections.filter(({ isBroken }) => isBroken)) {
+      const socket = this.book.sockets.find((other) => other.name === name);
+      if (socket) socket.ready = kept;
+    }
     restarted(this.model);
   }
 
