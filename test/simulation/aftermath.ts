@@ -57,7 +57,10 @@ const PLACES = {
 export type Aftermath = { damage: { place: keyof typeof PLACES; pick: number }[] } | { back: number };
 
 const damage = fc.record({
-  place: fc.constantFrom(...(Object.keys(PLACES) as (keyof typeof PLACES)[])),
+  place: fc.oneof(fc.constantFrom('archive' as const, 'leases' as const), {
+    weight: 2,
+    arbitrary: fc.constantFrom(...(Object.keys(PLACES) as (keyof typeof PLACES)[])),
+  }),
   pick: fc.nat(20),
 });
 

@@ -2,6 +2,7 @@
  * What is in memory must be what an object that is constructed now would read from storage: nothing may be known only here, and
  * nothing stored may be unknown. What is no copy of storage but a bound or a hint is compared as what it promises; each says why.
  */
+import { sequenceOf } from '../../src/job/ids';
 import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
@@ -216,16 +217,33 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
  * they skip must be nothing, so the new object reads without them.
  */
 function compareOrder(live: QueueState, fresh: QueueState, now: number): void {
-  const ready = (q: QueueState, scan: Scan): number[] => {
+  const ready = (q: QueueState, scan: Scan): JobRow[] => {
     const look = ({ key, expires_at }: JobRow) =>
       q.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
-    return selectReady(q, scan, now, MOST_READY, look).map(({ key }) => key);
+    return selectReady(q, scan, now, MOST_READY, look);
   };
   const where = live.pullScans.any;
   const copy = new Scan();
   copy.line = where.line;
   for (const [priority, position] of where.due) copy.due.set(priority, position);
-  same(ready(live, copy), ready(fresh, new Scan()), 'what a claim is given, in order');
+  const stored = ready(fresh, new Scan());
+  const keys = (rows: readonly JobRow[]) => rows.map(({ key }) => key);
+  same(keys(ready(live, copy)), keys(stored), 'what a claim is given, in order');
+  for (const [index, row] of stored.entries()) {
+    const before = stored[index - 1];
+    if (before) holds(mayPrecede(before, row), () => `${before.key} comes before ${row.key}`);
+  }
+}
+
+/** Priority, then the moment, then the number; those that were tried come after the others of their moment. */
+function mayPrecede(a: JobRow, b: JobRow): boolean {
+  if (a.priority !== b.priority) return a.priority > b.priority;
+  const [at, bt] = [a, b].map(({ due_at, enqueued_at }) => due_at ?? enqueued_at) as [number, number];
+  // Within the line numbers decide alone.
+  if (a.due_at === null && b.due_at === null) return a.key < b.key;
+  if (at !== bt) return at < bt;
+  if (a.due_at === null || b.due_at === null) return sequenceOf(a.key) < sequenceOf(b.key);
+  return a.attempt !== b.attempt ? a.attempt < b.attempt : a.key < b.key;
 }
 
 /** Nothing is due for a new object before this one is awake. */

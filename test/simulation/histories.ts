@@ -40,7 +40,7 @@ export function histories(length: number): fc.Arbitrary<History> {
     { weight: 100, arbitrary: ofKind(45) },
     { weight: 33, arbitrary: fc.record({ start, steps: stepsOf(mixed, Math.ceil(length / 2)), ...isLarge }) },
     { weight: 1, arbitrary: fc.record({ start, steps: crowd, ...isLarge }) },
-    { weight: 4, arbitrary: fc.record({ start, steps: stepsOf(weeks(stepOf(0)), Math.ceil(length / 3)), drains }) },
+    { weight: 8, arbitrary: fc.record({ start, steps: stepsOf(weeks(stepOf(0)), Math.ceil(length / 3)), drains }) },
     ...EXTRAS.flatMap((area) => area.histories?.(length) ?? []),
   );
 }

@@ -36,8 +36,8 @@ function busyDay(scene: Scene, { types, characters, moments }: StepOf<'busy-day'
 const day = fc.record({
   op: fc.constant('busy-day' as const),
   types: fc.constantFrom(5, 30, 30, 220),
-  characters: fc.constantFrom(12, 12, 60, 255),
-  moments: fc.constantFrom(4, 24, 60),
+  characters: fc.constantFrom(12, 60, 60, 255),
+  moments: fc.constantFrom(4, 60, 240),
 });
 
 export const area: Area<WeeksStep> = { kinds: { 'busy-day': busyDay } };

@@ -29,8 +29,9 @@ async function playOne(mutation, root, env) {
   try {
     const { agreed, said } = await playSimulation({ ...env, SIMULATION_SHRINK: 'no' }, { stdio: 'pipe', root });
     if (agreed) return { caught: false };
-    const [, after, why] = /after (\d+) histories: (.*)/.exec(said.replaceAll(COLOURS, '')) ?? [];
-    return after === undefined ? { error: said } : { caught: true, after: Number(after), why };
+    // A history that is given is the only one.
+    const [, after = 1, why] = /(?:after (\d+) histories|the history): (.*)/.exec(said.replaceAll(COLOURS, '')) ?? [];
+    return why === undefined ? { error: said } : { caught: true, after: Number(after), why };
   } finally {
     for (const [file, text] of originals) writeFileSync(join(root, file), text);
   }
