@@ -24,6 +24,6 @@ export class LoopWatch {
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    if (this.#timer !== null) clearInterval(this.#timer);
   }
 }
