@@ -50,6 +50,8 @@ interface Round {
   limits: LimitCheck;
   /** Of the jobs that were looked at, by their keys. */
   bodies: Map<number, JobBody>;
+  /** Keys of the jobs that were looked at by the cursor of their type. */
+  seen: Set<number>;
 }
 
 /** Errors after which a job may have been what killed its handler Worker. */
@@ -170,14 +172,22 @@ export class PushSelector {
     if (limit <= 0) return 0;
     const limits = new LimitCheck(q, now);
     const bodies = new Map<number, JobBody>();
-    const round: Round = { target, plan, running: target.runningByEntry(q), now, selection, limits, bodies };
+    const round: Round = {
+      target,
+      plan,
+      running: target.runningByEntry(q),
+      now,
+      selection,
+      limits,
+      bodies,
+      seen: new Set(),
+    };
     const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
     if (rows.length < limit) {
-      // Where a type waits no longer, its last jobs lie before this cursor too.
-      const taken = new Set(rows.map(({ key }) => key));
       const others = selectReady(q, scan, now, limit - rows.length, (row) => {
-        if (taken.has(row.key)) return 'pass';
+        // Where a type waits no longer, its last jobs lie before this cursor too.
+        if (round.seen.has(row.key)) return 'pass';
         if (target.deferred.has(target.entryOf(row.type))) {
           scan.exact = false;
           return 'pass';
@@ -229,6 +239,7 @@ export class PushSelector {
       const scan = target.deferred.scanOf(q, entry);
       const found = selectReady(q, scan, now, limit - rows.length, (row) => {
         if (target.entryOf(row.type) !== entry) return 'pass';
+        round.seen.add(row.key);
         if (target.takes(row.type, running)) {
           return this.consider(row, scan, round);
         }

@@ -123,6 +123,35 @@ describe('the concurrency of a target and of a type', () => {
     await server.jobIn(ids[0] as string, 'completed');
     expect(await runsOf('WORK', ids[0] as string)).toMatchObject([{ attempt: 1 }, { attempt: 2 }]);
   });
+
+  it('looks at a limited job of its type once, also when it is the last that waits', async () => {
+    const [held, free] = [new Gate('WORK'), new Gate('WORK')];
+    const queue = 'pair-limited';
+    const rate_limit = { key: 'pair-limited', concurrency: 1 };
+    const first = await server.add('work.pair', held.args, { queue, rate_limit });
+    const second = await server.add('work.pair', free.args, { queue });
+    await held.waiting(1);
+    await free.waiting(1);
+    const third = await server.add('work.pair', free.args, { queue });
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.ok(200, 'DELETE', `/ojs/v1/jobs/${third}`);
+    await free.open();
+    await server.jobIn(second, 'completed');
+    const limited = await server.add('work.pair', held.args, { queue, rate_limit, delay_until: '+PT0.2S' });
+    await server.jobIn(limited, 'available');
+    // From here on the counts are in memory.
+    await server.counts(queue);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
+    const [kept, counted] = await new TestQueue(queue).inside(({ q }) => {
+      const read = () => structuredClone(q.tally.read(q.priorities, Date.now()).standing);
+      const before = read();
+      q.tally.forget();
+      return [before, read()];
+    });
+    expect(kept).toEqual(counted);
+    await held.open();
+    for (const id of [first, limited]) await server.jobIn(id, 'completed');
+  });
 });
 
 describe('a crowd of one type', () => {
