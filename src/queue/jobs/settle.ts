@@ -41,7 +41,9 @@ export type Random = () => number;
 export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
-  const { error, started_at, unreported } = historyOf(row);
+  const { error, started_at, unreported, snoozed, unused } = historyOf(row);
+  // This run was ended otherwise: it gave its number back to the attempt before, which is the one that timed out.
+  if (snoozed?.claim === row.claims || unused?.claim === row.claims) return undefined;
   // A worker that pulls extends its lease while it works.
   if (error?.code !== 'timeout' || error.attempt !== row.attempt || unreported) return undefined;
   return { startedAt: started_at ?? now, number: row.attempt, claim: row.claims };

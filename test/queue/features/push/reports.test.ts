@@ -104,6 +104,18 @@ describe('a late answer', () => {
     expect(await server.call('POST', `/ojs/v1/jobs/${id}/ack`, body)).toMatchObject({ status: 409 });
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${id}`);
   });
+
+  it('of a run that was snoozed is refused, though the run before it timed out', async () => {
+    const retry = { initial_interval: 0, jitter: false, max_attempts: 50 };
+    const id = await server.add('plain.order', [{ do: 'hang' }], { queue: 'late-snoozed', retry, timeout_ms: 2_000 });
+    await until(async () => ((await server.job(id)).attempt as number) === 2, 'the second attempt');
+    const snooze = { requeue: true, attempt_used: false, snooze: { in: '10m' } };
+    await server.ok(200, 'POST', `/ojs/v1/jobs/${id}/nack`, { attempt: 2, ...snooze });
+    await until(async () => (await runsOf('PLAIN', id)).length === 2, 'the second run');
+    const body = { delivery_id: await deliveryOf(id, 1), result: 'both' };
+    expect(await server.call('POST', `/ojs/v1/jobs/${id}/ack`, body)).toMatchObject({ status: 409 });
+    expect(await server.job(id)).toMatchObject({ state: 'retryable', attempt: 1 });
+  });
 });
 
 describe('an object that dies during a delivery', () => {
