@@ -161,8 +161,9 @@ export class QueueEngine {
       },
       committed: () => {
         this.goOn(() => {
-          if (q.takeArrivals()) for (const feature of this.features) feature.workArrived?.();
-          for (const feature of this.features) feature.start?.('commit');
+          const arrived = q.takeArrivals();
+          for (const feature of this.features) if (arrived) this.attempt(() => feature.workArrived?.());
+          for (const feature of this.features) this.attempt(() => feature.start?.('commit'));
         });
       },
     });
@@ -286,12 +287,15 @@ export class QueueEngine {
     }
   }
 
-  /** One piece of the alarm's work. One that fails keeps none of the others from being done, and is tried again soon. */
+  /**
+   * One piece of what the alarm does, or of what follows from a commit. One that fails keeps none of the others from being
+   * done, and whoever has committed from going on: the alarm tries again soon.
+   */
   private attempt(run: () => void): void {
     try {
       run();
     } catch (error) {
-      console.error('tocsin: the alarm could not do all its work', error);
+      console.error('tocsin: not all that was due could be done', error);
       this.tryAgainSoon();
     }
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clock, until } from '../../../support/clock';
 import { failOnce } from '../../../support/faults';
 import { Gate, runsOf } from '../../../support/handlers';
@@ -55,6 +55,29 @@ describe('the concurrency of a queue', () => {
     await gate.open();
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
     expect((await gate.load()).most).toBe(3);
+  });
+
+  it('has its slot in use, and not lost, when what follows from the claim fails', async () => {
+    const gate = new Gate('PLAIN');
+    const queue = new TestQueue('follows');
+    await server.configure('follows', { concurrency: 1 });
+    const fails = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await queue.inside(({ engine, q }) => {
+      const { features } = engine as unknown as { features: { start?(why: string): void }[] };
+      const [feature] = features.filter(({ start }) => start) as [{ start(why: string): void }];
+      const { start } = feature;
+      feature.start = (why) => {
+        // The commit of the claim, of all that follow one another.
+        if (q.leases.active.size === 0) return start.call(feature, why);
+        feature.start = start;
+        throw new Error('storage failed at what follows');
+      };
+    });
+    const ids = await many(2, 'wide.gate', 'follows', gate.args);
+    await gate.waiting(1);
+    expect(fails.mock.calls).toMatchObject([['tocsin: not all that was due could be done', expect.any(Error)]]);
+    await gate.open();
+    for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
   });
 
   it('is 10 unless it is set, over all targets together', async () => {
