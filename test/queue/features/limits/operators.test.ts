@@ -177,7 +177,6 @@ describe('an override', () => {
     ['a fraction', { limit: 1.5 }, 'limit'],
     ['a period without a limit', { concurrency: 1, period: 'PT1M' }, 'period'],
     ['a period of nothing', { limit: 1, period: 0 }, 'period'],
-    ['a limit whose period nobody said', { limit: 5 }, 'period'],
     ['an end in the past', { concurrency: 1, expires_at: '2001-01-01T00:00:00Z' }, 'expires_at'],
     ['an end that is no time', { concurrency: 1, expires_at: 'soon' }, 'expires_at'],
     ['a stranger', { concurrency: 1, burst: 3 }, 'burst'],
