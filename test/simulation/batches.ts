@@ -113,6 +113,8 @@ export function reported(scene: Scene, sent: readonly Sent[], outcomes: readonly
 }
 
 function tell({ model, now }: Scene, job: ModelJob, { how, by, in: after, mark }: Sent): number {
+  // Something else is being decided about it.
+  if (job.undecided !== undefined && job.state !== 'gone') return 503;
   switch (how) {
     case 'ack':
       return rules.acked(model, job, by, now);
