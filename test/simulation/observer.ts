@@ -41,6 +41,8 @@ export class Observer {
   next: Followed | undefined;
   /** Claims that the model has not followed yet, in order. */
   private readonly leases = new Map<string, Lease>();
+  /** Those of them that were seen in the operation or transaction that goes on: it may be undone. */
+  private uncertain: string[] = [];
   /** Claims that have begun. */
   private claims = 0;
   private running: Running[] = [];
@@ -119,6 +121,7 @@ export class Observer {
       running.faults = this.scene.world.faults;
       return value;
     } catch (error) {
+      this.forget();
       if (isInjected(error)) this.undo(running);
       else if (!(error instanceof ApiError)) this.disagreement ??= { error };
       throw error;
@@ -133,7 +136,10 @@ export class Observer {
     if (isFirst) this.atStart = isDoubtful ? model.save() : undefined;
     // What was done last has failed in the end, when a statement has since.
     const last = this.running.at(-1);
-    if (last && last.faults !== world.faults) this.undo(last);
+    if (last && last.faults !== world.faults) {
+      this.undo(last);
+      this.forget();
+    }
     const running: Running = { followed, faults: world.faults, isUndone: false };
     this.running.push(running);
     world.quietly(() => {
@@ -141,6 +147,7 @@ export class Observer {
       if (isFirst) scene.tidy();
       this.look();
       this.follow();
+      this.uncertain = [];
     });
     if (followed && isDoubtful) running.before = model.save();
     return running;
@@ -158,6 +165,7 @@ export class Observer {
     this.running = [];
     this.atStart = undefined;
     this.look();
+    this.uncertain = [];
   }
 
   /** A transaction was undone, with all that was done in it. */
@@ -167,8 +175,15 @@ export class Observer {
       running.followed?.undone?.();
     }
     this.running = [];
+    this.forget();
     if (this.atStart) Object.assign(this.scene.model, this.atStart);
     this.atStart = undefined;
+  }
+
+  /** Claims that were seen are undone. */
+  private forget(): void {
+    for (const name of this.uncertain) this.leases.delete(name);
+    this.uncertain = [];
   }
 
   /** Notes claims that are new. */
@@ -178,6 +193,7 @@ export class Observer {
     for (const { key, claim, attempt, workerId } of q.leases.active.values()) {
       const name = `${key} ${claim}`;
       if (seen.get(key) === claim || this.leases.has(name)) continue;
+      this.uncertain.push(name);
       this.leases.set(name, { key, claim, attempt, by: this.claims, worker: workerId });
     }
   }

@@ -476,7 +476,9 @@ class Pulls {
     if (answer.length > 0 || !waiter || isWithdrawn || this.isFaulted) return;
     holds(scene.now >= deadline, () => `${name} was sent away before its time`);
     // One that has waited asks again; one that does not wait has had its only chance.
-    const isGone = !isImpatient || !this.mayGet(waiter, scene.now);
+    // Where jobs are given to nobody, and come back, they may have been away then.
+    const isAny = isImpatient && !this.connections.some(({ isBroken }) => isBroken);
+    const isGone = !isAny || !this.mayGet(waiter, scene.now);
     holds(isGone, () => `${name} was sent away although there is a job for it`);
   }
 
