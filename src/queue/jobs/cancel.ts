@@ -2,6 +2,7 @@
 
 import type { JobView } from '../../job/record';
 import { mustFind, viewOfRow } from '../read/find';
+import { leaveShare } from '../store/batches';
 import { STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { historyOf } from '../store/rows';
@@ -18,7 +19,10 @@ export function cancel(q: QueueState, id: string, now: number): JobView {
   refuseSetAside(q, id);
   const found = mustFind(q, id);
   // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
-  if (found.row && q.locks.has(found.row.key)) found.row = unlockRow(q, found.row.key, now) ?? found.row;
+  if (found.row && q.locks.has(found.row.key)) {
+    leaveShare(q, found.row.key, now);
+    found.row = unlockRow(q, found.row.key, now) ?? found.row;
+  }
   const { row } = movable(q, id, found, 'cancel', ' and cannot be cancelled.', now);
   const active = q.leases.active.get(row.key);
   const history = { ...historyOf(row), cancelled_at: now };

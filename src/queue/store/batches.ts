@@ -54,8 +54,21 @@ export function writeShare(q: QueueState, batch: string, share: Share, now: numb
 
 /** The batch that has locked this job: when its share was written, and when it is checked; epoch ms. */
 export function batchOf(q: QueueState, key: number): { since: number; checkAt: number } | undefined {
-  const query = `SELECT due_at AS at FROM outbox WHERE kind = ? AND json_valid(data) AND EXISTS
-    (SELECT 1 FROM json_each(data, '$.act.locked') WHERE value ->> '$.key' = ?) LIMIT 1`;
-  const [found] = q.sql.exec<{ at: number }>(query, SHARE, key);
+  const found = lockedBy(q, key);
   return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };
+}
+
+/** The lock of this job has ended without its batch, whose share no longer names it: another may lock it. One row written. */
+export function leaveShare(q: QueueState, key: number, now: number): void {
+  const found = lockedBy(q, key);
+  const share = found && readShare(q, found.batch);
+  if (!found || !share?.act) return;
+  const act = { ...share.act, locked: share.act.locked.filter((place) => place.key !== key) };
+  q.outbox.post(SHARE, found.batch, JSON.stringify({ ...share, act }), now, found.at);
+}
+
+function lockedBy(q: QueueState, key: number): { batch: string; at: number } | undefined {
+  const query = `SELECT address AS batch, due_at AS at FROM outbox WHERE kind = ? AND json_valid(data) AND EXISTS
+    (SELECT 1 FROM json_each(data, '$.act.locked') WHERE value ->> '$.key' = ?) LIMIT 1`;
+  return q.sql.exec<{ batch: string; at: number }>(query, SHARE, key).toArray()[0];
 }

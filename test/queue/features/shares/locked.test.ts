@@ -150,7 +150,7 @@ describe('a job that is locked', () => {
     unwrap(await api.decideBatch(batch, []));
     expect(await operation[0].counts()).toEqual({ available: 1, cancelled: 1 });
     await operation[0].evict();
-    // It is counted no more, though its share still names it.
+    // It is counted no more.
     unwrap(await api.configure({ max_depth: 1, max_bytes: 1_000_000 }));
     expect(refusal(await api.enqueue([newJob()]))).toMatchObject({ details: { depth: 1 } });
     await operation.abort();
@@ -161,6 +161,23 @@ describe('a job that is locked', () => {
     await other.prepareAll();
     const newcomer = newJob({ unique, body: { fingerprint } });
     expect(refusal(await other[0].api.enqueue([newcomer]))).toMatchObject({ status: 503 });
+  });
+
+  it('may be locked anew when it was cancelled in spite of its lock, and is, whatever becomes of the first', async () => {
+    const first = await new Operation('cancel').add({});
+    await first.prepareAll();
+    const [{ api, name }] = first.queues;
+    const [id] = first.ids[0] as [string];
+    await api.cancelSteps([id]);
+    const second = uuidv7({ msecs: T0 });
+    expect(unwrap(await api.prepareBulk(second, name, { action: 'purge', ids: [id] })).applied).toBe(true);
+    await first.abort();
+    for (const _ of ['before an eviction', 'after one']) {
+      expect(refusal(await api.redrive(id, { deadLetterOnly: false }))).toMatchObject({ status: 503 });
+      await first[0].evict();
+    }
+    unwrap(await api.decideBatch(second, []));
+    expect(await first[0].counts()).toEqual({});
   });
 });
 
