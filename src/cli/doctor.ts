@@ -12,6 +12,7 @@ import { findWrangler, installedVersion, type Wrangler } from './project/wrangle
 import {
   environmentsOf,
   findConfig,
+  mainsOf,
   nameOf,
   needsOf,
   partsOf,
@@ -46,7 +47,7 @@ export function projectChecks(folder: string): Check[] {
     ...configChecks(config),
     ...partsOf(config).map((env) => dateCheck(config, env, wrangler)),
     wranglerCheck(wrangler),
-    ...mainChecks(folder, config),
+    ...mainsOf(config).map((main) => mainCheck(folder, config.file, main)),
     packageCheck(folder),
   ];
 }
@@ -103,12 +104,6 @@ function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wr
 function wranglerCheck(wrangler: Wrangler | undefined): Check {
   if (!wrangler) return failed('wrangler', 'wrangler is not installed here.', 'npm install --save-dev wrangler');
   return ok('wrangler', `${wrangler.version}, needs Node ${wrangler.node}`);
-}
-
-function mainChecks(folder: string, config: WranglerConfig): Check[] {
-  const parts = [undefined, ...environmentsOf(config).map(([name]) => name)];
-  const mains = new Set(parts.map((env) => valuesIn(config, env).main));
-  return [...mains].map((main) => mainCheck(folder, config.file, main));
 }
 
 function mainCheck(folder: string, file: string, main: unknown): Check {

@@ -18,6 +18,7 @@ import { topCommand } from './commands/top';
 import { webhooksCommand } from './commands/webhooks';
 import { DEFAULT_URL, withoutPassword } from './connection';
 import { EXIT, failureOf } from './failure';
+import { optionIn } from './option';
 import { printable, type Terminal } from './output';
 
 /** The commands of `tocsin`. */
@@ -73,7 +74,7 @@ export async function run(program: Command, args: readonly string[], terminal: T
     return EXIT.ok;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    const url = withoutPassword(optionIn(args, '--url') ?? (terminal.env.TOCSIN_URL || DEFAULT_URL));
+    const url = withoutPassword(optionIn(args, '--url').value ?? (terminal.env.TOCSIN_URL || DEFAULT_URL));
     const { exitCode, ...failure } =
       error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, url);
     const { message, hint } = failure;
@@ -103,9 +104,4 @@ function usageFailure(error: CommanderError, program: string, args: readonly str
     hint: suggestion || `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
     exitCode: EXIT.usage,
   };
-}
-
-function optionIn(args: readonly string[], name: string): string | undefined {
-  const at = args.findIndex((arg) => arg === name || arg.startsWith(`${name}=`));
-  return at < 0 ? undefined : args[at]?.includes('=') ? args[at]?.slice(name.length + 1) : args[at + 1];
 }

@@ -10,7 +10,7 @@ import {
   readString,
   readWord,
 } from './envelope/fields';
-import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './envelope/nesting';
+import { boundedValue } from './envelope/nesting';
 import { invalidRequest } from './errors';
 import { cut } from './text';
 import type { JobLogLine } from './wire';
@@ -70,15 +70,9 @@ function readLine(now: number): Reader<LogLine> {
       at: read('at', readInteger(0, MAX_TIME)) ?? now,
       level: read('level', readWord(LEVELS)) ?? 'info',
       message: cut(message, MAX_MESSAGE),
-      fields: boundedFields(read('fields', readObject)),
+      fields: boundedValue(read('fields', readObject), MAX_FIELDS),
     });
   };
-}
-
-function boundedFields(fields: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
-  if (isDeeperThan(fields, MAX_DEPTH)) return TOO_DEEP;
-  const length = fields === undefined ? 0 : JSON.stringify(fields).length;
-  return length > MAX_FIELDS ? { truncated: true, original_length: length } : fields;
 }
 
 /** Reads the lines of a report. @throws {ApiError} 400 */

@@ -2,7 +2,7 @@
  * How much of a reported error is kept. Whoever reports, a pushed handler or a worker that pulls, a text that is too long
  * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
  */
-import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './envelope/nesting';
+import { boundedValue } from './envelope/nesting';
 import type { ReportedError } from './record';
 import { cut } from './text';
 
@@ -27,13 +27,7 @@ export function boundedError<Report extends ReportedError>(report: Report): Repo
     ...(type !== undefined && { type: cut(type, MAX_ERROR_NAME) }),
     ...(message !== undefined && { message: cut(message, MAX_ERROR_MESSAGE) }),
     ...(classes !== undefined && { classes: classes.slice(0, MAX_CLASSES).map((name) => cut(name, MAX_ERROR_NAME)) }),
-    ...(details !== undefined && { details: boundedDetails(details) }),
+    ...(details !== undefined && { details: boundedValue(details, MAX_DETAILS) }),
     ...(stack !== undefined && { stack: cut(stack, MAX_STACK) }),
   };
-}
-
-function boundedDetails(details: unknown): unknown {
-  if (isDeeperThan(details, MAX_DEPTH)) return TOO_DEEP;
-  const size = JSON.stringify(details)?.length ?? 0;
-  return size > MAX_DETAILS ? { truncated: true, original_length: size } : details;
 }

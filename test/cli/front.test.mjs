@@ -6,7 +6,8 @@ import { createServer, request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { openFront, optionIn } = await load('front.ts');
+const { openFront } = await load('front.ts');
+const { optionIn } = await load('option.ts');
 
 describe('the server before wrangler', () => {
   let front;

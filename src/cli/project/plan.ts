@@ -19,14 +19,13 @@ import { DEV_DEPENDENCIES, EXPORTS_FLAG, INSTALL_SCRIPTS } from './toolchain';
 import {
   type ConfigFormat,
   type ConfigNeeds,
-  environmentsOf,
   findConfig,
+  mainsOf,
   needsOf,
   partsOf,
   readConfig,
   snippet,
   tagFor,
-  valuesIn,
   type WranglerConfig,
   withQueue,
 } from './wrangler-config';
@@ -158,10 +157,9 @@ function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOp
     `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
   );
   extendConfig(project, config);
-  const mains = [undefined, ...environmentsOf(config).map(([name]) => name)].map((env) => {
-    const { main } = valuesIn(config, env);
-    return typeof main === 'string' ? posix.normalize(main.replaceAll('\\', '/')) : '';
-  });
+  const mains = mainsOf(config).map((main) =>
+    typeof main === 'string' ? posix.normalize(main.replaceAll('\\', '/')) : '',
+  );
   for (const main of new Set(mains)) {
     const text = main === '' ? undefined : project.read(main);
     if (text === undefined) {

@@ -54,6 +54,12 @@ export function valuesIn(config: WranglerConfig, env: string | undefined): Value
   return { ...config.values, ...ownOf(config, env) };
 }
 
+/** The main modules of all parts and environments, each once: mostly there is one. */
+export function mainsOf(config: WranglerConfig): unknown[] {
+  const parts = [undefined, ...environmentsOf(config).map(([name]) => name)];
+  return [...new Set(parts.map((env) => valuesIn(config, env).main))];
+}
+
 /** A part as a message names it. */
 export function nameOf({ file }: WranglerConfig, env: string | undefined): string {
   return env === undefined ? file : `env.${env} of ${file}`;

@@ -9,6 +9,16 @@ const MAX_SHOWN_DEPTH = 500;
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
 
+/** What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply. @param max characters of JSON */
+export function boundedValue<T>(
+  value: T,
+  max: number,
+): T | typeof TOO_DEEP | { truncated: true; original_length: number } {
+  if (isDeeperThan(value, MAX_DEPTH)) return TOO_DEEP;
+  const length = JSON.stringify(value)?.length ?? 0;
+  return length > max ? { truncated: true, original_length: length } : value;
+}
+
 /** The JSON text of a value; undefined where it nests more deeply than what is stored may. */
 export function shallowText(value: unknown): string | undefined {
   if (isDeeperThan(value, MAX_DEPTH)) return undefined;
