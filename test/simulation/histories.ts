@@ -21,6 +21,23 @@ export function stepOf(crons: number): fc.Arbitrary<Step> {
   );
 }
 
+/**
+ * Histories of an area that is in play from their beginning.
+ * @param others steps without it, for each one of its own
+ * @param terms the members of the history that say so
+ */
+export function historiesOf(
+  own: fc.Arbitrary<Step>,
+  { length, others, weight }: { length: number; others: number; weight: number },
+  terms: Readonly<Record<string, fc.Arbitrary<unknown>>>,
+): fc.WeightedArbitrary<History> {
+  const step = fc.oneof({ weight: others, arbitrary: stepOf(0) }, { weight: 1, arbitrary: own });
+  const steps = fc.array(step, { minLength: length, maxLength: length });
+  const start = fc.constant(Date.parse('2025-06-15T15:06:40Z'));
+  const arbitrary = fc.record({ start, steps, drains: fc.boolean(), ...terms });
+  return { weight, arbitrary: arbitrary as unknown as fc.Arbitrary<History> };
+}
+
 /** Histories of this many steps. A step shrinks to null, which does nothing, so that what is left shows what matters. */
 export function histories(length: number): fc.Arbitrary<History> {
   const start = fc.constantFrom(...EVES);

@@ -15,13 +15,13 @@ import type { MovedJob } from '../../src/rpc/operations';
 import type { QueueApi } from '../../src/rpc/queue';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';
-import { stepOf } from './histories';
+import { historiesOf } from './histories';
 import { isOpen, type JobOrder, Model, type ModelJob } from './model';
 import { order, pick } from './orders';
 import { busy, lost, Outside, type Question } from './outside';
 import * as reports from './reports';
 import { type Scene, statusOf } from './scene';
-import type { History, Step } from './steps';
+import type { Step } from './steps';
 import { newJob } from './wire';
 import type { World } from './world';
 
@@ -241,15 +241,11 @@ function answerRemoval({ target }: Moves, question: Question, how: Answer): void
 
 /** What runs completes; if nothing does, time passes. @param completes false: what runs is discarded, or left alone */
 function goOn(scene: Scene, completes: boolean): void {
-  const { model, world } = scene;
+  const { model } = scene;
   const running = completes ? model.jobs.filter(({ state }) => state === 'active') : [];
   for (const job of running) reports.complete(scene, job);
   if (running.length > 0) return;
-  holds(world.alarm !== null || scene.lost, () => 'nothing goes on with the deletion');
-  world.now = Math.max(world.now + 1, Math.min(world.alarm ?? Number.POSITIVE_INFINITY, world.now + 86_400_000));
-  scene.lost = false;
-  world.fire();
-  scene.tidy();
+  scene.nextAlarm('goes on with the deletion');
 }
 
 /** A new queue, of which nothing is known. */
@@ -327,20 +323,7 @@ export const area: Area<MoveStep> = {
     'delete-queue': { prepare: (scene, step) => ({ play: () => deleteQueue(scene, step) }), isLonger: true },
   },
   excuses: [/^tocsin: (move|deletion of queue) .* could not be delivered yet/],
-  histories: (length) => [
-    {
-      weight: 40,
-      arbitrary: fc.record({
-        start: fc.constant(Date.parse('2025-06-15T15:06:40Z')),
-        steps: fc.array(fc.oneof({ weight: 2, arbitrary: stepOf(0) }, { weight: 1, arbitrary: moveStep }), {
-          minLength: length,
-          maxLength: length,
-        }),
-        drains: fc.boolean(),
-        moves: fc.constant(true),
-      }) as fc.Arbitrary<History>,
-    },
-  ],
+  histories: (length) => [historiesOf(moveStep, { length, others: 2, weight: 40 }, { moves: fc.constant(true) })],
   hooks(world, { moves: has }) {
     if (!has) return {};
     const outside = new Outside(world.withheld);

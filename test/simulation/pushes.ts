@@ -11,7 +11,7 @@ import { holds, same } from './agree';
 import type { Area, Kind } from './area';
 import { type ChildOrder, Children, type Fate } from './children';
 import { Handler, type HandlerCall, type HandlerTerms, type Sent } from './handler';
-import { stepOf } from './histories';
+import { historiesOf } from './histories';
 import { isOpen, type ModelJob } from './model';
 import {
   type Health,
@@ -28,7 +28,7 @@ import {
 import { order, pick } from './orders';
 import { failureOf, resultOf } from './reports';
 import type { Scene } from './scene';
-import type { History, Step } from './steps';
+import type { Step } from './steps';
 import { write } from './texts';
 import { Timers } from './timers';
 import { TYPE } from './wire';
@@ -453,12 +453,7 @@ async function drain(scene: Scene, pushes: Pushes): Promise<void> {
       continue;
     }
     if (!waits() && !pushes.children.areOpen) break;
-    holds(world.alarm !== null || scene.lost, () => 'nothing will push what waits');
-    // One that was lost is noticed when it is late.
-    world.now = Math.max(world.now + 1, Math.min(world.alarm ?? Number.POSITIVE_INFINITY, world.now + 86_400_000));
-    scene.lost = false;
-    world.fire();
-    scene.tidy();
+    scene.nextAlarm('pushes what waits');
     model.prune(scene.now);
     scene.finish();
   }
@@ -537,22 +532,17 @@ export const area: Area<PushStep> = {
   },
   excuses: [/^tocsin: a job that .* enqueued was refused/, /^tocsin: children .* could not be delivered yet/],
   histories: (length) => [
-    {
-      weight: 60,
-      arbitrary: fc.record({
-        start: fc.constant(Date.parse('2025-06-15T15:06:40Z')),
-        steps: fc.array(fc.oneof({ weight: 2, arbitrary: stepOf(0) }, { weight: 1, arbitrary: pushStep }), {
-          minLength: length,
-          maxLength: length,
-        }),
-        drains: fc.boolean(),
+    historiesOf(
+      pushStep,
+      { length, others: 2, weight: 60 },
+      {
         pushes: fc.record({
           payload: fc.constantFrom<HandlerTerms['payload']>('batch', 'lines', 'lines', 'envelope'),
           batchSize: fc.constantFrom(1, 3, 10),
           concurrency: fc.constantFrom(0, 0, 1, 3),
         }),
-      }) as fc.Arbitrary<History>,
-    },
+      },
+    ),
   ],
   hooks(world, { pushes: terms }) {
     if (!terms) return {};

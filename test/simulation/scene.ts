@@ -15,6 +15,8 @@ import { mergeHooks, World } from './world';
 /** How many new jobs one operation may bring at most. */
 const NEWEST = 8;
 
+const DAY_MS = 86_400_000;
+
 export class Scene {
   readonly model = new Model();
   readonly world: World;
@@ -193,6 +195,17 @@ export class Scene {
     const isLocked = picked.undecided !== undefined;
     const status = picked.state === 'gone' ? 404 : isLocked ? 503 : expected(picked);
     same(statusOf(outcome), status, `${picked.id} in ${picked.state}`);
+  }
+
+  /** Time goes on to the next alarm, or for a day: nothing else brings what is left to its end. @param what who has to see to it */
+  nextAlarm(what: string): void {
+    const { world } = this;
+    holds(world.alarm !== null || this.lost, () => `nothing ${what}`);
+    // One that was lost is noticed when it is late.
+    world.now = Math.max(world.now + 1, Math.min(world.alarm ?? Number.POSITIVE_INFINITY, world.now + DAY_MS));
+    this.lost = false;
+    world.fire();
+    this.tidy();
   }
 }
 

@@ -12,7 +12,7 @@ import { DECISION, SHARE } from '../../src/queue/store/batches';
 import type { QueueApi } from '../../src/rpc/queue';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';
-import { stepOf } from './histories';
+import { historiesOf } from './histories';
 import { isOpen, type JobOrder, type ModelJob } from './model';
 import {
   type Act,
@@ -29,7 +29,7 @@ import {
 import { order, pick } from './orders';
 import { busy, lost, Outside, type Question } from './outside';
 import { type Scene, statusOf } from './scene';
-import type { History, Step } from './steps';
+import type { Step } from './steps';
 import { newJob, QUEUE } from './wire';
 import type { World } from './world';
 
@@ -213,11 +213,7 @@ async function drain(scene: Scene, outside: Outside): Promise<void> {
       await answerQuestion(scene, question, 'abort');
       continue;
     }
-    holds(world.alarm !== null || scene.lost, () => 'nobody will ask about the batches that are left');
-    world.now = Math.max(world.now + 1, Math.min(world.alarm ?? Number.POSITIVE_INFINITY, world.now + 86_400_000));
-    scene.lost = false;
-    world.fire();
-    scene.tidy();
+    scene.nextAlarm('asks about the batches that are left');
     model.prune(scene.now);
     await world.settled();
     scene.tidy();
@@ -269,20 +265,7 @@ export const area: Area<ShareStep> = {
     'other-answers': { prepare: (scene, step) => ({ play: () => otherAnswers(scene, step) }), isLonger: true },
   },
   excuses: [/^tocsin: (share|decision) .* could not be delivered yet/],
-  histories: (length) => [
-    {
-      weight: 40,
-      arbitrary: fc.record({
-        start: fc.constant(Date.parse('2025-06-15T15:06:40Z')),
-        steps: fc.array(fc.oneof({ weight: 2, arbitrary: stepOf(0) }, { weight: 1, arbitrary: shareStep }), {
-          minLength: length,
-          maxLength: length,
-        }),
-        drains: fc.boolean(),
-        shares: fc.constant(true),
-      }) as fc.Arbitrary<History>,
-    },
-  ],
+  histories: (length) => [historiesOf(shareStep, { length, others: 2, weight: 40 }, { shares: fc.constant(true) })],
   hooks(world, { shares }) {
     if (!shares) return {};
     const outside = new Outside(world.withheld);

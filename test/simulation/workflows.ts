@@ -8,12 +8,12 @@ import { ENDING } from '../../src/queue/store/endings';
 import type { Ending, WorkflowApi } from '../../src/rpc/workflow';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';
-import { stepOf } from './histories';
+import { historiesOf } from './histories';
 import type { JobOrder, Model, StepEnd } from './model';
 import { order, pick } from './orders';
 import { busy, lost, Outside, type Question } from './outside';
 import { type Scene, statusOf } from './scene';
-import type { History, Step } from './steps';
+import type { Step } from './steps';
 import { newJob } from './wire';
 import type { World } from './world';
 
@@ -153,11 +153,7 @@ async function drain(scene: Scene, { outside, heard }: Workflows): Promise<void>
       await answerQuestion(scene, question, 'take');
       continue;
     }
-    holds(world.alarm !== null || scene.lost, () => 'nobody will tell of the ends that are left');
-    world.now = Math.max(world.now + 1, Math.min(world.alarm ?? Number.POSITIVE_INFINITY, world.now + 86_400_000));
-    scene.lost = false;
-    world.fire();
-    scene.tidy();
+    scene.nextAlarm('tells of the ends that are left');
     model.prune(scene.now);
     await world.settled();
     scene.tidy();
@@ -199,18 +195,7 @@ export const area: Area<WorkflowStep> = {
   },
   excuses: [/^tocsin: ending .* could not be delivered yet/],
   histories: (length) => [
-    {
-      weight: 25,
-      arbitrary: fc.record({
-        start: fc.constant(Date.parse('2025-06-15T15:06:40Z')),
-        steps: fc.array(fc.oneof({ weight: 3, arbitrary: stepOf(0) }, { weight: 1, arbitrary: workflowStep }), {
-          minLength: length,
-          maxLength: length,
-        }),
-        drains: fc.boolean(),
-        workflows: fc.constant(true),
-      }) as fc.Arbitrary<History>,
-    },
+    historiesOf(workflowStep, { length, others: 3, weight: 25 }, { workflows: fc.constant(true) }),
   ],
   hooks(world, { workflows: has }) {
     if (!has) return {};
