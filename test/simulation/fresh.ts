@@ -265,6 +265,8 @@ function compareAlarm(
   const isUnlocked = model.parts.has('shares');
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
   if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest || isUnlocked) return;
+  // A new object reads of a lease what was granted, and then what has extended it: it would wake once for nothing.
+  engine.q.leases.overdue(world.now, Number.POSITIVE_INFINITY);
   engine.armNext();
   const at = planned();
   if (at === null) return;

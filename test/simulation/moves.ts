@@ -158,7 +158,8 @@ function movedJob(
   isDead: boolean,
 ): MovedJob {
   const { now } = scene;
-  const tried = isDead ? 0 : attempt;
+  // What waits for its activation has never run.
+  const tried = isDead || order.pending ? 0 : attempt;
   // What waits for its activation has no moment of its own.
   const at = isDead ? now : now + (order.pending ? Math.min(due, 0) : due);
   return {

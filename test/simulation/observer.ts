@@ -65,8 +65,10 @@ export class Observer {
     const { engine } = this.scene.world;
     const write = engine.write.bind(engine);
     this.running = [];
-    this.leases.clear();
+    this.uncertain = [];
     // What the one before has made durable is stored, whether anybody has heard of it or not.
+    const { active } = engine.q.leases;
+    for (const [name, { key, claim }] of this.leases) if (active.get(key)?.claim !== claim) this.leases.delete(name);
     this.look();
     const { pullScans } = engine.q;
     const scanOf = pullScans.of.bind(pullScans);

@@ -119,7 +119,9 @@ export function seen(job: ModelJob, { record }: JobView): void {
 /** Jobs that a claim may look for now, all of them before it has taken any. @param kinds absent: all */
 export function takable({ model, now }: Scene, kinds: readonly JobKind[] | undefined): ModelJob[] {
   if (startsLeft(model, now) === 0) return [];
-  return model.available(now).filter(({ order }) => !kinds || (order.kind && kinds.includes(order.kind)));
+  // One that was given back in the same transaction may be too old to start, which nobody has noted yet.
+  const fresh = model.available(now).filter(({ expiresAt }) => expiresAt > now);
+  return fresh.filter(({ order }) => !kinds || (order.kind && kinds.includes(order.kind)));
 }
 
 /** A claim has taken these jobs: they must be those that it had to take. */
