@@ -5,6 +5,7 @@ import { batchSteps } from './batches';
 import { EVES } from './calendar';
 import { area as jobs } from './jobs';
 import type { JobKind, JobOrder, LimitKey } from './model';
+import { order } from './orders';
 import { arriving, connects, pullSteps } from './pulls';
 import { area as reports } from './reports';
 import { bounding, settingsSteps } from './settings';
@@ -51,12 +52,96 @@ function calmOf(change: (job: JobOrder) => JobOrder, more: Weighted<Step>[]): fc
 
 const asIs = (job: JobOrder) => job;
 
-/** Jobs of keys, at one priority, that become available sooner or later. */
-const limited = (job: JobOrder): JobOrder => {
-  const { delay, backoff, limit, ttl } = job;
-  const key = limit ?? (delay === 1 || backoff === 50 ? 'rated' : null);
-  return { ...job, limit: key, priority: 0, pending: false, ttl: ttl === 300 ? 0 : ttl, unique: null };
-};
+/** Steps among jobs of one key, all of one priority, which become available sooner or later, and start a few at a time. */
+const keyedSteps: Weighted<Step>[] = [
+  {
+    weight: 6,
+    arbitrary: fc
+      .array(fc.tuple(order, fc.constantFrom(0, 0, 1, 400, 3_000)), { minLength: 1, maxLength: 3 })
+      .map((jobs): Step => ({ op: 'enqueue', jobs: jobs.map(([job, delay]) => keyed(job, delay)) })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant('poll' as const),
+      ...{ count: fc.constantFrom(1, 1, 2, 3), worker: fc.constantFrom('ann', 'bob') },
+      ...{ visibility: fc.constant(0), wait: fc.constant(0) },
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant('snooze' as const),
+      ...{ pick: fc.integer({ min: 1, max: 4 }), attempt: fc.constant('right' as const), signal: fc.constant(false) },
+      ...{ in: fc.constantFrom(300, 2_000), mark: fc.constantFrom(0, 1) },
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant('ack' as const),
+      ...{ pick: fc.integer({ min: 1, max: 4 }), attempt: fc.constant('right' as const) },
+      worker: fc.constant('right' as const),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ op: fc.constant('pass' as const), ms: fc.constantFrom(1, 350, 500, 2_000, 3_000) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ op: fc.constant('jump' as const), ms: fc.constantFrom(350, 500, 2_000, 3_000) }),
+  },
+];
+
+const keyed = (job: JobOrder, delay: number): JobOrder => ({
+  ...{ ...job, delay, limit: 'rated', kind: KIND_OF.rated, priority: 0 },
+  ...{ pending: false, ttl: 0, unique: null, maxAttempts: 3, timeout: 0 },
+});
+
+/** The key is used in part, jobs come for now and for later, and its period ends before the next of them start. */
+const slidWindow: fc.Arbitrary<Step[]> = fc
+  .record({
+    jobs: fc.array(fc.tuple(order, fc.constantFrom(0, 0, 400, 3_000)), { minLength: 2, maxLength: 4 }),
+    used: fc.constantFrom(1, 1, 2),
+    ms: fc.constantFrom(500, 4_600, 5_000, 5_500),
+    count: fc.constantFrom(1, 2, 3),
+  })
+  .map(({ jobs, used, ms, count }): Step[] => {
+    const poll = { op: 'poll' as const, worker: 'ann', visibility: 0, wait: 0 };
+    return [
+      { op: 'pass', ms: 25_000 },
+      { ...poll, count: used },
+      { op: 'nack-all', error: {} },
+      { op: 'enqueue', jobs: jobs.map(([job, delay]) => keyed(job, delay)) },
+      { op: 'jump', ms },
+      { ...poll, count },
+    ];
+  });
+
+/** The object dies, and before it has counted anything jobs of one moment end in the transaction in which others come. */
+const countedAnew: fc.Arbitrary<Step[]> = fc
+  .record({
+    acks: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 3 }),
+    jobs: fc.array(order, { minLength: 1, maxLength: 2 }),
+  })
+  .map(({ acks, jobs }): Step[] => {
+    const items = acks.map((pick) => ({ pick, attempt: 'right' as const, how: 'ack' as const, in: 0, mark: 0 }));
+    const enqueue: Step = { op: 'enqueue', jobs: jobs.map(lasting).map(ofOneKind) };
+    return [{ op: 'evict' }, { op: 'together', steps: [{ op: 'report-each', items, worker: 'none' }, enqueue] }];
+  });
+
+/** Jobs of one moment come together, and run. */
+const oneMoment: fc.Arbitrary<Step[]> = fc
+  .record({ job: order, times: fc.integer({ min: 2, max: 4 }), count: fc.integer({ min: 1, max: 4 }) })
+  .map(({ job, times, count }): Step[] => {
+    const plain = { ...job, delay: 400, priority: 0, pending: false, ttl: 0, limit: null, unique: null, timeout: 0 };
+    return [
+      { op: 'enqueue', jobs: Array.from({ length: times }, () => plain) },
+      { op: 'pass', ms: 500 },
+      { op: 'poll', worker: 'ann', count, visibility: 0, wait: 0 },
+    ];
+  });
 
 /** Jobs that stay for a while. */
 const lasting = (job: JobOrder): JobOrder => ({ ...job, ttl: job.ttl === 300 ? 0 : job.ttl });
@@ -67,11 +152,18 @@ export const area: Area<never> = {
     const start = fc.constantFrom(...EVES);
     const drains = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, fc.constant(true));
     const mostAtOnce = fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, fc.constantFrom(1, 3));
-    const ofSteps = (calm: fc.Arbitrary<Step>, first: fc.Arbitrary<Step>[]): fc.Arbitrary<History> => {
+    const ofSteps = (
+      calm: fc.Arbitrary<Step>,
+      first: fc.Arbitrary<Step>[],
+      chunks: Weighted<Step[]>[] = [],
+    ): fc.Arbitrary<History> => {
       // What is due is seen to before a statement fails: a step in which time passes would be in both.
       const inNoTime = calm.map((step): Step => (step.op === 'pass' || step.op === 'jump' ? PING : step));
       const any = fc.oneof({ weight: 40, arbitrary: calm }, ...troubles(inNoTime));
-      const rest = fc.array(fc.option(any, { freq: 200 }), { minLength: length, maxLength: length });
+      const one = fc.option(any, { freq: 200 }).map((step) => [step]);
+      const rest = fc
+        .array(fc.oneof({ weight: 100, arbitrary: one }, ...chunks), { minLength: length, maxLength: length })
+        .map((all) => all.flat().slice(0, length));
       return fc
         .record({
           start,
@@ -83,14 +175,30 @@ export const area: Area<never> = {
         })
         .map(({ first, rest, ...terms }) => ({ ...terms, steps: [...first, ...rest] }));
     };
-    const often = (all: Weighted<Step>[], times: number) => all.map((one) => ({ ...one, weight: one.weight * times }));
     return [
       {
         weight: 70,
-        arbitrary: ofSteps(calmOf(asIs, [...often(pullSteps, 1), ...settingsSteps]), [connects, connects]),
+        arbitrary: ofSteps(calmOf(asIs, [...pullSteps, ...settingsSteps]), [connects, connects]),
       },
-      { weight: 35, arbitrary: ofSteps(calmOf(lasting, settingsSteps), [bounding]) },
-      { weight: 35, arbitrary: ofSteps(calmOf(limited, [{ weight: 3, arbitrary: fc.oneof(...pullSteps) }]), []) },
+      {
+        weight: 35,
+        arbitrary: ofSteps(
+          calmOf(lasting, settingsSteps),
+          [bounding],
+          [
+            { weight: 6, arbitrary: oneMoment },
+            { weight: 8, arbitrary: countedAnew },
+          ],
+        ),
+      },
+      // To drain them would take longer than to play them: a few start in each period.
+      {
+        weight: 35,
+        arbitrary: ofSteps(fc.oneof(...keyedSteps), [], [{ weight: 8, arbitrary: slidWindow }]).map((history) => ({
+          ...history,
+          drains: false,
+        })),
+      },
     ];
   },
 };
