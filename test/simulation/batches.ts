@@ -6,7 +6,7 @@ import { enqueueEach } from '../../src/queue/jobs/enqueue-each';
 import { reportEach } from '../../src/queue/jobs/report-each';
 import type { EachReceipt, EnqueuedJob } from '../../src/rpc/receipts';
 import type { Report, Reported } from '../../src/rpc/workers';
-import { same } from './agree';
+import { holds, same } from './agree';
 import type { Area, Turn } from './area';
 import { expectPlaced, plainerOrders } from './jobs';
 import type { JobOrder, ModelJob } from './model';
@@ -138,9 +138,15 @@ function reportMany(scene: Scene, { items, worker }: StepOf<'report-each'>): voi
   const sender = worker === 'right' ? first?.lease?.worker : undefined;
   const sent = sentOf(scene, items, sender);
   const reports = readSent(scene, sent, sender);
-  const outcomes = scene.write((now) => reportEach(scene.q, reports, now, () => 0.5, { bytes: MAX_TOLD }));
-  scene.tidy();
-  reported(scene, sent, scene.weighed(outcomes));
+  // One transaction takes as many as are not too much work for it.
+  for (let from = 0; from < sent.length; ) {
+    const left = reports.slice(from);
+    const outcomes = scene.write((now) => reportEach(scene.q, left, now, () => 0.5, { bytes: MAX_TOLD }));
+    scene.tidy();
+    holds(outcomes.length > 0, () => 'none of the reports was taken');
+    reported(scene, sent.slice(from, from + outcomes.length), scene.weighed(outcomes));
+    from += outcomes.length;
+  }
 }
 
 /** Jobs that are accepted one by one. */
