@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { buildSync } from 'esbuild';
 import { defineConfig } from 'vitest/config';
@@ -6,6 +6,15 @@ import { writeUi } from './.ci/ui.mjs';
 
 // The Worker embeds the dashboard.
 await writeUi();
+
+/** Where Linux keeps files in memory. What tests store need not survive them, and a disk is waited for at each commit. */
+const MEMORY = '/dev/shm';
+/** Bytes that must be free there. */
+const MEMORY_ROOM = 2 * 1024 ** 3;
+if (!process.env.TMPDIR && existsSync(MEMORY)) {
+  const { bavail, bsize } = statfsSync(MEMORY);
+  if (bavail * bsize >= MEMORY_ROOM) process.env.TMPDIR = MEMORY;
+}
 
 /** Handler Workers of the tests, bundled because auxiliary Workers take a script, not a project. */
 function bundle(entry: string): string {
@@ -139,7 +148,11 @@ export default defineConfig(({ mode }) => ({
     // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
     exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ISOLATED : [])],
     isolate: mode !== 'shared',
-    setupFiles: ['test/support/platform.ts', ...(mode === 'shared' ? ['test/support/shared.ts'] : [])],
+    setupFiles: [
+      'test/support/module-once.ts',
+      'test/support/platform.ts',
+      ...(mode === 'shared' ? ['test/support/shared.ts'] : []),
+    ],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
     // Longer than tests wait for what they observe, whose own error says what did not happen.
