@@ -162,6 +162,8 @@ export interface JobHistory {
   dead_letter?: boolean;
   /** Its handler goes on later. Shown while the job waits for that. */
   snoozed?: Snoozed;
+  /** The attempt that has begun and goes on by the next claim: limits have counted its start. Shown nowhere. */
+  begun?: number;
   /** What its attempts have logged, the newest lines. Read by `GET /jobs/:id/log` and shown nowhere else. */
   log?: LogLine[];
   /** Workers took the job and gave it back without calling a handler, between the same two attempts. */

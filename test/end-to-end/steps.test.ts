@@ -26,6 +26,8 @@ describe('a handler that is pushed to', () => {
     const { id } = await client.enqueue('work.talk', [], {
       queue,
       retry: { maxAttempts: 3, initialInterval: 1000, jitter: false },
+      // Two attempts, and no start more: waking costs none.
+      rateLimit: { key: queue, rate: 2, period: 'day' },
     });
     await inState(id, 'retryable');
     expect(await client.get(id)).toMatchObject({ attempt: 1, error: { type: 'TypeError' } });

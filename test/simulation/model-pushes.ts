@@ -1,6 +1,6 @@
 /** Pushed jobs, as the documents have it: which may be handed over, and what becomes of them when their handler has answered. */
 import { holds, same } from './agree';
-import type { Model, ModelJob } from './model';
+import { isBegun, type Model, type ModelJob } from './model';
 import type { Text } from './texts';
 
 /** Jobs that a queue pushes at once. */
@@ -84,7 +84,9 @@ export function handOver(model: Model, handed: readonly Handed[], terms: Terms):
       () => `${job.id} was pushed at ${now}, which is ${JSON.stringify(job)}`,
     );
     const { limit } = job.order;
-    if (limit) holds(model.room(limit, now) > 0, () => `${job.id} was pushed without room for ${limit}`);
+    const room = limit && model.room(limit, now);
+    if (room)
+      holds((isBegun(job) ? room.runs : room.starts) > 0, () => `${job.id} was pushed without room for ${limit}`);
     same(one.attempt, job.attempt + 1, `attempt of ${job.id}`);
     if (isSuspect(job) || one.attempt >= Math.max(1, job.order.maxAttempts)) alone.add(one.delivery);
     return job;

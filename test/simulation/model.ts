@@ -89,6 +89,8 @@ export interface ModelJob {
   lostBy?: 'crash' | 'timeout';
   /** Attempt that its handler ended to go on later, until it does. */
   snoozedBy?: number;
+  /** The attempt that goes on by the next claim: its start counted before. */
+  begun?: number;
   /** It goes on when the signal comes. */
   waitsForSignal?: boolean;
   hasSignal?: boolean;
@@ -109,6 +111,9 @@ export interface ModelJob {
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 const RETENTION = { completed: 7 * DAY, cancelled: 7 * DAY, discarded: 30 * DAY, dead: 180 * DAY };
+
+/** Does it go on with an attempt whose start counted before? */
+export const isBegun = ({ begun, attempt }: ModelJob): boolean => begun === attempt + 1;
 
 /** The end of a job of a workflow. */
 export interface StepEnd {
@@ -158,21 +163,23 @@ export class Model {
     return this.parts.get(name) as T;
   }
 
-  /** How many jobs of the key may start now. */
-  room(key: LimitKey, now: number): number {
+  /** How many more jobs of the key may run now, and how many of these may begin an attempt. */
+  room(key: LimitKey, now: number): { runs: number; starts: number } {
     const { starts, override } = this.keys[key];
     const overridden = override && override.expiresAt > now ? override.concurrency : undefined;
     const { concurrency = Number.POSITIVE_INFINITY, rate, apart } = LIMITS[key];
     const running = this.jobs.filter((job) => job.state === 'active' && job.order.limit === key).length;
     const last = starts.at(-1);
-    return Math.max(
+    const runs = Math.max(0, (overridden ?? concurrency) - running);
+    const begins = Math.max(
       0,
       Math.min(
-        (overridden ?? concurrency) - running,
+        runs,
         rate ? rate[0] - starts.filter((start) => start > now - rate[1]).length : Number.POSITIVE_INFINITY,
         apart !== undefined ? Number(last === undefined || last + apart <= now) : Number.POSITIVE_INFINITY,
       ),
     );
+    return { runs, starts: begins };
   }
 
   /** Treats what is due as due: leases and limits that ran out, then waiting jobs that expired. */
@@ -284,9 +291,10 @@ export class Model {
     job.state = 'active';
     this.awake(job);
     delete job.late;
+    const goesOn = isBegun(job);
     job.attempt++;
-    if (job.order.limit) this.keys[job.order.limit].starts.push(now);
-    noteStart(this, now);
+    if (job.order.limit && !goesOn) this.keys[job.order.limit].starts.push(now);
+    if (!goesOn) noteStart(this, now);
     const timeout = job.order.timeout === 0 ? 30 * MINUTE : job.order.timeout;
     const length = visibility === 0 ? 30 * MINUTE : visibility;
     job.lease = {
@@ -348,6 +356,7 @@ export class Model {
     job.marks ??= new Set();
     const isNew = !job.marks.has(how.mark);
     job.marks.add(how.mark);
+    if (how.signal || (how.in === 0 && isNew)) job.begun = job.attempt + 1;
     job.waitsForSignal = how.signal;
     if (how.signal && job.hasSignal) return;
     if (how.in > 0) job.availableAt = now + how.in;
@@ -427,6 +436,7 @@ export class Model {
       expiresAt: Number.POSITIVE_INFINITY,
     });
     this.awake(job);
+    delete job.begun;
     delete job.reason;
     delete job.forgotten;
     delete job.failedBy;

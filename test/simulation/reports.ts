@@ -9,7 +9,7 @@ import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/job
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
-import { isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
+import { isBegun, isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
 import { startsLeft } from './model-queue';
 import * as rules from './model-reports';
 import { attempt, pick } from './orders';
@@ -132,7 +132,7 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
   const left = startsLeft(model, now);
   const room = roomOf(model, now);
   // A window in which some may start, and then more, is looked at by the first claim and used up by the next one.
-  const least = { ...room, rated: Math.min(room.rated, 1) };
+  const least = { ...room, rated: { ...room.rated, starts: Math.min(room.rated.starts, 1) } };
   // Large ones may be left for the next answer, but for one.
   const wanted = scene.isLarge ? Math.min(1, step.count) : step.count;
   const from = Math.min(wanted, left, startable(available, least));
@@ -149,14 +149,24 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
     holds(rank(before, after) <= 0, () => `${before.id} came before ${after.id}`);
   }
   const last = taken.at(-1);
-  for (const { order } of taken) if (order.limit) room[order.limit]--;
-  for (const [key, left] of Object.entries(room)) holds(left >= 0, () => `room of ${key}: ${left}`);
+  for (const job of taken) {
+    const left = job.order.limit && room[job.order.limit];
+    if (!left) continue;
+    left.runs--;
+    if (!isBegun(job)) left.starts--;
+  }
+  for (const [key, { runs, starts }] of Object.entries(room)) {
+    holds(runs >= 0 && starts >= 0, () => `room of ${key}: ${runs}, and ${starts} to start`);
+  }
   for (const job of available) {
     if (!last || taken.includes(job)) continue;
     const { limit } = job.order;
-    // Where its key has no room left, others go first, but none that stands behind it in the same line.
-    const isHeld = limit && (room[limit] === 0 || limit === 'rated');
-    const before = isHeld ? taken.filter(({ order }) => order.limit === limit) : [last];
+    // Where its key has no room left, others go first, but none that stands behind it in the same line. One that has
+    // begun is not in that line.
+    const left = limit && room[limit];
+    const isHeld = left && ((isBegun(job) ? left.runs : Math.min(left.runs, left.starts)) === 0 || limit === 'rated');
+    const inLine = (other: ModelJob) => other.order.limit === limit && (isBegun(job) || !isBegun(other));
+    const before = isHeld ? taken.filter(inLine) : [last];
     for (const other of before) holds(rank(other, job) <= 0, () => `${job.id} was passed over`);
   }
   for (const job of taken) model.claim(job, step.worker, step.visibility, now);
@@ -338,8 +348,10 @@ function rank(a: ModelJob, b: ModelJob): number {
   return b.order.priority - a.order.priority || a.availableAt - b.availableAt;
 }
 
+type Room = Record<LimitKey, ReturnType<Model['room']>>;
+
 /** What each key has room for. */
-function roomOf(model: Model, now: number): Record<LimitKey, number> {
+function roomOf(model: Model, now: number): Room {
   return {
     narrow: model.room('narrow', now),
     rated: model.room('rated', now),
@@ -348,9 +360,12 @@ function roomOf(model: Model, now: number): Record<LimitKey, number> {
 }
 
 /** How many of these jobs may start together. */
-function startable(jobs: readonly ModelJob[], room: Record<LimitKey, number>): number {
-  const keys = Object.keys(room) as LimitKey[];
-  const limited = keys.map((key) => Math.min(room[key], jobs.filter(({ order }) => order.limit === key).length));
+function startable(jobs: readonly ModelJob[], room: Room): number {
+  const limited = (Object.keys(room) as LimitKey[]).map((key) => {
+    const ofKey = jobs.filter(({ order }) => order.limit === key);
+    const begun = ofKey.filter(isBegun).length;
+    return Math.min(room[key].runs, begun + Math.min(room[key].starts, ofKey.length - begun));
+  });
   return limited.reduce((sum, count) => sum + count, jobs.filter(({ order }) => order.limit === null).length);
 }
 

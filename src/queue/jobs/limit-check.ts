@@ -9,15 +9,25 @@ import { compare, type Position } from '../store/due-index';
 import { move } from '../store/jobs';
 import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';
-import { firstWaiting, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { begunWaiting, firstWaiting, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { QueueState } from '../store/state';
 import { drop } from './drop';
 
-/** How many jobs of the job's key may start now; infinite when no key limits it. */
-export function roomFor(q: QueueState, row: JobRow, now: number): number {
-  if (row.limit_key === null) return Number.POSITIVE_INFINITY;
-  return limiterOf(q, row).room(runningOf(q, row.limit_key), now);
+/** Jobs of a key that a selection has taken, and how many of them start an attempt. */
+interface Taken {
+  runs: number;
+  starts: number;
+}
+
+/** How many like this job its key has room for now; infinite when no key limits it. */
+export function roomFor(q: QueueState, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
+  const { limit_key: key } = row;
+  if (key === null) return Number.POSITIVE_INFINITY;
+  const limiter = limiterOf(q, row);
+  const running = runningOf(q, key);
+  const toRun = limiter.room(running, now, true) - taken.runs;
+  return isBegun(row) ? toRun : Math.min(toRun, limiter.room(running, now) - taken.starts);
 }
 
 /**
@@ -28,20 +38,35 @@ export function roomFor(q: QueueState, row: JobRow, now: number): number {
 export function admit(q: QueueState, limiter: Limiter, now: number, least = 0): number {
   if (!limiter.mayHaveWaiting) return 0;
   const running = runningOf(q, limiter.key);
-  if (limiter.room(running, now) === 0) return 0;
+  let count = admitBegun(q, limiter, running, now);
+  if (limiter.room(running, now) === 0) return count;
   const [first] = firstWaiting(q, limiter, 1);
-  if (!first) return 0;
+  if (!first) return count;
   const room = Math.max(limiter.roomToAdmit(first.priority, running, now), least);
-  if (room <= 0) return 0;
-  let count = 0;
+  if (room <= 0) return count;
   for (const row of firstWaiting(q, limiter, room)) {
     if (count >= least && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
-    // Where the clock was set back, it waits since a moment to come; but it is available.
-    const due_at = Math.min(row.waits_since as number, now);
-    move(q, row, 'admit', { due_at, waits_since: null }, now);
+    letInNow(q, row, now);
     count++;
   }
   return count;
+}
+
+/** Where starts are counted, jobs that go on do not wait for those that start: lets in as many as may run. */
+function admitBegun(q: QueueState, limiter: Limiter, running: number, now: number): number {
+  const { rate, throttle } = limiter.inForce(now);
+  if (!limiter.mayHaveBegun || (!rate && !throttle)) return 0;
+  const room = limiter.roomToAdmit(Number.NEGATIVE_INFINITY, running, now, true);
+  if (room <= 0) return 0;
+  const rows = begunWaiting(q, limiter, room);
+  for (const row of rows) letInNow(q, row, now);
+  return rows.length;
+}
+
+function letInNow(q: QueueState, row: JobRow, now: number): void {
+  // Where the clock was set back, it waits since a moment to come; but it is available.
+  const due_at = Math.min(row.waits_since as number, now);
+  move(q, row, 'admit', { due_at, waits_since: null }, now);
 }
 
 /** The job that waits first for a key. */
@@ -50,7 +75,7 @@ type First = Pick<JobRow, 'priority' | 'type'> & { position: Position };
 /** One selection of jobs. */
 export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
-  private readonly taken = new Map<string, number>();
+  private readonly taken = new Map<string, Taken>();
   private readonly refused: JobRow[] = [];
   /** Who waits first, by key, as far as it was asked. */
   private readonly first = new Map<string, First | undefined>();
@@ -65,22 +90,25 @@ export class LimitCheck {
   /** Has the job's key room for it? If not, the job is dealt with by {@link setAside}. */
   allows(row: JobRow): boolean {
     if (row.limit_key === null) return true;
-    if (roomFor(this.q, row, this.now) > (this.taken.get(row.limit_key) ?? 0)) return true;
+    if (roomFor(this.q, row, this.now, this.taken.get(row.limit_key)) > 0) return true;
     this.refused.push(row);
     return false;
   }
 
   /** The job is taken. */
   count(row: JobRow): void {
-    if (row.limit_key !== null) this.taken.set(row.limit_key, (this.taken.get(row.limit_key) ?? 0) + 1);
+    if (row.limit_key === null) return;
+    const { runs, starts } = this.taken.get(row.limit_key) ?? { runs: 0, starts: 0 };
+    this.taken.set(row.limit_key, { runs: runs + 1, starts: starts + (isBegun(row) ? 0 : 1) });
   }
 
   /**
    * Must a job that waits for the same key go first? It is let in by {@link letIn}. Admission leaves a job behind its key
    * while others stand ready for all the room there is; one that was delayed or retried becomes available without admission.
+   * One that goes on has begun before them.
    */
   isOvertaking(row: JobRow): boolean {
-    if (row.limit_key === null) return false;
+    if (row.limit_key === null || isBegun(row)) return false;
     const limiter = limiterOf(this.q, row);
     const first = this.firstOf(limiter);
     if (!first || first.priority < row.priority) return false;
@@ -121,8 +149,8 @@ export class LimitCheck {
 function refuse(q: QueueState, row: JobRow, now: number): void {
   const limiter = limiterOf(q, row);
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
-  // Whoever stops a key wants to run its jobs later, not to lose them.
-  if (limiter.isStopped(now) || onLimit === 'wait') park(q, row, now);
+  // Whoever stops a key wants to run its jobs later, not to lose them; and what has begun is not given up on its way.
+  if (limiter.isStopped(now) || onLimit === 'wait' || isBegun(row)) park(q, row, now);
   else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
   else drop(q, row, 'rate_limited', now);
 }
@@ -147,19 +175,25 @@ function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): 
   move(q, row, 'defer', { availableAt: at }, now);
 }
 
-/** These jobs have been claimed: their starts count. One row written for each key whose starts are counted. */
+/**
+ * These jobs have been claimed: the starts of attempts count, and those that go on after a sleep or a signal do not. One row
+ * written for each key whose starts are counted.
+ */
 export function noteStarts(q: QueueState, rows: readonly JobRow[], now: number): void {
   const counts = new Map<string, number>();
+  let starts = 0;
   for (const row of rows) {
+    const counted = isBegun(row) ? 0 : 1;
+    starts += counted;
     if (row.limit_key === null) continue;
     limiterOf(q, row).leaves(row.priority);
-    counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + 1);
+    counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + counted);
   }
   for (const [key, count] of counts) {
     const limiter = q.limiters.get(key);
-    limiter.started(count, now);
+    if (count > 0) limiter.started(count, now);
     q.limiters.save(limiter);
     q.limiters.touch(key);
   }
-  noteQueueStarts(q, rows.length, now);
+  noteQueueStarts(q, starts, now);
 }

@@ -4,11 +4,15 @@ import type { Limits } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import type { WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/columns';
-import { isAmongFirst, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import { bodyOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { roomFor } from './limit-check';
+
+/** What a rate counts, for whoever wonders. */
+const WHAT_COUNTS =
+  ' Each attempt counts once, when it starts, and not again when it goes on after a sleep or a signal.';
 
 /** The key of an available job has no room, or jobs that came before it take that room. */
 export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
@@ -16,9 +20,10 @@ export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor
   if (key === null) return undefined;
   const limiter = limiterOf(q, row);
   // One that stands behind its key may be let in already, though nothing has happened here since it could be.
-  const room =
-    row.waits_since === null ? roomFor(q, row, now) : limiter.roomToAdmit(row.priority, runningOf(q, key), now);
-  if (room > 0 && (row.waits_since === null || isAmongFirst(q, limiter, row, room))) return undefined;
+  const hasBegun = isBegun(row);
+  const isBehind = row.waits_since !== null && !hasBegun;
+  const room = isBehind ? limiter.roomToAdmit(row.priority, runningOf(q, key), now) : roomFor(q, row, now);
+  if (room > 0 && (!isBehind || isAmongFirst(q, limiter, row, room))) return undefined;
   const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
   const override = limiter.overrideAt(now);
   if (limiter.isStopped(now)) {
@@ -27,12 +32,14 @@ export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor
     const detail = `An operator has stopped the key ${key}${how}. DELETE /rate-limits/${key}/override to go on.`;
     return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
   }
-  const opensAt = limiter.usage.opensAt(limiter.inForce(now), now);
+  const opensAt = hasBegun ? undefined : limiter.usage.opensAt(limiter.inForce(now), now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
-  const use = usedUp(limiter.inForce(now), runningOf(q, key), limiter.room(0, now) <= 0);
+  const byRate = !hasBegun && limiter.room(0, now) <= 0;
+  const use = usedUp(limiter.inForce(now), runningOf(q, key), byRate);
+  const counted = hasBegun ? ' Its start was counted before: it goes on as soon as one of them ends.' : '';
   const raised = override ? ` An override holds; DELETE /rate-limits/${key}/override to end it.` : '';
   const detail = use
-    ? `It counts under the key ${key}, which is used up: ${use}.${raised}`
+    ? `It counts under the key ${key}, which is used up: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
     : `It counts under the key ${key}, and jobs that came before it take the places there are.${raised}`;
   return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
 }
@@ -52,7 +59,7 @@ export function waitsForQueueLimit(q: QueueState, since: number, now: number): W
   if (!standstill) return undefined;
   const { limits, running, opensAt } = standstill;
   const use = usedUp(limits, running, opensAt !== undefined);
-  const detail = `The limit of queue ${q.name} is used up: ${use}. Raise rate_limit in its settings to run more.`;
+  const detail = `The limit of queue ${q.name} is used up: ${use}.${opensAt === undefined ? '' : WHAT_COUNTS} Raise rate_limit in its settings to run more.`;
   return { reason: 'queue_limit', since, ...(opensAt !== undefined && { until: opensAt }), detail };
 }
 

@@ -43,6 +43,7 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
     'told_until',
     'unreported',
     'snoozed',
+    'begun',
   ] as const) {
     delete history[gone];
   }

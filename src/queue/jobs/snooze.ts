@@ -25,7 +25,8 @@ const IDLE_PAUSE_MS = 1_000;
  */
 export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze, now: number): JobRow {
   const { signal } = asked;
-  const { steps, isNew } = recordSteps(q, row.key, parseSteps(asked.steps), now);
+  const said = parseSteps(asked.steps);
+  const { steps, isNew } = recordSteps(q, row.key, said, now);
   const isHere = signal !== undefined && recordOf(steps, signal)?.signal !== undefined;
   const wanted = isHere ? now : momentOf(asked, now);
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
@@ -33,9 +34,19 @@ export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze
   history.started_at = active.startedAt;
   history.snoozed = { since: now, until, claim: active.claim, ...(signal !== undefined && { signal }) };
   delete history.unused;
+  if (isSuspended(asked, said, isNew)) history.begun = active.attempt;
   // A job that goes on at once keeps the place that it had.
   const place = until > now ? { availableAt: until } : { due_at: row.due_at ?? row.enqueued_at };
   return move(q, row, 'snooze', { ...place, history }, now);
+}
+
+/**
+ * Does the attempt go on where it was? So it does after a sleep, a signal, or a step that ended the run to be recorded. A
+ * handler that only asks to run again later does its work anew each time, and each time is a start for its limits.
+ */
+function isSuspended({ in: after, signal }: Snooze, said: Steps, isNew: boolean): boolean {
+  if (signal !== undefined || (after === 0 && isNew)) return true;
+  return Object.values(said).some(({ until }) => until !== undefined);
 }
 
 /** Whoever names no moment waits for the signal alone. */

@@ -2,7 +2,7 @@
 
 import type { Active } from './active';
 import { isInLine, type JobRow, STATE } from './columns';
-import { limiterOf } from './limits/place';
+import { isBegun, limiterOf } from './limits/place';
 import type { QueueState } from './state';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */
@@ -63,5 +63,6 @@ function entersDueIndex(q: QueueState, row: JobRow, now: number): void {
 function waitsForKey(q: QueueState, row: JobRow): void {
   const limiter = limiterOf(q, row);
   limiter.mayHaveWaiting = true;
+  if (isBegun(row)) limiter.mayHaveBegun = true;
   q.limiters.touch(limiter.key);
 }

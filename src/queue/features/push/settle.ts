@@ -9,6 +9,7 @@ import { recordSteps } from '../../jobs/steps';
 import type { Active } from '../../store/active';
 import { type Completion, complete, runningAttempt } from '../../store/attempts';
 import type { JobRow } from '../../store/columns';
+import { historyOf } from '../../store/rows';
 import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 import { CHILDREN } from './children';
@@ -47,7 +48,8 @@ function goesOnOrFails(q: QueueState, active: Active, one: Delivered, now: numbe
   const { outcome, claimed } = one;
   const { row } = claimed;
   if (outcome.kind === 'not_running' || outcome.kind === 'again') {
-    undoClaim(q, row, now);
+    const goesOn = outcome.kind === 'again' && { history: { ...historyOf(row), begun: active.attempt } };
+    undoClaim(q, row, now, { ...goesOn });
     return;
   }
   takeSaid(q, row, active, one, now);

@@ -28,6 +28,8 @@ export class Limiter {
   isCheckMoved = false;
   /** False: no job waits for this key. True: some do, or nobody has looked. */
   mayHaveWaiting = true;
+  /** The same of jobs whose attempt has begun: no window holds these up. */
+  mayHaveBegun: boolean;
   /**
    * Jobs in the due index that were admitted and not claimed yet, by priority. Counted since this object started, so never
    * too many: what was admitted before is found out when it is claimed.
@@ -43,6 +45,7 @@ export class Limiter {
   ) {
     let stored: Partial<StoredKey> = {};
     this.isRead = row !== undefined;
+    this.mayHaveBegun = this.isRead;
     if (row) {
       stored = readStored(row.data);
       this.checkAt = row.check_at;
@@ -78,16 +81,17 @@ export class Limiter {
     return concurrency === 0 || rate?.limit === 0 || throttle?.limit === 0;
   }
 
-  /** How many may start now, while `running` attempts run. */
-  room(running: number, now: number): number {
-    return this.usage.room(this.inForce(now), running, now);
+  /** How many may start now, while `running` attempts run. @param hasBegun of those whose start was counted before */
+  room(running: number, now: number, hasBegun = false): number {
+    const limits = this.inForce(now);
+    return hasBegun ? this.usage.roomToGoOn(limits, running) : this.usage.room(limits, running, now);
   }
 
   /** How many more jobs of this priority should stand ready. Those of lower priority are in nobody's way. */
-  roomToAdmit(priority: number, running: number, now: number): number {
+  roomToAdmit(priority: number, running: number, now: number, hasBegun = false): number {
     let before = 0;
     for (const [other, count] of this.ready) if (other >= priority) before += count;
-    return Math.min(this.room(running, now), AHEAD) - before;
+    return Math.min(this.room(running, now, hasBegun), AHEAD) - before;
   }
 
   /** A job stands ready. */

@@ -2,7 +2,7 @@
 import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
-import { bodyOf } from '../rows';
+import { bodyOf, historyOf } from '../rows';
 import type { QueueState } from '../state';
 import type { Limiter } from './limiter';
 
@@ -60,7 +60,7 @@ export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
  */
 export function place(
   q: QueueState,
-  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type'>,
+  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history'>,
   dueAt: number,
   now: number,
   policy?: LimitPolicy,
@@ -71,13 +71,21 @@ export function place(
   if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
   const waiting = { due_at: null, waits_since: dueAt };
   const limiter = limiterOf(q, row);
-  if (limiter.roomToAdmit(row.priority, runningOf(q, row.limit_key), now) <= 0) return waiting;
+  const hasBegun = isBegun(row);
+  if (limiter.roomToAdmit(row.priority, runningOf(q, row.limit_key), now, hasBegun) <= 0) return waiting;
+  if (hasBegun) return ready;
   const first = limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1)[0] : undefined;
   return first && first.priority >= row.priority ? waiting : ready;
 }
 
-const WAITING_IN_ORDER = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}
-       ORDER BY priority DESC, waits_since, attempt, key ${LIMIT}`;
+/** Does the next claim go on with an attempt whose start was counted already? */
+export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
+  return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
+}
+
+const WAITING = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}`;
+const IN_ORDER = `ORDER BY priority DESC, waits_since, attempt, key ${LIMIT}`;
+const WAITING_IN_ORDER = `${WAITING} ${IN_ORDER}`;
 
 /** Is the job among the first `limit` that wait for the key? */
 export function isAmongFirst(q: QueueState, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
@@ -89,5 +97,14 @@ export function isAmongFirst(q: QueueState, { key }: Limiter, row: Pick<JobRow, 
 export function firstWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
   const rows = [...readRows(q.sql, `SELECT ${ROW_COLUMNS} ${WAITING_IN_ORDER}`, limiter.key, limit)];
   if (rows.length === 0) limiter.mayHaveWaiting = false;
+  return rows;
+}
+
+/** The first `limit` that wait for the key to go on, in the same order. May read all that wait for it. */
+export function begunWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
+  const begun = `instr(history, '"begun":' || (attempt + 1)) > 0`;
+  const select = `SELECT ${ROW_COLUMNS} ${WAITING} AND ${begun} ${IN_ORDER}`;
+  const rows = [...readRows(q.sql, select, limiter.key, limit)].filter(isBegun);
+  if (rows.length === 0) limiter.mayHaveBegun = false;
   return rows;
 }
