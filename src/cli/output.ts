@@ -32,7 +32,7 @@ export interface Screen {
   suspend(): void;
 }
 
-/** Longest value of a cell, in characters. */
+/** Longest value of a cell, in characters; not of the first one, which other commands take. */
 const MAX_CELL = 60;
 
 /**
@@ -41,7 +41,9 @@ const MAX_CELL = 60;
  * table(['QUEUE', 'WAITING'], [['mail', 12]])
  */
 export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
-  const cells = [head, ...rows].map((row) => row.map((cell) => oneLine(cell)));
+  const cells = [head, ...rows].map((row) =>
+    row.map((cell, column) => oneLine(cell, column > 0 ? MAX_CELL : undefined)),
+  );
   const numeric = head.map((_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   return cells
@@ -58,8 +60,20 @@ export function table(head: readonly string[], rows: readonly (readonly unknown[
     .join('\n');
 }
 
+export type Fact = readonly [name: string, value: unknown];
+
+/** Longest value among facts that are shown in brief, in characters. */
+const MAX_FACT = 400;
+
+/** The same as {@link facts} with long values cut unless all is wanted, and whether any was. */
+export function brief(entries: readonly Fact[], full: boolean): [text: string, isCut: boolean] {
+  const isLong = ([, value]: Fact) => !full && value !== undefined && textOf(value).length > MAX_FACT;
+  const cut = (fact: Fact): Fact => (isLong(fact) ? [fact[0], `${textOf(fact[1]).slice(0, MAX_FACT)}…`] : fact);
+  return [facts(entries.map(cut)), entries.some(isLong)];
+}
+
 /** Names and values below each other; undefined values are left out. */
-export function facts(entries: readonly (readonly [name: string, value: unknown])[]): string {
+export function facts(entries: readonly Fact[]): string {
   const shown = entries.filter(([, value]) => value !== undefined && value !== '');
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${textOf(value)}`).join('\n');
@@ -70,9 +84,9 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-function oneLine(value: unknown): string {
+function oneLine(value: unknown, longest = Number.POSITIVE_INFINITY): string {
   const text = printable(textOf(value ?? '').replace(/\s+/g, ' '));
-  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text;
+  return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
 }
 
 /** Without characters that steer the terminal or turn the direction of a line: producers write what they like. */

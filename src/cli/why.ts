@@ -2,7 +2,7 @@
 import type { JobLogLine, JobProgress, JobStep } from '../client/results';
 import type { WaitingReason } from '../job/waiting';
 import type { EnvelopeWaiting, JobEnvelope } from '../producer/envelope';
-import { lengthText, shellWord, textOf, timeText } from './output';
+import { lengthText, shellWord, textOf, timeText, whenText } from './output';
 
 /** The explanation, as `--json` shows it beside the job. */
 export interface Explanation {
@@ -19,9 +19,9 @@ export interface Explanation {
  * Why this job does not run, or how it ended.
  * @param steps what is on record of it
  */
-export function explain(job: JobEnvelope, steps: Record<string, JobStep> = {}): Explanation {
+export function explain(job: JobEnvelope, steps: Record<string, JobStep>, now: number): Explanation {
   const { waitingFor } = job;
-  if (waitingFor === undefined) return fromState(job);
+  if (waitingFor === undefined) return fromState(job, now);
   const { reason, since, until, detail } = waitingFor;
   // A sleep on record keeps its moment: woken earlier, the handler would sleep again.
   const isKept = reason === 'snoozed' && Object.values(steps).some((step) => (step.until ?? 0) > Date.parse(since));
@@ -40,10 +40,13 @@ const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: Envelo
   handler_down: (_, { target }) => target && `tocsin targets resume ${shellWord(target)}`,
 };
 
-function fromState(job: JobEnvelope): Explanation {
+function fromState(job: JobEnvelope, now: number): Explanation {
   if (job.state === 'active') {
-    const text = `It is running${job.workerId ? ` at ${job.workerId}` : ''}, attempt ${job.attempt} of ${job.maxAttempts}.`;
-    return { reason: 'running', text, ...(job.startedAt && { since: job.startedAt }) };
+    const { workerId, attempt, maxAttempts, lastHeartbeatAt, leaseExpiresAt } = job;
+    const heard = lastHeartbeatAt ? ` Its worker was heard of ${whenText(lastHeartbeatAt, now)}.` : '';
+    const text = `It is running${workerId ? ` at ${workerId}` : ''}, attempt ${attempt} of ${maxAttempts}.${heard}`;
+    const { startedAt: since } = job;
+    return { reason: 'running', text, ...(since && { since }), ...(leaseExpiresAt && { until: leaseExpiresAt }) };
   }
   if (ENDED.has(job.state)) return ended(job);
   // It changed while the server looked, or the server is older than its explanations.
@@ -56,8 +59,11 @@ function ended(job: JobEnvelope): Explanation {
   const at = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
   const since = at === undefined ? {} : { since: at };
   if (job.state === 'completed') {
-    const took = runTime(job);
-    return { reason: 'completed', text: `It has completed${took ? ` in ${took}` : ''}.`, ...since };
+    const { startedAt, firstStartedAt, completedAt } = job;
+    const took = between(firstStartedAt ?? startedAt, completedAt);
+    const last = firstStartedAt && between(startedAt, completedAt);
+    const text = `It has completed${took ? ` in ${took}` : ''}${last ? `; its last run took ${last}` : ''}.`;
+    return { reason: 'completed', text, ...since };
   }
   const redrive = { hint: `tocsin retry ${job.id}` };
   if (job.state === 'cancelled') return { reason: 'cancelled', text: 'It was cancelled.', ...since, ...redrive };
@@ -67,9 +73,9 @@ function ended(job: JobEnvelope): Explanation {
   return { reason: expired ? 'expired' : 'discarded', text, ...since, ...redrive };
 }
 
-function runTime({ startedAt, completedAt }: JobEnvelope): string | undefined {
-  if (startedAt === undefined || completedAt === undefined) return undefined;
-  const ms = Date.parse(completedAt) - Date.parse(startedAt);
+function between(start: string | undefined, end: string | undefined): string | undefined {
+  if (start === undefined || end === undefined) return undefined;
+  const ms = Date.parse(end) - Date.parse(start);
   return ms < 1000 ? `${ms} ms` : lengthText(ms);
 }
 
@@ -80,6 +86,8 @@ export function jobFacts(
   now: number,
 ): [name: string, value: unknown][] {
   const errors = job.errors ?? (job.error ? [job.error] : []);
+  const { createdAt, startedAt, firstStartedAt } = job;
+  const end = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
   return [
     ['id', job.id],
     ['type', job.type],
@@ -87,10 +95,16 @@ export function jobFacts(
     ['state', job.state],
     ['args', textOf(job.args)],
     ['attempts', `${job.attempt} of ${job.maxAttempts}`],
-    ['enqueued', timeText(job.enqueuedAt, now)],
+    ['created', timeText(createdAt, now)],
+    ['available', job.enqueuedAt === createdAt ? undefined : timeText(job.enqueuedAt, now)],
     ['scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
     ['next attempt', timeText(job.nextAttemptAt, now)],
-    ['ended', timeText(job.completedAt ?? job.cancelledAt ?? job.discardedAt, now)],
+    [firstStartedAt ? 'first run' : 'started', timeText(firstStartedAt ?? startedAt, now)],
+    ['last run', firstStartedAt && timeText(startedAt, now)],
+    ['heartbeat', timeText(job.lastHeartbeatAt, now)],
+    ['lease ends', timeText(job.leaseExpiresAt, now)],
+    ['ended', timeText(end, now)],
+    ['total', between(createdAt, end)],
     ['progress', progress && progressText(progress)],
     ['result', job.result],
     ...errors

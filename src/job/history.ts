@@ -2,7 +2,7 @@
  * The history of a job, from its own record: its timestamps and its error history. Nothing is written for it. So it
  * lacks what the record does not have (an operator's pause, a worker's fetch), and it is removed with the job.
  */
-import type { JobErrorEntry, JobRecord } from './record';
+import type { JobErrorEntry, JobHistory, JobRecord } from './record';
 import type { JobState } from './states';
 import { formatInstant } from './time';
 import type { HistoryEventType } from './wire';
@@ -82,6 +82,13 @@ export function historyOfJob(record: JobRecord): HistoryEvent[] {
   }
   // Each follows the ones before it; sorting keeps the order of events in the same millisecond.
   return events.sort((a, b) => a.at - b.at);
+}
+
+/** When the first run of a job began, epoch ms; undefined: not known, or its last run is the first. */
+export function firstStart({ first_started_at, errors }: JobHistory): number | undefined {
+  const first = errors?.[0];
+  const failed = first?.attempt === 1 ? failedAttempt(first).started_at : undefined;
+  return first_started_at ?? failed;
 }
 
 /** The attempts that failed, oldest first, the newest 1000. */

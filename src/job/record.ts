@@ -145,6 +145,8 @@ export interface JobHistory {
   /** All failures, oldest first, the newest 1000. */
   errors?: JobErrorEntry[];
   started_at?: number;
+  /** When the first of its runs began, once it has been put to sleep. Read by `firstStart`. */
+  first_started_at?: number;
   completed_at?: number;
   cancelled_at?: number;
   discarded_at?: number;
@@ -233,6 +235,8 @@ export interface JobRecord {
   checkpoint?: { state: unknown; sequence: number };
   /** Why it does not run; only where one job is read. */
   waiting_for?: WaitingFor;
+  /** What its worker holds it by; only where one job is read that was pulled and runs. Epoch ms. */
+  lease?: { renewed_at: number; expires_at: number };
   /** JSON text of what is on record of its steps, for whoever runs it. */
   steps?: string;
   /** Names the claim, for a worker that has fetched the job: an attempt that was snoozed has several. */

@@ -153,7 +153,10 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   version?: number | string;
   created_at: string;
   enqueued_at: string;
+  /** When its last run began: a handler that sleeps begins a run each time it wakes. */
   started_at?: string;
+  /** When its first run began, where that is known and is not the last one. */
+  first_started_at?: string;
   completed_at?: string;
   cancelled_at?: string;
   discarded_at?: string;
@@ -163,6 +166,10 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   retry_delay_ms?: number;
   next_attempt_at?: string;
   worker_id?: string;
+  /** Only where one job is read, and while a worker has it that pulled it: when that worker last said that it works at it. */
+  last_heartbeat_at?: string;
+  /** The same: the job goes to others then, unless a heartbeat comes before. */
+  lease_expires_at?: string;
   /** Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt. */
   delivery_id?: string;
   /** How long its lease is, where that is not what its worker asked for. */

@@ -61,6 +61,11 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     const page = await open(id);
     assert.equal(await page.title(), 'invoice.send · Tocsin');
     await state(page, 'active').waitFor();
+    const facts = page.locator('.facts').first();
+    for (const name of ['Created', 'First run', 'Last run', 'Heartbeat', 'Lease ends']) {
+      await facts.getByText(name, { exact: true }).waitFor();
+    }
+    assert.equal(await facts.getByText('Total time').count(), 0, 'it has not ended');
     const attempts = section(page, 'Attempts');
     await attempts.getByText('Attempt 3').waitFor();
     await attempts.getByText('connect ETIMEDOUT 2', { exact: true }).waitFor();

@@ -56,10 +56,29 @@ describe('tocsin', { timeout: 180_000 }, () => {
     assert.match(shown.stdout, /^approved by boss +signal .*: \{"by":"ann"\}$/m);
     assert.match(shown.stdout, /^delivery +until .* \(in (3d|2d23h)\)$/m);
     assert.match(shown.stdout, /^[\d-]+T[\d:.]+Z {2}INFO {3}begun {2}\{"orderNumber":17\}$/m);
+    assert.match(shown.stdout, /^created +\S+ \(.* ago\)$/m);
+    const [first, last] = ['first', 'last'].map(
+      (which) => new RegExp(`^${which} run +(\\S+) `, 'm').exec(shown.stdout)[1],
+    );
+    assert.ok(Date.parse(first) < Date.parse(last), 'the signal woke it after its first run');
     const { lines } = await json('log', job.id);
     assert.equal(lines.length, 2, 'it ran twice');
     assert.equal((await run('log', job.id)).stdout.trim().split('\n').length, 2);
     assert.equal((await run('signal', job.id, 'x', '{no')).code, 2);
+  });
+
+  it('cuts long values and many steps, and says how to see all of them', async () => {
+    const { job } = await json('enqueue', 'order.counted');
+    const { steps } = await waiting(job.id, 'signal');
+    assert.equal(Object.keys(steps).length, 26);
+    const cut = (await run('why', job.id)).stdout;
+    assert.match(cut, /^… and 6 steps before these\ncount 7 +done/m);
+    assert.ok(Math.max(...cut.split('\n').map((line) => line.length)) < 500);
+    assert.match(cut, new RegExp(`^Cut at … : tocsin job ${job.id} --full shows all of it\\.$`, 'm'));
+    const full = (await run('job', job.id, '--full')).stdout;
+    assert.match(full, /^count 1 +done/m);
+    assert.match(full, /x{1000}/);
+    assert.doesNotMatch(full, /Cut at/);
   });
 
   it("keeps the wire's names of a signal that has not come in time", async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { explain, stepText, logText } = await load('why.ts');
+const { explain, jobFacts, stepText, logText } = await load('why.ts');
 const { table, lengthText, whenText, printable } = await load('output.ts');
 const { typeFilter, eventLine } = await load('commands/tail.ts');
 const { settingsLines } = await load('settings.ts');
@@ -22,7 +22,7 @@ describe('why', () => {
   });
 
   it("repeats the server's own reason", () => {
-    const { reason, text, since } = explain(waits({ reason: 'concurrency', detail: '20 of 20 jobs run.' }));
+    const { reason, text, since } = explain(waits({ reason: 'concurrency', detail: '20 of 20 jobs run.' }), {}, NOW);
     assert.deepEqual([reason, text, since], ['concurrency', '20 of 20 jobs run.', '2026-01-01T11:59:00.000Z']);
   });
 
@@ -38,13 +38,29 @@ describe('why', () => {
       [{ reason: 'handler_down' }, undefined],
       [{ reason: 'behind' }, undefined],
     ];
-    for (const [waitingFor, hint] of cases) assert.equal(explain(waits(waitingFor)).hint, hint);
+    for (const [waitingFor, hint] of cases) assert.equal(explain(waits(waitingFor), {}, NOW).hint, hint);
   });
 
   it('does not offer to wake a handler that would sleep again', () => {
-    const hint = (until) => explain(waits({ reason: 'snoozed' }), { night: { until } }).hint;
+    const hint = (until) => explain(waits({ reason: 'snoozed' }), { night: { until } }, NOW).hint;
     assert.equal(hint(NOW + 3_600_000), undefined);
     assert.equal(hint(NOW - 3_600_000), 'tocsin reschedule 0190', 'this sleep is over');
+  });
+
+  it('tells the whole time of a job apart from its last run, and when its worker was heard of', () => {
+    const [at, times] = [(minute) => `2026-01-01T11:${minute}:00.000Z`, { createdAt: '2026-01-01T10:00:00.000Z' }];
+    Object.assign(times, { firstStartedAt: at('10'), startedAt: at('40') });
+    const done = { ...JOB, ...times, state: 'completed', completedAt: at('41') };
+    assert.equal(explain(done, {}, NOW).text, 'It has completed in 31m; its last run took 1m.');
+    const told = Object.fromEntries(jobFacts(done, undefined, NOW));
+    assert.equal(told['first run'], '2026-01-01T11:10:00.000Z (50m ago)');
+    assert.equal(told['last run'], '2026-01-01T11:40:00.000Z (20m ago)');
+    assert.deepEqual([told.created, told.total], ['2026-01-01T10:00:00.000Z (2h ago)', '1h41m']);
+    const running = { ...JOB, state: 'active', attempt: 1, workerId: 'w1', startedAt: at('40') };
+    Object.assign(running, { lastHeartbeatAt: at('59'), leaseExpiresAt: '2026-01-01T12:01:00.000Z' });
+    const { text, until } = explain(running, {}, NOW);
+    assert.equal(text, 'It is running at w1, attempt 1 of 3. Its worker was heard of 1m ago.');
+    assert.equal(until, '2026-01-01T12:01:00.000Z');
   });
 
   it('explains the states in which a job waits for nothing', () => {
@@ -56,7 +72,7 @@ describe('why', () => {
       [{ state: 'cancelled' }, /cancelled/],
       [{ state: 'completed', startedAt: JOB.createdAt, completedAt: JOB.createdAt }, /completed in 0 ms/],
     ];
-    for (const [job, says] of cases) assert.match(explain({ ...JOB, ...job }).text, says);
+    for (const [job, says] of cases) assert.match(explain({ ...JOB, ...job }, {}, NOW).text, says);
   });
 });
 

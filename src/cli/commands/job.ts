@@ -4,21 +4,23 @@ import type { JobLogLine, JobStep } from '../../client/results';
 import { NotFoundError } from '../../producer/errors';
 import { json, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
-import { facts, printable, type Terminal } from '../output';
+import { brief, type Fact, printable, type Terminal } from '../output';
 import { explain, jobFacts, logText, stepText } from '../why';
 
 /** Lines of the log that are shown beside a job. */
 const LAST_LINES = 5;
+/** Steps that are shown, the last ones, unless all are asked for. */
+const LAST_STEPS = 20;
+
+type ShowOptions = ConnectionOptions & { full?: boolean };
 
 /** The commands about one job. `job` and `why` differ in what comes first. */
 export function jobCommands(terminal: Terminal): Command[] {
   return [
-    remote('job', 'show a job')
-      .argument('<id>', 'id of the job')
-      .action((id: string, options: ConnectionOptions) => show(terminal, id, options, true)),
-    remote('why', 'explain why a job does not run, or how it ended')
-      .argument('<id>', 'id of the job')
-      .action((id: string, options: ConnectionOptions) => show(terminal, id, options, false)),
+    shown('job', 'show a job').action((id: string, options: ShowOptions) => show(terminal, id, options, true)),
+    shown('why', 'explain why a job does not run, or how it ended').action((id: string, options: ShowOptions) =>
+      show(terminal, id, options, false),
+    ),
     remote('log', 'show what the handler of a job has logged, in all its attempts')
       .argument('<id>', 'id of the job')
       .action(async (id: string, options: ConnectionOptions) => {
@@ -38,7 +40,12 @@ export function jobCommands(terminal: Terminal): Command[] {
   ];
 }
 
-async function show(terminal: Terminal, id: string, options: ConnectionOptions, factsFirst: boolean): Promise<void> {
+const shown = (name: string, summary: string) =>
+  remote(name, summary)
+    .argument('<id>', 'id of the job')
+    .option('--full', 'all steps and the whole of each value, however long');
+
+async function show(terminal: Terminal, id: string, options: ShowOptions, factsFirst: boolean): Promise<void> {
   const { tocsin, answer } = session(terminal, options);
   const job = await tocsin.get(id);
   const [progress, steps, log] = await Promise.all([
@@ -47,12 +54,15 @@ async function show(terminal: Terminal, id: string, options: ConnectionOptions, 
     orNothing(tocsin.jobs.log(id), []),
   ]);
   const now = terminal.now();
-  const why = explain(job, steps);
+  const why = explain(job, steps, now);
   answer({ job, why, ...(progress && { progress }), steps: wireSteps(steps), log }, () => {
     const said = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
-    const known = facts(jobFacts(job, progress, now));
-    const shown = factsFirst ? [known, said] : [said, known];
-    return printable([...shown, stepsOf(steps, now), logOf(log.slice(-LAST_LINES))].filter(Boolean).join('\n\n'));
+    const { full = false } = options;
+    const [known, isCut] = brief(jobFacts(job, progress, now), full);
+    const [done, areCut] = stepsOf(steps, now, full);
+    const rest = isCut || areCut ? `Cut at … : tocsin job ${id} --full shows all of it.` : '';
+    const last = logOf(log.slice(-LAST_LINES));
+    return printable([...(factsFirst ? [known, said] : [said, known]), done, last, rest].filter(Boolean).join('\n\n'));
   });
 }
 
@@ -75,8 +85,12 @@ function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
   return Object.fromEntries(records);
 }
 
-function stepsOf(steps: Record<string, JobStep>, now: number): string {
-  return facts(Object.entries(steps).map(([name, step]) => [name, stepText(step, now)]));
+/** What is on record, the newest last, and whether anything of it was left out. */
+function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [text: string, isCut: boolean] {
+  const all = Object.entries(steps).map(([name, step]): Fact => [name, stepText(step, now)]);
+  const left = full ? 0 : Math.max(0, all.length - LAST_STEPS);
+  const [text, isCut] = brief(all.slice(left), full);
+  return [left > 0 ? `… and ${left} steps before these\n${text}` : text, isCut || left > 0];
 }
 
 function logOf(lines: readonly JobLogLine[]): string {

@@ -29,6 +29,7 @@ const TIMES = [
   'created_at',
   'enqueued_at',
   'started_at',
+  'first_started_at',
   'scheduled_at',
   'completed_at',
   'cancelled_at',

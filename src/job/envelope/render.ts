@@ -2,6 +2,8 @@
  * Writes a job as its envelope, for every answer, delivery and event. Absent members stay absent; times become RFC
  * 3339.
  */
+
+import { firstStart } from '../history';
 import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
@@ -219,10 +221,12 @@ export function isUntouched(record: JobRecord): boolean {
 
 /** The history of a job so far; members that do not apply to its state are undefined. */
 function historyMembers(record: JobRecord): Envelope {
-  const { state, history } = record;
+  const { state, history, lease } = record;
   const waitsForRetry = state === 'retryable';
+  const first = firstStart(history);
   return {
     started_at: instant(history.started_at),
+    first_started_at: first === history.started_at ? undefined : instant(first),
     completed_at: instant(history.completed_at),
     cancelled_at: instant(history.cancelled_at),
     discarded_at: instant(history.discarded_at),
@@ -234,6 +238,8 @@ function historyMembers(record: JobRecord): Envelope {
     retry_delay_ms: waitsForRetry || state === 'active' ? history.retry_delay_ms : undefined,
     next_attempt_at: waitsForRetry ? instant(record.due_at) : undefined,
     worker_id: state === 'active' ? record.worker_id : undefined,
+    last_heartbeat_at: instant(lease?.renewed_at),
+    lease_expires_at: instant(lease?.expires_at),
     unused_claims: history.unused && state !== 'completed' ? renderUnused(history.unused) : undefined,
     progress: record.progress,
     progress_data: record.progress_data,

@@ -78,11 +78,11 @@ function textOfCourse(record: JobRecord, written: JobBody): string {
 
 /** Is it new, or does it run, and is it all there is to say since when and for whom? Most of those that are told of are so. */
 function isFresh(record: JobRecord): boolean {
-  const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps, lease_ms } = record;
+  const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps, lease_ms, lease } = record;
   if (waiting_for !== undefined) return false;
   if (state === 'available' || state === 'scheduled') return isUntouched(record);
   if (state !== 'active' || history.started_at === undefined) return false;
-  if ((result ?? progress ?? progress_data ?? checkpoint ?? steps ?? lease_ms) !== undefined) return false;
+  if ((result ?? progress ?? progress_data ?? checkpoint ?? steps ?? lease_ms ?? lease) !== undefined) return false;
   for (const name in history) if (name !== 'started_at') return false;
   return true;
 }

@@ -4,6 +4,7 @@
  */
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
+import { firstStart } from '../../job/history';
 import type { Snooze } from '../../job/record';
 import { isFinal, parseSteps, type Steps } from '../../job/steps';
 import type { SignalReceipt, SignalRequest } from '../../rpc/workers';
@@ -31,6 +32,7 @@ export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze
   const wanted = isHere ? now : momentOf(asked, now);
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
   const history = historyOf(row);
+  history.first_started_at = firstStart(history) ?? active.startedAt;
   history.started_at = active.startedAt;
   history.snoozed = { since: now, until, claim: active.claim, ...(signal !== undefined && { signal }) };
   delete history.unused;

@@ -135,6 +135,7 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
         n: attempt.number,
         c: attempt.claim,
         at: [row.created_at, enqueuedAt(row, startedAt), startedAt, now],
+        f: history.first_started_at,
         e: history.errors,
         push,
         w: by?.worker_id,

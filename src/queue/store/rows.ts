@@ -23,6 +23,8 @@ export interface ArchivedJob {
   c: number;
   /** created, enqueued, started, completed. */
   at: [number, number, number, number];
+  /** When its first run began, of a job that was put to sleep. */
+  f?: number;
   b: JobBody;
   /** Failures before the success. */
   e?: JobErrorEntry[];
@@ -169,7 +171,12 @@ export function recordOfArchived(
     created_at,
     enqueued_at,
     body: JSON.stringify(job.b),
-    history: { started_at, completed_at, ...(job.e && { errors: shown(job.e) }) },
+    history: {
+      started_at,
+      completed_at,
+      ...(job.f !== undefined && { first_started_at: job.f }),
+      ...(job.e && { errors: shown(job.e) }),
+    },
     ...(result !== undefined && { result }),
     ...(job.w !== undefined && { worker_id: job.w }),
     ...(job.g !== undefined && { target: job.g }),

@@ -20,12 +20,18 @@ import { storageUse } from '../store/storage';
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 
-/** A job with what it waits for, if it waits. */
+/** A job with what it waits for, if it waits, or with what the worker holds it by that has pulled it. */
 function explained(life: QueueLife, q: QueueState, now: number, id: string): JobView {
   const found = mustFind(q, id);
   const view = viewOf(q, found, now);
   const waiting = found.row && life.engine?.waitingFor(found.row, now);
   if (waiting) view.record.waiting_for = waiting;
+  const active = found.row && q.leases.active.get(found.row.key);
+  // Each heartbeat sets the end of the lease anew.
+  if (active && active.target === undefined) {
+    const { expiresAt: expires_at, visibilityMs } = active;
+    view.record.lease = { renewed_at: expires_at - visibilityMs, expires_at };
+  }
   return view;
 }
 

@@ -23,6 +23,10 @@ const handlers = defineHandlers({
     await ctx.waitFor('approved by boss');
     await ctx.sleep('delivery', '3d');
   },
+  'order.counted': async (_, ctx) => {
+    for (let n = 1; n <= 25; n++) await ctx.step(`count ${n}`, () => ({ n, text: n === 25 ? 'x'.repeat(1_000) : '' }));
+    await ctx.waitFor('counted');
+  },
   'order.hurried': async (_, ctx) => {
     await ctx.waitFor('never', { timeout: 1 }).catch((error: unknown) => {
       if (!(error instanceof SignalTimeoutError)) throw error;

@@ -41,6 +41,42 @@ describe('a job whose handler goes on later', () => {
     expect(await server.job(id)).toMatchObject({ state: 'completed', attempt: 1 });
   });
 
+  it('tells when its first run began and when its last one, while it sleeps, runs and has ended', async () => {
+    const id = await server.enqueue(queue);
+    await server.ack((await server.takeOne(queue)).id);
+    expect(await server.job(id), 'its first run was its last').not.toHaveProperty('first_started_at');
+
+    const slept = await server.enqueue(queue, { options: { retry: steady(1) } });
+    clock.advance(SECOND);
+    const begun = Date.now();
+    const times = async () => {
+      const { created_at, first_started_at, started_at } = await server.job(slept);
+      return [created_at, first_started_at, started_at];
+    };
+    for (let nth = 0; nth < 3; nth++) {
+      await snooze(await server.takeOne(queue), { in: '10m' });
+      expect(await times()).toEqual([iso(T0), nth === 0 ? undefined : iso(begun), iso(Date.now())]);
+      await object.passTo(Date.now() + 10 * MINUTE);
+    }
+    const woken = Date.now();
+    const { id: taken } = await server.takeOne(queue);
+    expect(await times()).toEqual([iso(T0), iso(begun), iso(woken)]);
+    await server.ack(taken);
+    expect(await times()).toEqual([iso(T0), iso(begun), iso(woken)]);
+  });
+
+  it('counts a run that failed before it slept as the first', async () => {
+    const id = await server.enqueue(queue, { options: { retry: steady(3) } });
+    clock.advance(SECOND);
+    await server.takeOne(queue);
+    const begun = Date.now();
+    clock.advance(SECOND);
+    await server.ok(200, 'POST', `${V1}/workers/nack`, { job_id: id, error: { code: 'x', message: 'no' } });
+    await object.passTo(Date.now() + DAY);
+    await snooze(await server.takeOne(queue), { in: 1 });
+    expect(await server.job(id)).toMatchObject({ first_started_at: iso(begun), started_at: iso(begun + SECOND + DAY) });
+  });
+
   it('has a new claim each time, and what an earlier one still says changes nothing', async () => {
     const id = await server.enqueue(queue);
     const [first, second] = [await server.takeOne(queue), {} as Json];

@@ -33,7 +33,7 @@ export const job = definePage<Story>({
   scope: 'admin:read',
   load: async (api, { name = '' }) => await api.get<Story>(`${pathTo`/admin/jobs/${name}`}?timeline=true`),
   show: (story, _, now) => {
-    const { reason, text, hint } = explain(story);
+    const { reason, text, hint } = explain(story, {}, now);
     const told = jobFacts(story, undefined, now).filter(([, value]) => value !== undefined && value !== '');
     return {
       facts: [

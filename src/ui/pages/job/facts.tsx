@@ -8,6 +8,7 @@ import type { Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
   const { workflow, cron_name: cron, rate_limit: limit, tags = [], meta, fingerprint } = job;
+  const ended = job.completed_at ?? job.cancelled_at ?? job.discarded_at;
   const time = (at: string | undefined): ComponentChildren => at && <Time at={at} />;
   const entries: (readonly [string, ComponentChildren])[] = [
     ['Attempts', `${number(job.attempt)} of ${number(job.max_attempts)}`],
@@ -15,14 +16,18 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Created', time(job.created_at)],
     ['Scheduled', job.state === 'scheduled' ? time(job.scheduled_at) : undefined],
     ['Next attempt', time(job.next_attempt_at)],
-    ['Started', time(job.started_at)],
+    [job.first_started_at ? 'First run' : 'Started', time(job.first_started_at ?? job.started_at)],
+    ['Last run', job.first_started_at && time(job.started_at)],
     ['Completed', job.state === 'completed' && time(job.completed_at)],
     ['Cancelled', time(job.cancelled_at)],
     ['Discarded', time(job.discarded_at)],
+    ['Total time', ended !== undefined && <Duration ms={Date.parse(ended) - Date.parse(job.created_at)} />],
     ['Because', job.discard_reason],
     ['Expires', time(job.expires_at)],
     ['Time limit', job.timeout_ms !== undefined && <Duration ms={job.timeout_ms} />],
     ['Runs on', job.worker_id && <a href={href('workers', { worker: job.worker_id })}>{job.worker_id}</a>],
+    ['Heartbeat', time(job.last_heartbeat_at)],
+    ['Lease ends', time(job.lease_expires_at)],
     ['Sent to', job.target_url && <Foreign>{job.target_url}</Foreign>],
     ['Tags', tags.length > 0 && <Tags of={tags} />],
     [

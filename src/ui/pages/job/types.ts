@@ -63,6 +63,9 @@ export interface Job extends Omit<JobItem, 'error'> {
   error?: JobError;
   errors: readonly JobError[];
   enqueued_at?: string;
+  first_started_at?: string;
+  last_heartbeat_at?: string;
+  lease_expires_at?: string;
   expires_at?: string;
   timeout_ms?: number;
   visibility_timeout_ms?: number;

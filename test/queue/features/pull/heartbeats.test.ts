@@ -1,12 +1,34 @@
 /** What a worker hears about its jobs: which are still its own, and which were cancelled or taken from it. */
 import { describe, expect, it } from 'vitest';
-import { clock } from '../../../support/clock';
+import { clock, iso, T0 } from '../../../support/clock';
 import { TestQueue } from '../../../support/queue';
 import { rowsWhile } from '../../../support/rows';
-import { server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
+import { type Json, server, TestServer, UNKNOWN_ID, V1 } from '../../../support/server';
 
 server.emptyBeforeEach();
 clock.restoreAfterEach();
+
+describe('a job that a worker holds', () => {
+  it('tells when its worker was heard of last, and when its lease ends, to whoever reads it alone', async () => {
+    const id = await server.enqueue('held');
+    const claimed = T0;
+    clock.set(claimed);
+    await server.takeOne('held', { worker_id: 'w1', visibility_timeout_ms: 60_000 });
+    const lease = (at: number, end: number) => ({ last_heartbeat_at: iso(at), lease_expires_at: iso(end) });
+    expect(await server.job(id)).toMatchObject(lease(claimed, claimed + 60_000));
+    clock.advance(20_000);
+    await server.heartbeat('w1', { active_jobs: [id] });
+    clock.advance(5_000);
+    expect(await server.job(id)).toMatchObject(lease(claimed + 20_000, claimed + 80_000));
+    await server.heartbeat('w1', { active_jobs: [id], visibility_timeout_ms: 600_000 });
+    expect(await server.job(id)).toMatchObject(lease(claimed + 25_000, claimed + 625_000));
+    const [listed] = (await server.ok(200, 'GET', `${V1}/jobs?queue=held`)).jobs as Json[];
+    expect(listed).toMatchObject({ id, state: 'active' });
+    expect(listed).not.toHaveProperty('lease_expires_at');
+    await server.ack(id);
+    expect(await server.job(id)).not.toHaveProperty('last_heartbeat_at');
+  });
+});
 
 describe('a heartbeat names', () => {
   it('the jobs that were cancelled and those that were taken away, over several queues', async () => {
