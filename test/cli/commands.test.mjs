@@ -165,6 +165,27 @@ describe('tocsin', { timeout: 120_000 }, () => {
     );
   });
 
+  it('shows what the jobs returned whose end it tells', async () => {
+    await json('enqueue', 'sum.add', '--queue', 'summed');
+    const args = ['tail', '--queue', 'summed', '--type', 'job.completed'];
+    const env = { TOCSIN_URL: server.url };
+    const tails = await Promise.all([[], ['--json']].map((more) => start([...args, '--limit', '2', ...more], { env })));
+    // Until something has ended nothing says that they look.
+    await until('two events in both', LIMIT_MS, async () => {
+      const { job } = await json('enqueue', 'sum.add', '--queue', 'summed');
+      await call('POST', '/workers/fetch', { queues: ['summed'], worker_id: 'tester', count: 2 });
+      await call('POST', '/workers/ack', { job_id: job.id, result: { sum: 3 } });
+      return tails.every(({ stdout }) => stdout.split('\n').length > 2);
+    });
+    for (const tail of tails) assert.equal(await tail.ended, 0, tail.stderr);
+    const [text, lines] = tails.map(({ stdout }) => stdout.trim().split('\n'));
+    for (const line of text) assert.match(line, / result=\{"sum":3\}$/);
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line).data.result),
+      Array(2).fill({ sum: 3 }),
+    );
+  });
+
   it('repeats a warning with the error that comes after it', async () => {
     const broken = createServer((request, response) => {
       const job = { id: UNKNOWN, type: 'a.b', queue: 'default', state: 'available' };
@@ -252,9 +273,15 @@ describe('tocsin', { timeout: 120_000 }, () => {
       assert.equal((await json('webhooks', 'pause', subscription.id)).subscription.active, false);
       assert.match((await run('webhooks')).stdout, new RegExp(`${subscription.id} +off +${url}`));
       assert.notEqual((await json('webhooks', 'rotate', subscription.id)).secret, secret);
-      assert.ok(Array.isArray((await json('webhooks', 'deliveries', subscription.id, '--limit', '5')).deliveries));
+      const jobs = (await json('webhooks', 'add', url, '--event', 'job.enqueued', '--queue', 'told')).subscription;
+      const { job } = await json('enqueue', 'a.b', '--queue', 'told');
+      const [{ id }] = await until('a delivery', LIMIT_MS, async () => {
+        const { deliveries } = await json('webhooks', 'deliveries', '--limit', '5');
+        return deliveries.length > 0 && deliveries;
+      });
+      assert.match((await run('webhooks', 'deliveries')).stdout, new RegExp(`^${id} .* ${job.id} `, 'm'));
       assert.equal((await run('webhooks', 'deliveries', '--status', 'lost')).code, 2);
-      await json('webhooks', 'remove', subscription.id);
+      for (const one of [subscription, jobs]) await json('webhooks', 'remove', one.id);
       assert.match((await run('webhooks')).stdout, /Nobody is told/);
     } finally {
       receiver.close();

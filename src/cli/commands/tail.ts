@@ -1,6 +1,8 @@
 /** `tocsin tail` */
 import type { Command } from 'commander';
+import type { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/event';
+import type { JobResult } from '../../client/results';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { failureOf } from '../failure';
@@ -9,7 +11,7 @@ import { printable, type Terminal, textOf } from '../output';
 interface Options extends ConnectionOptions {
   queue?: string[];
   type?: string[];
-  limit: number;
+  limit?: number;
 }
 
 /** Shows events as they happen. */
@@ -17,7 +19,7 @@ export function tailCommand(terminal: Terminal): Command {
   return remote('tail', 'show events as they happen, until Ctrl-C')
     .option('--queue <name>', 'of this queue; a list, or several times', list)
     .option('--type <type>', 'of this event type (job.failed, queue.*) or job type (email.*)', list)
-    .option('--limit <n>', 'end after so many', integer(1, 1_000_000_000), Number.POSITIVE_INFINITY)
+    .option('--limit <n>', 'end after so many', integer(1, 1_000_000_000))
     .action(async (options: Options) => {
       const { tocsin, url, answer } = session(terminal, options);
       const interrupted = terminal.interrupted();
@@ -27,14 +29,17 @@ export function tailCommand(terminal: Terminal): Command {
         terminal.err(error ? `${failureOf(error, url).message} Trying again.\n` : 'It answers again.\n');
       const query = options.queue ? { queue: options.queue } : {};
       const wanted = typeFilter(options.type);
-      let left = options.limit;
+      const client = tocsin.with({ signal });
+      let left = options.limit ?? Number.POSITIVE_INFINITY;
       try {
-        for await (const event of tocsin.with({ signal }).events.follow(query, { onConnection })) {
-          // What the server says of the stream concerns whatever is shown of it.
-          const isAboutStream = event.type.startsWith('system.');
-          if (!isAboutStream && !wanted(event)) continue;
-          answer(event, () => eventLine(event));
-          if (!isAboutStream && --left <= 0) break;
+        for await (const events of atOnce(client.events.follow(query, { onConnection }))) {
+          const shown = events.filter((event) => isAboutStream(event) || wanted(event));
+          for (const event of await withResults(client, shown)) {
+            if (left <= 0) break;
+            answer(event, () => eventLine(event));
+            if (!isAboutStream(event)) left--;
+          }
+          if (left <= 0) break;
         }
       } catch (error) {
         if (!interrupted.aborted) throw error;
@@ -42,6 +47,44 @@ export function tailCommand(terminal: Terminal): Command {
         stop.abort();
       }
     });
+}
+
+/** What the server says of the stream concerns whatever is shown of it. */
+const isAboutStream = ({ type }: QueueEvent) => type.startsWith('system.');
+
+/** Events that are asked about together, at most. */
+const MOST_AT_ONCE = 500;
+
+/** Events in groups: those that are there already, while the ones before them were shown. */
+async function* atOnce(events: AsyncGenerator<QueueEvent>): AsyncGenerator<QueueEvent[]> {
+  let next = events.next();
+  for (;;) {
+    const group: QueueEvent[] = [];
+    let taken = await next;
+    for (;;) {
+      if (taken.done) break;
+      group.push(taken.value);
+      next = events.next();
+      if (group.length >= MOST_AT_ONCE) break;
+      const ready = await Promise.race([next, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
+      if (ready === undefined) break;
+      taken = ready;
+    }
+    if (group.length > 0) yield group;
+    if (taken.done) return;
+  }
+}
+
+/** Events carry no results: they are read of the jobs that have completed, as far as this key may and they are kept. */
+async function withResults(tocsin: TocsinClient, events: readonly QueueEvent[]): Promise<readonly QueueEvent[]> {
+  const completed = events.filter(({ type }) => type === 'job.completed').map(({ subject }) => subject);
+  if (completed.length === 0) return events;
+  const none = { results: {} as Record<string, JobResult> };
+  const { results } = await tocsin.jobs.results(completed).catch(() => none);
+  return events.map((event) => {
+    const { result } = (event.type === 'job.completed' && results[event.subject]) || {};
+    return result === undefined ? event : { ...event, data: { ...event.data, result } };
+  });
 }
 
 /** Does an event have one of these event types or job types? `*` stands for anything. */
@@ -57,14 +100,21 @@ export function typeFilter(patterns: readonly string[] | undefined): (event: Que
   };
 }
 
+/** Longest value on the line, in characters. */
+const MAX_VALUE = 400;
+
+const shortened = (text: string) => (text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text);
+
 /** Members that the line shows already, or that help nobody. */
 const SHOWN = new Set(['job_id', 'queue', 'worker_id', 'job_type']);
 
 /** `10:14:59.289  job.started  mail  email.send  0190…  attempt=1` */
 export function eventLine({ time, type, subject, data }: QueueEvent): string {
   const clock = time.slice(11, 23);
-  const rest = Object.entries(data).filter(([name]) => !SHOWN.has(name));
-  const members = rest.map(([name, value]) => `${name}=${textOf(value)}`);
+  const rest = Object.entries(data).filter(
+    ([name, value]) => !SHOWN.has(name) && !(name === 'result' && value === null),
+  );
+  const members = rest.map(([name, value]) => `${name}=${shortened(textOf(value))}`);
   const parts = [clock, type.padEnd(14), data.queue, data.job_type, subject, ...members];
   return printable(
     parts
