@@ -2,13 +2,14 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
-import { type ConnectionOptions, connect, endpointOf } from './connection';
+import { type ConnectionOptions, connect, type Endpoint, endpointOf } from './connection';
 import type { Terminal } from './output';
 
 /** What a command over HTTP works with. */
 export interface Session<Options> {
   tocsin: TocsinClient;
-  url: string;
+  /** Where the queue is, and the key. */
+  endpoint: Endpoint;
   options: Options & ConnectionOptions;
   terminal: Terminal;
   /**
@@ -31,7 +32,7 @@ export function remote(name: string, description: string): Command {
 export function session<Options extends object>(terminal: Terminal, options: Options & ConnectionOptions) {
   const opened: Session<Options> = {
     tocsin: connect(options, terminal),
-    url: endpointOf(options, terminal.env).url,
+    endpoint: endpointOf(options, terminal.env),
     options,
     terminal,
     answer: (value, text) => print(terminal, options.json, value, text),

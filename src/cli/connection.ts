@@ -13,8 +13,14 @@ export interface ConnectionOptions {
   json?: boolean;
 }
 
+/** Where a queue is, and the key. */
+export interface Endpoint {
+  url: string;
+  key: string | undefined;
+}
+
 /** Address and key, from the options or the environment. */
-export function endpointOf(options: ConnectionOptions, env: Terminal['env']): { url: string; key: string | undefined } {
+export function endpointOf(options: ConnectionOptions, env: Terminal['env']): Endpoint {
   const url = options.url ?? (env.TOCSIN_URL || DEFAULT_URL);
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     const shown = withoutPassword(url);

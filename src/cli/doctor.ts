@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TocsinClient } from '../client/client';
 import type { TargetStatus } from '../client/targets';
 import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
+import type { Endpoint } from './connection';
 import { CliError, failureOf } from './failure';
 import { shellWord } from './output';
 import { adaptModule } from './project/main-module';
@@ -124,7 +125,8 @@ function packageCheck(folder: string): Check {
 }
 
 /** The queue at an address. @param version of this program */
-export async function serverChecks(tocsin: TocsinClient, url: string, version: string): Promise<Check[]> {
+export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, version: string): Promise<Check[]> {
+  const { url } = endpoint;
   let server: string;
   try {
     const health = await tocsin.server.health();
@@ -132,10 +134,10 @@ export async function serverChecks(tocsin: TocsinClient, url: string, version: s
     if (health.status !== 'ok') return [failed('server', `${url} answers, but cannot reach its objects.`)];
   } catch (error) {
     if (!(error instanceof TocsinError)) throw error;
-    const { message, hint } = failureOf(error, url);
+    const { message, hint } = failureOf(error, endpoint);
     return [failed('server', message, hint)];
   }
-  const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, url))];
+  const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, endpoint))];
   if (checks.some(({ name, status }) => name === 'key' && status !== 'ok')) return checks;
   return [...checks, ...(await settingsChecks(tocsin)), ...(await targetChecks(tocsin))];
 }
@@ -188,7 +190,7 @@ function versionCheck(server: string, own: string): Check {
 }
 
 /** What the key may do. */
-async function keyChecks(tocsin: TocsinClient, url: string): Promise<Check[]> {
+async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Check[]> {
   const looks = [
     ['data:read', () => tocsin.count({ queue: 'default', state: 'active' })],
     ['admin:read', () => tocsin.queues.overview({ limit: 1 }).next()],
@@ -199,7 +201,7 @@ async function keyChecks(tocsin: TocsinClient, url: string): Promise<Check[]> {
       await look();
     } catch (error) {
       if (!(error instanceof UnauthorizedError)) throw error;
-      const { message, hint } = failureOf(error, url);
+      const { message, hint } = failureOf(error, endpoint);
       if (error.status === 401) return [failed('key', message, hint)];
       missing.push(scope);
     }

@@ -1,5 +1,5 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
-import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
+import { TocsinError, UnauthorizedError } from '../producer/errors';
 
 /** Exit codes of the program. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
@@ -30,11 +30,14 @@ export interface Failure {
   exitCode: number;
 }
 
-/**
- * Any error in the words of the command line.
- * @param url where the queue was looked for
- */
-export function failureOf(error: unknown, url?: string): Failure {
+/** Where the queue was looked for, and with which key. */
+export interface Where {
+  url: string;
+  key?: string | undefined;
+}
+
+/** Any error in the words of the command line. */
+export function failureOf(error: unknown, where?: Where): Failure {
   if (error instanceof CliError) {
     return {
       code: error.code,
@@ -44,10 +47,10 @@ export function failureOf(error: unknown, url?: string): Failure {
     };
   }
   if (error instanceof TocsinError) {
-    const hint = hintFor(error, url);
+    const { message, hint } = wordsOf(error, where);
     return {
       code: error.code,
-      message: error.code === 'network_error' ? `No queue answers at ${url ?? 'this address'}.` : error.message,
+      message,
       ...(hint !== undefined && { hint }),
       ...(error.requestId !== undefined && { request_id: error.requestId }),
       exitCode: EXIT.failure,
@@ -57,18 +60,71 @@ export function failureOf(error: unknown, url?: string): Failure {
   return { code: 'failed', message: message.split('\n')[0] ?? message, exitCode: EXIT.failure };
 }
 
-function hintFor(error: TocsinError, url: string | undefined): string | undefined {
-  if (error.code === 'network_error') {
-    return 'Start it with "npx tocsin dev", or name its address with --url or TOCSIN_URL.';
+function wordsOf(error: TocsinError, where: Where | undefined): { message: string; hint: string | undefined } {
+  const { code, status, message } = error;
+  const at = where?.url ?? 'this address';
+  if (code === 'network_error') {
+    const start = isLocal(where) ? 'Start it with "npx tocsin dev", or name' : 'Name';
+    return {
+      message: `No queue answers at ${at}: ${causeOf(error)}.`,
+      hint: `${start} its address with --url or TOCSIN_URL.`,
+    };
   }
-  if (error.code === 'invalid_response' || error.code === 'http_404') {
-    return `Something else answers at ${url ?? 'this address'}: is the queue mounted below another path?`;
+  // A queue says in JSON what is wrong, with a code of its own.
+  if (code === `http_${status}` && status >= 500) {
+    const hint = 'What stands before the queue says so, or its Worker fails: npx wrangler tail shows the log.';
+    return { message: `${at} answered ${status}, and no queue says why.`, hint };
   }
-  if (error instanceof UnauthorizedError) {
-    return error.status === 403
-      ? `This key lacks a scope.${error.hint ? ` ${error.hint}` : ''}`
-      : 'Give a key with --key or TOCSIN_KEY; in development, ALLOW_LOCALHOST=true in .dev.vars makes it unnecessary.';
+  if (code === 'invalid_response' || code === `http_${status}`) {
+    return {
+      message: `What answers at ${at} is no Tocsin: ${message}`,
+      hint: 'Is the queue mounted below a path? Then that belongs to its address: https://example.com/tocsin.',
+    };
   }
-  if (error instanceof NotFoundError && error.hint === undefined) return 'Ended jobs go after their retention.';
-  return error.hint;
+  if (error instanceof UnauthorizedError) return { message, hint: keyHint(error, where) };
+  return { message, hint: error.hint };
+}
+
+function keyHint({ status, hint, message }: UnauthorizedError, where: Where | undefined): string | undefined {
+  if (status === 403) return `This key lacks a scope.${hint ? ` ${hint}` : ''}`;
+  // Whatever key is given: it has none.
+  if (/no API key/.test(message)) return hint;
+  if (where?.key !== undefined) {
+    return 'It was given with --key or TOCSIN_KEY: is it one of API_KEYS there, and written as there?';
+  }
+  const local = isLocal(where) ? ' In development: API_KEYS in .dev.vars has them, and without it none is needed.' : '';
+  return `Give a key with --key or TOCSIN_KEY.${local}`;
+}
+
+function isLocal(where: Where | undefined): boolean {
+  const host = where && URL.canParse(where.url) ? new URL(where.url).hostname : '';
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$|\.localhost$/.test(host);
+}
+
+/** What ended a connection, by the codes of Node. */
+const CAUSES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection broke off',
+  UND_ERR_SOCKET: 'the connection broke off',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name of the host could not be looked up',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the connection took too long',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection took too long',
+};
+
+/** The innermost cause: `fetch failed` alone says nothing. */
+function causeOf(error: Error): string {
+  let last = error;
+  for (;;) {
+    // There was one attempt for each address of the host.
+    const cause: unknown = last instanceof AggregateError ? last.errors[0] : last.cause;
+    if (!(cause instanceof Error)) break;
+    last = cause;
+  }
+  if (last.name === 'TimeoutError') return 'it took too long';
+  const { code } = last as NodeJS.ErrnoException;
+  const words = code === undefined ? undefined : CAUSES[code];
+  return words === undefined ? (last.message.split('\n')[0] ?? '').replace(/\.$/, '') : `${words} (${code})`;
 }

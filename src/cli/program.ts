@@ -75,8 +75,9 @@ export async function run(program: Command, args: readonly string[], terminal: T
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
     const url = withoutPassword(optionIn(args, '--url').value ?? (terminal.env.TOCSIN_URL || DEFAULT_URL));
+    const key = optionIn(args, '--key').value ?? (terminal.env.TOCSIN_KEY || undefined);
     const { exitCode, ...failure } =
-      error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, url);
+      error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, { url, key });
     const { message, hint } = failure;
     terminal.err(
       json

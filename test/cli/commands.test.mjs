@@ -222,6 +222,61 @@ describe('tocsin', { timeout: 120_000 }, () => {
     }
   });
 
+  it('says where it looked for a queue and why none is there', async () => {
+    const other = createServer((request, response) => {
+      request.resume();
+      const status = request.url.startsWith('/broken') ? 502 : request.url.startsWith('/page') ? 200 : 404;
+      response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Shop</h1>');
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const shop = `http://127.0.0.1:${other.address().port}`;
+    const gone = createServer().listen(0, '127.0.0.1');
+    await once(gone, 'listening');
+    const nobody = `http://127.0.0.1:${gone.address().port}`;
+    gone.close();
+    const cases = [
+      [nobody, new RegExp(`^tocsin: No queue answers at ${nobody}: the connection was refused \\(ECONNREFUSED\\)\\.`)],
+      [
+        shop,
+        new RegExp(`What answers at ${shop} is no Tocsin: The queue answered 404.*\\n→ Is the queue mounted below`),
+      ],
+      [`${shop}/page`, new RegExp(`What answers at ${shop}/page is no Tocsin: The answer to GET \\S+ is not JSON`)],
+      [`${shop}/broken`, new RegExp(`${shop}/broken answered 502, and no queue says why`)],
+    ];
+    try {
+      await Promise.all(
+        cases.map(async ([address, says]) => {
+          const { code, stderr } = await tocsin(['jobs', '--url', address]);
+          assert.equal(code, 1);
+          assert.match(stderr, says);
+        }),
+      );
+    } finally {
+      other.close();
+    }
+  });
+
+  it('says of a wrong key that it is wrong, and of a missing one how to give it', async () => {
+    const answers = { true: 'This API key is not known.', false: 'An API key is required.' };
+    const closed = createServer((request, response) => {
+      const message = answers[request.headers.authorization !== undefined];
+      const error = { code: 'unauthorized', message, hint: 'Send "Authorization: Bearer <key>".' };
+      response.writeHead(401).end(JSON.stringify({ error }));
+    }).listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const env = { TOCSIN_URL: `http://127.0.0.1:${closed.address().port}` };
+    const wrong = await tocsin(['jobs', '--key', 'typo'], { env });
+    assert.match(
+      wrong.stderr,
+      /key is not known\.\n→ It was given with --key or TOCSIN_KEY: is it one of API_KEYS there/,
+    );
+    const named = await tocsin(['jobs'], { env: { ...env, TOCSIN_KEY: 'typo' } });
+    assert.equal(named.stderr, wrong.stderr);
+    const none = await tocsin(['jobs'], { env });
+    assert.match(none.stderr, /key is required\.\n→ Give a key with --key or TOCSIN_KEY\. In development: /);
+    closed.close();
+  });
+
   it('fails in one line with a hint, and never with a stack', async () => {
     const cases = [
       { args: ['job', UNKNOWN], code: 1, says: /not found/ },

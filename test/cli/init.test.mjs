@@ -46,8 +46,9 @@ describe('tocsin init', () => {
   });
 
   it('starts a project named after its folder, in a folder that need not exist', async () => {
-    const { code, stderr } = await init('sub/New Shop');
+    const { code, stdout, stderr } = await init('sub/New Shop');
     assert.equal(code, 0, stderr);
+    assert.match(stdout, /^Next:\n {2}cd 'sub\/New Shop'\n {2}npm install\n {2}npm run dev\n/m);
     assert.match(read('sub/New Shop/wrangler.jsonc'), /"name": "new-shop"/);
     assert.equal(JSON.parse(read('sub/New Shop/package.json')).name, 'new-shop');
   });

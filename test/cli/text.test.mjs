@@ -7,7 +7,7 @@ const { explain, jobFacts, stepText, logText } = await load('why.ts');
 const { table, lengthText, whenText, printable } = await load('output.ts');
 const { typeFilter, eventLine } = await load('commands/tail.ts');
 const { settingsLines } = await load('settings.ts');
-const { failureOf } = await load('failure.ts');
+const { failureOf, unanswered } = await load('failure.ts', '../producer/errors.ts');
 
 const NOW = Date.parse('2026-01-01T12:00:00.000Z');
 const JOB = {
@@ -147,6 +147,26 @@ describe('output', () => {
         'in code: stripe; changed by an operator: stripe',
         'in code: nightly, hourly; changed by an operator: nightly (deleted)',
       ],
+    );
+  });
+
+  it('names the innermost cause of a missing answer, and offers to start a queue only on this machine', () => {
+    const coded = (code, message) => Object.assign(new Error(message), { code });
+    const fetchFailed = (cause) => unanswered('No answer', true, new TypeError('fetch failed', { cause }));
+    const failure = (cause, url) => failureOf(fetchFailed(cause), { url });
+    const { message, hint } = failure(coded('ENOTFOUND', 'getaddrinfo'), 'https://nowhere.example');
+    assert.equal(message, 'No queue answers at https://nowhere.example: there is no such host (ENOTFOUND).');
+    assert.equal(hint, 'Name its address with --url or TOCSIN_URL.');
+    const both = new AggregateError([coded('ECONNREFUSED', '::1'), coded('ECONNREFUSED', '127.0.0.1')]);
+    const local = failure(both, 'http://localhost:8787');
+    assert.equal(
+      local.message,
+      'No queue answers at http://localhost:8787: the connection was refused (ECONNREFUSED).',
+    );
+    assert.match(local.hint, /^Start it with "npx tocsin dev"/);
+    assert.match(
+      failure(coded('CERT', 'certificate has expired'), 'https://a.example').message,
+      /: certificate has expired\.$/,
     );
   });
 

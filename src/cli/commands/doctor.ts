@@ -12,8 +12,8 @@ export function doctorCommand(terminal: Terminal, version: string): Command {
     'doctor',
     'check the project in this folder, and the queue: configuration, key, versions, settings',
   ).action(async (options: ConnectionOptions) => {
-    const { tocsin, url, answer } = session(terminal, options);
-    const checks = [...projectChecks(process.cwd()), ...(await serverChecks(tocsin, url, version))];
+    const { tocsin, endpoint, answer } = session(terminal, options);
+    const checks = [...projectChecks(process.cwd()), ...(await serverChecks(tocsin, endpoint, version))];
     const bad = checks.filter(({ status }) => status === 'fail');
     answer({ ok: bad.length === 0, checks }, () => {
       const width = Math.max(...checks.map(({ name }) => name.length));

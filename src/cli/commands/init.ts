@@ -5,7 +5,7 @@ import { confirm, isCancel, select, text } from '@clack/prompts';
 import { Command, Option } from 'commander';
 import { print } from '../command';
 import { CliError, usageError } from '../failure';
-import { facts, type Terminal } from '../output';
+import { facts, shellWord, type Terminal } from '../output';
 import { install, managerOf } from '../project/install';
 import { exportLine } from '../project/main-module';
 import { packageName } from '../project/package-json';
@@ -67,7 +67,7 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     };
     print(terminal, options.json, answer, () => {
       const done = asks && plan.changes.length > 0 ? '' : planText(plan);
-      return [done, options.dryRun ? '' : nextText(path, plan, terminal)].filter(Boolean).join('\n\n');
+      return [done, options.dryRun ? '' : nextText(path, plan, options.install, terminal)].filter(Boolean).join('\n\n');
     });
     if (byHand.length > 0 && !options.dryRun) {
       const files = byHand.map(({ path }) => path).join(', ');
@@ -107,12 +107,13 @@ function planText({ changes, kept, byHand }: Plan): string {
   return [files || 'Nothing to do: the queue is here already.', ...manual].join('\n\n');
 }
 
-function nextText(folder: string, plan: Plan, terminal: Terminal): string {
+function nextText(folder: string, plan: Plan, installs: boolean, terminal: Terminal): string {
   if (plan.byHand.length > 0 || plan.changes.length === 0) return '';
   const here = relative(process.cwd(), folder);
   const manager = managerOf(folder, terminal.env);
   const steps = [
-    ...(here === '' ? [] : [`cd ${here}`]),
+    ...(here === '' ? [] : [`cd ${shellWord(here)}`]),
+    ...(installs || !plan.install ? [] : [`${manager} install`]),
     `${manager} run dev`,
     'npx tocsin enqueue greeting.write Ada --wait      # in a second terminal',
   ];

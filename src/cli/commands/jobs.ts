@@ -99,7 +99,7 @@ export function changeCommands(terminal: Terminal): Command[] {
     options: ConnectionOptions,
     change: (tocsin: TocsinClient, id: string) => Promise<JobEnvelope>,
   ): Promise<void> {
-    const { tocsin, url, answer } = session(terminal, options);
+    const { tocsin, endpoint, answer } = session(terminal, options);
     const jobs: JobEnvelope[] = [];
     const failed: { id: string; code: string; message: string }[] = [];
     for (const id of ids) {
@@ -109,7 +109,7 @@ export function changeCommands(terminal: Terminal): Command[] {
         // Nobody answers, or this key may not: the others would fail alike.
         if (ids.length === 1 || !(error instanceof TocsinError) || error.status === 0 || error.status === 401)
           throw error;
-        const { code, message } = failureOf(error, url);
+        const { code, message } = failureOf(error, endpoint);
         failed.push({ id, code, message });
       }
     }

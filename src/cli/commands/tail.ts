@@ -21,12 +21,12 @@ export function tailCommand(terminal: Terminal): Command {
     .option('--type <type>', 'of this event type (job.failed, queue.*) or job type (email.*)', list)
     .option('--limit <n>', 'end after so many', integer(1, 1_000_000_000))
     .action(async (options: Options) => {
-      const { tocsin, url, answer } = session(terminal, options);
+      const { tocsin, endpoint, answer } = session(terminal, options);
       const interrupted = terminal.interrupted();
       const stop = new AbortController();
       const signal = AbortSignal.any([interrupted, stop.signal]);
       const onConnection = (error?: unknown) =>
-        terminal.err(error ? `${failureOf(error, url).message} Trying again.\n` : 'It answers again.\n');
+        terminal.err(error ? `${failureOf(error, endpoint).message} Trying again.\n` : 'It answers again.\n');
       const query = options.queue ? { queue: options.queue } : {};
       const wanted = typeFilter(options.type);
       const client = tocsin.with({ signal });

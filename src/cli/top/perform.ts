@@ -121,7 +121,7 @@ async function trying(url: string, say: (problem: Problem) => void, work: () => 
 
 /** A refusal says first that it is one: what may be done is the server's to say. */
 export function problemOf(error: TocsinError, url: string): Problem {
-  const { message, hint } = failureOf(error, url);
+  const { message, hint } = failureOf(error, { url });
   const isForbidden = error instanceof UnauthorizedError && error.status === 403;
   return { message: isForbidden ? `Forbidden (403): ${message}` : message, hint };
 }
