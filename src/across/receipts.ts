@@ -5,6 +5,7 @@ import { writeJob } from '../job/envelope/write';
 import { charsToTell } from '../job/message';
 import type { JobBody } from '../job/record';
 import type { Trace } from '../job/trace';
+import type { UnknownMembers } from '../job/unknown-members';
 import type { EnqueuedJob } from '../rpc/receipts';
 
 /**
@@ -133,9 +134,14 @@ export function writeBatch(
 /** Different warnings in one answer, at most. */
 const MAX_WARNINGS = 20;
 
-/** What producers are warned of, once each. */
-export function warningTexts(jobs: readonly Pick<EnqueuedJob, 'warning'>[]): string[] {
-  return [...new Set(jobs.flatMap(({ warning }) => warning ?? []))].slice(0, MAX_WARNINGS);
+/** A warning, or a job that may have one. */
+export type Warned = string | Pick<EnqueuedJob, 'warning'>;
+
+/** What producers are warned of, once each. @param unknown members of their request */
+export function warningTexts(about: readonly Warned[], unknown?: UnknownMembers): string[] {
+  const others = about.flatMap((one) => (typeof one === 'string' ? one : (one.warning ?? [])));
+  const texts = [...(unknown?.warnings ?? []), ...others];
+  return [...new Set(texts)].slice(0, MAX_WARNINGS);
 }
 
 /** The fullest of the queues, of those that are nearly full. */

@@ -1,6 +1,15 @@
 /** Schedules as a producer writes them, and their JSON. */
 
-import { type CronJobOptions, invalid, type Moment, momentText, type NewJob, wireJob } from '../producer/job';
+import {
+  type CronJobOptions,
+  invalid,
+  type Moment,
+  momentText,
+  type NewJob,
+  refuseBeside,
+  wireJob,
+} from '../producer/job';
+import { namesOf, refuseUnknown } from '../producer/known';
 import type { CronStatus } from './cron-status';
 
 /** A job of a schedule. */
@@ -59,13 +68,19 @@ export interface CronPatch<Job extends CronJob = CronJob> {
   description?: string | null;
 }
 
-/** The entry as the server reads it. @throws {InvalidJobError} */
-export function wireCron(entry: CronEntry): Record<string, unknown> {
-  return { name: entry.name, ...wireCronPatch(entry) };
+const PATCH = namesOf<CronPatch>({
+  ...{ expression: true, job: true, timezone: true, overlapPolicy: true, missedPolicy: true, maxCatchup: true },
+  ...{ startAt: true, endAt: true, limit: true, enabled: true, description: true },
+});
+
+/** The entry as the server reads it. @throws {InvalidJobError} @throws {TypeError} for a member that does not exist */
+export function wireCron({ name, ...entry }: CronEntry): Record<string, unknown> {
+  return { name, ...wireCronPatch(entry) };
 }
 
-/** The change as the server reads it. @throws {InvalidJobError} */
+/** The change as the server reads it. @throws as {@link wireCron} */
 export function wireCronPatch(change: CronPatch): Record<string, unknown> {
+  refuseUnknown(change, PATCH, 'A schedule has no');
   const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   return {
     expression: change.expression,
@@ -83,7 +98,9 @@ export function wireCronPatch(change: CronPatch): Record<string, unknown> {
 }
 
 /** @throws {InvalidJobError} when all fires would make the same job */
-function wireTemplate({ type, args, options = {} }: CronJob): Record<string, unknown> {
+function wireTemplate(job: CronJob): Record<string, unknown> {
+  refuseBeside(job);
+  const { type, args, options = {} } = job;
   if ('id' in options && options.id !== undefined) {
     throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
   }

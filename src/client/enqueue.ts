@@ -3,7 +3,15 @@
 import type { OpenTelemetry } from '../handler/telemetry';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
-import { DEFAULT_QUEUE, type EnqueueOptions, type NewJob, type PreparedJob, prepare } from '../producer/job';
+import {
+  DEFAULT_QUEUE,
+  type EnqueueOptions,
+  JOB_OPTIONS,
+  type NewJob,
+  type PreparedJob,
+  prepare,
+  refuseBeside,
+} from '../producer/job';
 import { named } from '../producer/names';
 import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { asIfAlone, Batcher } from './batch';
@@ -124,9 +132,11 @@ export class Enqueuer {
   }
 
   #prepare(jobs: readonly NewJob[], key: string | undefined): PreparedJob[] {
-    return jobs.map(({ type, args, options = {} }) =>
-      prepare(type, args, options, key === undefined ? this.#newId : undefined),
-    );
+    return jobs.map((job) => {
+      refuseBeside(job);
+      const { type, args, options = {} } = job;
+      return prepare(type, args, options, key === undefined ? this.#newId : undefined, JOB_OPTIONS);
+    });
   }
 
   async #post(

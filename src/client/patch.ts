@@ -1,6 +1,7 @@
 /** Changes of a job that waits, as a producer writes them. */
 import type { Duration, RetentionOptions, RetryPolicy } from '../producer/envelope';
 import { type Moment, momentText, relativeText } from '../producer/job';
+import { namesOf, refuseUnknown } from '../producer/known';
 import { invalid } from './queries';
 
 /** Members replace those of the job's own policy, `null` removes them (`maxInterval: null`: no cap). */
@@ -33,8 +34,14 @@ export type JobPatch = Start &
     retention?: { [K in keyof RetentionOptions]?: RetentionOptions[K] | null } | null;
   };
 
-/** The change as the server reads it. @throws {InvalidJobError} */
+const PATCH = namesOf<JobPatch>({
+  ...{ delay: true, delayUntil: true, retry: true, maxAttempts: true, priority: true, expiresAt: true },
+  ...{ timeoutMs: true, tags: true, retention: true },
+});
+
+/** The change as the server reads it. @throws {InvalidJobError} @throws {TypeError} for a member that does not exist */
 export function wirePatch(change: JobPatch): Record<string, unknown> {
+  refuseUnknown(change, PATCH, 'A change of a job has no');
   const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   const { delay, delayUntil }: { delay?: Duration; delayUntil?: Moment | null } = change;
   // Only untyped code sets both.

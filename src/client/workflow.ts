@@ -1,5 +1,6 @@
 /** Workflows as a producer writes them, and their JSON. */
-import { invalid, type NewJob, type StepOptions, wireJob } from '../producer/job';
+import { invalid, type NewJob, refuseBeside, type StepOptions, wireJob } from '../producer/job';
+import { namesOf, refuseUnknown } from '../producer/known';
 
 /** A job of a workflow: its id is chosen by the server, and it cannot be unique. */
 export type StepJob = NewJob<string, readonly unknown[], StepOptions>;
@@ -83,11 +84,17 @@ export const flow: Flow = {
   graph: (steps) => ({ form: 'graph', steps }),
 };
 
+const CALLBACKS = namesOf<AnyCallbacks<StepJob>>({ onComplete: true, onSuccess: true, onFailure: true });
+const GRAPH_STEP = namesOf<GraphStep>({ step: true, after: true });
+const WORKFLOW_OPTIONS = namesOf<WorkflowOptions>({ name: true, id: true, jobOptions: true });
+
 /**
  * Writes a workflow as the server reads it.
  * @throws {InvalidJobError} when options of a job contradict each other, or it names an id
+ * @throws {TypeError} for an option, or a member of a step, that does not exist
  */
 export function wireWorkflow(workflow: Workflow, id: string, options: WorkflowOptions): Record<string, unknown> {
+  refuseUnknown(options, WORKFLOW_OPTIONS, 'A workflow has no option');
   const defaults = options.jobOptions && (wireJob('', [], options.jobOptions).options as Record<string, unknown>);
   return { id, name: options.name, options: defaults, ...wireForm(workflow) };
 }
@@ -99,6 +106,7 @@ function wireForm(workflow: Workflow): Record<string, unknown> {
     case 'group':
       return { type: 'group', jobs: workflow.jobs.map(wireStep) };
     case 'batch': {
+      refuseUnknown(workflow.callbacks, CALLBACKS, 'A batch has no callback');
       const { onComplete, onSuccess, onFailure } = workflow.callbacks;
       const callbacks = {
         onComplete: onComplete && wireStep(onComplete),
@@ -109,13 +117,19 @@ function wireForm(workflow: Workflow): Record<string, unknown> {
     }
     case 'graph': {
       const steps = Object.entries(workflow.steps);
-      return { steps: steps.map(([id, { step, after }]) => ({ id, dependsOn: after ?? [], ...wireStep(step) })) };
+      return {
+        steps: steps.map(([id, whole]) => {
+          refuseUnknown(whole, GRAPH_STEP, `The step ${id} has no`);
+          return { id, dependsOn: whole.after ?? [], ...wireStep(whole.step) };
+        }),
+      };
     }
   }
 }
 
 function wireStep(step: Step): Record<string, unknown> {
   if ('form' in step) return wireForm(step);
+  refuseBeside(step);
   const { type, args, options = {} } = step;
   if ('id' in options && options.id !== undefined) {
     throw invalid('The ids of jobs in a workflow are chosen by the server.', 'id');

@@ -2,6 +2,7 @@
 
 import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
+import { namesOf, refuseUnknown } from './known';
 import type { RateLimitOptions } from './limits';
 import { wired } from './names';
 import type { UniqueOptions } from './unique';
@@ -109,8 +110,34 @@ export interface PreparedJob {
   json: string;
 }
 
-/** A job as the server reads it. @throws {InvalidJobError} when its options contradict each other */
-export function wireJob(type: string, args: readonly unknown[], options: EnqueueOptions): Record<string, unknown> {
+const ENQUEUE_OPTIONS = namesOf<EnqueueOptions>({
+  ...{ queue: true, priority: true, delay: true, delayUntil: true, expiresAt: true, retry: true, maxAttempts: true },
+  ...{ timeoutMs: true, visibilityTimeoutMs: true, tags: true, meta: true, retention: true, pending: true },
+  ...{ rateLimit: true, schema: true, version: true, unique: true, targetUrl: true, id: true, idempotencyKey: true },
+});
+/** The options of a job that is not enqueued on its own. */
+export const JOB_OPTIONS: ReadonlySet<string> = new Set(
+  [...ENQUEUE_OPTIONS].filter((name) => name !== 'idempotencyKey'),
+);
+const NEW_JOB = namesOf<NewJob>({ type: true, args: true, options: true });
+
+/** Refuses members beside those of a job of many: an option that stands there would be lost. @throws {TypeError} */
+export function refuseBeside(job: NewJob<string, readonly unknown[], object>): void {
+  refuseUnknown(job, NEW_JOB, `Beside its options, the job ${job.type} has no`);
+}
+
+/**
+ * A job as the server reads it.
+ * @throws {InvalidJobError} when its options contradict each other
+ * @throws {TypeError} for an option that does not exist
+ */
+export function wireJob(
+  type: string,
+  args: readonly unknown[],
+  options: EnqueueOptions,
+  known = JOB_OPTIONS,
+): Record<string, unknown> {
+  refuseUnknown(options, known, type === '' ? 'A job has no option' : `The job ${type} has no option`);
   const { meta, schema, version } = options;
   return { type, args, meta, schema, version, options: wireOptions(options) };
 }
@@ -127,19 +154,22 @@ export function jsonOf(content: unknown, what = 'The job'): string {
 /**
  * Writes a job as the server reads it.
  * @param newId chooses an id for a job of a queue, when the options name none
+ * @param known the options that it may have
  * @throws {InvalidJobError} when it cannot be JSON, or its options contradict each other
+ * @throws {TypeError} for an option that does not exist
  */
 export function prepare(
   type: string,
   args: readonly unknown[],
   options: EnqueueOptions,
   newId?: (queue: string) => string | undefined,
+  known = ENQUEUE_OPTIONS,
 ): PreparedJob {
   const { queue = DEFAULT_QUEUE, idempotencyKey } = options;
   // Under a key the same request must be the same text. An id chosen here would differ when the producer repeats the
   // call.
   const chosenId = options.id ?? (idempotencyKey === undefined ? newId?.(queue) : undefined);
-  const json = jsonOf({ id: chosenId, ...wireJob(type, args, options) });
+  const json = jsonOf({ id: chosenId, ...wireJob(type, args, options, known) });
   return { type, queue, id: chosenId, idempotencyKey, json };
 }
 

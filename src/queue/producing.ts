@@ -12,6 +12,7 @@ import { defined } from '../job/envelope/fields';
 import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
 import { refuseTooMuch } from '../job/message';
 import { fingerprintOf } from '../job/unique/fingerprint';
+import { UnknownMembers } from '../job/unknown-members';
 import type { SpokenBatch } from '../job/worker/socket';
 
 /** The request that has the same effect: its key is the same key. */
@@ -34,7 +35,14 @@ export async function enqueueSpoken(
   const { retryVariables } = readConfig(env);
   const idempotency =
     key === undefined ? undefined : { key, hash: await fingerprintOf({ ...AS_REQUEST, body: { jobs } }) };
-  const ctx: ParseContext = { now, queue: here.queue, readTarget: readTargetUrl(env), ...(trace && { trace }) };
+  const unknown = new UnknownMembers();
+  const ctx: ParseContext = {
+    now,
+    queue: here.queue,
+    readTarget: readTargetUrl(env),
+    unknown,
+    ...(trace && { trace }),
+  };
   const parsed = await Promise.all(parseEach(jobs, 'jobs', parseJob, ctx).map(withFingerprint));
   refuseTooMuch(parsed.map(({ job }) => job));
   await admitQueues(
@@ -44,7 +52,7 @@ export async function enqueueSpoken(
   );
   const { jobs: views, replayed } = await enqueueOnce(env, parsed, true, idempotency, here);
   const telling = new Telling(retryVariables, true);
-  const warnings = warningTexts(views);
+  const warnings = warningTexts(views, unknown);
   return {
     ...renderBatch(views, (view, index) => telling.envelope(view, parsed[index])),
     ...(warnings.length > 0 && { warnings }),

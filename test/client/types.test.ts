@@ -15,6 +15,7 @@ import {
   TocsinClient,
   type UniqueOptions,
 } from '../../src/client';
+import type { HandlerContext } from '../../src/handler';
 
 interface Jobs {
   'mail.send': [{ to: string }];
@@ -165,6 +166,63 @@ describe('a job', () => {
       { onSuccess: { type: report.type, args: [] } },
       // @ts-expect-error a batch without a callback is a group
       {},
+    ]);
+  });
+});
+
+describe('an option that does not exist', () => {
+  const { flow, ...client } = new TocsinClient<Jobs>({ url: 'http://localhost' });
+  const report: { type: 'mail.report'; args: [] } = { type: 'mail.report', args: [] };
+
+  it('is none of a job, wherever one is enqueued', () => {
+    compiles<EnqueueOptions>([
+      { maxAttempts: 1, queue: 'mail' },
+      // @ts-expect-error a letter is missing
+      { maxAttemps: 1 },
+      // @ts-expect-error a letter too many
+      { queue: 'mail', prioritty: 5 },
+      // @ts-expect-error the name on the wire
+      { max_attempts: 1 },
+    ]);
+    const enqueue = (tocsin: TocsinClient<Jobs>, { env: _, ...ctx }: HandlerContext) => [
+      // @ts-expect-error a letter is missing
+      tocsin.enqueue('mail.report', [], { maxAttemps: 1 }),
+      // @ts-expect-error a letter too many
+      tocsin.enqueueMany([{ type: 'mail.report', args: [], options: { prioritty: 5 } }]),
+      // @ts-expect-error it stands in the options
+      tocsin.enqueueEach([{ type: 'mail.report', args: [], priority: 5 }]),
+      // @ts-expect-error of a job on its own
+      tocsin.enqueueMany([{ type: 'mail.report', args: [], options: { idempotencyKey: 'a' } }]),
+      // @ts-expect-error a letter is missing
+      ctx.enqueue('mail.report', [], { maxAttemps: 1 }),
+      // @ts-expect-error a letter too many
+      tocsin.jobs.patch('id', { prioritty: 5 }),
+    ];
+    compiles<typeof enqueue>([enqueue]);
+  });
+
+  it('is none of a step of a workflow', () => {
+    flow.graph({ a: { step: report }, b: { step: report, after: ['a'] } });
+    // @ts-expect-error a letter is missing
+    flow.chain({ type: 'mail.report', args: [], options: { maxAttemps: 1 } });
+    // @ts-expect-error which steps it follows is in `after`
+    flow.graph({ a: { step: report }, b: { step: report, dependsOn: ['a'] } });
+    // @ts-expect-error a batch has its callbacks itself
+    flow.group({ type: 'mail.report', args: [], callbackType: 'on_success' });
+    // @ts-expect-error a letter is missing
+    const start = () => client.workflows.start(flow.group(report), { jobOptions: { maxAttemps: 1 } });
+    compiles<typeof start>([start]);
+  });
+
+  it('is none of a schedule', () => {
+    const entry = { name: 'a', expression: '@daily', job: report };
+    compiles<CronEntry>([
+      // @ts-expect-error schedules are exact
+      { ...entry, jitter: '5m' },
+      // @ts-expect-error the whole name
+      { ...entry, overlap: 'skip' },
+      // @ts-expect-error a letter too many
+      { ...entry, job: { type: 'mail.report', args: [], options: { prioritty: 5 } } },
     ]);
   });
 });

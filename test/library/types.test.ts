@@ -20,6 +20,10 @@ async function produce(make: typeof createTocsin) {
   await tocsin.enqueue('email.send', [{ from: 'ada@example.com' }]);
   // @ts-expect-error a number is missing
   await tocsin.enqueue('sum.add', [1]);
+  // @ts-expect-error a letter is missing
+  await tocsin.enqueue('sum.add', [1, 2], { maxAttemps: 1 });
+  // @ts-expect-error schedules are exact
+  make({ handlers, crons: { a: { expression: '@daily', job: { type: 'sum.add', args: [1, 2] }, jitter: '5m' } } });
 
   interface Jobs {
     'report.build': [month: string];

@@ -51,7 +51,10 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   const failed = outcomes.length - succeeded;
   const error = succeeded === 0 ? { error: renderError(whyNone(outcomes), c) } : {};
-  const warned = warningsOf(outcomes.flatMap((outcome) => (outcome.ok ? outcome.value : [])));
+  const warned = warningsOf(
+    outcomes.flatMap((outcome) => (outcome.ok ? outcome.value : [])),
+    ctx.unknown,
+  );
   return json(
     c,
     { total: outcomes.length, succeeded, failed, items, ...error, ...warned.members },

@@ -6,6 +6,7 @@ import { validateCrons } from '../../across/schemas';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
+import { UnknownMembers } from '../../job/unknown-members';
 import { type AppContext, json } from '../context';
 import { renderCron } from '../cron/render';
 import { warningsOf } from '../jobs/render';
@@ -65,17 +66,18 @@ async function replace(c: AppContext): Promise<Response> {
   const name = nameIn(c);
   const body = await readBody(c, MAX_BATCH_BYTES);
   const known = await listCrons(c.env);
-  const definitions = await parseEntries(body, name, known);
+  const unknown = new UnknownMembers();
+  const definitions = await parseEntries(body, name, known, unknown);
   await mayCreate(
     c,
     definitions.map(({ queue }) => queue),
   );
-  const warned = warningsOf((await validateCrons(c.env, definitions, Date.now())).map((warning) => ({ warning })));
+  const warned = warningsOf(await validateCrons(c.env, definitions, Date.now()), unknown);
   const { entries: saved, deleted } = await replaceCronGroup(c.env, name, definitions, known);
   const entries = saved.map(({ view }) => renderCron(view, true));
   const namesOf = (what: GroupEntry['change']) =>
     saved.filter(({ change }) => change === what).map(({ view }) => view.definition.name);
-  return json(c, {
+  const answer = {
     name,
     group: { name, entries },
     entries,
@@ -85,11 +87,17 @@ async function replace(c: AppContext): Promise<Response> {
     unchanged: namesOf('unchanged'),
     deleted,
     ...warned.members,
-  });
+  };
+  return json(c, answer, 200, warned.headers);
 }
 
 /** Reads every entry before any is changed. @throws {ApiError} with `details.index` of the first wrong one */
-async function parseEntries(body: JsonObject, group: string, known: readonly Located[]): Promise<CronDefinition[]> {
+async function parseEntries(
+  body: JsonObject,
+  group: string,
+  known: readonly Located[],
+  unknown: UnknownMembers,
+): Promise<CronDefinition[]> {
   const timezone = optional(body, 'timezone', readZone);
   if (body.entries === undefined) throw invalidRequest('entries', 'entries is required and must be an array.');
   const inputs = readList(MAX_ENTRIES, readObject)(body.entries, 'entries');
@@ -105,6 +113,7 @@ async function parseEntries(body: JsonObject, group: string, known: readonly Loc
         now,
         path,
         group,
+        unknown,
         defaults: { enabled: existing?.enabled, timezone },
       });
       if (seen.has(definition.name)) {

@@ -15,6 +15,7 @@ import { validateCrons } from '../../across/schemas';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
+import { UnknownMembers } from '../../job/unknown-members';
 import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, respond } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
@@ -65,13 +66,17 @@ export const cronRoutes: readonly Route[] = [
 function entryRoutes(path: string, render: (view: CronView, c: AppContext) => Record<string, unknown>): Route[] {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
     json(c, render(await read(c), c));
+  const changed = async (c: AppContext) => {
+    const { view, warned } = await change(c);
+    return json(c, { ...render(view, c), ...warned.members }, 200, warned.headers);
+  };
   const show = answer((c) => readCron(c.env, nameIn(c)));
   const pause = answer((c) => enable(c, false));
   const resume = answer((c) => enable(c, true));
   return [
     get(path, show),
-    patch(path, answer(change), { audit: 'cron.change' }),
-    put(path, answer(change), { audit: 'cron.change' }),
+    patch(path, changed, { audit: 'cron.change' }),
+    put(path, changed, { audit: 'cron.change' }),
     post(`${path}/pause`, pause, { audit: 'cron.pause' }),
     post(`${path}/resume`, resume, { audit: 'cron.resume' }),
     post(`${path}/trigger`, trigger, { audit: 'cron.trigger' }),
@@ -91,13 +96,14 @@ async function create(c: AppContext): Promise<Response> {
   const before = typeof body.name === 'string' && isCronName(body.name) ? await findCron(c.env, body.name) : undefined;
   // What an operator has paused stays paused when the application declares it again.
   const { enabled, group } = before?.definition ?? {};
-  const definition = await parseCron(body, { now: Date.now(), group, defaults: { enabled } });
+  const unknown = new UnknownMembers();
+  const definition = await parseCron(body, { now: Date.now(), group, unknown, defaults: { enabled } });
   await mayCreate(c, [definition.queue]);
   const warnings = await validateCrons(c.env, [definition], Date.now());
   const saved = await saveCron(c.env, definition, before);
   const entry = renderCron(saved, true);
   const named = saysVersion(c) ? entry : { cron: entry };
-  const warned = warningsOf(warnings.map((warning) => ({ warning })));
+  const warned = warningsOf(warnings, unknown);
   const headers = { ...(saved.created && { Location: `/ojs/v1/cron/${definition.name}` }), ...warned.headers };
   return json(c, { ...named, cron_job: entry, ...warned.members }, saved.created ? 201 : 200, headers);
 }
@@ -120,17 +126,22 @@ async function listPage(c: AppContext, style?: PagingStyle) {
 }
 
 /** Changes what the body names. */
-async function change(c: AppContext): Promise<CronView> {
+async function change(c: AppContext) {
   const name = nameIn(c);
   const body = await readBody(c);
   // Nothing but a switch: the queue turns it without looking at the definition.
-  if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') return setEnabled(c, name, body.enabled);
-  return changeCron(c.env, name, async (base) => {
-    const definition = await parseCron(body, { now: Date.now(), base, name });
+  if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') {
+    return { view: await setEnabled(c, name, body.enabled), warned: warningsOf([]) };
+  }
+  const unknown = new UnknownMembers();
+  let warnings: string[] = [];
+  const view = await changeCron(c.env, name, async (base) => {
+    const definition = await parseCron(body, { now: Date.now(), base, name, unknown });
     await mayCreate(c, [definition.queue]);
-    await validateCrons(c.env, [definition], Date.now());
+    warnings = await validateCrons(c.env, [definition], Date.now());
     return definition;
   });
+  return { view, warned: warningsOf(warnings, unknown) };
 }
 
 async function enable(c: AppContext, enabled: boolean): Promise<CronView> {

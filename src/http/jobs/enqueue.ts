@@ -44,7 +44,7 @@ export async function enqueueParsed(
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
   if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
-  const warned = warningsOf([view]);
+  const warned = warningsOf([view], ctx.unknown);
   const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
   if (prefersMinimal(c) && !view.deduplicated) {
     const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
@@ -76,7 +76,7 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
   );
   const { jobs: views, replayed } = await enqueueOnce(c.env, parsed, true, idempotency);
   const brief = prefersMinimal(c);
-  const warned = warningsOf(views);
+  const warned = warningsOf(views, ctx.unknown);
   const applied = { ...(replayed ? REPLAYED : limitHeaders(views)), ...(brief && MINIMAL) };
   const headers = { ...applied, ...warned.headers };
   if (!brief && !replayed && !c.get('redact')) {

@@ -1,8 +1,9 @@
 /** Jobs in answers. */
-import { fullestOf, warningTexts } from '../../across/receipts';
+import { fullestOf, type Warned, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
 import { type Envelope, renderJob, withFlatCopy } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
+import type { UnknownMembers } from '../../job/unknown-members';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { type AppContext, json } from '../context';
 
@@ -30,11 +31,14 @@ export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, strin
 }
 
 /** What producers are warned of, once each: members of the body, and headers (RFC 7234, 5.5). Both empty where all is well. */
-export function warningsOf(jobs: readonly Pick<EnqueuedJob, 'warning'>[]): {
+export function warningsOf(
+  about: readonly Warned[],
+  unknown?: UnknownMembers,
+): {
   members: { warnings?: string[] };
   headers: Record<string, string>;
 } {
-  const warnings = warningTexts(jobs);
+  const warnings = warningTexts(about, unknown);
   if (warnings.length === 0) return { members: {}, headers: {} };
   return {
     members: { warnings },

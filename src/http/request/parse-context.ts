@@ -2,10 +2,12 @@
 import { readTargetUrl } from '../../config';
 import type { ParseContext } from '../../job/envelope/parse';
 import { readTrace } from '../../job/trace';
+import { UnknownMembers } from '../../job/unknown-members';
 import type { AppContext } from '../context';
 
 /** The context in which the jobs of a request are read. */
 export function parseContext(c: AppContext): ParseContext {
   const trace = readTrace(c.req.header('traceparent'), c.req.header('tracestate'));
-  return { now: Date.now(), readTarget: readTargetUrl(c.env), ...(trace && { trace }) };
+  const unknown = new UnknownMembers();
+  return { now: Date.now(), readTarget: readTargetUrl(c.env), unknown, ...(trace && { trace }) };
 }

@@ -13,13 +13,15 @@ import { parseSecrets, SINGLE_SECRET_RULE } from '../../dispatch/signature';
 import type { Scope } from '../../job/access';
 import { optional, type Reader, readText } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
+import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
-import { parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
+import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { DELIVERY_STATUSES } from '../../rpc/webhooks';
 import { type AppContext, json, may, respond, unredacted } from '../context';
+import { warningsOf } from '../jobs/render';
 import { pendingQueues } from '../queues/pending';
-import { readBody, readOptionalBody } from '../request/body';
+import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, textParam } from '../request/query';
@@ -56,8 +58,9 @@ async function create(c: AppContext): Promise<Response> {
   const secret = optional(body, 'secret', readSecret) ?? newSecret();
   const members = parseWebhook(body, urlReader(c));
   const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
-  const headers = { Location: `/ojs/v1${LIST}/${view.webhook.id}` };
-  return unredacted(c, webhookAnswer(view, { secret }), 201, headers);
+  const warned = warnedOf(body);
+  const headers = { Location: `/ojs/v1${LIST}/${view.webhook.id}`, ...warned.headers };
+  return unredacted(c, { ...webhookAnswer(view, { secret }), ...warned.members }, 201, headers);
 }
 
 async function list(c: AppContext): Promise<Response> {
@@ -79,7 +82,15 @@ async function change(c: AppContext): Promise<Response> {
     throw invalidRequest('secret', `secret is changed by POST ${LIST}/${id}/rotate-secret.`);
   const members = parseWebhookChange(body, urlReader(c));
   if (['url', 'events', 'filter'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
-  return json(c, webhookAnswer(await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members))));
+  const view = await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members));
+  const warned = warnedOf(body);
+  return json(c, { ...webhookAnswer(view), ...warned.members }, 200, warned.headers);
+}
+
+function warnedOf(body: JsonObject) {
+  const unknown = new UnknownMembers();
+  noteUnknownMembers(unknown, body);
+  return warningsOf([], unknown);
 }
 
 async function remove(c: AppContext): Promise<Response> {

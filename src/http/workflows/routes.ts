@@ -7,6 +7,7 @@ import { inParallel } from '../../durable/parallel';
 import { defined } from '../../job/envelope/fields';
 import { unwrap } from '../../job/errors';
 import { refuseTooLong } from '../../job/message';
+import { UnknownMembers } from '../../job/unknown-members';
 import { parseWorkflow } from '../../job/workflow/parse';
 import { directoryObject } from '../../rpc/stubs';
 import type { WorkflowSummary, WorkflowView } from '../../rpc/workflow';
@@ -35,7 +36,8 @@ export const workflowRoutes: readonly Route[] = [
 ];
 
 async function start(c: AppContext): Promise<Response> {
-  const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now());
+  const unknown = new UnknownMembers();
+  const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now(), unknown);
   const { id = uuidv7(), checks, ...workflow } = parsed;
   refuseTooLong(
     workflow.steps.map(({ job }) => job),
@@ -47,7 +49,7 @@ async function start(c: AppContext): Promise<Response> {
   );
   const warnings = await checkAtQueues(c.env, checks);
   const view = unwrap(await workflowNamed(c.env, id).create(workflow));
-  const warned = warningsOf(warnings.map((warning) => ({ warning })));
+  const warned = warningsOf(warnings, unknown);
   const headers = { Location: `/ojs/v1/workflows/${id}`, ...warned.headers };
   return answer(c, { ...renderWorkflow(view), ...warned.members }, 201, headers);
 }

@@ -36,10 +36,11 @@ import type { JobBody, NewJob } from '../record';
 import { quote } from '../text';
 import { formatInstant } from '../time';
 import { fingerprintOf } from '../unique/fingerprint';
+import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { parseExpression } from './expression';
 import { MISSED_POLICIES, type MissedPolicy } from './missed';
 import { nextFire, type Schedule } from './schedule';
-import { asWritten, readTemplate } from './template';
+import { asWritten, FLAT_NAMES, FLAT_OPTIONS, readTemplate } from './template';
 import { isZone } from './zone';
 
 /**
@@ -97,11 +98,26 @@ export interface CronContext {
   name?: string;
   /** The group that declares the entry. */
   group?: string | undefined;
+  /** Gets the members that nothing reads. */
+  unknown?: UnknownMembers | undefined;
   /** Defaults of the request: whether the entry fires, and in which time zone. */
   defaults?: { enabled?: boolean | undefined; timezone?: string | undefined };
 }
 
 const EXPRESSION_NAMES = ['expression', 'cron', 'schedule'] as const;
+
+/** What an entry consists of, and what an answer about one says besides: clients send back what they have read. */
+const OWN_MEMBERS = [
+  ...['name', ...EXPRESSION_NAMES, 'timezone', 'overlap_policy', 'missed_policy', 'missed_fires', 'max_catchup'],
+  ...['start_at', 'end_at', 'limit', 'enabled', 'paused', 'description', 'job_template'],
+];
+const ANSWERED = [
+  ...['id', 'status', 'group', 'next_run_at', 'last_run_at', 'last_job_id', 'run_count', 'fire_count', 'skipped_count'],
+  ...['waiting', 'created_at', 'updated_at', 'next_fires', 'cron_job', 'type', 'queue', 'args', 'meta', 'options'],
+];
+const MEMBERS: ReadonlySet<string> = new Set([...OWN_MEMBERS, ...ANSWERED]);
+const FLAT_MEMBERS: ReadonlySet<string> = new Set([...MEMBERS, ...FLAT_NAMES, ...FLAT_OPTIONS]);
+const aboutMember = withoutEffect([...OWN_MEMBERS, ...FLAT_NAMES, ...FLAT_OPTIONS, 'options']);
 
 /**
  * Reads an entry.
@@ -128,7 +144,10 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
     throw invalidRequest(`${prefix}end_at`, `${prefix}end_at must not be before ${prefix}start_at.`);
   }
   const { template, path, flat } = readTemplate(input, base?.template, prefix);
-  const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...(path !== '' && { path }) }));
+  const { unknown } = ctx;
+  unknown?.note(input, 'job_template' in input ? MEMBERS : FLAT_MEMBERS, prefix, aboutMember);
+  const place = defined({ path: path || undefined, unknown });
+  const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...place }));
   const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
   const definition: CronDefinition = defined({
     name,

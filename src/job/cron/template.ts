@@ -7,7 +7,8 @@ import { ApiError, invalidRequest } from '../errors';
 const OPTIONS_ONLY: readonly string[] = ['delay_until', 'scheduled_at', 'expires_at'];
 
 /** Members of a job that are allowed beside those of the entry. */
-const FLAT_OPTIONS = JOB_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
+export const FLAT_NAMES: readonly string[] = ['type', 'args', 'schema', 'version'];
+export const FLAT_OPTIONS = JOB_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
 
 /**
  * Reads a template without checking the job in it.
@@ -33,7 +34,7 @@ export function readTemplate(
     const place = `${path === '' ? '' : `${path}.`}options.${misplaced}`;
     throw invalidRequest(field, `${field} is not a member of an entry; for the job of each fire it is ${place}.`);
   }
-  const names = given ? Object.keys(given) : ['type', 'args', 'schema', 'version'];
+  const names = given ? Object.keys(given) : FLAT_NAMES;
   const template: Record<string, unknown> = { ...before };
   for (const name of names) {
     if (name === 'options' || source[name] === undefined) continue;

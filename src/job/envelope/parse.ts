@@ -13,6 +13,7 @@ import { formatInstant, parseInstant, parsePast } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
 import { readUnique, type UniqueRequest } from '../unique/policy';
+import { suggestion, type UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
 import {
   isObject,
   type Reader,
@@ -89,17 +90,25 @@ export const JOB_OPTIONS = [
 ] as const;
 type OptionName = (typeof JOB_OPTIONS)[number];
 
-const KNOWN: ReadonlySet<string> = new Set([
-  ...SERVER_MANAGED,
-  ...JOB_OPTIONS,
-  'specversion',
-  'id',
-  'type',
-  'args',
-  'schema',
-  'version',
-  'options',
-]);
+/** Members of the top level only. */
+const BESIDE_OPTIONS = ['specversion', 'id', 'type', 'args', 'schema', 'version', 'options'] as const;
+
+/** All members of a job. */
+export const JOB_MEMBERS: ReadonlySet<string> = new Set([...SERVER_MANAGED, ...JOB_OPTIONS, ...BESIDE_OPTIONS]);
+
+const OPTIONS: ReadonlySet<string> = new Set(JOB_OPTIONS);
+const MISPLACED: ReadonlySet<string> = new Set(BESIDE_OPTIONS);
+const unknownOption = withoutEffect(JOB_OPTIONS);
+
+/** What an option that is none deserves to be told. */
+const aboutOption: Verdict = (name) =>
+  MISPLACED.has(name) ? 'has no effect there: it stands beside options.' : unknownOption(name);
+
+/** Members of the top level may be the application's own: only one that is probably a slip is worth a warning. */
+const aboutMember: Verdict = (name) => {
+  const meant = suggestion(name, [...JOB_OPTIONS, 'options', 'version', 'schema']);
+  return meant === '' ? undefined : `is not known and is only kept with the job.${meant}`;
+};
 
 /** For members that are stored as written. */
 const unread: Reader<unknown> = (value) => value;
@@ -121,6 +130,11 @@ const refuseTarget: Reader<string> = (_, field) => {
   throw invalidRequest(field, `${field} is not offered for schedules and workflows: map the type to the URL instead.`);
 };
 
+/** Notes the options that no job has. @param path of `options`, with a dot at its end */
+export function noteUnknownOptions(unknown: UnknownMembers, options: Record<string, unknown>, path: string): void {
+  unknown.note(options, OPTIONS, path, aboutOption);
+}
+
 /** The context in which a job is read. */
 export interface ParseContext {
   /** Epoch ms; relative times count from here. */
@@ -133,6 +147,8 @@ export interface ParseContext {
   trace?: Trace;
   /** Reads the URL that a job names as its target. Absent: none may. */
   readTarget?: Reader<string>;
+  /** Gets the members that nothing reads. */
+  unknown?: UnknownMembers;
 }
 
 /** A validated job, the queue it goes to, and its body before it became text. */
@@ -172,6 +188,12 @@ class Members {
     const value = this.options[name];
     if (value === undefined || value === null) return this.top(name, read);
     return read(value, `${this.prefix}options.${name}`);
+  }
+
+  /** @param extra those of the top level that no job has */
+  noteUnknown(unknown: UnknownMembers, extra: Record<string, unknown> = {}): void {
+    noteUnknownOptions(unknown, this.options, `${this.prefix}options.`);
+    unknown.note(extra, JOB_MEMBERS, this.prefix, aboutMember);
   }
 
   /** Is the member given in `options`? */
@@ -221,6 +243,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   setDefined(body, 'version', members.top('version', readVersion));
   setDefined(body, 'metadata', members.option('metadata', readObject));
   setDefined(body, 'extra', unknownMembers(input));
+  if (ctx.unknown) members.noteUnknown(ctx.unknown, body.extra);
   const text = JSON.stringify(body);
   withinBytes(text, MAX_ENVELOPE_BYTES, ctx.path ?? 'body');
 
@@ -321,6 +344,6 @@ function readRetry(members: Members): { retry: RetryInput | undefined; maxAttemp
 
 /** `Object.fromEntries` defines its members, so that a key named `__proto__` is an ordinary one. */
 function unknownMembers(input: Record<string, unknown>): Record<string, unknown> | undefined {
-  const unknown = Object.keys(input).filter((name) => !KNOWN.has(name));
+  const unknown = Object.keys(input).filter((name) => !JOB_MEMBERS.has(name));
   return unknown.length === 0 ? undefined : Object.fromEntries(unknown.map((name) => [name, input[name]]));
 }

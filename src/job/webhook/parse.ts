@@ -22,7 +22,22 @@ import {
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 import { quote } from '../text';
+import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
+
+const MEMBERS = ['url', 'events', 'filter', 'active', 'metadata', 'secret'];
+/** Clients send back what they have read. */
+const ANSWERED = [
+  ...['id', 'created_at', 'updated_at', 'last_delivery_at', 'last_delivery_status', 'success_count', 'failure_count'],
+  ...['pending_count', 'failing_since', 'disabled_reason', 'disabled_at', 'former_secret_until'],
+];
+const KNOWN: ReadonlySet<string> = new Set([...MEMBERS, ...ANSWERED]);
+const aboutMember = withoutEffect(MEMBERS);
+
+/** Notes the members that no subscription has. */
+export function noteUnknownMembers(unknown: UnknownMembers, body: Body): void {
+  unknown.note(body, KNOWN, '', aboutMember);
+}
 
 const MAX_EVENTS = 50;
 const MAX_FILTERED = 100;

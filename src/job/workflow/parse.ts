@@ -6,10 +6,11 @@
 
 import { defined, optional, readList, readName, readObject, readUuidV7 } from '../envelope/fields';
 import { MAX_BATCH_SIZE } from '../envelope/names';
-import { parseJob } from '../envelope/parse';
+import { JOB_MEMBERS, noteUnknownOptions, parseJob } from '../envelope/parse';
 import { type ApiError, atIndex, invalidRequest, refusal, unsupported } from '../errors';
 import type { NewJob } from '../record';
 import { quote } from '../text';
+import { UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
 import {
   CALLBACKS,
   type Callback,
@@ -40,6 +41,18 @@ const tooManyJobs = (field: string, actual: number) => tooMany(field, actual, MA
 const readStepName = readName(255);
 const readNames = readList(MAX_JOBS, readStepName);
 
+/** Members of a workflow, and of one inside another. */
+const FORM = ['type', 'name', 'id', 'steps', 'jobs', 'tasks', 'callbacks', ...CALLBACKS];
+const WORKFLOW: ReadonlySet<string> = new Set([...FORM, 'options']);
+const INNER: ReadonlySet<string> = new Set([...FORM, 'depends_on']);
+const aboutForm = withoutEffect([...FORM, 'options', 'depends_on']);
+
+/** Members that the application may give its jobs. */
+const OWN_MEMBER = /^(x|ext)[_-]/;
+
+const aboutStep: Verdict = (name) =>
+  OWN_MEMBER.test(name) ? undefined : 'is not known: it has no effect on the workflow, and is only kept with the job.';
+
 type Json = Record<string, unknown>;
 
 /** A validated workflow. */
@@ -68,15 +81,17 @@ export interface StepCheck {
 /**
  * Validates a workflow.
  * @param now epoch ms
+ * @param unknown gets the members that nothing reads
  * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the outermost one
  */
-export function parseWorkflow(body: Json, now: number): ParsedWorkflow {
+export function parseWorkflow(body: Json, now: number, unknown = new UnknownMembers()): ParsedWorkflow {
   const id = optional(body, 'id', readUuidV7);
   const name = optional(body, 'name', readStepName);
   const kind = kindOf(body.type);
   if (!kind) throw invalidRequest('type', 'type must be chain, group or batch, or absent for a graph.');
   const defaults = optional(body, 'options', readObject) ?? {};
-  const reader = new TreeReader(now, defaults);
+  noteUnknownOptions(unknown, defaults, 'options.');
+  const reader = new TreeReader(now, defaults, unknown);
   reader.addComposite(body, kind, -1, '0', '', 1);
   const { nodes, steps, checks } = reader;
   return defined({ id, type: kind === 'graph' ? undefined : kind, name, plan: { nodes }, steps, checks });
@@ -106,6 +121,7 @@ class TreeReader {
   constructor(
     private readonly now: number,
     private readonly defaults: Json,
+    private readonly unknown: UnknownMembers,
   ) {}
 
   /** @param path prefix of the fields inside, empty for the outermost */
@@ -117,6 +133,7 @@ class TreeReader {
     if (!Array.isArray(list)) throw invalidRequest(field, `${field} is required and must be an array.`);
     if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
     if (list.length > MAX_JOBS) throw tooManyJobs(field, list.length);
+    this.unknown.note(input, depth === 1 ? WORKFLOW : INNER, path && `${path}.`, aboutForm);
     const index = this.nodes.length;
     const name = optional(input, 'name', readStepName, path && `${path}.`);
     const node: PlanNode = { id, kind, parent, children: [], ...defined({ name }) };
@@ -167,7 +184,8 @@ class TreeReader {
   private addJob(step: Json, parent: number, id: string, path: string): number {
     const { id: _id, depends_on: _needs, ...input } = step;
     const job = withDefaults(input, this.defaults, `${path}.options`);
-    const parsed = parseJob(job, { now: this.now, path });
+    const parsed = parseJob(job, { now: this.now, path, unknown: this.unknown });
+    this.unknown.note(input, JOB_MEMBERS, `${path}.`, aboutStep);
     if (parsed.unique !== undefined) {
       throw unsupported(`${path}.unique is not offered in a workflow, whose jobs run once anyway.`, {
         field: `${path}.unique`,

@@ -120,6 +120,12 @@ describe('jobs over a socket', () => {
     await producer.enqueue([job()]);
   });
 
+  it('are told which of their options do not exist', async () => {
+    const producer = await connect();
+    const { warnings } = await producer.enqueue([job({ options: { prioritty: 1 } })]);
+    expect(warnings).toEqual([expect.stringContaining('jobs[0].options.prioritty is not known')]);
+  });
+
   it('are validated by the schemas of their types, those of now', async () => {
     const producer = await connect();
     await producer.enqueue([job({ type: 'x.y', args: ['any'] })]);

@@ -1,0 +1,53 @@
+/**
+ * Members of a request that nothing reads. They are never refused, so that clients of later releases are served too; the
+ * answer names them, because a mistyped option would otherwise fail silently.
+ */
+import { nearMiss } from './near-miss';
+import { cut } from './text';
+
+/** Warnings of one request at most, and characters of a name in one. */
+const MAX_WARNINGS = 10;
+const MAX_NAME = 64;
+
+/** The end of a warning about a member of this name; undefined: it is not worth one. */
+export type Verdict = (name: string) => string | undefined;
+
+export class UnknownMembers {
+  /** By what is the same in every entry of a list: the path after the last index. */
+  private readonly texts = new Map<string, string>();
+
+  /**
+   * Notes the members of `given` that are not `known`; null counts as absent.
+   * @param path of `given`, with a dot at its end, or empty
+   */
+  note(given: Record<string, unknown>, known: ReadonlySet<string>, path: string, verdict: Verdict): void {
+    for (const name in given) {
+      if (known.has(name) || given[name] === null) continue;
+      if (this.texts.size === MAX_WARNINGS) return;
+      this.add(cut(name, MAX_NAME), path, verdict);
+    }
+  }
+
+  private add(name: string, path: string, verdict: Verdict): void {
+    const key = path.slice(path.lastIndexOf('].') + 1).replace(/^\./, '') + name;
+    if (this.texts.has(key)) return;
+    const end = verdict(name);
+    if (end !== undefined) this.texts.set(key, `${path}${name} ${end}`);
+  }
+
+  get warnings(): string[] {
+    return [...this.texts.values()];
+  }
+}
+
+/** The verdict on members that have no effect at all. */
+export function withoutEffect(known: readonly string[]): Verdict {
+  return (name) => `is not known and has no effect.${suggestion(name, known)}`;
+}
+
+/** ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one; or nothing. */
+export function suggestion(name: string, known: readonly string[]): string {
+  const meant =
+    nearMiss(name, known) ?? known.find((other) => other.startsWith(`${name}_`) || other.endsWith(`_${name}`));
+  return meant === undefined ? '' : ` Did you mean "${meant}"?`;
+}
