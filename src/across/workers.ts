@@ -24,11 +24,15 @@ export interface Fetch {
   abandon(): Promise<void>;
 }
 
+/** The most jobs that a queue gives, by its name. */
+export type Counts = ReadonlyMap<string, number>;
+
 /**
  * Drains the queues in the order given until `count` jobs are claimed. Waiting is left to a single queue, the last:
  * two that wait at once might both hand out jobs, more than were asked for. A queue that fails does not keep the worker
  * from the jobs of the others.
  * @param queues or a pool in their place: then each gives its portion
+ * @param counts the most that some of these queues give
  * @param requestId names the request in the log
  */
 export function beginFetch(
@@ -36,9 +40,10 @@ export function beginFetch(
   queues: readonly string[] | { pool: string },
   request: ClaimRequest,
   requestId: string,
+  counts: Counts = new Map(),
 ): Fetch {
   const isPool = 'pool' in queues;
-  const fetch = new FetchUnderWay(env, isPool ? [] : queues, request, requestId);
+  const fetch = new FetchUnderWay(env, isPool ? [] : queues, request, requestId, counts);
   const jobs = isPool ? fetch.claimPortions(queues.pool) : fetch.claimInOrder();
   return {
     jobs,
@@ -60,6 +65,7 @@ class FetchUnderWay {
     private readonly queues: readonly string[],
     private readonly request: ClaimRequest,
     private readonly requestId: string,
+    private readonly counts: Counts,
   ) {}
 
   async claimInOrder(): Promise<JobView[]> {
@@ -72,7 +78,7 @@ class FetchUnderWay {
     for (const queue of queues) {
       if (claimed.length >= count || bytes > MAX_CLAIM_BYTES || this.isAbandoned) break;
       try {
-        const jobs = await this.claim(queue, count - claimed.length, single ? wait_ms : 0);
+        const jobs = await this.claim(queue, this.mostOf(queue, count - claimed.length), single ? wait_ms : 0);
         for (const view of jobs) bytes += bytesOfView(view);
         claimed.push(...jobs);
       } catch (error) {
@@ -86,7 +92,11 @@ class FetchUnderWay {
     if (failures.length > 0) throw failures[0];
     const last = queues.at(-1);
     if (single || wait_ms === 0 || last === undefined || this.isAbandoned) return [];
-    return this.claim(last, count, wait_ms);
+    return this.claim(last, this.mostOf(last, count), wait_ms);
+  }
+
+  private mostOf(queue: string, count: number): number {
+    return Math.min(count, this.counts.get(queue) ?? count);
   }
 
   /** Claims from the queues of a pool. */

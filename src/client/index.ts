@@ -91,7 +91,7 @@ export type { WaitOptions } from './requests';
 export type { Checkpoint, JobLogLine, JobOutcome, JobOutcomes, JobProgress, JobResult, JobStep } from './results';
 export type { RetryOptions } from './retry';
 export type { RunnableHandlers, RunOptions, WorkerHandlers } from './run';
-export { type RunWorkerOptions, runWorker } from './run-worker';
+export { type QueueOptions, type RunWorkerOptions, runWorker } from './run-worker';
 export type { ArgsSchema, Schemas } from './schemas';
 export type { Deployment, Health, Manifest, RetryPreview, RetryPreviewRequest, Server } from './server';
 export type { TocsinService } from './service';

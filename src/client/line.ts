@@ -42,6 +42,8 @@ export interface Line {
 export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
   /** Which jobs it takes. */
   wanted(): Wanted;
+  /** How many jobs more of a queue may run, whatever else runs. */
+  roomIn(queue: string): number;
   /** Jobs have come. */
   jobs(jobs: JobEnvelope[]): void;
   /** Errors that nobody waits for. */

@@ -106,11 +106,17 @@ export class Lines {
     if (free <= 0 || !keeper.isOpen) return 0;
     const open = this.#keepers.filter(({ isOpen }) => isOpen);
     const before = open.slice(0, open.indexOf(keeper));
-    if (before.some((other) => !other.isQuiet(QUIET_MS))) {
+    if (before.some((other) => !other.isQuiet(QUIET_MS) && !this.#isFull(other))) {
       this.#lookAgain();
       return 0;
     }
-    return Math.max(0, Math.ceil(free / open.length) - keeper.ready);
+    const most = Math.min(Math.ceil(free / open.length), this.host.roomIn(keeper.queue));
+    return Math.max(0, most - keeper.ready);
+  }
+
+  /** Does it send nothing because as many of its jobs run as may? */
+  #isFull({ ready, queue }: LineKeeper): boolean {
+    return ready === 0 && this.host.roomIn(queue) <= 0;
   }
 
   #lookAgain(): void {
@@ -140,4 +146,4 @@ export class Lines {
 }
 
 /** The server chooses from which queue of a pool each job comes; a socket belongs to one queue. */
-const isPool = (name: string) => name.startsWith('pool:');
+export const isPool = (name: string) => name.startsWith('pool:');

@@ -93,10 +93,12 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return this.options.queues;
   }
 
-  #wanted({ count, waitMs = 0, types, handlers, queues = this.queues }: FetchOptions): string {
+  #wanted({ count, counts, waitMs = 0, types, handlers, queues = this.queues }: FetchOptions): string {
     const wait = Math.min(waitMs, this.longestWaitMs);
     const waiting = { waitMs: wait > 0 ? Math.floor(wait) : undefined };
-    return jsonOf({ queues, count, ...waiting, types, handlers, workerId: this.id, ...this.#leases });
+    const wanted = jsonOf({ queues, count, ...waiting, types, handlers, workerId: this.id, ...this.#leases });
+    // Keyed by names of queues, which stay as they are.
+    return counts ? `${wanted.slice(0, -1)},"counts":${JSON.stringify(counts)}}` : wanted;
   }
 
   /** What is said about the length of its leases. */
@@ -110,8 +112,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated after a
    * lost answer; the reports may be sent again.
    */
-  async exchange(reports: readonly SentReport[], { count, types, handlers }: FetchOptions): Promise<Exchanged<Job>> {
-    const wanted = this.#wanted({ ...(count !== undefined && { count }), types, handlers });
+  async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
+    const wanted = this.#wanted(options);
     const body = `${wanted.slice(0, -1)},"reports":[${textsOf(reports)}]}`;
     const answer = await this.#requests.once('POST', '/workers/fetch', body);
     const jobs = listOf<Job>(answer, 'jobs', 'the jobs');

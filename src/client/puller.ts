@@ -20,6 +20,8 @@ export interface FetchOptions extends Wanted {
   waitMs?: number;
   /** Only from these of its queues. Default: from all. */
   queues?: readonly string[];
+  /** At most so many from some of these. */
+  counts?: Readonly<Record<string, number>>;
 }
 
 /** How to give a job back. */

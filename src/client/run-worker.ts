@@ -1,4 +1,5 @@
 /** A whole worker in one call: handlers, where the queue is, and the signals that end a process. */
+import { namesOf, refuseUnknown } from '../producer/known';
 import { TocsinClient } from './client';
 import type { ClientOptions } from './options';
 import type { WorkerOptions } from './pull-types';
@@ -7,10 +8,18 @@ import type { RunnableHandlers, RunOptions } from './run';
 /** Each member of a union without some keys. */
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
 
+/** How a worker runs the jobs of one of its queues. */
+export interface QueueOptions {
+  /** Jobs at once, 1 … 100. Default: what the worker's `concurrency` allows. */
+  concurrency?: number;
+}
+
 /** Which queue, which jobs, and how to run them. */
 export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 'socket'> &
-  WorkerOptions &
-  Omit<RunOptions<Env>, 'signal'> & {
+  Omit<WorkerOptions, 'queues'> &
+  Omit<RunOptions<Env>, 'signal' | 'queueConcurrency'> & {
+    /** The queues, the first ones first; or each with how many of its jobs run at once: `{ mail: 5, video: { concurrency: 1 } }`. */
+    queues: readonly string[] | Readonly<Record<string, number | QueueOptions>>;
     /** The worker's name for itself. Default: made of the process's number and chance. */
     id?: string;
     /** Ends the worker. Default: SIGINT and SIGTERM do, where there is a process that gets them. */
@@ -26,6 +35,7 @@ interface ProcessLike {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'];
+const QUEUE_OPTIONS = namesOf<QueueOptions>({ concurrency: true });
 
 /**
  * Pulls jobs and runs them until `signal` fires or, without one, the process is told to end. What it has begun is then
@@ -43,7 +53,7 @@ export async function runWorker<Env = unknown>(
 ): Promise<void> {
   const host = (globalThis as { process?: ProcessLike }).process;
   const { id = nameOf(host), signal, ...rest } = options;
-  const { queues, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
+  const { queues: named, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
   const {
     waitMs,
     socket,
@@ -55,9 +65,20 @@ export async function runWorker<Env = unknown>(
     onError,
     ...connection
   } = more;
-  if (!Array.isArray(queues) || queues.length === 0) throw new TypeError('runWorker: queues must name at least one');
+  const { queues, queueConcurrency } = readQueues(named);
   const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
-  const how = { concurrency, waitMs, socket, unhandled, heartbeatMs, shutdownTimeoutMs, env, log, onError };
+  const how = {
+    concurrency,
+    queueConcurrency,
+    waitMs,
+    socket,
+    unhandled,
+    heartbeatMs,
+    shutdownTimeoutMs,
+    env,
+    log,
+    onError,
+  };
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {
     const worker = new TocsinClient(connection as ClientOptions).worker(id, given(about) as WorkerOptions);
@@ -65,6 +86,20 @@ export async function runWorker<Env = unknown>(
   } finally {
     end.forget();
   }
+}
+
+/** The queues in their order, and the numbers of those that have one. @throws {TypeError} */
+function readQueues(named: unknown): Pick<RunOptions, 'queueConcurrency'> & Pick<WorkerOptions, 'queues'> {
+  const isList = Array.isArray(named);
+  const queues: readonly string[] = isList ? named : Object.keys(named ?? {});
+  if (queues.length === 0) throw new TypeError('runWorker: queues must name at least one');
+  const own = Object.entries(isList ? {} : (named as Record<string, number | QueueOptions>)).flatMap(([queue, how]) => {
+    if (typeof how === 'object' && how !== null)
+      refuseUnknown(how, QUEUE_OPTIONS, `runWorker: queue ${queue} has no option`);
+    const concurrency = typeof how === 'object' && how !== null ? how.concurrency : how;
+    return concurrency === undefined ? [] : [[queue, concurrency]];
+  });
+  return { queues, ...(own.length > 0 && { queueConcurrency: Object.fromEntries(own) }) };
 }
 
 /** Fires at the first signal that asks the process to end; a second one ends it at once. */

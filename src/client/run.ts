@@ -3,6 +3,7 @@ import type { LogSink } from '../handler/log';
 import { runnable } from '../handler/runnable';
 import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
+import { isPool } from './lines';
 import type { Puller } from './puller';
 import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
 import type { Leases } from './running-jobs';
@@ -25,8 +26,10 @@ export type RunnableHandlers<Job extends { type: string; args: readonly unknown[
 export interface RunOptions<Env = unknown> {
   /** Ends the worker: it takes no more jobs and finishes those that it began. */
   signal: AbortSignal;
-  /** Jobs at once, 1 … 100. Default 10. */
+  /** Jobs at once, 1 … 100. Default 10; where each queue has a number of its own, their sum. */
   concurrency?: number;
+  /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
+  queueConcurrency?: Readonly<Record<string, number>>;
   /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
   /**
@@ -71,23 +74,60 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
 ): Promise<void> {
   const leaseMs = leases.chosenMs ?? leases.defaultMs;
   const ready = runnable(handlers, options.log);
-  const { concurrency = 10, waitMs = 5000, shutdownTimeoutMs = 30_000 } = options;
+  const queueConcurrency = readQueueConcurrency(options.queueConcurrency, worker.queues);
+  const {
+    concurrency = defaultConcurrency(queueConcurrency, worker.queues),
+    waitMs = 5000,
+    shutdownTimeoutMs = 30_000,
+  } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
   const lineHeartbeatMs = options.heartbeatMs ?? Math.min(LINE_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
   const { socket = true, unhandled = 'leave' } = options;
-  const whole = Number.isInteger(concurrency);
-  check(whole && concurrency >= 1 && concurrency <= 100, 'concurrency must be a whole number of 1 to 100');
+  check(isConcurrency(concurrency), 'concurrency must be a whole number of 1 to 100');
   check(waitMs >= 0, 'waitMs must not be negative');
   check(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2, 'heartbeatMs must be at most half of visibilityTimeoutMs');
   check(unhandled === 'leave' || unhandled === 'deadLetter', "unhandled must be 'leave' or 'deadLetter'");
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
   await new Runner(worker, {
     ...ready,
-    ...{ concurrency, waitMs, heartbeatMs, lineHeartbeatMs, leases, shutdownTimeoutMs, socket, unhandled },
+    ...{
+      concurrency,
+      queueConcurrency,
+      waitMs,
+      heartbeatMs,
+      lineHeartbeatMs,
+      leases,
+      shutdownTimeoutMs,
+      socket,
+      unhandled,
+    },
     env: options.env ?? {},
     signal: options.signal,
     onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),
   }).run();
+}
+
+const MAX_CONCURRENCY = 100;
+
+const isConcurrency = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_CONCURRENCY;
+
+function readQueueConcurrency(given: object = {}, queues: readonly string[]): ReadonlyMap<string, number> {
+  const entries = Object.entries(given);
+  for (const [queue, value] of entries) {
+    check(queues.includes(queue), `queueConcurrency names ${queue}, which is none of its queues`);
+    check(!isPool(queue), 'a pool chooses its queues itself: it has no concurrency of its own');
+    check(isConcurrency(value), `the concurrency of queue ${queue} must be a whole number of 1 to ${MAX_CONCURRENCY}`);
+  }
+  return new Map(entries);
+}
+
+function defaultConcurrency(own: ReadonlyMap<string, number>, queues: readonly string[]): number {
+  if (own.size === 0 || queues.some((queue) => !own.has(queue))) return 10;
+  return Math.min(
+    MAX_CONCURRENCY,
+    [...own.values()].reduce((sum, one) => sum + one, 0),
+  );
 }
 
 /** An error handler that throws must not end the worker. */

@@ -21,6 +21,7 @@ import type { Held, Puller, ReleaseOptions } from './puller';
 import { Reports } from './reports';
 import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
+import { type Source, sourceOf, wantedBy } from './wanted';
 import type { Directive } from './workers';
 
 export interface RunnerOptions extends JobsOptions {
@@ -48,21 +49,12 @@ const FETCH_GRACE_MS = 2000;
 /** How long the last requests may take once no job runs, in ms. */
 const LAST_REQUESTS_MS = 5000;
 
-/** How long a fetch waits while other queues have a socket, at most, in ms. */
+/** How long a fetch waits while it leaves out queues, at most, in ms. */
 const MIXED_WAIT_MS = 500;
 
 /** Heartbeats in a lease, so that some may be lost, and how short the time between two may get for that, in ms. */
 export const HEARTBEATS_IN_A_LEASE = 4;
 const SHORTEST_BEAT_MS = 250;
-
-/** Most jobs that a fetch brings. */
-const MAX_COUNT = 100;
-
-/** Most types that a fetch may name. */
-const MAX_TYPES = 1000;
-
-/** The most that is said about handlers, in characters of JSON; the server takes 64 KiB. */
-const MAX_HANDLERS_CHARS = 48 * 1024;
 
 /** Jobs that a blocked event loop is told with, at most. */
 const MAX_NAMED = 5;
@@ -106,7 +98,7 @@ export class Runner {
   ) {
     const { chosenMs: leaseMs = options.leases.defaultMs } = options.leases;
     this.#fetching = worker.with({ signal: this.#fetchEnd.signal });
-    this.#wanted = wantedBy(options);
+    this.#wanted = wantedBy(options.registry, options.unhandled === 'leave', options.onError);
     // The next heartbeat is the repetition of a lost one, and comes well before the end of the leases.
     this.#beating = worker.with({
       signal: this.#over.signal,
@@ -116,6 +108,7 @@ export class Runner {
     this.#reporting = worker.with({ signal: this.#over.signal });
     const host = {
       wanted: () => this.#wanted,
+      roomIn: (queue: string) => this.#jobs.roomIn(queue),
       jobs: (jobs: JobEnvelope[]) => void this.#take(jobs).then(() => this.#changes.notify()),
       taken: (jobId: string, why: 'cancelled' | 'lost') => this.#jobs.taken(jobId, why),
       directive: (state: Directive) => this.#obey(state),
@@ -168,11 +161,10 @@ export class Runner {
     await this.#lines.connect();
     if (this.#ending.signal.aborted) return;
     if (this.#lines.isOpen && (await this.#waitOnLines())) return;
-    // A job whose report travels with the fetch has ended before any is claimed.
-    const room = this.#room + this.#reports.waiting;
-    if (this.#told !== 'running' || room <= 0) return await this.#waitForRoom();
+    const source = this.#source();
+    if (this.#told !== 'running' || source === undefined) return await this.#waitForRoom();
     try {
-      if (await this.#fetch(room)) this.#backoff.reset();
+      if (await this.#fetch(source)) this.#backoff.reset();
       else await this.#pause(this.#backoff.next());
     } catch (error) {
       if (this.#ending.signal.aborted) return;
@@ -221,18 +213,23 @@ export class Runner {
     return this.#carrier !== undefined;
   }
 
+  #source(): Source | undefined {
+    const all = this.#lines.isOpen ? this.#lines.unconnected : this.worker.queues;
+    // A job whose report travels with the fetch has ended before any is claimed.
+    return sourceOf(this.worker.queues, all, this.#room + this.#reports.waiting, (queue) => this.#jobs.roomIn(queue));
+  }
+
   /** Fetches and begins jobs. @returns may the next fetch follow at once, or would it be answered the same? */
-  async #fetch(room: number): Promise<boolean> {
-    const queues = this.#lines.isOpen ? this.#lines.unconnected : undefined;
-    const longest = queues ? Math.min(this.options.waitMs, MIXED_WAIT_MS) : this.options.waitMs;
+  async #fetch(source: Source): Promise<boolean> {
+    // While others send jobs, or have as many as may run, none is waited for long.
+    const longest = source.queues ? Math.min(this.options.waitMs, MIXED_WAIT_MS) : this.options.waitMs;
     const waitMs = Math.min(longest, this.worker.longestWaitMs);
     const asked = Date.now();
     // One that takes reports along does not wait: what ends meanwhile is left to the next.
     if (this.#reports.waiting > 0) this.#carrier = 'soon';
     const request = this.#reports.fetch(this.#fetching, {
-      count: Math.min(room, MAX_COUNT),
+      ...source,
       waitMs,
-      ...(queues && { queues }),
       ...this.#wanted,
     });
     const { jobs, reported } = await request.finally(() => {
@@ -383,15 +380,4 @@ export class Runner {
       this.options.onError(error);
     }
   }
-}
-
-/** The types of the handlers, if they are few enough to be named, and what these say about retries. */
-function wantedBy({ registry, unhandled, onError }: RunnerOptions): Wanted {
-  const all = unhandled === 'leave' ? registry.typeNames() : undefined;
-  const types = all && all.length <= MAX_TYPES ? all : undefined;
-  const handlers = registry.retries(types === undefined);
-  const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
-  if (!fits)
-    onError(new TypeError('The retry settings of the handlers are too many: jobs are retried as their queues say.'));
-  return { ...(types && { types }), ...(fits && { handlers }) };
 }

@@ -97,6 +97,8 @@ export interface JobsOptions extends Runnable {
   leases: Leases;
   /** Handlers at once. */
   concurrency: number;
+  /** The same of jobs of some queues. */
+  queueConcurrency: ReadonlyMap<string, number>;
 }
 
 export class RunningJobs {
@@ -105,8 +107,9 @@ export class RunningJobs {
   /** Those that have not begun, in the order of their queues. */
   #waiting: { run: RunningJob; since: number }[] = [];
   #holding: ReturnType<typeof setTimeout> | null = null;
-  /** Handlers that run. */
+  /** Handlers that run, and those of each queue. */
   #active = 0;
+  readonly #activeIn = new Map<string, number>();
   /** How long handlers take, in ms; undefined: none has ended yet. */
   #typicalMs: number | undefined;
   readonly #deadlines = new Deadlines();
@@ -152,7 +155,7 @@ export class RunningJobs {
   begin(job: JobEnvelope): void {
     const run = new RunningJob(job, this.leaseOf(job));
     this.#runs.add(run);
-    if (this.#active < this.options.concurrency) this.#start(run);
+    if (this.#mayStart(run)) this.#start(run);
     else this.#keep(run);
   }
 
@@ -178,8 +181,22 @@ export class RunningJobs {
     return this.reporting.queues.indexOf(job.queue);
   }
 
+  #mayStart({ job: { queue } }: RunningJob): boolean {
+    const { concurrency, queueConcurrency } = this.options;
+    return (
+      this.#active < concurrency && (this.#activeIn.get(queue) ?? 0) < (queueConcurrency.get(queue) ?? concurrency)
+    );
+  }
+
+  /** How many more of a queue it may have; those count that have not begun, and no longer those that are reported. */
+  roomIn(queue: string): number {
+    const most = this.options.queueConcurrency.get(queue);
+    if (most === undefined) return Number.POSITIVE_INFINITY;
+    return most - [...this.#runs].filter(({ job, reporting }) => job.queue === queue && !reporting).length;
+  }
+
   #start(run: RunningJob): void {
-    this.#active++;
+    this.#countActive(run, 1);
     if (this.#isDraining) run.draining.abort(aborted(DRAINING));
     run.ended = this.#work(run);
   }
@@ -189,11 +206,17 @@ export class RunningJobs {
     this.changes.notify();
   }
 
+  #countActive({ job: { queue } }: RunningJob, change: 1 | -1): void {
+    this.#active += change;
+    if (this.options.queueConcurrency.has(queue)) this.#activeIn.set(queue, (this.#activeIn.get(queue) ?? 0) + change);
+  }
+
   /** A handler is free. */
-  #startNext(): void {
-    this.#active--;
+  #startNext(ended: RunningJob): void {
+    this.#countActive(ended, -1);
     while (this.#active < this.options.concurrency) {
-      const next = this.#waiting.shift();
+      const at = this.#waiting.findIndex(({ run }) => run.isStopped || this.#mayStart(run));
+      const [next] = at < 0 ? [] : this.#waiting.splice(at, 1);
       if (!next) return;
       if (next.run.isStopped) this.#forget(next.run);
       else this.#start(next.run);
@@ -301,7 +324,7 @@ export class RunningJobs {
       return registry.find(job.type) ? await runDelivery(delivery, registry, host) : unhandledBy(job.type);
     } finally {
       this.#noteTime(performance.now() - begun);
-      this.#startNext();
+      this.#startNext(run);
     }
   }
 

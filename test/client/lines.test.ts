@@ -47,7 +47,7 @@ const QUEUES = ['urgent', 'usual', 'bulk'];
 let changes = 0;
 let arrived = 0;
 
-async function connected(queues = QUEUES) {
+async function connected(queues = QUEUES, rooms: Record<string, number> = {}) {
   const lines: Record<string, FakeLine> = {};
   const byHttp: string[] = [];
   const worker = {
@@ -63,6 +63,7 @@ async function connected(queues = QUEUES) {
   } as unknown as Puller;
   const host = {
     wanted: () => ({}),
+    roomIn: (queue: string) => rooms[queue] ?? Number.POSITIVE_INFINITY,
     jobs: (jobs: unknown[]) => {
       arrived += jobs.length;
     },
@@ -138,6 +139,17 @@ describe('what queues may send', () => {
     await vi.advanceTimersByTimeAsync(50);
     all.fill(2);
     expect(asked()).toEqual([[1], [1]]);
+  });
+
+  it('is no more than may run of each, and one that is full holds up no other', async () => {
+    const rooms = { urgent: 1 };
+    const { all, line, asked } = await connected(['urgent', 'bulk'], rooms);
+    all.fill(10);
+    expect(asked()).toEqual([[1], []]);
+    line('urgent').send(1);
+    rooms.urgent = 0;
+    all.fill(9);
+    expect(asked()).toEqual([[], [5]]);
   });
 
   it('goes with the reports that make room for it, each to the queue of its job', async () => {

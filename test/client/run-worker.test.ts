@@ -66,7 +66,24 @@ describe('runWorker', () => {
     expect(requests[0]?.body).toMatchObject({ pid: 7, worker_id: expect.stringMatching(/^worker-7-\w+$/) });
   });
 
+  it('asks of each queue for no more jobs than it runs of it at once', async () => {
+    left = [];
+    const requests: SentRequest[] = [];
+    const queues = { mail: 5, video: { concurrency: 1 } };
+    const running = runWorker({ 'a.b': never }, { service: service(requests), queues, signal: stop.signal });
+    await vi.advanceTimersByTimeAsync(10);
+    stop.abort();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await running;
+    const fetch = requests.find(({ path }) => path.endsWith('fetch'));
+    expect(fetch?.body).toMatchObject({ queues: ['mail', 'video'], count: 6, counts: { mail: 5, video: 1 } });
+  });
+
   it.each<[string, object, RegExp]>([
+    ['a concurrency of 0 of a queue', { queues: { q: 0 } }, /concurrency of queue q must be/],
+    ['a concurrency of 101 of a queue', { queues: { q: { concurrency: 101 } } }, /concurrency of queue q must be/],
+    ['an unknown option of a queue', { queues: { q: { concurency: 1 } } }, /queue q has no option "concurency"/],
+    ['a concurrency of a pool', { queues: { 'pool:a': 2 } }, /a pool/],
     ['no queue', { queues: [] }, /queues/],
     ['no address', { queues: ['q'], url: undefined }, /url/],
     ['a concurrency of 0', { queues: ['q'], concurrency: 0 }, /concurrency/],

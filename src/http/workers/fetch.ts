@@ -10,9 +10,17 @@
  */
 
 import { takeReports } from '../../across/reports';
-import { beginFetch, type Fetch } from '../../across/workers';
+import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import { parsePayloads } from '../../job/envelope/exact';
-import { defined, optional, type Reader, readList, readMilliseconds } from '../../job/envelope/fields';
+import {
+  defined,
+  optional,
+  type Reader,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readObject,
+} from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { apiErrorData, invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
@@ -44,8 +52,9 @@ export async function fetchJobs(c: AppContext): Promise<Response> {
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
   const request = readClaim(body);
-  if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports);
-  const fetch = beginFetch(c.env, queues, request, c.get('requestId'));
+  const counts = optional(body, 'counts', readCounts);
+  if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports, counts);
+  const fetch = beginFetch(c.env, queues, request, c.get('requestId'), counts);
   const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
   return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
 }
@@ -74,14 +83,16 @@ async function reportAndFetch(
   queues: string[] | { pool: string },
   { wait_ms: _, ...request }: ClaimRequest,
   reports: unknown,
+  counts: Counts = new Map(),
 ): Promise<Response> {
   const entries = readReports(reports, 'reports', request.worker_id, Date.now());
   const [queue, ...others] = Array.isArray(queues) ? queues : [];
-  const following = queue !== undefined && others.length === 0 ? { queue, request } : undefined;
+  const isOne = queue !== undefined && others.length === 0 && !counts.has(queue);
+  const following = isOne ? { queue, request } : undefined;
   const { promise: sent, resolve } = Promise.withResolvers<{ claimed: Promise<Outcome<JobView[]>> | undefined }>();
   const taken = takeReports(c.env, entries, following, (claimed) => resolve({ claimed }));
   const { claimed } = await sent;
-  const jobs = claimed ? claimed.then(unwrap) : beginFetch(c.env, queues, request, c.get('requestId')).jobs;
+  const jobs = claimed ? claimed.then(unwrap) : beginFetch(c.env, queues, request, c.get('requestId'), counts).jobs;
   const found = jobs.catch((error: unknown): JobView[] => {
     if (!apiErrorData(error)) console.error(`${c.get('requestId')} a fetch that brought reports failed:`, error);
     return [];
@@ -113,6 +124,14 @@ const readTypes: Reader<string[]> = (value, field) => {
     throw invalidRequest(field, `${field} must name at least one job type; leave it out for all.`);
   return [...new Set(types)];
 };
+
+const readCount = readInteger(1, MAX_COUNT);
+
+/** The most jobs of some of the queues. Those that the request does not name count for nothing. */
+const readCounts: Reader<Counts> = (value, field) =>
+  new Map(
+    Object.entries(readObject(value, field)).map(([queue, count]) => [queue, readCount(count, `${field}.${queue}`)]),
+  );
 
 /** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is no integer */
 function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {

@@ -1,0 +1,55 @@
+/** What a worker that runs asks for: jobs of which types, from which queues, and how many. */
+import type { Registry } from '../handler/registry';
+import type { Wanted } from './pull-types';
+import type { FetchOptions } from './puller';
+
+/** Most jobs that a fetch brings. */
+const MAX_COUNT = 100;
+
+/** Most types that a fetch may name. */
+const MAX_TYPES = 1000;
+
+/** The most that is said about handlers, in characters of JSON; the server takes 64 KiB. */
+const MAX_HANDLERS_CHARS = 48 * 1024;
+
+/**
+ * The types of the handlers, if they are few enough to be named, and what these say about retries.
+ * @param leavesOthers are jobs of other types left to other workers?
+ */
+export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (error: unknown) => void): Wanted {
+  const all = leavesOthers ? registry.typeNames() : undefined;
+  const types = all && all.length <= MAX_TYPES ? all : undefined;
+  const handlers = registry.retries(types === undefined);
+  const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
+  if (!fits)
+    complain(new TypeError('The retry settings of the handlers are too many: jobs are retried as their queues say.'));
+  return { ...(types && { types }), ...(fits && { handlers }) };
+}
+
+/** Where a fetch takes jobs from, and how many. */
+export type Source = Pick<FetchOptions, 'queues' | 'count' | 'counts'>;
+
+/**
+ * @param own all queues of the worker
+ * @param open those to fetch from
+ * @param room how many jobs more may run
+ * @param roomIn how many more of a queue
+ * @returns undefined: there is no room
+ */
+export function sourceOf(
+  own: readonly string[],
+  open: readonly string[],
+  room: number,
+  roomIn: (queue: string) => number,
+): Source | undefined {
+  const rooms = open.flatMap((queue) => (roomIn(queue) > 0 ? [[queue, roomIn(queue)] as const] : []));
+  if (room <= 0 || rooms.length === 0) return undefined;
+  const all = rooms.reduce((sum, [, one]) => sum + one, 0);
+  const count = Math.min(room, MAX_COUNT, all);
+  const limited = rooms.length > 1 ? rooms.filter(([, one]) => one < count) : [];
+  return {
+    count,
+    ...(rooms.length < own.length && { queues: rooms.map(([queue]) => queue) }),
+    ...(limited.length > 0 && { counts: Object.fromEntries(limited) }),
+  };
+}
