@@ -38,6 +38,14 @@ describe('a bounded queue', () => {
     expect((await post(jobFor(queue))).status).toBe(429);
   });
 
+  it('writes no row for its bound', async () => {
+    const [plain, bounded] = [new TestQueue(), new TestQueue()];
+    await server.configure(bounded.name, bound(100));
+    const rows = (queue: TestQueue) => queue.rowsWritten(() => post(jobFor(queue)));
+    for (const queue of [plain, bounded]) await post(jobFor(queue));
+    expect(await rows(bounded)).toBe(await rows(plain));
+  });
+
   it('counts every job that has not ended, wherever it waits, and still does after it lost its memory', async () => {
     const queue = new TestQueue();
     await server.configure(queue.name, bound(7));

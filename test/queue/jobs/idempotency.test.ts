@@ -121,7 +121,7 @@ it('keys have 1 to 256 characters, and are refused where they mean nothing', asy
   expect((await post(`/queues/${queue}/pause`, {}, 'k')).status).toBe(422);
 });
 
-it('an answer is remembered by an object that dies, for a day, and then forgotten by its alarm', async () => {
+it('an answer is remembered by an object that dies, for a day, and then forgotten by its alarm, in one row', async () => {
   const inside = new TestQueue(queue);
   const first = await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k');
   // What was decided about the job is remembered, not what was sent.
@@ -135,6 +135,9 @@ it('an answer is remembered by an object that dies, for a day, and then forgotte
   expect((await post('/jobs', job({ args: ['x'.repeat(900_000)] }), 'k')).body.id).not.toBe(first.body.id);
   clock.advance(26 * 3_600_000);
   expect(await inside.armedAt()).not.toBeNull();
+  await inside.startCounting();
   await inside.alarm();
+  const { written, alarms } = await inside.counted();
+  expect(written - alarms).toBe(1);
   expect(await inside.rows('SELECT key FROM inbox')).toEqual([]);
 });

@@ -44,6 +44,19 @@ describe('a fire', () => {
     expect(await cost('a', () => new TestQueue('a').jumpTo(T0 + 61 * MINUTE))).toEqual({ rows: 2, alarms: 1 });
   });
 
+  it('each minute costs at most five rows, with the alarm and with its job, run alone', async () => {
+    await create('a');
+    const round = async (n: number) => {
+      await new TestQueue('a').jumpTo(T0 + n * MINUTE);
+      for (const { id } of await server.take('a')) await server.ack(id as string);
+    };
+    await round(1);
+    const { rows, alarms } = await cost('a', async () => {
+      for (let n = 2; n <= 61; n++) await round(n);
+    });
+    expect((rows + alarms) / 60).toBeLessThanOrEqual(5.1);
+  });
+
   it('of a job that is unique in its queue costs one more', async () => {
     await create('a', { options: { unique: { keys: ['type', 'queue'] } } });
     expect(await cost('a', () => new TestQueue('a').jumpTo(T0 + MINUTE))).toEqual({ rows: 3, alarms: 1 });
