@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { lexer } from 'marked';
 import { root } from './dev.mjs';
 import { documents } from './snippets.mjs';
+import { codeOf } from './text.mjs';
 
 /** Characters of a line outside of code blocks, at most. */
 const MAX_LINE = 100;
@@ -40,6 +41,11 @@ describe('the documents', () => {
       );
     });
   }
+
+  it('have no block of code that is empty', () => {
+    const empty = documents().filter((path) => codeOf(path).blocks.some(({ text }) => text.trim() === ''));
+    assert.deepEqual(empty, []);
+  });
 
   it('lie on four shelves', () => {
     const folders = readdirSync(join(root, 'docs'), { withFileTypes: true }).filter((entry) => entry.isDirectory());

@@ -1,0 +1,236 @@
+// Lists that the documents give whole are whole: what is added to the code must be told, and nothing else is.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { lexer } from 'marked';
+import { load, membersOf, read } from './source.mjs';
+import { section } from './text.mjs';
+
+const source = await load(
+  ...['access', 'alert/rule', 'cron/definition', 'cron/missed', 'event-types', 'limits/policy', 'pools/pool'].map(
+    (name) => `job/${name}.ts`,
+  ),
+  ...['retention', 'retry/presets', 'schemas/misfit', 'states', 'waiting'].map((name) => `job/${name}.ts`),
+  'rpc/failures.ts',
+  'rpc/webhooks.ts',
+);
+
+/** The texts of a union such as `'a' | 'b'`. */
+function unionOf(path, name) {
+  const [, body] = new RegExp(`type ${name} =([^;]+);`).exec(read(`src/${path}`)) ?? [];
+  return Array.from(body.matchAll(/'([^']+)'/g), ([, text]) => text);
+}
+
+/** The texts of a list such as `const MEMBERS = ['a', 'b'];` */
+function namesIn(path, name) {
+  const [, body] = new RegExp(`const ${name} = \\[([^\\]]*)\\]`).exec(read(`src/${path}`)) ?? [];
+  return Array.from(body.matchAll(/'([^']+)'/g), ([, text]) => text);
+}
+
+/** The names of the members of a table such as `const SETTINGS = { a: …, b: … };` */
+function keysOf(path, name) {
+  const [, body] = new RegExp(`const ${name}\\b[^=]*= \\{\\n([\\s\\S]*?)\\n\\};`).exec(read(`src/${path}`)) ?? [];
+  return Array.from(body.matchAll(/^ {2}(\w+):/gm), ([, key]) => key);
+}
+
+/** What stands in code at the beginning of each item of the lists of a section, up to the colon. */
+const items = (text) =>
+  lexer(text)
+    .filter(({ type }) => type === 'list')
+    .flatMap((list) => list.items.map((item) => item.text.split(/:(?=\s)/)[0]))
+    .flatMap((head) => Array.from(head.matchAll(/`([^`\s({]+)[^`]*`/g), ([, name]) => name));
+
+/** What stands in code in the first column of a table. */
+const firstColumn = (text) =>
+  lexer(text)
+    .filter(({ type }) => type === 'table')
+    .flatMap(({ rows }) =>
+      rows.flatMap(([{ text: cell }]) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name]) => name)),
+    );
+
+/** Everything in code. */
+const spans = (text) => Array.from(text.matchAll(/`([^`\n]+)`/g), ([, name]) => name);
+
+const only = (names, pattern) => names.filter((name) => pattern.test(name));
+const without = (names, ...others) => names.filter((name) => !others.includes(name));
+
+/** Both the same, in whatever order, each once. */
+function same(found, expected) {
+  assert.ok(expected.length > 0);
+  assert.deepEqual([...new Set(found)].sort(), [...new Set(expected)].sort());
+}
+
+const EVENT = /^(job|queue|worker|workflow|cron|alert|webhook)\.[a-z_]+$/;
+
+describe('the documents list all', () => {
+  it('events', () => {
+    same(only(spans(section('docs/operate/operations.md', '## Events')), EVENT), source.EVENT_TYPES);
+  });
+
+  it('scopes, with what each role has', () => {
+    const text = section('docs/operate/access.md', '## Keys and roles').split('### ')[0];
+    same(firstColumn(text), [...source.SCOPES, ...Object.keys(source.ROLES)]);
+    const roles = lexer(text).filter(({ type }) => type === 'table')[1].rows;
+    const saidOf = (name) => spans(roles.find(([cell]) => cell.text === `\`${name}\``)[1].text);
+    same(saidOf('viewer'), source.ROLES.viewer);
+    // Those of a viewer, and these.
+    same(
+      saidOf('operator'),
+      source.ROLES.operator.filter((scope) => !source.ROLES.viewer.includes(scope)),
+    );
+    assert.deepEqual(source.ROLES.admin, source.SCOPES);
+  });
+
+  it('error codes', () => {
+    const heads = section('docs/reference/http.md', '## Errors').match(/^- `[^:]*:/gm) ?? [];
+    same(
+      heads.flatMap((head) => only(spans(head), /^\w+$/)).filter((name) => name !== 'validation_error'),
+      unionOf('job/errors.ts', 'ErrorCode'),
+    );
+  });
+
+  it('states of a job', () => {
+    const [entry] = /- \*\*State\*\*: [^.]*\./.exec(read('docs/glossary.md'));
+    same(spans(entry.replaceAll('\n', ' ')), source.JOB_STATES);
+  });
+
+  it('reasons why a job waits, in the order in which they are looked for', () => {
+    const [list] = section('docs/operate/why-waiting.md', '## The reasons').split('What the answers rest on');
+    assert.deepEqual(items(list), [...source.WAITING_REASONS]);
+  });
+
+  it('reasons why a failed job is discarded', () => {
+    const named = section('docs/guides/retries.md', '## How a failure ends').matchAll(/reasons?\s+`(\w+)`/g);
+    const reasons = Array.from(named, ([, name]) => name);
+    same(without(reasons, 'expired'), unionOf('job/retry/decide.ts', 'DiscardReason'));
+  });
+
+  it('presets of retry policies', () => {
+    same(items(section('docs/guides/retries.md', '## Presets').split('Coming from')[0]), Object.keys(source.PRESETS));
+  });
+
+  it('policies of schedules', () => {
+    const text = section('docs/guides/schedules.md', '## When fires meet');
+    same(items(text), [...source.OVERLAP_POLICIES, ...source.MISSED_POLICIES]);
+  });
+
+  it('metrics of alert rules', () => {
+    same(firstColumn(section('docs/operate/alerts.md', '## What a rule says')), source.ALERT_METRICS);
+  });
+
+  it('what a limit does with a job that finds no room', () => {
+    same(items(section('docs/guides/limits.md', '### When a job finds no room')), source.ON_LIMIT);
+  });
+
+  it('ways to treat a job that does not fit its schema', () => {
+    const text = section('docs/guides/schemas.md', '## What becomes of a job that does not fit');
+    same(items(text), source.SCHEMA_MODES);
+  });
+
+  it('strategies of pools', () => {
+    const [, text] = /- `strategy`: ([\s\S]*?)\n- /.exec(
+      section('docs/operate/queues.md', '## Pools: several queues in turn'),
+    );
+    same(without(spans(text), 'weights', 'queues', 'fair'), source.POOL_STRATEGIES);
+  });
+
+  it('states of deliveries and of failures', () => {
+    const calls = section('docs/operate/webhooks.md', '## Calls').replace(/\s+/g, ' ');
+    same(spans(/`status` is ([^.]*)\./.exec(calls)[1]), source.DELIVERY_STATUSES);
+    const [counted] = section('docs/operate/failures.md', '## Which jobs count').split('`GET /admin');
+    same(without(spans(counted)), source.FAILURE_STATES);
+  });
+});
+
+describe('the documents list every member of', () => {
+  it('the options of createTocsin', () => {
+    const text = read('docs/start/in-your-worker.md');
+    const named = new Set(text.match(/\b[a-z]+\b(?=`|:|,| \})/g));
+    assert.deepEqual(
+      membersOf('library/options.ts', 'TocsinOptions').filter((name) => !named.has(name)),
+      [],
+    );
+  });
+
+  it('the options of a worker that runs', () => {
+    const text = section('docs/start/workers.md', '### Options of run');
+    // It is an option of the worker itself, and counts for how it runs.
+    same(without(firstColumn(text), 'visibilityTimeoutMs'), membersOf('client/run.ts', 'RunOptions'));
+  });
+
+  it('what a handler gets', () => {
+    const text = section('docs/start/handlers.md', '## What a handler gets').split('### ')[0];
+    same(
+      items(text)
+        .map((name) => name.split('.')[0])
+        .filter((name) => membersOf('handler/types.ts', 'HandlerContext').includes(name)),
+      membersOf('handler/types.ts', 'HandlerContext'),
+    );
+  });
+
+  it('the run of a handler in a test, and of its options', () => {
+    const text = section('docs/guides/testing.md', '## One handler');
+    same(firstColumn(text), membersOf('testing/types.ts', 'HandlerRun'));
+    const [, options] = /Options say what the run finds: ([\s\S]*?)\.\s/.exec(text);
+    same(spans(options), membersOf('testing/types.ts', 'RunOptions'));
+  });
+
+  it('an alert rule and a subscription', () => {
+    same(items(section('docs/operate/alerts.md', '## What a rule says')), namesIn('job/alert/parse.ts', 'MEMBERS'));
+    // The secret is kept elsewhere.
+    same(
+      items(section('docs/operate/webhooks.md', '## What a subscription says')),
+      unionOf('job/webhook/subscription.ts', 'WebhookMembers').concat('secret'),
+    );
+  });
+
+  it('a unique policy, with its other spellings', () => {
+    const text =
+      section('docs/guides/unique.md', '## The policy') + section('docs/guides/unique.md', '## Other spellings');
+    const members = namesIn('job/unique/policy.ts', 'MEMBERS');
+    same(
+      text.match(/(?<=[`" {])[a-z]+(_[a-z]+)*(?=`|: ["[])/g).filter((name) => members.includes(name)),
+      members,
+    );
+  });
+
+  it('a limit', () => {
+    const [list] = section('docs/guides/limits.md', '## Limits of a job').split('### ');
+    same(items(list), namesIn('job/limits/policy.ts', 'MEMBERS'));
+  });
+
+  it('a preview of a retry policy', () => {
+    same(
+      items(section('docs/guides/retries.md', '## See it before you use it')),
+      namesIn('job/retry/preview.ts', 'MEMBERS'),
+    );
+  });
+
+  it('the options of a job', () => {
+    const text = items(section('docs/reference/http.md', '### What a job may say'));
+    same(
+      without(text, 'id', 'schema', 'version', 'x_…'),
+      without(namesIn('job/envelope/parse.ts', 'JOB_OPTIONS'), 'metadata'),
+    );
+  });
+
+  it('the options of a handler in HANDLERS', () => {
+    const text = items(section('README.md', '### Options of a handler'));
+    const binding = ['binding', ...namesIn('dispatch/config.ts', 'COMMON_OPTIONS')];
+    const url = namesIn('dispatch/config.ts', 'URL_OPTIONS');
+    same(text, [...binding, ...url]);
+    same(items(section('docs/guides/https-targets.md', '## Mapping types to a URL')), [...binding, ...url].slice(1));
+  });
+
+  it('the settings of a queue', () => {
+    const settings = [
+      ...keysOf('http/queues/config.ts', 'SETTINGS'),
+      ...keysOf('http/queues/bounds.ts', 'BOUND_SETTINGS'),
+    ];
+    same(without(items(section('README.md', '### Settings of a queue')), 'backpressure'), settings);
+    const [list] = section('docs/operate/queues.md', '## Settings').split('### ');
+    const bounds = items(section('docs/guides/limits.md', '## Backpressure').split('What happens')[0]);
+    const named = [...items(list), ...bounds].map((name) => name.split('.')[0]);
+    // That page has a section of its own about the limit of a queue.
+    same([...without(named, 'backpressure', 'max_count'), 'rate_limit'], settings);
+  });
+});

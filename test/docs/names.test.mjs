@@ -1,0 +1,199 @@
+// What the documents name exists: commands with their options, scripts, variables, calls of the client.
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { load as loadCli } from '../cli/cli.mjs';
+import { root } from './dev.mjs';
+import { documents } from './snippets.mjs';
+import { load, membersOf, read } from './source.mjs';
+import { codeOf, commandsIn, everywhere, section } from './text.mjs';
+
+const { createProgram } = await loadCli('program.ts');
+const program = createProgram({ env: {} }, '0.0.0');
+const { TocsinClient } = await load('client/index.ts');
+
+/** What is wrong in the documents, with the place of each. */
+const wrong = (found, problem) =>
+  found.flatMap(({ path, text }) => {
+    const said = problem(text);
+    return said ? [`${path}: ${text}: ${said}`] : [];
+  });
+
+describe('commands of tocsin that the documents name', () => {
+  /** What is wrong with the words after `tocsin`. */
+  function problemOf(words) {
+    let command = program;
+    let named = 0;
+    for (const word of words) {
+      const below = command.commands.find((one) => one.name() === word);
+      if (!below) break;
+      command = below;
+      named++;
+    }
+    const [first] = words;
+    if (named === 0 && /^[a-z]/.test(first)) return `there is no command ${first}`;
+    if (command.name() === 'dev') return undefined;
+    const options = [...command.options.map(({ long }) => long), '--help'];
+    return words
+      .filter((word) => word.startsWith('--'))
+      .map((word) => word.replace(/[=,.].*/, ''))
+      .filter((option) => !options.includes(option))
+      .map((option) => `tocsin ${command.name()} has no option ${option}`)[0];
+  }
+
+  /** The words after `tocsin`, without what is in quotes, a comment, or another command. */
+  const wordsOf = (text) =>
+    /(?:^|\s)tocsin ((?!\/)[^|#;&]+)/
+      .exec(text.replace(/'[^']*'|"[^"]*"/g, 'x'))?.[1]
+      .trim()
+      .split(/\s+/);
+
+  it('exist, with their options', () => {
+    const named = everywhere((code) => [...commandsIn(code), ...code.spans]).filter(({ text }) => wordsOf(text));
+    assert.ok(named.length > 40, `only ${named.length} were found`);
+    assert.deepEqual(
+      wrong(named, (text) => problemOf(wordsOf(text))),
+      [],
+    );
+  });
+});
+
+describe('scripts that the documents run', () => {
+  it('are in the package, or in a project that init starts', () => {
+    const { scripts } = JSON.parse(read('package.json'));
+    const started = /scripts: \{([^}]*)\}/.exec(read('src/cli/project/plan.ts'))[1];
+    const known = new Set([...Object.keys(scripts), ...Array.from(started.matchAll(/(\w+):/g), ([, name]) => name)]);
+    const named = everywhere((code) => [...commandsIn(code), ...code.spans]).filter(({ text }) =>
+      /\bnpm (run|start|test)\b/.test(text),
+    );
+    assert.ok(named.length > 10);
+    assert.deepEqual(
+      wrong(named, (text) => {
+        const names = Array.from(text.matchAll(/\bnpm (?:run ([\w:]+)|(start|test)\b)/g), ([, run, own]) => run ?? own);
+        return names.find((name) => !known.has(name));
+      }),
+      [],
+    );
+  });
+});
+
+describe('variables', () => {
+  const declared = membersOf('config.ts', 'Env').filter(
+    (name) => !new RegExp(`^  ${name}\\?: DurableObjectNamespace;`, 'm').test(read('src/config.ts')),
+  );
+
+  it('of the deployment are all in the documents', () => {
+    const shown = new Set(
+      documents().flatMap((path) => codeOf(path).spans.flatMap((span) => span.match(/\w+/g) ?? [])),
+    );
+    const blocks = documents().flatMap((path) => codeOf(path).blocks.map(({ text }) => text));
+    assert.ok(declared.length > 15);
+    assert.deepEqual(
+      declared.filter((name) => !shown.has(name) && !blocks.some((text) => text.includes(name))),
+      [],
+    );
+  });
+
+  it('that the README lists under Configuration are those of the deployment', () => {
+    const list = section('README.md', '## Configuration').split('### Options of a handler')[0];
+    const listed = Array.from(list.matchAll(/^- ((?:.|\n )*)/gm), ([, line]) => line).flatMap((line) =>
+      Array.from(line.split(': ')[0].matchAll(/`([A-Z_]+)`/g), ([, name]) => name),
+    );
+    // Who sets the one is a program; the page about metrics has the other.
+    const elsewhere = ['LOCALHOST_SECRET', 'ANALYTICS'];
+    assert.deepEqual(listed.sort(), declared.filter((name) => !elsewhere.includes(name)).sort());
+  });
+
+  /** Names of others: of wrangler, of Cloudflare, and what a reader chooses. */
+  const OTHERS = new Set(['CLOUDFLARE_ACCOUNT_ID', 'CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_CF_FETCH_ENABLED']);
+
+  it('that the documents name are read somewhere, or are made on the page', () => {
+    const files = ['src', 'examples', 'bench', '.ci', 'test'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true })
+        .filter((path) => /\.(ts|mjs|js|toml|jsonc)$/.test(path) && !path.includes('node_modules'))
+        .map((path) => join(folder, path)),
+    );
+    const code = files
+      .filter((path) => !path.startsWith(join('test', 'docs')))
+      .map(read)
+      .join('\n');
+    const unknown = everywhere(({ spans }) =>
+      spans.flatMap((span) => span.match(/\b[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]\b(?!_)/g) ?? []),
+    )
+      .filter(({ text }) => !OTHERS.has(text) && !new RegExp(`\\b${text}\\b`).test(code))
+      // A secret or a binding that a block of the page sets.
+      .filter(({ path, text }) => !codeOf(path).blocks.some((block) => block.text.includes(text)));
+    assert.deepEqual(unknown, []);
+  });
+});
+
+describe('calls of the client', () => {
+  const client = new TocsinClient({ url: 'http://localhost' });
+  /** The calls of an object: the methods of its classes, or its own where it is of none. */
+  function callsOf(object) {
+    const names = new Set();
+    const isPlain = Object.getPrototypeOf(object) === Object.prototype;
+    for (let one = isPlain ? object : Object.getPrototypeOf(object); one; one = Object.getPrototypeOf(one)) {
+      if (one === Object.prototype) break;
+      for (const name of Object.getOwnPropertyNames(one)) if (typeof object[name] === 'function') names.add(name);
+    }
+    names.delete('constructor');
+    return [...names];
+  }
+  const groups = Object.keys(client);
+
+  it('that the documents name exist', () => {
+    const named = everywhere(({ spans }) =>
+      spans.flatMap((span) => span.match(/\btocsin(\.[a-zA-Z]+)+(?=\(|$)/g) ?? []),
+    )
+      // What `createTocsin` returns has these beside the client.
+      .filter(({ text }) => !/^tocsin\.(worker|app|client)\b/.test(text))
+      .filter(({ text }) => !/^tocsin\.[a-z]+_[a-z]+$|^tocsin\.(crash|job)\b/.test(text));
+    assert.ok(named.length > 10, `only ${named.length} were found`);
+    assert.deepEqual(
+      wrong(named, (text) => {
+        const [, ...path] = text.split('.');
+        let at = client;
+        for (const name of path) {
+          if (at === undefined || at === null || !(name in Object(at))) return `there is no ${name}`;
+          at = at[name];
+        }
+        return undefined;
+      }),
+      [],
+    );
+  });
+
+  /** Each call that the page lists, such as `queues.pause`; where several stand in a line, the first one names their group. */
+  function listed() {
+    const lines = section('docs/reference/client.md', '## Calls').match(/^- `.*(?:\n {2}.*)*/gm) ?? [];
+    return lines.flatMap((line) => {
+      const [before] = line.split(/:(?=\s)/);
+      let group = '';
+      const names = Array.from(before.matchAll(/`([a-zA-Z.]+)(?=[`(])/g), ([, name]) => name).map((name) => {
+        if (name.includes('.')) group = name.slice(0, name.indexOf('.') + 1);
+        return name.includes('.') ? name : group + name;
+      });
+      const inBoth = names.at(-1) === 'jobs' ? names.slice(0, -1) : undefined;
+      return inBoth?.flatMap((name) => [name, `jobs.${name}`]) ?? names;
+    });
+  }
+
+  it('are all on the page about the client', () => {
+    const calls = [
+      ...callsOf(client),
+      ...groups.flatMap((group) => callsOf(client[group]).map((name) => `${group}.${name}`)),
+    ];
+    const page = listed();
+    assert.deepEqual(
+      calls.filter((name) => !page.includes(name)),
+      [],
+    );
+    // `runWorker` is a function of its own.
+    assert.deepEqual(
+      page.filter((name) => !calls.includes(name) && name !== 'runWorker'),
+      [],
+    );
+  });
+});

@@ -1,0 +1,219 @@
+// Numbers that the documents name are those of the code: bounds, defaults, times. Each line here is a sentence as it must stand.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { constant, load, read } from './source.mjs';
+
+const { DEFAULTS, STORAGE_BOUNDS, PRESETS, TARGET_DEFAULTS } = await load(
+  'job/settings.ts',
+  'job/retry/presets.ts',
+  'dispatch/config.ts',
+);
+
+const DAY = 86_400_000;
+const kib = (bytes) => `${bytes / 1024} KiB`;
+const mib = (bytes) => `${bytes / 1_048_576} MiB`;
+const seconds = (ms) => ms / 1000;
+const minutes = (ms) => ms / 60_000;
+const days = (ms) => ms / DAY;
+
+const job = (path, name) => constant(`job/${path}.ts`, name);
+const http = (path, name) => constant(`http/${path}.ts`, name);
+const queue = (path, name) => constant(`queue/${path}.ts`, name);
+
+const { retention, deadLetter } = DEFAULTS;
+const jobBytes = job('envelope/names', 'MAX_ENVELOPE_BYTES');
+const metaBytes = job('envelope/names', 'MAX_META_BYTES');
+const batch = job('envelope/names', 'MAX_BATCH_SIZE');
+const logLines = job('log', 'MAX_LOG_LINES');
+const logBytes = kib(job('log', 'MAX_LOG_BYTES'));
+const stepBytes = kib(job('steps', 'MAX_STEPS_BYTES'));
+const steps = job('steps', 'MAX_STEPS');
+const queuesAtOnce = constant('rpc/directory.ts', 'MAX_QUEUES_AT_ONCE');
+const ids = http('request/filter/conditions', 'MAX_IDS');
+
+const TAGS = /readTags = readList\((\d+), readName\((\d+)\)\)/.exec(read('src/job/envelope/parse.ts')).slice(1);
+
+/** By page; digits are grouped there by a comma, a space, or not at all. */
+const SAID = {
+  'README.md': [
+    `A job (its request body): ${mib(jobBytes)};`,
+    `\`meta\`: ${kib(metaBytes)}. A result: ${mib(job('envelope/names', 'MAX_RESULT_BYTES'))}.`,
+    `A batch: ${batch} jobs, ${mib(http('request/body', 'MAX_BATCH_BYTES'))}, ${mib(job('message', 'MAX_JOBS_BYTES'))} once stored`,
+    `one request stand for: ${job('message', 'MAX_EXISTING_CHARS') / 1_048_576} Mi characters`,
+    `Jobs fetched at once: ${http('workers/fetch', 'MAX_COUNT')};`,
+    `A job type: ${job('envelope/names', 'MAX_TYPE_LENGTH')} characters. A queue name: ${job('envelope/names', 'MAX_QUEUE_LENGTH')} characters.`,
+    `Tags: ${TAGS[0]}, of ${TAGS[1]} characters each;`,
+    `Events: the newest ${constant('durable/event-log.ts', 'KEPT_EVENTS')} per queue`,
+    `A pushed run: ${minutes(queue('features/push/target', 'MAX_TIMEOUT_MS'))} minutes;`,
+    `The wait of a fetch (\`wait_ms\`): ${seconds(http('workers/fetch', 'MAX_WAIT_MS'))} s;`,
+    `the newest ${queue('jobs/settle', 'MAX_ERRORS')} entries, ${kib(queue('jobs/settle', 'MAX_HISTORY_BYTES'))};`,
+    `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max} bytes. Near it`,
+    `jobs in one call, 1 – 100. Default: ${TARGET_DEFAULTS.batchSize}.`,
+    `limit of a run, 1 – ${queue('features/push/target', 'MAX_TIMEOUT_MS')}, where neither`,
+    `sets one. Default: ${TARGET_DEFAULTS.timeoutMs}.`,
+    `jobs pushed to handlers at once. Default: ${DEFAULTS.concurrency}.`,
+    `a duration such as \`"10m"\`. Default: ${minutes(DEFAULTS.visibilityMs)} minutes.`,
+    `Default: ${days(retention.completed)}, ${days(retention.discarded)} and ${days(retention.cancelled)} days.`,
+    `Default: ${days(deadLetter.maxAge)} days, ${deadLetter.maxCount}.`,
+    `\`enqueueMany\` sends up to ${batch} jobs, all or none.`,
+    `for ${days(retention.discarded)} days it can be read and retried`,
+  ],
+  'docs/guides/retries.md': [
+    `runs in all, the first included; 0 acts as 1. Default: ${PRESETS.ojs.max_attempts}.`,
+    `\`backoff_coefficient\`: 1 – ${job('retry/layer', 'MAX_COEFFICIENT')};`,
+    `class names at ${job('reported-error', 'MAX_ERROR_NAME')} characters, the message at ${job('reported-error', 'MAX_ERROR_MESSAGE')}.`,
+    ...['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'].map(
+      (name) => `**\`${name}\`**: ${PRESETS[name].max_attempts} runs`,
+    ),
+  ],
+  'docs/guides/schedules.md': [
+    `Up to ${queue('features/cron/fire', 'MAX_WAITING')} fires wait`,
+    `the last ${queue('features/cron/notes', 'KEPT_EXECUTIONS')} jobs with their outcomes, the last ${queue('features/cron/notes', 'KEPT_SKIPS')} skipped fires`,
+  ],
+  'docs/guides/steps.md': [`have room for ${stepBytes} and ${steps} names`],
+  'docs/guides/workflows.md': [
+    `Forms nest up to ${job('workflow/parse', 'MAX_DEPTH')} deep, with up to ${batch} jobs and ${mib(http('request/body', 'MAX_BATCH_BYTES'))} in all`,
+  ],
+  'docs/guides/limits.md': [
+    `at most ${job('limits/policy', 'MAX_KEY_LENGTH')}; e.g.`,
+    `attempts at once, 1 … ${job('limits/policy', 'MAX_CONCURRENCY')}.`,
+    `in any period of that length, 1 … ${job('limits/policy', 'MAX_STARTS')};`,
+    `${job('limits/overrides', 'MAX_OVERRIDES')} keys may have an override at a time`,
+    `discards the rest, ${queue('jobs/backpressure', 'SHED_PER_TURN')} jobs in a turn`,
+    `remembers up to ${job('limits/starts', 'MAX_MOMENTS')} different moments`,
+    `Default: ${job('settings', 'DEFAULT_WARNING')}.`,
+  ],
+  'docs/guides/schemas.md': [
+    `${kib(job('schemas/check', 'MAX_SCHEMA_BYTES'))} a schema, ${job('schemas/check', 'MAX_LEVELS')} levels`,
+    `${job('schemas/check', 'MAX_UNFOLDED')} schemas with references`,
+    `A \`pattern\` has up to ${job('schemas/pattern-tree', 'MAX_PATTERN')} characters`,
+    `up to ${job('schemas/pattern', 'MAX_STATES')} characters with its repetitions`,
+    `a schema have up to ${job('schemas/check', 'MAX_STATES')}.`,
+    `texts of up to ${job('schemas/validation', 'LONGEST_FORMAT')} characters`,
+    `${job('schemas/work', 'MAX_STEPS') / 1e6} million steps`,
+  ],
+  'docs/guides/bulk-and-queries.md': [
+    `\`id\`: up to ${ids} ids.`,
+    `At most ${job('search', 'MAX_WORDS')} words and ${job('search', 'MAX_SEARCH')} characters.`,
+    `(up to ${queue('read/scan', 'MAX_INDEXED')} jobs); ids are looked up`,
+    `at most ${queue('features/bulk/matching', 'MAX_LOOKED')} jobs of a queue may be looked at`,
+    `transactions of at most ${queue('features/bulk/tasks', 'STEP')} jobs`,
+    `When it takes longer than ${http('bulk/operate', 'MAX_WAIT_S')} seconds`,
+    `\`items\` lists the first ${constant('rpc/operations.ts', 'MAX_ITEMS')}, queue by queue`,
+    `come the first ${constant('rpc/operations.ts', 'MAX_ERRORS')} of the others`,
+    `take an \`Idempotency-Key\` (1 to ${http('request/idempotency', 'MAX_LENGTH')} characters)`,
+  ],
+  'docs/start/handlers.md': [
+    `(JSON, at most ${mib(constant('handler/run.ts', 'MAX_RESULT_BYTES'))} and ${job('envelope/nesting', 'MAX_DEPTH')} levels deep;`,
+    `The last ${logLines} lines, at most ${logBytes}, are kept with the job`,
+    `default ${seconds(TARGET_DEFAULTS.timeoutMs)} s, at most ${minutes(queue('features/push/target', 'MAX_TIMEOUT_MS'))} min`,
+    `at most every ${seconds(queue('features/push/target', 'ASK_OUTDATED_MS'))} s`,
+  ],
+  'docs/start/workers.md': [
+    `else ${minutes(DEFAULTS.visibilityMs)} minutes. A job whose lease`,
+    `\`count\` is clamped to 1 … ${http('workers/fetch', 'MAX_COUNT')}, and \`wait_ms\` (long poll) to 0 … ${http('workers/fetch', 'MAX_WAIT_MS')}.`,
+    `\`POST /workers/report\` takes up to ${job('worker/reports', 'MAX_REPORTS')} acks and nacks`,
+    `remembers that, up to ${queue('store/announced', 'MAX_PULLED')} types`,
+    `every ${seconds(queue('store/announced', 'CHANGE_EVERY_MS'))} seconds at most`,
+    `(at most ${http('results/routes', 'MAX_WAIT_SECONDS')} seconds)`,
+    `It is any JSON up to ${mib(job('run-reports', 'MAX_CHECKPOINT_BYTES'))}.`,
+  ],
+  'docs/operate/access.md': [
+    `the body of a login is at most ${kib(http('session/routes', 'MAX_LOGIN_BYTES'))}`,
+    `at most ${http('middleware/audit', 'MAX_REASON')} characters, percent-encoded`,
+    `${http('session/attempts', 'PER_ISOLATE')} failed logins of all addresses`,
+  ],
+  'docs/operate/dead-letters.md': [
+    `${days(deadLetter.maxAge)} days after the discard, and at most ${deadLetter.maxCount} in a queue.`,
+    `those of the newest ${queue('read/dead-letters', 'KINDS_BUDGET')} dead letters of a queue, the ${queue('read/dead-letters', 'MAX_KINDS')} most frequent`,
+  ],
+  'docs/operate/failures.md': [
+    `The first ${job('failures/fingerprint', 'MAX_LOOKED_AT')} characters of a message count.`,
+    `looks at the ${constant('across/failures.ts', 'MAX_LOOKED')} newest failures at most`,
+    `up to ${http('jobs/story', 'MAX_CHILDREN')} jobs that its handler enqueued, found among the newest ${http('jobs/story', 'CHILDREN_BUDGET')} jobs`,
+  ],
+  'docs/operate/live-events.md': [
+    `A comment \`:heartbeat\` comes every ${seconds(http('events/event-stream', 'HEARTBEAT_MS'))} s.`,
+    `A socket has up to ${http('events/socket', 'MAX_CHANNELS')} channels.`,
+    `when ${kib(http('events/event-stream', 'MAX_BACKLOG'))} wait for it`,
+    `after each ${kib(http('events/socket', 'ASK_AFTER'))} it sends`,
+    `When ${mib(http('events/socket', 'MAX_UNREAD'))} wait, the socket is closed`,
+    `Beyond ${queuesAtOnce} queues, a follower of all has ${queuesAtOnce} of them`,
+  ],
+  'docs/operate/maintenance.md': [`up to ${http('maintenance/routes', 'MAX_REASON')} characters, told`],
+  'docs/operate/metrics.md': [
+    `A queue counts ${queue('store/meters-table', 'MAX_TYPES')} types by name`,
+    `hours for ${days(job('metrics/series', 'KEEP_HOURS_MS'))} days`,
+    `with more than ${job('metrics/as-of', 'MAX_UPCOMING')} jobs that become available later`,
+    `${kib(queue('store/meters-table', 'MAX_BYTES'))} of minutes and as much of hours`,
+    `a text of at most ${queue('store/meters', 'MAX_TEXT')} characters`,
+    `One request asks at most ${queuesAtOnce} queues.`,
+    `at most ${queue('features/analytics/feature', 'MAX_POINTS')} at a time`,
+  ],
+  'docs/operate/queues.md': [
+    `**From ${queue('store/storage', 'PRUNE_FROM') * 100} % of the bound on**`,
+    `until ${queue('store/storage', 'PRUNE_TO') * 100} % is reached`,
+    `**From ${queue('store/storage', 'REFUSE_FROM') * 100} % on**`,
+    `how many pushed jobs run at once, 1 … 10000. Default: ${DEFAULTS.concurrency}.`,
+    `Default: ${days(retention.completed)} days.`,
+    `Default: ${days(retention.discarded)} days. A duration`,
+    `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max}; see [Storage]`,
+    `\`queues\`: up to ${job('pools/pool', 'MAX_QUEUES')}, as a list`,
+    `gave none for ${seconds(http('pools/routes', 'STARVED_MS'))} s`,
+  ],
+  'docs/operate/webhooks.md': [
+    `whatever you want to remember with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
+    `Both secrets sign for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours.`,
+  ],
+  'docs/operate/why-waiting.md': [
+    `are counted up to ${queue('store/ahead', 'MAX_COUNTED')} rows`,
+    `these ask the queues: ${queuesAtOnce} at most in one request`,
+  ],
+  'docs/reference/http.md': [
+    `A name has 1 to 128 characters; a job may have ${steps} steps of ${stepBytes} in all`,
+    `the newest ${logLines} lines of all attempts, at most ${logBytes}`,
+    `A body has ten seconds to arrive, and a second more for each ${kib(http('request/arrival', 'BYTES_A_SECOND'))}`,
+    `at most ${seconds(http('request/arrival', 'LONGEST_MS'))} seconds in all`,
+    `A message repeats at most ${job('text', 'MAX_QUOTE')} characters`,
+    `ends early, beyond ${mib(job('size', 'MAX_PAGE_BYTES'))}`,
+    `weighs at most ${mib(job('size', 'MAX_CLAIM_BYTES'))}`,
+    `an object, up to ${kib(metaBytes)}`,
+    `One request asks at most ${queuesAtOnce} queues.`,
+  ],
+  'docs/reference/worker-socket.md': [
+    `at most ${job('worker/socket', 'MAX_TYPES_CHARS')} characters. Default: any.`,
+    `It may be ready for ${job('worker/socket', 'MAX_READY')} at once.`,
+    `after each ${kib(queue('features/pull/socket/line', 'ASK_AFTER'))}`,
+    `more than ${mib(queue('features/pull/socket/line', 'MAX_UNREAD'))} unread`,
+    `or ${mib(queue('features/pull/socket/line', 'MAX_WAITING'))} wait for it`,
+    `for ${seconds(queue('features/pull/socket/line', 'SILENT_MS'))} seconds then`,
+    `A message has at most ${mib(job('worker/socket', 'MAX_MESSAGE'))} of characters`,
+    `after ${queue('features/pull/socket/sockets', 'MAX_FAULTS')} messages in a row`,
+    `more than ${queue('features/pull/socket/sockets', 'MAX_UNDER_WAY')} are under way`,
+  ],
+  'docs/reference/architecture.md': [
+    `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
+    `${mib(queue('store/block-cache', 'MAX_BYTES'))} at most, whatever the backlog`,
+    `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
+    `An event may start ${queue('features/push/budget', 'CALLS_PER_EVENT')} calls`,
+    `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
+    `No request asks more than ${queuesAtOnce} queues.`,
+    `remembers a move for ${days(queue('features/transfer/adopt', 'REMEMBER_MOVE_MS'))} days`,
+  ],
+};
+
+/** A text on one line, its numbers without separators. */
+const plain = (text) => text.replace(/\s+/g, ' ').replace(/(?<=\d)[ ,](?=\d{3}(?!\d))/g, '');
+
+describe('the numbers of', () => {
+  for (const [page, sentences] of Object.entries(SAID)) {
+    it(page, () => {
+      const text = plain(read(page));
+      assert.deepEqual(
+        sentences.filter((sentence) => !text.includes(plain(sentence))),
+        [],
+        `${page} must say this`,
+      );
+    });
+  }
+});
