@@ -19,6 +19,7 @@ const GUIDES = [
   'start/workers',
   'guides/retries',
   'operate/operations',
+  'operate/in-production',
 ];
 
 /** Queues whose jobs somebody works on meanwhile. */
@@ -66,6 +67,7 @@ describe('the client as the guides show it', { timeout: 180_000 }, () => {
       assert.equal((await tocsin.deadLetters.stats()).total, 2);
     },
     queues: () => tocsin.enqueue('email.send', [], { queue: 'old-mail' }),
+    'in-production': () => tocsin.enqueue('invoice.remind', [17], { queue: 'invoices', delay: '1d' }),
     workers: () => tocsin.enqueue('greeting.write', ['Ada'], { queue: 'greetings' }),
   };
 
@@ -82,6 +84,12 @@ describe('the client as the guides show it', { timeout: 180_000 }, () => {
     'dead-letters': async () => assert.equal((await tocsin.deadLetters.stats()).total, 0),
     queues: async () => assert.equal((await tocsin.queues.config('mail')).config.concurrency, 20),
     workers: async () => assert.equal(await tocsin.count({ type: 'greeting.write', state: 'completed' }), 1),
+    'in-production': async () => {
+      assert.equal(await tocsin.count({ queue: 'invoices', type: 'invoice.remind', state: 'scheduled' }), 2);
+      const names = [];
+      for await (const { name } of tocsin.alerts.list()) names.push(name);
+      assert.equal(names.length, 4);
+    },
   };
 
   before(async () => {
