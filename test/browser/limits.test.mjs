@@ -41,6 +41,20 @@ describe('the page of limits', { timeout: 60_000 }, () => {
     await assertFitForAll(page);
   });
 
+  it('tells periods as people do', async () => {
+    const limits = { key: 'lim.period', rate: 7, period: '10s' };
+    await board.call('POST', 'jobs', {
+      type: 'wait.for.worker',
+      args: [],
+      queue: 'lim.c',
+      options: { rate_limit: limits },
+    });
+    const page = await board.newPage('/ui/limits?key=lim.period');
+    await row(page, 'lim.period').getByText('0 / 7 in 10 s').waitFor();
+    await row(page, 'lim.period').getByRole('button', { name: 'Override' }).click();
+    await page.getByRole('dialog').getByText('now 10 s').waitFor();
+  });
+
   it('looks again every five seconds, but only while somebody sees it', async () => {
     await enqueue('lim.poll', 'lim.b');
     let asked = 0;

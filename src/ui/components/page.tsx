@@ -1,6 +1,6 @@
 /** What every page is made of. */
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { query, withQuery } from '../core/router';
 import { Icon } from './icon';
 
@@ -101,8 +101,14 @@ export interface Tab {
 /** Tabs, as links: which one is open stands in the URL (`?tab=`). The first is meant when it does not. */
 export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: string }) {
   const open = openTab(tabs, name);
+  const row = useRef<HTMLElement>(null);
+  // On a narrow screen the row may be longer than the window: the open one is brought into sight, and the page stays where it is.
+  useLayoutEffect(() => {
+    const [nav, link] = [row.current, row.current?.querySelector<HTMLElement>('[aria-current]')];
+    if (nav && link) nav.scrollLeft = link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
+  }, [open]);
   return (
-    <nav class="tabs" aria-label="Parts of this page">
+    <nav class="tabs" aria-label="Parts of this page" ref={row}>
       {tabs.map(({ id, label, count }, index) => (
         <a
           key={id}

@@ -1,5 +1,5 @@
 /** Small pieces of text: times, durations, numbers, ids. */
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
@@ -88,7 +88,11 @@ export function JobLink({ id }: { id: string }) {
 
 /** A queue's name, as a link to its page. */
 export function QueueLink({ name }: { name: string }) {
-  return <a href={href(`queues/${segment(name)}`)}>{name}</a>;
+  return (
+    <a href={href(`queues/${segment(name)}`)}>
+      <Foreign>{name}</Foreign>
+    </a>
+  );
 }
 
 /** Short words of the API beside each other, such as scopes; pages with them adopt `shared.css`. */
@@ -105,5 +109,25 @@ export function Words({ of: words, children }: { of: readonly string[]; children
 
 /** Text that came from outside, kept apart from the direction of the text around it. */
 export function Foreign({ children }: { children: string }) {
-  return <bdi class="foreign">{children}</bdi>;
+  return <bdi class="foreign">{breakable(children)}</bdi>;
+}
+
+/** Characters of the longest word that stays whole. */
+const WHOLE = 24;
+
+/** Where a long word may go on in the next line: an address, a path, a host. */
+const JOINTS = /(?<=[./:_@?&=,])(?=[^./:_@?&=,])/;
+
+/** Lets long words break, at their joints where they have any. All others stay whole, so that a column is as wide as its words. */
+function breakable(text: string): ComponentChildren {
+  if (!text.split(/\s/).some(({ length }) => length > WHOLE)) return text;
+  return text.split(/(\s+)/).map((word) => {
+    if (word.length <= WHOLE) return word;
+    return word.split(JOINTS).map((part, index) => (
+      <Fragment key={index}>
+        {index > 0 && <wbr />}
+        {part.length > WHOLE ? <span class="long">{part}</span> : part}
+      </Fragment>
+    ));
+  });
 }

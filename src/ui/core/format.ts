@@ -48,14 +48,23 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / size)} ${unit}${rest > 0 ? ` ${rest} ${lesser}` : ''}`;
 }
 
-/** 5 s ago, in 3 min. @param now epoch ms */
+/** "1 h 30 min" for PT1H30M, as the API writes durations; any other text as it is. */
+export function span(text: string): string {
+  const parts = /^P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(text)?.slice(1);
+  if (!parts) return text;
+  const [days = 0, hours = 0, minutes = 0, seconds = 0] = parts.map((part) => Number(part ?? 0));
+  const ms = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000;
+  return ms === 0 ? '0 s' : duration(ms);
+}
+
+/** 5 s ago, 3 min ago, in 3 min 4 s: what is to come is counted down. @param now epoch ms */
 export function relative(at: number, now: number): string {
   const ms = now - at;
   if (Math.abs(ms) < 1_000) return 'now';
-  const text = duration(Math.floor(Math.abs(ms) / 1_000) * 1_000).replace(/ (\d+) (s|min|h)$/, (rest) =>
-    Math.abs(ms) >= 600_000 ? '' : rest,
-  );
-  return ms > 0 ? `${text} ago` : `in ${text}`;
+  const text = duration(Math.floor(Math.abs(ms) / 1_000) * 1_000);
+  const isBrief = ms > 0 || ms <= -600_000;
+  const told = isBrief ? text.replace(/^(\d+ \w+) .*$/, '$1') : text;
+  return ms > 0 ? `${told} ago` : `in ${told}`;
 }
 
 const local = new Intl.DateTimeFormat('en-GB', {

@@ -126,7 +126,7 @@ function Actor({ of: { name, role, key_hint: hint } }: { of: Entry['actor'] }) {
   return (
     <>
       {called === null ? (
-        <span class="faint">no key</span>
+        <span class="faint num">no key</span>
       ) : (
         <a class="quiet" href={aside({ actor: called, page: null })}>
           <Foreign>{called}</Foreign>
@@ -195,7 +195,7 @@ const COLUMNS: readonly Column<Entry>[] = [
     render: ({ filter, change, reason }) => (
       <>
         <span class="mono brief">
-          <bdi>{brief(filter) || brief(change)}</bdi>
+          <Foreign>{brief(filter) || brief(change)}</Foreign>
         </span>
         {reason && (
           <small class="under">

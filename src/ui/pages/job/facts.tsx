@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Facts } from '../../components/page';
 import { Duration, Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
-import { number } from '../../core/format';
+import { number, span } from '../../core/format';
 import type { Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
@@ -25,7 +25,14 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Because', job.discard_reason],
     ['Expires', time(job.expires_at)],
     ['Time limit', job.timeout_ms !== undefined && <Duration ms={job.timeout_ms} />],
-    ['Runs on', job.worker_id && <a href={href('workers', { worker: job.worker_id })}>{job.worker_id}</a>],
+    [
+      'Runs on',
+      job.worker_id && (
+        <a href={href('workers', { worker: job.worker_id })}>
+          <Foreign>{job.worker_id}</Foreign>
+        </a>
+      ),
+    ],
     ['Heartbeat', time(job.last_heartbeat_at)],
     ['Lease ends', time(job.lease_expires_at)],
     ['Sent to', job.target_url && <Foreign>{job.target_url}</Foreign>],
@@ -34,8 +41,22 @@ export function JobFacts({ of: job }: { of: Job }) {
       'Workflow',
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
     ],
-    ['Schedule', cron && <a href={href('schedules', { open: cron })}>{cron}</a>],
-    ['Counts under', limit?.key && <a href={href('limits', { key: limit.key })}>{limit.key}</a>],
+    [
+      'Schedule',
+      cron && (
+        <a href={href('schedules', { open: cron })}>
+          <Foreign>{cron}</Foreign>
+        </a>
+      ),
+    ],
+    [
+      'Counts under',
+      limit?.key && (
+        <a href={href('limits', { key: limit.key })}>
+          <Foreign>{limit.key}</Foreign>
+        </a>
+      ),
+    ],
     ['Unique by', job.unique !== undefined && <UniqueBy of={job.unique} />],
     [
       'Cloned from',
@@ -57,7 +78,7 @@ function Tags({ of: tags }: { of: readonly string[] }) {
     <span class="chips tags">
       {tags.map((tag) => (
         <a key={tag} class="chip" href={href('jobs', { tag })}>
-          <bdi>{tag}</bdi>
+          <Foreign>{tag}</Foreign>
         </a>
       ))}
     </span>
@@ -67,5 +88,5 @@ function Tags({ of: tags }: { of: readonly string[] }) {
 function UniqueBy({ of: unique }: { of: unknown }) {
   const { keys, period } = (typeof unique === 'object' && unique !== null ? unique : {}) as Record<string, unknown>;
   const by = Array.isArray(keys) ? keys.join(', ') : 'type, arguments';
-  return <Foreign>{period === undefined ? by : `${by} for ${String(period)}`}</Foreign>;
+  return <Foreign>{period === undefined ? by : `${by} for ${span(String(period))}`}</Foreign>;
 }

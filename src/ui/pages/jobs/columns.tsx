@@ -7,7 +7,7 @@ import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
 import type { JobItem } from './types';
 
-const MAX_ERROR = 90;
+const MAX_ERROR = 160;
 
 export const COLUMNS: readonly Column<JobItem>[] = [
   {
@@ -16,7 +16,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
     render: ({ state, progress }) => (
       <>
         <StateBadge state={state} />
-        {state === 'active' && progress !== undefined && <span class="faint"> {percent(progress)}</span>}
+        {state === 'active' && progress !== undefined && <span class="faint num"> {percent(progress)}</span>}
       </>
     ),
   },
@@ -31,7 +31,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
         </a>
         {tags.slice(0, 3).map((tag) => (
           <a key={tag} class="tag" href={withQuery({ tag })}>
-            <bdi>{tag}</bdi>
+            <Foreign>{tag}</Foreign>
           </a>
         ))}
       </span>
@@ -42,7 +42,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
     label: 'Queue',
     render: ({ queue }) => (
       <a class="quiet" href={href(`queues/${segment(queue)}`)}>
-        {queue}
+        <Foreign>{queue}</Foreign>
       </a>
     ),
   },
@@ -77,7 +77,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
 
 function shortError(text = '') {
   return text === '' ? null : (
-    <span class="error-text">
+    <span class="error-text" title={text}>
       <Foreign>{text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR)}…` : text}</Foreign>
     </span>
   );
@@ -89,9 +89,9 @@ function Then({ job }: { job: JobItem }) {
   return at === undefined ? (
     <span class="faint">–</span>
   ) : (
-    <>
+    <span class="num">
       <span class="faint">{word}</span> <Time at={at} />
-    </>
+    </span>
   );
 }
 

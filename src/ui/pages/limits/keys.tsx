@@ -6,12 +6,12 @@ import { Bar } from '../../components/progress';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, QueueLink, Time } from '../../components/text';
+import { Count, Foreign, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
 import { openAside } from '../../core/aside';
 import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
-import { number } from '../../core/format';
+import { number, span } from '../../core/format';
 import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
@@ -119,7 +119,7 @@ interface Actions {
 
 function columns({ open, remove }: Actions): Column<LimitKey>[] {
   return [
-    { id: 'key', label: 'Key', sort: ({ key }) => key, render: ({ key }) => <bdi>{key}</bdi> },
+    { id: 'key', label: 'Key', sort: ({ key }) => key, render: ({ key }) => <Foreign>{key}</Foreign> },
     {
       id: 'active',
       label: 'Running',
@@ -131,19 +131,18 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
     },
     {
       id: 'starts',
-      label: 'Starts in the period',
+      label: 'Starts',
       end: true,
       render: (row) => {
         const { limit, period } = { ...row, ...row.override };
         if (limit === undefined) return <span class="faint">–</span>;
         return (
-          <>
-            <Use used={row.current_count} most={limit} label={`${row.key}, starts`} />
-            <span class="faint">
-              {' '}
-              {row.throttled ? 'evenly, ' : ''}in {period ?? 'its period'}
-            </span>
-          </>
+          <Use
+            used={row.current_count}
+            most={limit}
+            of={` in ${inPeriod(period)}${row.throttled ? ', evenly' : ''}`}
+            label={`${row.key}, starts`}
+          />
         );
       },
     },
@@ -190,12 +189,23 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
   ];
 }
 
-function Use({ used, most, label }: { used: number; most: number | undefined; label: string }) {
+/** What a number of starts is counted in. */
+const inPeriod = (period: string | undefined) => (period === undefined ? 'its period' : span(period));
+
+/** How much of a limit is used. @param of what the limit holds in */
+function Use(props: { used: number; most: number | undefined; of?: string; label: string }) {
+  const { used, most, of = '', label } = props;
   return (
     <span class="limit-use">
       <span>
         <Count value={used} />
-        {most !== undefined && <span class="faint"> / {number(most)}</span>}
+        {most !== undefined && (
+          <span class="faint">
+            {' '}
+            / {number(most)}
+            {of}
+          </span>
+        )}
       </span>
       {most !== undefined && <Bar value={most === 0 ? 1 : used / most} label={label} />}
     </span>
@@ -208,12 +218,12 @@ function Override({ of: override }: { of: LimitKey['override'] }) {
   const isStopped = concurrency === 0 || limit === 0;
   const parts = [
     concurrency !== undefined && `${number(concurrency)} at once`,
-    limit !== undefined && `${number(limit)} in ${period ?? 'its period'}`,
+    limit !== undefined && `${number(limit)} in ${inPeriod(period)}`,
   ].filter(Boolean);
   return (
     <>
-      <Badge tone={isStopped ? 'red' : 'amber'}>{isStopped ? 'stopped' : parts.join(', ')}</Badge>{' '}
-      <span class="faint">
+      <Badge tone={isStopped ? 'red' : 'amber'}>{isStopped ? 'stopped' : parts.join(', ')}</Badge>
+      <small class="under">
         {expires_at ? (
           <>
             ends <Time at={expires_at} />
@@ -221,7 +231,7 @@ function Override({ of: override }: { of: LimitKey['override'] }) {
         ) : (
           'until it is removed'
         )}
-      </span>
+      </small>
     </>
   );
 }

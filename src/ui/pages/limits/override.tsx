@@ -4,6 +4,7 @@ import { Dialog } from '../../components/overlays';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
+import { number, span } from '../../core/format';
 import type { LimitKey } from './types';
 
 export interface OverrideProps {
@@ -38,7 +39,7 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
     onClose();
   };
   const { concurrency, limit, period } = { ...shown, ...shown?.override };
-  const now = (value: number | string | undefined) => (value === undefined ? 'not limited' : `now ${value}`);
+  const now = (value: number | undefined) => (value === undefined ? 'not limited' : `now ${number(value)}`);
   return (
     <Dialog title={`Override ${name}`} onClose={onClose}>
       <Form action="Override" onSubmit={submit} onCancel={onClose}>
@@ -53,7 +54,7 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
             </Field>
             <Field
               label="In each"
-              hint={`${now(period)}; second, minute, hour, or such as 10s`}
+              hint={`${period === undefined ? 'not limited' : `now ${span(period)}`}; second, minute, hour, or such as 10s`}
               error={errorAt(error, 'period')}
             >
               <input name="period" autocomplete="off" />

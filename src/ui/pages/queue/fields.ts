@@ -1,6 +1,7 @@
 /** The settings of a queue as fields of a form: where each stands in the configuration, and how its text is read. */
 
 import { parseExact, stringifyExact } from '../../core/exact';
+import { duration, number, span } from '../../core/format';
 
 export type Config = Readonly<Record<string, unknown>>;
 
@@ -112,6 +113,13 @@ export function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
   if (Array.isArray(value)) return value.join(', ');
   return typeof value === 'object' ? stringifyExact(value, 0) : String(value);
+}
+
+/** A setting as it is told to a reader. */
+export function wordsOf({ kind }: SettingField, value: unknown): string {
+  if (kind === 'seconds' && typeof value === 'number') return duration(value * 1_000);
+  if (kind === 'number' && typeof value === 'number') return number(value);
+  return kind === 'duration' ? span(textOf(value)) : textOf(value);
 }
 
 /** What the text of a field stands for; null: not set. What is no number stays text, so that the server says what it wants. */

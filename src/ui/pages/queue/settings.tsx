@@ -9,7 +9,7 @@ import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import { type Config, changesOf, GROUPS, type SettingField, settingAt, textOf } from './fields';
+import { type Config, changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
 import type { QueueTab } from './tab';
 
 interface Settings {
@@ -81,7 +81,8 @@ interface SettingProps {
 
 function Setting({ field, of: { config, declared, effective }, error, isFirst }: SettingProps) {
   const { path, label, hint, kind, choices = [] } = field;
-  const [own, code, holds] = [config, declared, effective].map((layer) => textOf(settingAt(layer, path)));
+  const [own, code] = [config, declared].map((layer) => textOf(settingAt(layer, path)));
+  const holds = wordsOf(field, settingAt(effective, path));
   const source = own !== '' ? 'own' : code !== '' ? 'declared' : holds !== '' ? 'inherited' : undefined;
   const named = error?.details.field;
   const isWrong =

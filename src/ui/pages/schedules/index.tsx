@@ -142,8 +142,14 @@ function columns(onChanged: () => void): Column<Schedule>[] {
       sort: ({ name }) => name,
       render: ({ name, description }) => (
         <>
-          <a href={aside({ open: name })}>{name}</a>
-          {description && <small class="under">{<Foreign>{description}</Foreign>}</small>}
+          <a href={aside({ open: name })}>
+            <Foreign>{name}</Foreign>
+          </a>
+          {description && (
+            <small class="under">
+              <Foreign>{description}</Foreign>
+            </small>
+          )}
         </>
       ),
     },
@@ -153,7 +159,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
       label: 'When',
       render: ({ expression, timezone }) => (
         <>
-          <code>{expression}</code> <span class="faint">{timezone}</span>
+          <code class="num">{expression}</code> <span class="faint num">{timezone}</span>
           <small class="under">{describe(expression)}</small>
         </>
       ),

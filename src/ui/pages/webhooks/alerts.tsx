@@ -9,7 +9,7 @@ import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { aside, openAside } from '../../core/aside';
 import { act, confirm, toast } from '../../core/dialogs';
-import { duration } from '../../core/format';
+import { span } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
@@ -58,13 +58,6 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Subscription
   );
 }
 
-/** What the server writes as PT1H30M. */
-function forOf(text: string): string {
-  const [, hours = 0, minutes = 0, seconds = 0] = /^PT(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?$/.exec(text) ?? [];
-  const ms = (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
-  return ms === 0 ? (text === 'PT0S' ? 'at once' : `for ${text}`) : `for ${duration(ms)}`;
-}
-
 function columns(subscriptions: readonly Subscription[], remove: (row: Alert) => void): Column<Alert>[] {
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   return [
@@ -111,7 +104,7 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
       render: ({ metric, above, for: time }) => (
         <>
           {METRICS[metric] ?? metric} is above {shownAs(metric, above)}
-          <small class="under">{forOf(time)}</small>
+          <small class="under">{time === 'PT0S' ? 'at once' : `for ${span(time)}`}</small>
         </>
       ),
     },
@@ -186,7 +179,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Subsc
               <Field label="Fires above" hint={BOUNDS[metric]} error={errorAt(error, 'above')}>
                 <input name="above" required defaultValue={before?.above ?? ''} autocomplete="off" />
               </Field>
-              <Field label="For so long" hint="Such as 5m or PT5M. Empty: at once." error={errorAt(error, 'for')}>
+              <Field label="For so long" hint="Such as 5m. Empty: at once." error={errorAt(error, 'for')}>
                 <input name="for" defaultValue={before && before.for !== 'PT0S' ? before.for : ''} autocomplete="off" />
               </Field>
               <Field label="Queue" hint="Empty: each queue for itself." error={errorAt(error, 'queue')}>
@@ -215,7 +208,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Subsc
 
 const BOUNDS: Readonly<Record<string, string>> = {
   error_rate: 'Part of the attempts of five minutes that fail, from 0 to 1',
-  oldest_age: 'Seconds, or a duration such as PT5M',
+  oldest_age: 'Seconds, or a duration such as 5m',
   depth: 'A number of jobs',
   dead_letters: 'A number of jobs',
 };

@@ -46,7 +46,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
     label: 'Sent to',
     sort: ({ url }) => url,
     render: ({ id, url }) => (
-      <a class="long" href={aside({ open: id })}>
+      <a href={aside({ open: id })}>
         <Foreign>{url}</Foreign>
       </a>
     ),

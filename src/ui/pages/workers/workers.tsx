@@ -75,7 +75,11 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
           <>
             <div class="stats workers-stats">
               {(['running', 'quiet', 'terminate', 'stale'] as const).map((state) => (
-                <Stat key={state} label={capitalized(state)} tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}>
+                <Stat
+                  key={state}
+                  label={state === 'terminate' ? 'Terminating' : capitalized(state)}
+                  tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
+                >
                   <Count value={summary[state]} />
                 </Stat>
               ))}
@@ -134,9 +138,9 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
             <Foreign>{id}</Foreign>
           </a>
           {hostname && (
-            <span class="faint host">
+            <span class="under">
               <Foreign>{hostname}</Foreign>
-              {pid !== null && `, ${pid}`}
+              {pid !== null && `, process ${pid}`}
             </span>
           )}
         </>
@@ -161,10 +165,10 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       end: true,
       sort: ({ active_jobs }) => active_jobs,
       render: ({ active_jobs, concurrency }) => (
-        <>
+        <span class="num">
           <Count value={active_jobs} />
           {concurrency !== null && <span class="faint"> / {number(concurrency)}</span>}
-        </>
+        </span>
       ),
     },
     {
