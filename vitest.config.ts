@@ -162,8 +162,9 @@ export default defineConfig(({ mode }) => ({
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
       simulation: {
-        // The suite plays the same histories each time, so that it fails for a change only. `npm run test:simulation` plays others.
-        runs: Number(process.env.SIMULATION_RUNS ?? 400),
+        // The suite plays the same histories each time, so that it fails for a change only. `npm run test:all` plays more,
+        // `npm run test:simulation` others.
+        runs: Number(process.env.SIMULATION_RUNS ?? 150),
         seed: Number(process.env.SIMULATION_SEED ?? 20_261_123),
         length: Number(process.env.SIMULATION_STEPS ?? 100),
         // Whoever only wants to know whether a history fails does without making it small.
@@ -174,7 +175,7 @@ export default defineConfig(({ mode }) => ({
           : null,
       },
       fuzz: {
-        runs: Number(process.env.FUZZ_RUNS ?? 2000),
+        runs: Number(process.env.FUZZ_RUNS ?? 500),
         seed: Number(process.env.FUZZ_SEED ?? 1),
       },
     },

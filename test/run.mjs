@@ -1,15 +1,32 @@
 /**
- * `npm test`: every part of the suite. First what is done in a moment, what uses all cores by itself, and what must see things
- * happen within a second; then the parts that mostly wait for one process or another, two at a time. What these print is shown
- * when they end. Every part runs whatever becomes of the others; what those that failed said last is said again at the end.
+ * `npm test` runs what a change must pass within five minutes on two cores, `npm run test:all` what takes longer. First the parts
+ * that use all cores by themselves, then those that mostly wait for one process or another, two at a time. What these print is
+ * shown when they end. Every part runs whatever becomes of the others; what those that failed said last is said again at the end.
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-const ALONE = ['structure', 'unit', 'browser'];
+/** Parts are scripts of package.json, with what follows their names. None changes a file that another reads. */
+const SUITES = {
+  test: { alone: ['structure', 'unit'], beside: ['browser', 'docs', 'cli'] },
+  // Always the same histories and requests: who wants others names a seed, or none.
+  all: {
+    alone: [],
+    beside: [
+      'simulation -- --runs 1500 --seed 20261124',
+      'fuzz -- --runs 10000 --seed 2',
+      'package',
+      'crash -- --rounds 3 --seed 20261120',
+      'examples',
+    ],
+  },
+};
 
-/** The longest first. None changes a file that another reads. */
-const BESIDE = ['package', 'docs', 'examples', 'cli'];
+const suite = SUITES[process.argv[2] ?? 'test'];
+if (!suite) {
+  console.error(`There is no suite ${process.argv[2]}: ${Object.keys(SUITES).join(', ')}.`);
+  process.exit(2);
+}
 
 const LANES = Math.min(2, availableParallelism());
 
@@ -30,7 +47,7 @@ function run(part, isAlone) {
   const began = performance.now();
   return new Promise((resolve) => {
     // npm as a script, because Windows has it as a batch file, which only a shell runs.
-    const child = spawn(process.execPath, [npm, 'run', '--silent', `test:${part}`], {
+    const child = spawn(process.execPath, [npm, 'run', '--silent', ...`test:${part}`.split(' ')], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
     });
@@ -54,9 +71,9 @@ function run(part, isAlone) {
   });
 }
 
-for (const part of ALONE) await run(part, true);
+for (const part of suite.alone) await run(part, true);
 
-const left = [...BESIDE];
+const left = [...suite.beside];
 const lane = async () => {
   for (let part = left.shift(); part !== undefined; part = left.shift()) await run(part, LANES === 1);
 };
