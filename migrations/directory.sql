@@ -1,4 +1,4 @@
--- The whole schema of the directory, version 5. A change gets a higher version in `src/durable/schema.ts`, and a file
+-- The whole schema of the directory, version 4. A change gets a higher version in `src/durable/schema.ts`, and a file
 -- `directory_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 

@@ -1,4 +1,5 @@
--- From version 3: subscriptions to events, what is delivered to them, and alert rules.
+-- From version 3, which 0.1.0 stores: subscriptions to events, what is delivered to them, and alert rules; what operators have changed;
+-- and the schemas that the arguments of jobs must fit.
 
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
@@ -39,3 +40,24 @@ CREATE TABLE alert_states (
   data TEXT NOT NULL,
   PRIMARY KEY (rule, queue)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  actor TEXT,
+  queue TEXT,
+  job TEXT,
+  data TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE schemas (
+  type TEXT NOT NULL,
+  version TEXT NOT NULL,
+  uri TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (type, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX schemas_uri ON schemas (uri);

@@ -1,4 +1,4 @@
--- The whole schema of one queue's own SQLite database, version 12. A change gets a higher version in `src/durable/schema.ts`,
+-- The whole schema of one queue's own SQLite database, version 9. A change gets a higher version in `src/durable/schema.ts`,
 -- and a file `queue_<version>.sql` that brings a database of the version before to it.
 -- Times are epoch milliseconds.
 

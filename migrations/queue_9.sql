@@ -1,4 +1,5 @@
--- From version 8, which counted nothing of what had happened: counting begins with the next job.
+-- From version 8, which 0.1.0 stores: where each job that waits had a row of its own, nothing of what had happened was counted, and
+-- the index of the archive changed with each job that joined a chunk. The rows that are there stay.
 
 ALTER TABLE jobs ADD COLUMN meters TEXT;
 ALTER TABLE archive ADD COLUMN meters TEXT;
@@ -10,3 +11,29 @@ CREATE TABLE meters (
   data TEXT NOT NULL
 ) STRICT;
 INSERT INTO meters VALUES (1, 0, NULL, json_object('since', unixepoch() * 1000));
+
+CREATE TABLE blocks (
+  first INTEGER PRIMARY KEY,
+  span INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+
+DROP INDEX archive_range;
+CREATE INDEX archive_lo ON archive (lo);
+
+CREATE TABLE due_blocks (
+  first INTEGER PRIMARY KEY,
+  span INTEGER NOT NULL,
+  jobs INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
+
+ALTER TABLE leases ADD COLUMN job TEXT;

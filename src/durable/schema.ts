@@ -9,17 +9,10 @@
  * alarm stands by, and the object goes on when the later version is deployed again.
  */
 import directory from '../../migrations/directory.sql';
-import directory2 from '../../migrations/directory_2.sql';
-import directory3 from '../../migrations/directory_3.sql';
 import directory4 from '../../migrations/directory_4.sql';
-import directory5 from '../../migrations/directory_5.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
-import queue8 from '../../migrations/queue_8.sql';
 import queue9 from '../../migrations/queue_9.sql';
-import queue10 from '../../migrations/queue_10.sql';
-import queue11 from '../../migrations/queue_11.sql';
-import queue12 from '../../migrations/queue_12.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import { readFact, rows, writeMeta } from './sql';
@@ -40,17 +33,17 @@ export interface SchemaVersion {
 
 export const QUEUE: SchemaVersion = {
   object: 'queue',
-  version: 12,
+  version: 9,
   first: [],
   tables: queue,
-  steps: { 8: queue8, 9: queue9, 10: queue10, 11: queue11, 12: queue12 },
+  steps: { 9: queue9 },
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',
-  version: 5,
+  version: 4,
   first: ['queues', 'workers', 'cron_places', 'workflows', 'queue_defaults', 'operation_keys'],
   tables: directory,
-  steps: { 2: directory2, 3: directory3, 4: directory4, 5: directory5 },
+  steps: { 4: directory4 },
 };
 export const WORKFLOW: SchemaVersion = {
   object: 'workflow',

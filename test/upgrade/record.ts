@@ -11,7 +11,7 @@ import { env, exports } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app';
 
-const NAME = 'queue-11';
+const NAME = 'queue-9';
 
 /** So far ahead that no alarm fires while this records. */
 const T0 = Date.UTC(2040, 8, 1, 12);

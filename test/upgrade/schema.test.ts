@@ -2,16 +2,16 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { DIRECTORY, QUEUE, Schema, type SchemaVersion, WORKFLOW } from '../../src/durable/schema';
-import { writeMeta } from '../../src/durable/sql';
+import { Schema, type SchemaVersion } from '../../src/durable/schema';
+import { readFact, writeMeta } from '../../src/durable/sql';
 import { ApiError } from '../../src/job/errors';
 import { clock } from '../support/clock';
 import { failOnce } from '../support/faults';
 import { TestQueue } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';
-import { contents, load, type Namespace, object, QUEUE_7, tablesOf } from './stored';
+import { contents, load, type Namespace, object, QUEUE_8, tablesOf } from './stored';
 
-const { at: T0, ids } = QUEUE_7;
+const { at: T0, ids } = QUEUE_8;
 const META = 'CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;';
 
 /** Something that stores letters, in three versions of its code. */
@@ -151,19 +151,24 @@ describe('a schema', () => {
 describe('an object whose database is of a later version', () => {
   beforeEach(async () => {
     clock.set(T0);
-    await load(QUEUE_7);
+    await load(QUEUE_8);
   });
   clock.restoreAfterEach();
 
   const workflow = ids.workflow as string;
 
-  async function setVersion(namespace: Namespace, name: string, version: number): Promise<void> {
+  /** @param version undefined: as version 1 does, it tells none @returns the one before */
+  async function setVersion(namespace: Namespace, name: string, version?: number): Promise<number | undefined> {
     const stub = object(namespace, name);
-    await runInDurableObject(stub, (_, { storage }) => {
-      if (!tablesOf(storage.sql).includes('meta')) storage.sql.exec(META).toArray();
-      writeMeta(storage.sql, 'schema', version);
+    const before = await runInDurableObject(stub, (_, { storage: { sql } }) => {
+      const stored = tablesOf(sql).includes('meta') ? readFact<number>(sql, 'schema') : undefined;
+      if (version === undefined) sql.exec('DROP TABLE meta').toArray();
+      else if (stored === undefined) sql.exec(META).toArray();
+      if (version !== undefined) writeMeta(sql, 'schema', version);
+      return stored;
     });
     await evictDurableObject(stub);
+    return before;
   }
 
   const refused = { status: 500, body: { error: { code: 'invalid_configuration', retryable: false } } };
@@ -188,7 +193,7 @@ describe('an object whose database is of a later version', () => {
   });
 
   it('a queue writes nothing, keeps its alarm, lets the others go on, and goes on with the code that knows it', async () => {
-    await setVersion('QUEUES', 'old', 99);
+    const stored = await setVersion('QUEUES', 'old', 99);
     const before = await contents('QUEUES', 'old');
     const old = new TestQueue('old');
     await old.startCounting();
@@ -201,7 +206,7 @@ describe('an object whose database is of a later version', () => {
     await old.alarm();
     expect(await contents('QUEUES', 'old')).toEqual({ ...before, alarm: T0 + 60_000 });
 
-    await setVersion('QUEUES', 'old', QUEUE.version);
+    await setVersion('QUEUES', 'old', stored);
     expect(await server.job(ids.available as string)).toMatchObject({ state: 'available' });
     expect((await contents('QUEUES', 'old')).alarm).toBeLessThan(T0 + 60_000);
   });
@@ -232,7 +237,7 @@ describe('an object whose database is of a later version', () => {
       [['POST', '/jobs', { type: 'global', args: ['global'], options: { queue: 'old', unique: { keys: ['type'] } } }]],
     ],
   ])('%s refuses what needs it, and is left as it is', async (_, namespace, name, requests) => {
-    await setVersion(namespace, name, 99);
+    const stored = await setVersion(namespace, name, 99);
     const before = await contents(namespace, name);
     for (const [method, path, body] of requests) {
       expect(await server.call(method, V1 + path, body), `${method} ${path}`).toMatchObject(refused);
@@ -241,16 +246,8 @@ describe('an object whose database is of a later version', () => {
     await clock.ring(object(namespace, name));
     expect(await contents(namespace, name)).toEqual({ ...before, alarm: T0 + 60_000 });
     expect(await server.take('peer')).toEqual(expect.any(Array));
-    // As far as the tests go, the later code is this code: its version is put back.
-    const { version } = namespace === 'DIRECTORY' ? DIRECTORY : WORKFLOW;
-    if (version > 1) {
-      await setVersion(namespace, name, version);
-    } else {
-      await runInDurableObject(object(namespace, name), (__, { storage }) =>
-        storage.sql.exec('DROP TABLE meta').toArray(),
-      );
-      await evictDurableObject(object(namespace, name));
-    }
+    // As far as the tests go, the later code is this code: the version of what is stored is put back.
+    await setVersion(namespace, name, stored);
     for (const [method, path, body] of requests) {
       expect((await server.call(method, V1 + path, body)).status, `${method} ${path}`).toBeLessThan(500);
     }

@@ -7,14 +7,10 @@ import { read } from '../../src/job/metrics/meter';
 import { clock, DAY, MINUTE, until } from '../support/clock';
 import { TestQueue } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';
-import { contents, load, object, QUEUE_7, QUEUE_8, QUEUE_10, QUEUE_11, schemaOf } from './stored';
+import { contents, load, object, QUEUE_8, schemaOf } from './stored';
 
-describe.each([
-  ['7', QUEUE_7],
-  ['8', QUEUE_8],
-  ['10', QUEUE_10],
-  ['11', QUEUE_11],
-])('from version %s of a queue on', (_, recorded) => {
+describe('what 0.1.0 stored', () => {
+  const recorded = QUEUE_8;
   const { at: T0, ids } = recorded;
 
   beforeEach(async () => {
