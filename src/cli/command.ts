@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
-import { type ConnectionOptions, connect, type Endpoint, endpointOf } from './connection';
+import { type ConnectionOptions, connect, type Endpoint, endpointOf, type Write, writer } from './connection';
 import type { Terminal } from './output';
 
 /** What a command over HTTP works with. */
@@ -12,6 +12,7 @@ export interface Session<Options> {
   endpoint: Endpoint;
   options: Options & ConnectionOptions;
   terminal: Terminal;
+  write: Write;
   /**
    * Prints the answer: `value` as one line of JSON under `--json`, else the text for humans.
    * @param value also what scripts rely on: members are added, never changed
@@ -35,6 +36,7 @@ export function session<Options extends object>(terminal: Terminal, options: Opt
     endpoint: endpointOf(options, terminal.env),
     options,
     terminal,
+    write: writer(options, terminal),
     answer: (value, text) => print(terminal, options.json, value, text),
   };
   return opened;

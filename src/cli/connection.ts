@@ -1,5 +1,7 @@
 /** The queue that a command talks to: `--url`, `--key`, or `TOCSIN_URL`, `TOCSIN_KEY`. */
 import { TocsinClient } from '../client/client';
+import { createRequests, type Requests } from '../client/requests';
+import { createSend } from '../client/transport';
 import { usageError } from './failure';
 import { printable, type Terminal } from './output';
 
@@ -42,12 +44,43 @@ export function withoutPassword(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@');
 }
 
-/** A client that gives up soon: a human waits. */
-export function connect(options: ConnectionOptions, terminal: Terminal): TocsinClient {
-  const onWarning = (warning: string) => {
+/** A failed request is repeated so often, where it may be, and soon: a human waits. */
+const RETRY = { attempts: 3, baseMs: 100, maxMs: 2_000 } as const;
+const TIMEOUT_MS = 30_000;
+
+/** Warnings of the server: among the JSON, or beside what is printed. */
+function warner(options: ConnectionOptions, terminal: Terminal): (warning: string) => void {
+  return (warning) => {
     if (options.json) terminal.warnings.push(warning);
     else terminal.err(printable(`warning: ${warning}\n`));
   };
+}
+
+/** A client that gives up soon. */
+export function connect(options: ConnectionOptions, terminal: Terminal): TocsinClient {
   const endpoint = endpointOf(options, terminal.env);
-  return new TocsinClient({ ...endpoint, answers: 'full', retry: { attempts: 3, maxMs: 2000 }, onWarning });
+  return new TocsinClient({ ...endpoint, answers: 'full', retry: RETRY, onWarning: warner(options, terminal) });
+}
+
+/** Requests as they are, for what the client has no method for. */
+export function requestsTo(
+  endpoint: Endpoint,
+  { signal, onWarning }: { signal?: AbortSignal; onWarning: (warning: string) => void },
+): Requests {
+  const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+  const settings = { key: endpoint.key, timeoutMs: TIMEOUT_MS, signal, now: Date.now, onWarning };
+  const retrier = { ...RETRY, random: Math.random, signal, sleep };
+  return createRequests(createSend({ url: endpoint.url }, settings), retrier, TIMEOUT_MS, Date.now);
+}
+
+/** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
+export type Write = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
+
+/** The same for a command. */
+export function writer(options: ConnectionOptions, terminal: Terminal): Write {
+  return async (method, path, body) => {
+    const requests = requestsTo(endpointOf(options, terminal.env), { onWarning: warner(options, terminal) });
+    const answer = await requests.once(method, path, body && JSON.stringify(body));
+    return (answer ?? {}) as Record<string, unknown>;
+  };
 }

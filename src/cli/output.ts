@@ -7,6 +7,8 @@ export interface Terminal {
   env: Readonly<Record<string, string | undefined>>;
   /** May it ask questions and open a browser? */
   interactive: boolean;
+  /** Asks a human, where it may. */
+  confirm(question: string): Promise<boolean>;
   /** Fires at Ctrl-C, which then no longer ends the program. */
   interrupted(): AbortSignal;
   /** Epoch ms. */

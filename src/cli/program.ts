@@ -1,7 +1,9 @@
 /** The program: its commands, and the one place where their failures become exit codes. */
 import { Command, CommanderError } from 'commander';
 import { warningsOf } from './command';
+import { alertsCommand } from './commands/alerts';
 import { auditCommand } from './commands/audit';
+import { cronsCommand } from './commands/crons';
 import { deadCommand } from './commands/dead';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
@@ -10,12 +12,16 @@ import { failuresCommand } from './commands/failures';
 import { initCommand } from './commands/init';
 import { jobCommands } from './commands/job';
 import { changeCommands, jobsCommand } from './commands/jobs';
+import { limitsCommand } from './commands/limits';
 import { maintenanceCommand } from './commands/maintenance';
+import { poolsCommand } from './commands/pools';
 import { queuesCommand } from './commands/queues';
+import { schemasCommand } from './commands/schemas';
 import { tailCommand } from './commands/tail';
 import { targetsCommand } from './commands/targets';
 import { topCommand } from './commands/top';
 import { webhooksCommand } from './commands/webhooks';
+import { workflowsCommand } from './commands/workflows';
 import { DEFAULT_URL, withoutPassword } from './connection';
 import { EXIT, failureOf } from './failure';
 import { optionIn } from './option';
@@ -42,6 +48,12 @@ export function createProgram(terminal: Terminal, version: string): Command {
     tailCommand(terminal),
     topCommand(terminal),
     maintenanceCommand(terminal),
+    cronsCommand(terminal),
+    workflowsCommand(terminal),
+    limitsCommand(terminal),
+    poolsCommand(terminal),
+    schemasCommand(terminal),
+    alertsCommand(terminal),
     webhooksCommand(terminal),
     auditCommand(terminal),
     doctorCommand(terminal, version),

@@ -1,5 +1,5 @@
 /** The terminal that the program was started in. */
-
+import { confirm } from '@clack/prompts';
 import type { Terminal } from './output';
 import { processScreen } from './screen';
 
@@ -12,6 +12,7 @@ export function processTerminal(): Terminal {
     err: (text) => void process.stderr.write(text),
     env: process.env,
     interactive: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
+    confirm: async (message) => (await confirm({ message })) === true,
     interrupted: () => {
       const controller = new AbortController();
       process.once('SIGINT', () => controller.abort());

@@ -1,7 +1,7 @@
 /** `tocsin init`, which is also what `npm create tocsin` runs */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { confirm, isCancel, select, text } from '@clack/prompts';
+import { isCancel, select, text } from '@clack/prompts';
 import { Command, Option } from 'commander';
 import { print } from '../command';
 import { CliError, usageError } from '../failure';
@@ -50,7 +50,7 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     const plan = planInit(path, { name, format, tocsin: options.tocsin ?? `^${version}` });
     if (asks && plan.changes.length > 0) {
       terminal.out(`${planText(plan)}\n`);
-      if (!options.dryRun) await agree('Write these files?');
+      if (!options.dryRun) await agree(terminal, 'Write these files?');
     }
     if (!options.dryRun) {
       write(path, plan);
@@ -132,8 +132,8 @@ async function askFormat(): Promise<ConfigFormat> {
   return answered(await select({ message: 'Which configuration?', options }));
 }
 
-async function agree(message: string): Promise<void> {
-  if (answered(await confirm({ message }))) return;
+async function agree(terminal: Terminal, message: string): Promise<void> {
+  if (await terminal.confirm(message)) return;
   throw new CliError('Nothing was written.', undefined, 'declined');
 }
 

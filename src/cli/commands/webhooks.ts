@@ -1,134 +1,133 @@
 /** `tocsin webhooks`, with `add`, `remove`, `pause`, `resume`, `test`, `rotate`, `deliveries` and `redeliver` */
 import type { Command } from 'commander';
 import type { Webhook, WebhookDelivery } from '../../client/webhooks';
-import { integer, list, remote, session } from '../command';
-import type { ConnectionOptions } from '../connection';
+import { integer, list } from '../command';
 import { CliError, usageError } from '../failure';
-import { facts, type Terminal, table, whenText } from '../output';
+import { facts, type Terminal } from '../output';
+import { ago, type Column, listed, removal, resourceCommand, shown, verb } from '../resource';
 
 const STATUSES: readonly WebhookDelivery['status'][] = ['pending', 'delivered', 'failed', 'dead'];
 
+const COLUMNS: readonly Column<Webhook>[] = [
+  ['ID', ({ id }) => id],
+  ['STATUS', ({ active, disabledReason }) => (active ? 'on' : (disabledReason ?? 'off'))],
+  ['URL', ({ url }) => url],
+  ['EVENTS', ({ events }) => events.join(',')],
+  ['SENT', ({ successCount }) => successCount],
+  ['FAILED', ({ failureCount }) => failureCount],
+  ['PENDING', ({ pendingCount }) => pendingCount],
+  ['LAST', ({ lastDeliveryAt }, now) => ago(lastDeliveryAt, now, 'never')],
+];
+
+const DELIVERIES: readonly Column<WebhookDelivery>[] = [
+  ['ID', ({ id }) => id],
+  ['STATUS', ({ status }) => status],
+  ['EVENT', ({ eventType }) => eventType],
+  ['JOB', ({ jobId }) => jobId],
+  ['MADE', ({ createdAt }, now) => ago(createdAt, now)],
+  ['TRIES', ({ attempts }) => attempts.length],
+  ['SAID', ({ attempts }) => attempts.at(-1)?.error ?? attempts.at(-1)?.statusCode],
+  ['NEXT', ({ nextAttemptAt }, now) => ago(nextAttemptAt, now)],
+];
+
 /** Lists who is told of events, and changes it. */
 export function webhooksCommand(terminal: Terminal): Command {
-  const webhooks = remote('webhooks', 'list who is told of events').action(async (options: ConnectionOptions) => {
-    const { tocsin, answer } = session(terminal, options);
-    const subscriptions: Webhook[] = [];
-    for await (const one of tocsin.webhooks.list()) subscriptions.push(one);
-    answer({ subscriptions }, () => webhookTable(subscriptions, terminal.now()));
-  });
-  const opened = <Options extends object>(command: Command) =>
-    session(terminal, command.optsWithGlobals<Options & ConnectionOptions>());
-  const onOne = (name: string, summary: string) => remote(name, summary).argument('<id>', 'of the webhook');
-
-  webhooks.addCommand(
-    remote('add', 'tell a URL of events')
-      .argument('<url>', 'HTTPS address of the receiver')
-      .requiredOption('--event <name>', 'job.discarded, job.* or *; a list, or several times', list)
-      .option('--queue <name>', 'only of this queue; a list, or several times', list)
-      .option('--type <type>', 'only of this job type; a list, or several times', list)
-      .action(async (url: string, _: unknown, command: Command) => {
-        const { tocsin, answer, options } = opened<{ event: string[]; queue?: string[]; type?: string[] }>(command);
-        const { event: events, queue: queues, type: types } = options;
-        const filter = queues || types ? { filter: { ...(queues && { queues }), ...(types && { types }) } } : {};
-        const { secret, ...subscription } = await tocsin.webhooks.create({ url, events, ...filter });
-        answer({ subscription, secret }, () =>
-          facts([
+  return resourceCommand(terminal, {
+    name: 'webhooks',
+    summary: 'list who is told of events',
+    list: (opened) =>
+      listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'Nobody is told of events.'),
+    one: [['<id>', 'of the webhook']],
+    verbs: [
+      verb({
+        name: 'show',
+        summary: 'show all that is known of a webhook',
+        run: async (opened, id = '') => shown(opened, 'subscription', await opened.tocsin.webhooks.get(id)),
+      }),
+      verb<{ event: string[]; queue?: string[]; type?: string[] }>({
+        name: 'add',
+        summary: 'tell a URL of events',
+        takes: [['<url>', 'HTTPS address of the receiver']],
+        options: (command) =>
+          command
+            .requiredOption('--event <name>', 'job.discarded, job.* or *; a list, or several times', list)
+            .option('--queue <name>', 'only of this queue; a list, or several times', list)
+            .option('--type <type>', 'only of this job type; a list, or several times', list),
+        async run({ tocsin, options }, url = '') {
+          const { event: events, queue: queues, type: types } = options;
+          const filter = queues || types ? { filter: { ...(queues && { queues }), ...(types && { types }) } } : {};
+          const { secret, ...subscription } = await tocsin.webhooks.create({ url, events, ...filter });
+          const text = facts([
             ['id', subscription.id],
             ['secret', secret],
             ['', 'The secret is shown only now. It signs each request.'],
-          ]),
-        );
+          ]);
+          return { value: { subscription, secret }, text };
+        },
       }),
-  );
-  webhooks.addCommand(
-    onOne('remove', 'tell it of nothing any more').action(async (id: string, _: unknown, command: Command) => {
-      const { tocsin, answer } = opened(command);
-      await tocsin.webhooks.delete(id);
-      answer({ removed: id }, () => `${id}  removed`);
-    }),
-  );
-  for (const [name, active, summary] of [
-    ['pause', false, 'tell it of nothing for now'],
-    ['resume', true, 'tell it of events again'],
-  ] as const) {
-    webhooks.addCommand(
-      onOne(name, summary).action(async (id: string, _: unknown, command: Command) => {
-        const { tocsin, answer } = opened(command);
-        const subscription = await tocsin.webhooks.change(id, { active });
-        answer({ subscription }, () => `${id}  ${active ? 'on' : 'off'}`);
+      removal('the webhook', ({ tocsin }, id = '') => tocsin.webhooks.delete(id), {
+        summary: 'tell it of nothing any more',
       }),
-    );
-  }
-  webhooks.addCommand(
-    onOne('test', 'send it webhook.test once').action(async (id: string, _: unknown, command: Command) => {
-      const { tocsin, answer } = opened(command);
-      const outcome = await tocsin.webhooks.test(id);
-      const { success, statusCode, error, responseTimeMs } = outcome;
-      const said = statusCode === null ? (error ?? 'no answer') : String(statusCode);
-      answer({ outcome }, () => `${success ? 'delivered' : 'not delivered'}  ${said}  ${responseTimeMs} ms`);
-      if (!success) throw new CliError('The receiver did not take it.', `tocsin webhooks deliveries ${id}`, 'failed');
-    }),
-  );
-  webhooks.addCommand(
-    onOne('rotate', 'make another secret; the former one signs as well for a day').action(
-      async (id: string, _: unknown, command: Command) => {
-        const { tocsin, answer } = opened(command);
-        const secret = await tocsin.webhooks.rotateSecret(id);
-        answer({ id, secret }, () => secret);
-      },
-    ),
-  );
-  webhooks.addCommand(
-    remote('deliveries', 'list what became of events, newest first')
-      .argument('[id]', 'of the webhook; default: all')
-      .option('--status <status>', STATUSES.join(', '))
-      .option('--limit <n>', 'at most so many', integer(1, 1_000), 20)
-      .action(async (id: string | undefined, _: unknown, command: Command) => {
-        const { tocsin, answer, options } = opened<{ status?: WebhookDelivery['status']; limit: number }>(command);
-        const { status, limit } = options;
-        if (status !== undefined && !STATUSES.includes(status)) {
-          throw usageError(`${status} is not a status of a delivery.`, `Statuses are ${STATUSES.join(', ')}.`);
-        }
-        const query = { ...(id && { subscription: id }), ...(status && { status }) };
-        const deliveries: WebhookDelivery[] = [];
-        for await (const one of tocsin.webhooks.deliveries(query, { limit })) deliveries.push(one);
-        answer({ deliveries }, () => deliveryTable(deliveries, terminal.now()));
+      turned('pause', false, 'tell it of nothing for now'),
+      turned('resume', true, 'tell it of events again'),
+      verb({
+        name: 'test',
+        summary: 'send it webhook.test once',
+        async run({ tocsin }, id = '') {
+          const outcome = await tocsin.webhooks.test(id);
+          const { success, statusCode, error, responseTimeMs } = outcome;
+          const said = statusCode === null ? (error ?? 'no answer') : String(statusCode);
+          const text = `${success ? 'delivered' : 'not delivered'}  ${said}  ${responseTimeMs} ms`;
+          if (success) return { value: { outcome }, text };
+          const failure = new CliError('The receiver did not take it.', `tocsin webhooks deliveries ${id}`, 'failed');
+          return { value: { outcome }, text, failure };
+        },
       }),
-  );
-  webhooks.addCommand(
-    remote('redeliver', 'deliver an event again now')
-      .argument('<id>', 'of the delivery')
-      .action(async (id: string, _: unknown, command: Command) => {
-        const { tocsin, answer } = opened(command);
-        const delivery = await tocsin.webhooks.redeliver(id);
-        answer({ delivery }, () => `${delivery.id}  ${delivery.status}`);
+      verb({
+        name: 'rotate',
+        summary: 'make another secret; the former one signs as well for a day',
+        async run({ tocsin }, id = '') {
+          const secret = await tocsin.webhooks.rotateSecret(id);
+          return { value: { id, secret }, text: secret };
+        },
       }),
-  );
-  return webhooks;
-}
-
-function webhookTable(webhooks: readonly Webhook[], now: number): string {
-  if (webhooks.length === 0) return 'Nobody is told of events.';
-  const rows = webhooks.map((one) => [
-    one.id,
-    one.active ? 'on' : (one.disabledReason ?? 'off'),
-    one.url,
-    one.events.join(','),
-    one.successCount,
-    one.failureCount,
-    one.pendingCount,
-    whenText(one.lastDeliveryAt ?? undefined, now) ?? 'never',
-  ]);
-  return table(['ID', 'STATUS', 'URL', 'EVENTS', 'SENT', 'FAILED', 'PENDING', 'LAST'], rows);
-}
-
-function deliveryTable(deliveries: readonly WebhookDelivery[], now: number): string {
-  if (deliveries.length === 0) return 'No deliveries.';
-  const rows = deliveries.map(({ id, status, eventType, jobId, attempts, createdAt, nextAttemptAt }) => {
-    const last = attempts.at(-1);
-    const said = last ? (last.error ?? String(last.statusCode)) : '';
-    const next = nextAttemptAt === null ? '' : (whenText(nextAttemptAt, now) ?? '');
-    return [id, status, eventType, jobId ?? '', whenText(createdAt, now), attempts.length, said, next];
+      verb<{ status?: WebhookDelivery['status']; limit: number }>({
+        name: 'deliveries',
+        summary: 'list what became of events, newest first',
+        takes: [['[id]', 'of the webhook; default: all']],
+        options: (command) =>
+          command
+            .option('--status <status>', STATUSES.join(', '))
+            .option('--limit <n>', 'at most so many', integer(1, 1_000), 20),
+        async run(opened, subscription) {
+          const { status, limit } = opened.options;
+          if (status !== undefined && !STATUSES.includes(status)) {
+            throw usageError(`${status} is not a status of a delivery.`, `Statuses are ${STATUSES.join(', ')}.`);
+          }
+          const query = { ...(subscription && { subscription }), ...(status && { status }) };
+          const found = opened.tocsin.webhooks.deliveries(query, { limit });
+          return await listed(opened, 'deliveries', found, DELIVERIES, 'No deliveries.');
+        },
+      }),
+      verb({
+        name: 'redeliver',
+        summary: 'deliver an event again now',
+        takes: [['<id>', 'of the delivery']],
+        async run({ tocsin }, id = '') {
+          const delivery = await tocsin.webhooks.redeliver(id);
+          return { value: { delivery }, text: `${delivery.id}  ${delivery.status}` };
+        },
+      }),
+    ],
   });
-  return table(['ID', 'STATUS', 'EVENT', 'JOB', 'MADE', 'TRIES', 'SAID', 'NEXT'], rows);
 }
+
+const turned = (name: string, active: boolean, summary: string) =>
+  verb({
+    name,
+    summary,
+    async run({ tocsin }, id = '') {
+      const subscription = await tocsin.webhooks.change(id, { active });
+      return { value: { subscription }, text: `${id}  ${active ? 'on' : 'off'}` };
+    },
+  });

@@ -1,8 +1,7 @@
 /** The calls of `top`: reads that are repeated after a failure, writes that are not, and events as they happen. */
 import { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/event';
-import { createRequests } from '../../client/requests';
-import { createSend } from '../../client/transport';
+import { type Endpoint, requestsTo } from '../connection';
 import { follow } from './live';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -23,18 +22,11 @@ export interface Api {
   follow(onConnection: (error?: Error) => void): AsyncGenerator<QueueEvent>;
 }
 
-const TIMEOUT_MS = 30_000;
-
 /** @param signal ends whatever goes on */
-export function createApi(endpoint: { url: string; key: string | undefined }, signal: AbortSignal): Api {
-  const retrier = {
-    ...{ attempts: 3, baseMs: 100, maxMs: 2_000, random: Math.random, signal },
-    sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
-  };
+export function createApi(endpoint: Endpoint, signal: AbortSignal): Api {
   // Warnings to producers: there is no place for them on the screen.
   const onWarning = () => undefined;
-  const settings = { key: endpoint.key, timeoutMs: TIMEOUT_MS, signal, now: Date.now, onWarning };
-  const requests = createRequests(createSend({ url: endpoint.url }, settings), retrier, TIMEOUT_MS, Date.now);
+  const requests = requestsTo(endpoint, { signal, onWarning });
   const client = new TocsinClient({ ...endpoint, signal, onWarning });
   return {
     get: async <T>(path: string) => (await requests.safely('GET', path)) as T,

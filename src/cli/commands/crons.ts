@@ -1,0 +1,184 @@
+/** `tocsin crons`, with `show`, `set`, `change`, `pause`, `resume`, `trigger`, `history` and `remove` */
+import type { Command } from 'commander';
+import type { CronExecution, CronSkipped, CronStatus } from '../../client/cron-status';
+import { pathTo } from '../../client/transport';
+import { integer, json, type Session } from '../command';
+import type { Terminal } from '../output';
+import {
+  ago,
+  bodyOf,
+  type Column,
+  fromFile,
+  listed,
+  removal,
+  resourceCommand,
+  type Said,
+  shown,
+  tableOf,
+  verb,
+} from '../resource';
+
+interface Members {
+  expression?: string;
+  timezone?: string;
+  overlap?: string;
+  missed?: string;
+  start?: string;
+  end?: string;
+  fires?: number;
+  description?: string;
+  file?: string;
+}
+
+interface Job {
+  type?: string;
+  args?: unknown;
+  queue?: string;
+}
+
+const COLUMNS: readonly Column<CronStatus>[] = [
+  ['NAME', ({ name }) => name],
+  ['STATUS', ({ status }) => status],
+  ['EXPRESSION', ({ expression }) => expression],
+  ['ZONE', ({ timezone }) => timezone],
+  ['QUEUE', ({ queue }) => queue],
+  ['TYPE', ({ type }) => type],
+  ['NEXT', ({ nextRunAt }, now) => ago(nextRunAt, now)],
+  ['LAST', ({ lastRunAt }, now) => ago(lastRunAt, now, 'never')],
+  ['FIRED', ({ fireCount }) => fireCount],
+  ['SKIPPED', ({ skippedCount }) => skippedCount],
+];
+
+const EXECUTIONS: readonly Column<CronExecution>[] = [
+  ['JOB', ({ jobId }) => jobId],
+  ['STATE', ({ state }) => state],
+  ['BY', ({ trigger }) => trigger],
+  ['FOR', ({ scheduledAt }) => scheduledAt],
+  ['ENDED', ({ completedAt }, now) => ago(completedAt, now)],
+];
+
+const SKIPPED: readonly Column<CronSkipped>[] = [
+  ['SKIPPED', ({ scheduledAt }) => scheduledAt],
+  ['UNTIL', ({ scheduledUntil }) => scheduledUntil],
+  ['BECAUSE', ({ reason, message }) => (message === undefined ? reason : `${reason}: ${message}`)],
+  ['JOB', ({ jobId }) => jobId],
+];
+
+/** Lists the schedules, and changes them. */
+export function cronsCommand(terminal: Terminal): Command {
+  return resourceCommand<{ group?: string }>(terminal, {
+    name: 'crons',
+    summary: 'list the schedules, and when they fire next',
+    options: (command) => command.option('--group <name>', 'of this group'),
+    list: (opened) => {
+      const { group } = opened.options;
+      const found = opened.tocsin.cron.list(group === undefined ? {} : { group });
+      return listed(opened, 'crons', found, COLUMNS, 'There are no schedules.');
+    },
+    one: [['<name>', 'of the schedule']],
+    verbs: [
+      verb({
+        name: 'show',
+        summary: 'show a schedule, with its next fires',
+        run: async (opened, name = '') => one(opened, await opened.tocsin.cron.get(name)),
+      }),
+      verb<Members & Job>({
+        name: 'set',
+        summary: 'make a schedule, or replace the one of that name',
+        options: (command) =>
+          members(
+            command
+              .option('--type <type>', 'of the job that each fire enqueues')
+              .option('--args <json>', 'its arguments: a list', json)
+              .option('--queue <name>', 'its queue'),
+          ),
+        async run(opened, name) {
+          const body = { ...bodyFrom(opened.options), name };
+          const { cron } = await opened.write('POST', '/cron', withJob(body, opened.options));
+          return one(opened, cron as CronStatus);
+        },
+      }),
+      verb<Members>({
+        name: 'change',
+        summary: 'change when a schedule fires; its job stays, unless the file has another',
+        options: members,
+        async run(opened, name = '') {
+          const { cron } = await opened.write('PATCH', pathTo`/cron/${name}`, bodyFrom(opened.options));
+          return one(opened, cron as CronStatus);
+        },
+      }),
+      verb({
+        name: 'pause',
+        summary: 'fire no more; the times of the pause are not made up for',
+        run: async ({ tocsin }, name = '') => standing(await tocsin.cron.pause(name)),
+      }),
+      verb({
+        name: 'resume',
+        summary: 'fire again',
+        run: async ({ tocsin }, name = '') => standing(await tocsin.cron.resume(name)),
+      }),
+      verb({
+        name: 'trigger',
+        summary: 'enqueue its job now, in addition',
+        async run({ tocsin }, name = '') {
+          const job = await tocsin.cron.trigger(name);
+          return { value: { job }, text: `${job.id}  ${job.type}  ${job.queue}  ${job.state}` };
+        },
+      }),
+      verb<{ limit: number }>({
+        name: 'history',
+        summary: 'list the jobs that it enqueued of late, and what it skipped',
+        options: (command) => command.option('--limit <n>', 'at most so many jobs', integer(1, 50), 20),
+        async run({ tocsin, options, terminal: { now } }, name = '') {
+          const { executions, skipped } = await tocsin.cron.history(name, { limit: options.limit });
+          const missed = tableOf(skipped, SKIPPED, '', now());
+          const text = tableOf(executions, EXECUTIONS, 'It has enqueued nothing.', now());
+          return { value: { executions, skipped }, text: missed ? `${text}\n\n${missed}` : text };
+        },
+      }),
+      removal('the schedule', ({ tocsin }, name = '') => tocsin.cron.delete(name), {
+        summary: 'delete the schedule; its jobs stay',
+      }),
+    ],
+  });
+}
+
+function members(command: Command): Command {
+  return fromFile(
+    command
+      .option('--expression <cron>', "when it fires: '0 2 * * MON-FRI', @daily, '@every 90s'")
+      .option('--timezone <name>', 'such as Europe/Paris; default: UTC')
+      .option('--overlap <policy>', 'while its last job runs: skip, allow, cancel_previous, enqueue')
+      .option('--missed <policy>', 'times that were missed: skip, fire_once, fire_all')
+      .option('--start <time>', 'not before this time: RFC 3339')
+      .option('--end <time>', 'not after this time')
+      .option('--fires <n>', 'so many in all', integer(1, 1_000_000_000))
+      .option('--description <text>', 'for humans'),
+  );
+}
+
+function bodyFrom(options: Members): Record<string, unknown> {
+  const { expression, timezone, overlap, missed, start, end, fires, description, file } = options;
+  const policies = { overlap_policy: overlap, missed_policy: missed };
+  const bounds = { start_at: start, end_at: end, limit: fires };
+  return bodyOf(file, { expression, timezone, ...policies, ...bounds, description });
+}
+
+/** The job as options say it, over that of the file. */
+function withJob(body: Record<string, unknown>, { type, args, queue }: Job): Record<string, unknown> {
+  if (type === undefined && args === undefined && queue === undefined) return body;
+  const template = (body.job_template ?? {}) as Record<string, unknown>;
+  const options = queue === undefined ? template.options : { ...(template.options as object), queue };
+  const job = {
+    args: [],
+    ...template,
+    ...(type !== undefined && { type }),
+    ...(args !== undefined && { args }),
+    options,
+  };
+  return { ...body, job_template: job };
+}
+
+const one = (opened: Session<object>, cron: CronStatus): Said => shown(opened, 'cron', cron);
+
+const standing = (cron: CronStatus): Said => ({ value: { cron }, text: `${cron.name}  ${cron.status}` });

@@ -1,0 +1,197 @@
+/**
+ * Commands about one kind of thing, from a table: the list of all, one of them, and what can be done with it. Each prints what the
+ * server answers: the names of members in its text are those of the wire.
+ */
+import { readFileSync } from 'node:fs';
+import { Argument, type Command } from 'commander';
+import { remote, type Session, session } from './command';
+import type { ConnectionOptions } from './connection';
+import { CliError, usageError } from './failure';
+import { facts, printable, type Terminal, table, textOf, timeText, whenText } from './output';
+
+/** What is printed: a value under `--json`, else the text. */
+export interface Said {
+  value: object;
+  text: string;
+  /** It was done, and something is wrong all the same. */
+  failure?: CliError;
+}
+
+/** What a verb takes, as commander reads it: `<id>` or `[version]`, and what that is. */
+export type Taken = readonly (readonly [name: string, description: string])[];
+
+type Opened = Session<Record<string, unknown>>;
+
+/** One thing that can be done. */
+interface Verb {
+  name: string;
+  summary: string;
+  /** Default: one of the kind. */
+  takes?: Taken;
+  /** Adds its options. */
+  options?(command: Command): Command;
+  /** What is lost by it: a human at a terminal is asked first. */
+  asks?(...given: string[]): string;
+  run(opened: Opened, ...given: string[]): Promise<Said>;
+}
+
+/** A verb whose options have types. */
+export function verb<Options extends object>(
+  told: Omit<Verb, 'run'> & {
+    run(opened: Session<Options>, ...given: (string | undefined)[]): Promise<Said>;
+  },
+): Verb {
+  return told as unknown as Verb;
+}
+
+/** A kind of thing. */
+export interface Resource<Options> {
+  name: string;
+  /** Of the list. */
+  summary: string;
+  options?(command: Command): Command;
+  list(opened: Session<Options>): Promise<Said>;
+  /** One of the kind, as an argument. */
+  one: Taken;
+  verbs: readonly Verb[];
+}
+
+/** The command of a kind of thing: alone it lists, with a verb it acts. */
+export function resourceCommand<Options extends object>(terminal: Terminal, resource: Resource<Options>): Command {
+  const { name, summary, options = (command: Command) => command, list, one, verbs } = resource;
+  const command = options(remote(name, summary)).action(async (given: Options & ConnectionOptions) => {
+    const opened = session<Options>(terminal, given);
+    say(opened, await list(opened));
+  });
+  for (const told of verbs) command.addCommand(verbCommand(terminal, told, one));
+  return command;
+}
+
+function verbCommand(terminal: Terminal, told: Verb, one: Taken): Command {
+  const { name, summary, takes = one, options = (command: Command) => command, asks, run } = told;
+  const command = options(remote(name, summary));
+  for (const [argument, description] of takes) command.addArgument(new Argument(argument, description));
+  if (asks) command.option('-y, --yes', 'do not ask first');
+  return command.action(async (...given: unknown[]) => {
+    // After the arguments come the options and the command.
+    const words = given.slice(0, takes.length) as string[];
+    const all = (given.at(-1) as Command).optsWithGlobals<ConnectionOptions & { yes?: boolean }>();
+    const opened: Opened = session(terminal, all);
+    const isAsked = asks !== undefined && terminal.interactive && !all.yes && !all.json;
+    if (isAsked && !(await terminal.confirm(asks(...words)))) {
+      throw new CliError('Nothing was changed.', undefined, 'declined');
+    }
+    say(opened, await run(opened, ...words));
+  });
+}
+
+function say({ answer }: Pick<Opened, 'answer'>, { value, text, failure }: Said): void {
+  answer(value, () => text);
+  if (failure) throw failure;
+}
+
+/** A column of a list: its head, and a cell of it. */
+export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown];
+
+/** A list. @param member under which JSON has it @param none what is said of an empty one */
+export async function listed<Item>(
+  { terminal }: Pick<Session<object>, 'terminal'>,
+  member: string,
+  items: AsyncIterable<Item>,
+  columns: readonly Column<Item>[],
+  none: string,
+): Promise<Said> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return { value: { [member]: found }, text: tableOf(found, columns, none, terminal.now()) };
+}
+
+/** The same of what is there already. */
+export function tableOf<Item>(
+  found: readonly Item[],
+  columns: readonly Column<Item>[],
+  none: string,
+  now: number,
+): string {
+  if (found.length === 0) return none;
+  return table(
+    columns.map(([head]) => head),
+    found.map((item) => columns.map(([, cell]) => cell(item, now))),
+  );
+}
+
+/** One thing with all that is known of it. @param beside shown below the facts, in the place of these members */
+export function shown(
+  { terminal }: Pick<Session<object>, 'terminal'>,
+  member: string,
+  item: object,
+  beside: Readonly<Record<string, string>> = {},
+): Said {
+  const now = terminal.now();
+  const known = Object.entries(item).filter(([name]) => !Object.hasOwn(beside, name));
+  const told = facts(known.map(([name, value]) => [wordsOf(name), factOf(value, now)]));
+  const text = [told, ...Object.values(beside)].filter(Boolean).join('\n\n');
+  return { value: { [member]: item }, text: printable(text) };
+}
+
+/** `lastValue` → `last value` */
+const wordsOf = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+
+function factOf(value: unknown, now: number): unknown {
+  if (value === null || (Array.isArray(value) && value.length === 0)) return undefined;
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ');
+  return typeof value === 'string' && TIME.test(value) ? timeText(value, now) : value;
+}
+
+/** A moment in a table: `3m5s ago`. */
+export const ago = (time: string | null | undefined, now: number, none = '') =>
+  whenText(time ?? undefined, now) ?? none;
+
+/** The verb that takes one away for good. @param what is lost: `the rule` */
+export function removal(
+  what: string,
+  remove: (opened: Opened, ...given: string[]) => Promise<void>,
+  change: Partial<Verb> = {},
+): Verb {
+  return {
+    name: 'remove',
+    summary: `delete ${what}`,
+    asks: (...given) => `Delete ${what} ${named(given)}?`,
+    async run(opened, ...given) {
+      await remove(opened, ...given);
+      return { value: { removed: named(given) }, text: `${named(given)}  removed` };
+    },
+    ...change,
+  };
+}
+
+const named = (given: readonly (string | undefined)[]) => given.filter((word) => word !== undefined).join(' ');
+
+/** Says what to send as JSON, for what the options do not say. */
+export function fromFile(command: Command): Command {
+  return command.option(
+    '--file <path>',
+    'JSON to send, as over HTTP; - reads it from standard input; options go before it',
+  );
+}
+
+/** The body of a request: the JSON of `--file`, and over it what options say. */
+export function bodyOf(file: string | undefined, members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const said = Object.entries(members).filter(([, value]) => value !== undefined);
+  return { ...(file === undefined ? {} : readObject(file)), ...Object.fromEntries(said) };
+}
+
+/** @throws {CliError} for a file that is not there, or holds no object */
+export function readObject(file: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'is not JSON' : 'cannot be read';
+    throw usageError(`${file} ${why}: ${error instanceof Error ? error.message : textOf(error)}.`);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw usageError(`${file} must hold a JSON object.`);
+}
