@@ -1,4 +1,6 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
+
+import { defaultsIn } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { jobIds, uuidv7 } from '../producer/id';
 import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from '../producer/job';
@@ -157,6 +159,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       sleep: options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
       signal,
     };
+    const defaultsOf = options.handlers ? defaultsIn(options.handlers) : () => undefined;
     const onWarning = options.onWarning ?? warnOnce;
     const settings = { key, timeoutMs, signal, now, onWarning };
     const dial = createDial(options, settings);
@@ -169,12 +172,13 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.#enqueuer = new Enqueuer(requests, {
       ...{ maxBatch, linger, otel: options.otel, answers, signal, lines: () => this.#lines },
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,
+      defaultsOf,
     });
     this.jobs = new StoredJobs(requests);
     this.bulk = new Bulk(requests);
-    this.cron = new Crons(requests);
-    this.cronGroups = new CronGroups(requests);
-    this.workflows = new Workflows(requests, newId);
+    this.cron = new Crons(requests, defaultsOf);
+    this.cronGroups = new CronGroups(requests, defaultsOf);
+    this.workflows = new Workflows(requests, newId, defaultsOf);
     this.deadLetters = new DeadLetters(requests);
     this.failures = new Failures(requests);
     this.queues = new Queues(requests);

@@ -1,5 +1,6 @@
 /** Schedules as a producer writes them, and their JSON. */
 
+import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import {
   type CronJobOptions,
   invalid,
@@ -74,12 +75,12 @@ const PATCH = namesOf<CronPatch>({
 });
 
 /** The entry as the server reads it. @throws {InvalidJobError} @throws {TypeError} for a member that does not exist */
-export function wireCron({ name, ...entry }: CronEntry): Record<string, unknown> {
-  return { name, ...wireCronPatch(entry) };
+export function wireCron({ name, ...entry }: CronEntry, defaultsOf?: DefaultsOf): Record<string, unknown> {
+  return { name, ...wireCronPatch(entry, defaultsOf) };
 }
 
 /** The change as the server reads it. @throws as {@link wireCron} */
-export function wireCronPatch(change: CronPatch): Record<string, unknown> {
+export function wireCronPatch(change: CronPatch, defaultsOf?: DefaultsOf): Record<string, unknown> {
   refuseUnknown(change, PATCH, 'A schedule has no');
   const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   return {
@@ -93,16 +94,16 @@ export function wireCronPatch(change: CronPatch): Record<string, unknown> {
     limit: change.limit,
     enabled: change.enabled,
     description: change.description,
-    jobTemplate: change.job && wireTemplate(change.job),
+    jobTemplate: change.job && wireTemplate(change.job, defaultsOf),
   };
 }
 
 /** @throws {InvalidJobError} when all fires would make the same job */
-function wireTemplate(job: CronJob): Record<string, unknown> {
+function wireTemplate(job: CronJob, defaultsOf?: DefaultsOf): Record<string, unknown> {
   refuseBeside(job);
   const { type, args, options = {} } = job;
   if ('id' in options && options.id !== undefined) {
     throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
   }
-  return wireJob(type, args, options);
+  return wireJob(type, args, withDefaults(options, defaultsOf?.(type)));
 }

@@ -1,5 +1,6 @@
 /** Groups of schedules through the client: an application declares all its schedules at once, as often as it likes. */
 
+import type { DefaultsOf } from '../producer/defaults';
 import { jsonOf } from '../producer/job';
 import { listOf, shaped } from './answers';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
@@ -31,7 +32,10 @@ export interface CronGroupSummary {
 
 /** Groups of cron entries, as `tocsin.cronGroups`. */
 export class CronGroups<Job extends CronJob = CronJob> {
-  constructor(private readonly requests: Requests) {}
+  constructor(
+    private readonly requests: Requests,
+    private readonly defaultsOf?: DefaultsOf,
+  ) {}
 
   /**
    * Declares all entries of a group: adds, replaces, and deletes entries of the group that are not listed. After a lost
@@ -50,7 +54,8 @@ export class CronGroups<Job extends CronJob = CronJob> {
     entries: readonly CronEntry<Job>[],
     options: { timezone?: string } = {},
   ): Promise<CronGroupResult> {
-    const body = jsonOf({ timezone: options.timezone, entries: entries.map(wireCron) }, 'The group');
+    const declared = entries.map((entry) => wireCron(entry, this.defaultsOf));
+    const body = jsonOf({ timezone: options.timezone, entries: declared }, 'The group');
     const answer = await this.requests.safely('PUT', pathTo`/cron-groups/${name}`, body);
     const names = (change: string) => listOf<string>(answer, change, 'the group');
     return {

@@ -1,4 +1,5 @@
 /** Schedules through the client: declare, look, change, pause, fire by hand. */
+import type { DefaultsOf } from '../producer/defaults';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, listOf } from './answers';
@@ -16,7 +17,10 @@ export interface CronQuery {
 
 /** Cron entries, as `tocsin.cron`. */
 export class Crons<Job extends CronJob = CronJob> {
-  constructor(private readonly requests: Requests) {}
+  constructor(
+    private readonly requests: Requests,
+    private readonly defaultsOf?: DefaultsOf,
+  ) {}
 
   /**
    * Declares an entry: creates it, or replaces the one of that name. Declaring the same again changes nothing, so an
@@ -31,7 +35,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * });
    */
   async put(entry: CronEntry<Job>): Promise<CronStatus> {
-    return cronOf(await this.requests.safely('POST', '/cron', jsonOf(wireCron(entry), 'The entry')));
+    return cronOf(await this.requests.safely('POST', '/cron', jsonOf(wireCron(entry, this.defaultsOf), 'The entry')));
   }
 
   /**

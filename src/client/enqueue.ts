@@ -1,6 +1,7 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
 
 import type { OpenTelemetry } from '../handler/telemetry';
+import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
 import {
@@ -70,6 +71,8 @@ export interface GatherOptions {
   answers: 'minimal' | 'full';
   /** An id for each job of a queue, or none. */
   newId: (queue: string) => string | undefined;
+  /** What is registered for a type. */
+  defaultsOf: DefaultsOf;
   /** Traces what is enqueued. */
   otel: OpenTelemetry | undefined;
   /** Sockets for what was gathered, where there are any. */
@@ -99,7 +102,8 @@ export class Enqueuer {
     );
   }
 
-  async one(type: string, args: readonly unknown[], options: EnqueueOptions): Promise<JobEnvelope> {
+  async one(type: string, args: readonly unknown[], given: EnqueueOptions): Promise<JobEnvelope> {
+    const options = withDefaults(given, this.options.defaultsOf(type));
     const { queue = DEFAULT_QUEUE, idempotencyKey, meta } = options;
     const send = (trace: TraceHeaders): Promise<JobEnvelope> => {
       // Jobs of several spans share a request. Under a key the text must be the same each time, and such a job goes alone.
@@ -135,7 +139,8 @@ export class Enqueuer {
     return jobs.map((job) => {
       refuseBeside(job);
       const { type, args, options = {} } = job;
-      return prepare(type, args, options, key === undefined ? this.#newId : undefined, JOB_OPTIONS);
+      const whole = withDefaults(options, this.options.defaultsOf(type));
+      return prepare(type, args, whole, key === undefined ? this.#newId : undefined, JOB_OPTIONS);
     });
   }
 

@@ -1,5 +1,6 @@
 /** The settings of a client. */
 import type { OpenTelemetry } from '../handler/telemetry';
+import type { HandlerWorker } from '../handler/worker-types';
 import type { RetryOptions } from './retry';
 import type { Endpoint } from './transport';
 
@@ -46,6 +47,11 @@ export type ClientOptions = Endpoint & {
    * once.
    */
   onWarning?: (warning: string) => void;
+  /**
+   * What `defineHandlers` returned: jobs of its types, also those of workflows and schedules, have the `defaults` that are
+   * registered there.
+   */
+  handlers?: HandlerWorker | undefined;
   /**
    * The module `@opentelemetry/api`: enqueues are then spans, and jobs take the trace along to their handlers.
    * @example

@@ -1,4 +1,5 @@
 /** Workflows as a producer writes them, and their JSON. */
+import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import { invalid, type NewJob, refuseBeside, type StepOptions, wireJob } from '../producer/job';
 import { namesOf, refuseUnknown } from '../producer/known';
 
@@ -93,44 +94,60 @@ const WORKFLOW_OPTIONS = namesOf<WorkflowOptions>({ name: true, id: true, jobOpt
  * @throws {InvalidJobError} when options of a job contradict each other, or it names an id
  * @throws {TypeError} for an option, or a member of a step, that does not exist
  */
-export function wireWorkflow(workflow: Workflow, id: string, options: WorkflowOptions): Record<string, unknown> {
+export function wireWorkflow(
+  workflow: Workflow,
+  id: string,
+  options: WorkflowOptions,
+  defaultsOf?: DefaultsOf,
+): Record<string, unknown> {
   refuseUnknown(options, WORKFLOW_OPTIONS, 'A workflow has no option');
   const defaults = options.jobOptions && (wireJob('', [], options.jobOptions).options as Record<string, unknown>);
-  return { id, name: options.name, options: defaults, ...wireForm(workflow) };
+  // Options of the whole workflow go before those of a type; the server lays them below those of the steps.
+  const above = Object.entries(options.jobOptions ?? {}).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  );
+  const except = ['unique', ...above, ...(above.includes('delayUntil') ? ['delay'] : [])];
+  const fill = (step: StepJob): StepOptions => withDefaults(step.options ?? {}, defaultsOf?.(step.type), except);
+  return { id, name: options.name, options: defaults, ...wireForm(workflow, fill) };
 }
 
-function wireForm(workflow: Workflow): Record<string, unknown> {
+/** The options of a step, with those that it leaves out. */
+type Fill = (step: StepJob) => StepOptions;
+
+function wireForm(workflow: Workflow, fill: Fill): Record<string, unknown> {
+  const wire = (step: Step) => wireStep(step, fill);
   switch (workflow.form) {
     case 'chain':
-      return { type: 'chain', steps: workflow.steps.map(wireStep) };
+      return { type: 'chain', steps: workflow.steps.map(wire) };
     case 'group':
-      return { type: 'group', jobs: workflow.jobs.map(wireStep) };
+      return { type: 'group', jobs: workflow.jobs.map(wire) };
     case 'batch': {
       refuseUnknown(workflow.callbacks, CALLBACKS, 'A batch has no callback');
       const { onComplete, onSuccess, onFailure } = workflow.callbacks;
       const callbacks = {
-        onComplete: onComplete && wireStep(onComplete),
-        onSuccess: onSuccess && wireStep(onSuccess),
-        onFailure: onFailure && wireStep(onFailure),
+        onComplete: onComplete && wire(onComplete),
+        onSuccess: onSuccess && wire(onSuccess),
+        onFailure: onFailure && wire(onFailure),
       };
-      return { type: 'batch', jobs: workflow.jobs.map(wireStep), callbacks };
+      return { type: 'batch', jobs: workflow.jobs.map(wire), callbacks };
     }
     case 'graph': {
       const steps = Object.entries(workflow.steps);
       return {
         steps: steps.map(([id, whole]) => {
           refuseUnknown(whole, GRAPH_STEP, `The step ${id} has no`);
-          return { id, dependsOn: whole.after ?? [], ...wireStep(whole.step) };
+          return { id, dependsOn: whole.after ?? [], ...wire(whole.step) };
         }),
       };
     }
   }
 }
 
-function wireStep(step: Step): Record<string, unknown> {
-  if ('form' in step) return wireForm(step);
+function wireStep(step: Step, fill: Fill): Record<string, unknown> {
+  if ('form' in step) return wireForm(step, fill);
   refuseBeside(step);
-  const { type, args, options = {} } = step;
+  const { type, args } = step;
+  const options = fill(step);
   if ('id' in options && options.id !== undefined) {
     throw invalid('The ids of jobs in a workflow are chosen by the server.', 'id');
   }

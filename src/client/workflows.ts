@@ -1,4 +1,5 @@
 /** Workflows through the client: start, read, follow, cancel. */
+import type { DefaultsOf } from '../producer/defaults';
 import { ConflictError, DuplicateJobError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
@@ -24,6 +25,7 @@ export class Workflows<Job extends StepJob = StepJob> {
   constructor(
     private readonly requests: Requests,
     private readonly newId: () => string,
+    private readonly defaultsOf?: DefaultsOf,
   ) {}
 
   /**
@@ -40,7 +42,7 @@ export class Workflows<Job extends StepJob = StepJob> {
    */
   async start(workflow: Workflow<Job>, options: WorkflowOptions = {}): Promise<WorkflowStatus> {
     const id = options.id ?? this.newId();
-    const json = jsonOf(wireWorkflow(workflow, id, options), 'The workflow');
+    const json = jsonOf(wireWorkflow(workflow, id, options, this.defaultsOf), 'The workflow');
     return await this.requests.settle(async (send) => workflowOf(await send('POST', '/workflows', json)), {
       isDone: (error) => error instanceof DuplicateJobError && error.details.existingWorkflowId === id,
       read: () => this.get(id),

@@ -1,4 +1,6 @@
 /** What a handler gets beside its job: `ctx`, whichever way the job came. */
+
+import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { Duration } from '../producer/envelope';
 import { wireJob } from '../producer/job';
 import { wired } from '../producer/names';
@@ -25,6 +27,8 @@ export interface ContextParts {
   journal: Journal;
   steps: Steps;
   voice: Voice;
+  /** What is registered for the types of jobs that it enqueues. */
+  defaultsOf: DefaultsOf;
   /** False once the answer is given. */
   isOpen: () => boolean;
 }
@@ -85,7 +89,11 @@ export function contextOf(parts: ContextParts): HandlerContext {
     }),
     enqueue: quietly(async (type: string, args: readonly unknown[], options = {}) => {
       requireOpen('enqueue');
-      const child = childOf(delivery.job, wireJob(type, args, options), options.id);
+      const child = childOf(
+        delivery.job,
+        wireJob(type, args, withDefaults(options, parts.defaultsOf(type))),
+        options.id,
+      );
       if (voice.durable === 'never') await steps.needLine();
       return await voice.enqueue(child);
     }) as HandlerContext['enqueue'],

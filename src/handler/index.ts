@@ -2,6 +2,8 @@
  * The library of a handler Worker: it makes a Worker for a queue's deliveries from functions by job type.
  * @module tocsin/handler
  */
+
+export type { EnqueueDefaults } from '../producer/defaults';
 export type { Duration, RetryJitter, RetryPolicy } from '../producer/envelope';
 export {
   ConflictError,

@@ -3,9 +3,13 @@
  * deploy.
  */
 import type { RetryPolicy } from '../job/wire';
+import { DEFAULT_NAMES, type EnqueueDefaults } from '../producer/defaults';
+import type { Duration } from '../producer/envelope';
+import { refuseUnknown } from '../producer/known';
 import { wired, wireName } from '../producer/names';
 import { isSchema, withArguments } from './arguments';
 import { type Around, checkAround, type Surrounded, takesContext, within } from './around';
+import { requireDuration } from './duration';
 import { isObject } from './protocol';
 import type { StandardSchema } from './schema';
 import { Slots } from './slots';
@@ -20,7 +24,7 @@ const MAX_TYPE_LENGTH = 255;
 export const MAX_TIMEOUT_MS = 900_000;
 const MAX_ATTEMPTS = 2_147_483_647;
 
-const SETTINGS = ['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency'];
+const SETTINGS = ['handler', 'args', 'retry', 'timeoutMs', 'maxAttempts', 'concurrency', 'defaults'];
 const POLICY_FIELDS = [
   ...['preset', 'max_attempts', 'backoff_strategy', 'backoff_type', 'strategy', 'backoff', 'initial_interval'],
   ...['initial_interval_ms', 'backoff_coefficient', 'max_interval', 'max_interval_ms', 'offset', 'offset_ms'],
@@ -42,6 +46,8 @@ export interface Registration {
   maxAttempts?: number | undefined;
   concurrency?: number | undefined;
   slots?: Slots | undefined;
+  /** For producers that know it; not announced. */
+  defaults?: EnqueueDefaults | undefined;
 }
 
 export class Registry {
@@ -70,6 +76,11 @@ export class Registry {
   /** The types that can be run; undefined: any. */
   typeNames(): string[] | undefined {
     return this.#byType.has(CATCH_ALL) ? undefined : [...this.#byType.keys()];
+  }
+
+  /** What producers of a type leave unsaid. */
+  defaultsOf(type: string): EnqueueDefaults | undefined {
+    return this.#byType.get(type)?.defaults;
   }
 
   /** What the handlers say about retries. @param all those included that say nothing */
@@ -133,6 +144,7 @@ function register(type: string, entry: unknown, around: Around): Registration {
     maxAttempts,
     concurrency,
     slots: concurrency === undefined ? undefined : new Slots(concurrency),
+    defaults: defaultsOf(type, entry.defaults),
   };
 }
 
@@ -174,6 +186,22 @@ function policyOf(type: string, retry: Record<string, unknown>): RetryPolicy {
   } catch {
     throw wrong(type, 'has a retry policy that is not JSON');
   }
+}
+
+function defaultsOf(type: string, given: unknown): EnqueueDefaults | undefined {
+  if (given === undefined) return undefined;
+  if (type === CATCH_ALL) throw wrong(type, 'has defaults, which are of one type');
+  if (!isObject(given)) throw wrong(type, 'needs an object as defaults');
+  refuseUnknown(given, DEFAULT_NAMES, `handlers: ${JSON.stringify(type)} has no default`);
+  const { queue, tags, unique, delay } = given;
+  if (queue !== undefined && (typeof queue !== 'string' || queue === ''))
+    throw wrong(type, 'needs a name as its queue');
+  integer(type, 'priority', given.priority, -100, 100);
+  const isTags = Array.isArray(tags) && tags.every((tag) => typeof tag === 'string');
+  if (tags !== undefined && !isTags) throw wrong(type, 'needs a list of texts as its tags');
+  if (unique !== undefined && !isObject(unique)) throw wrong(type, 'needs an object as unique');
+  if (delay !== undefined) requireDuration(delay as Duration, `handlers: the delay of ${JSON.stringify(type)}`);
+  return given;
 }
 
 function integer(type: string, name: string, value: unknown, min: number, max: number): number | undefined {

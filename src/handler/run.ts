@@ -83,7 +83,8 @@ export async function runDelivery(
   const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
   const aborter = new RunSignal(host.call);
   const { env, executionCtx, sink, draining = new RunSignal() } = host;
-  const parts = { delivery, env, executionCtx, aborter, draining, sink, bound, journal, steps, voice };
+  const defaultsOf = (type: string) => registry.defaultsOf(type);
+  const parts = { delivery, env, executionCtx, aborter, draining, sink, bound, journal, steps, voice, defaultsOf };
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;

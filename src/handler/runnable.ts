@@ -1,4 +1,5 @@
 /** Handlers that are ready to run, in a handler Worker or in a worker that pulls. */
+import type { DefaultsOf } from '../producer/defaults';
 import type { Around } from './around';
 import { consoleSink, type LogSink } from './log';
 import { isObject } from './protocol';
@@ -14,6 +15,13 @@ export interface Runnable {
   registry: Registry;
   /** Where their log lines go. */
   sink: LogSink;
+}
+
+/** What is registered for the types of a handler Worker. @throws {TypeError} when it is none */
+export function defaultsIn(worker: unknown): DefaultsOf {
+  const { registry } = (isObject(worker) ? (Reflect.get(worker, RUNNABLE) as Runnable | undefined) : undefined) ?? {};
+  if (!registry) throw new TypeError('handlers must be what defineHandlers returned');
+  return (type) => registry.defaultsOf(type);
 }
 
 /**

@@ -1,4 +1,6 @@
 /** The inputs of a handler, and the settings that its author may give. */
+
+import type { EnqueueDefaults } from '../producer/defaults';
 import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
 import type { JobOptions } from '../producer/job';
 import type { Logger } from './log';
@@ -97,6 +99,11 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
   maxAttempts?: number;
   /** How many jobs of this type may run at once in one isolate, from 1. The wait counts towards the timeout. */
   concurrency?: number;
+  /**
+   * Options of jobs of this type that producers who know these handlers enqueue, where these set none: a deployment's own code,
+   * clients made with `handlers`, and `ctx.enqueue`. Nobody else knows them.
+   */
+  defaults?: EnqueueDefaults;
 }
 
 /** A handler, with or without settings. */

@@ -11,7 +11,7 @@ import type { EnqueueOptions } from '../producer/job';
 import { applied } from './applied';
 import { type EntrypointClass, withQueue } from './default-export';
 import { DEPLOYMENT } from './deployment';
-import { inside, insideClient } from './inside';
+import { inside, insideClient, knowHandlers } from './inside';
 import { isOurs, mountable } from './mount';
 import { readOptions, type TocsinOptions } from './options';
 
@@ -64,6 +64,7 @@ export function createTocsin<Jobs extends Record<keyof Jobs, readonly unknown[]>
 export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   const { handlers, delivery, ...declared } = readOptions(options);
   declare({ ...declared, ...(handlers && { handlers: { ...delivery, ...ownHandlers(handlers) } }) });
+  knowHandlers(handlers && RUNNABLE in handlers ? handlers : undefined);
   Object.defineProperty(globalThis, DEPLOYMENT, { value: inside, configurable: true });
   const served = createApp({ ready: applied });
   const serve = async (request: Request, env: Env): Promise<Response> => await served.fetch(request, env);

@@ -6,6 +6,7 @@ import { allObjects } from '../across/objects';
 import { resetAll } from '../across/reset';
 import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
+import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
 import { applied, forgetApplied } from './applied';
 import type { Deployment } from './deployment';
@@ -20,11 +21,19 @@ export async function insideFetch(request: Request): Promise<Response> {
 }
 
 let client: TocsinClient | undefined;
+let handlers: HandlerWorker | undefined;
+
+/** The deployment's own handlers: what they register holds for jobs that its own code enqueues. */
+export function knowHandlers(own: HandlerWorker | undefined): void {
+  handlers = own;
+  client = undefined;
+}
 
 /** The client of trusted code. */
 export function insideClient(): TocsinClient {
   client ??= new TocsinClient({
     url: ORIGIN,
+    handlers,
     fetch: (input, init) => insideFetch(new Request(input, init as RequestInit)),
   });
   return client;

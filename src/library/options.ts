@@ -4,6 +4,7 @@ import { type CronEntry, wireCron } from '../client/cron-entry';
 import type { QueueConfig } from '../client/queue-config';
 import type { RateLimitOverride } from '../client/rate-limits';
 import { DELIVERY_BOUNDS, type Declared, type OwnDelivery } from '../declaration';
+import { defaultsIn, RUNNABLE } from '../handler/runnable';
 import type { HandlerWorker } from '../handler/worker-types';
 import { parseQueueConfig } from '../http/queues/config';
 import { utf8Bytes } from '../job/bytes';
@@ -60,7 +61,7 @@ export function readOptions(
   const declared: Declared = {
     queues: each('queues', queues, settingsOf),
     limits: each('limits', limits, limitOf),
-    crons: each('crons', crons, cronOf),
+    crons: each('crons', crons, (name, entry) => cronOf(name, entry, handlers)),
   };
   const bytes = utf8Bytes(JSON.stringify(declared));
   if (bytes > MAX_DECLARED_BYTES) {
@@ -111,9 +112,10 @@ function limitOf(key: string, limit: DeclaredLimit): LimitOverride {
 }
 
 /** Its job and expression are read when it is put into effect, as those of any other schedule. */
-function cronOf(name: string, entry: DeclaredCron): Record<string, unknown> {
+function cronOf(name: string, entry: DeclaredCron, handlers: HandlerWorker | undefined): Record<string, unknown> {
   if (!isCronName(name)) throw new Error(`its name ${CRON_NAME_RULE}`);
-  return wireForm(wireCron({ ...entry, name } as CronEntry));
+  const defaultsOf = handlers && RUNNABLE in handlers ? defaultsIn(handlers) : undefined;
+  return wireForm(wireCron({ ...entry, name } as CronEntry, defaultsOf));
 }
 
 /** As a request would bring it. */

@@ -39,7 +39,10 @@ describe('a Worker that holds the queue', () => {
 
   it('enqueues without key, and runs its own handlers', async () => {
     const job = (await (await own('/hello/Ada')).json()) as Json;
-    expect(await keyed.jobIn(job.id as string, 'completed')).toMatchObject({ result: 'Hello, Ada!' });
+    expect(await keyed.jobIn(job.id as string, 'completed')).toMatchObject({
+      result: 'Hello, Ada!',
+      tags: ['greeting'],
+    });
   });
 
   it('gets many jobs in one call, and one that fails harms no other', async () => {

@@ -8,7 +8,7 @@ export { Tocsin };
 const calls: number[] = [];
 
 const handlers = defineHandlers({
-  'greeting.write': (job) => `Hello, ${job.args[0]}!`,
+  'greeting.write': { handler: (job) => `Hello, ${job.args[0]}!`, defaults: { tags: ['greeting'] } },
   'greeting.fail': () => {
     throw new Error('no greeting');
   },

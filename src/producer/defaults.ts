@@ -1,0 +1,44 @@
+/** What the registration of a job type says about jobs that are enqueued: it applies where the enqueue itself says nothing. */
+import type { Duration } from './envelope';
+import type { JobOptions } from './job';
+import { namesOf } from './known';
+import type { UniqueOptions } from './unique';
+
+/** Options of jobs of a type that do not set their own. */
+export interface EnqueueDefaults {
+  queue?: string;
+  /** −100 … 100, higher first. */
+  priority?: number;
+  tags?: readonly string[];
+  /** Not for jobs of workflows. */
+  unique?: UniqueOptions;
+  /** Not for jobs that name a `delay` or `delayUntil`. */
+  delay?: Duration;
+}
+
+export const DEFAULT_NAMES = namesOf<EnqueueDefaults>({
+  queue: true,
+  priority: true,
+  tags: true,
+  unique: true,
+  delay: true,
+});
+
+/** What is registered for a type; undefined: nothing. */
+export type DefaultsOf = (type: string) => EnqueueDefaults | undefined;
+
+/** The options with the defaults of their job's type. @param except defaults that do not apply */
+export function withDefaults<Options extends JobOptions>(
+  options: Options,
+  defaults: EnqueueDefaults | undefined,
+  except: readonly string[] = [],
+): Options {
+  if (defaults === undefined) return options;
+  const own: Record<string, unknown> = { ...options };
+  const hasStart = own.delay !== undefined || own.delayUntil !== undefined;
+  for (const [name, value] of Object.entries(defaults)) {
+    if (own[name] !== undefined || except.includes(name) || (name === 'delay' && hasStart)) continue;
+    own[name] = value;
+  }
+  return own as Options;
+}
