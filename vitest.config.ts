@@ -132,7 +132,10 @@ export default defineConfig(({ mode }) => ({
             modules: true,
             script: bundle('./test/support/workers/inside.ts'),
             durableObjects: OBJECTS,
-            bindings: { API_KEYS: 'secret' },
+            bindings: {
+              API_KEYS: JSON.stringify([{ key: 'secret' }, { key: 'watching', role: 'viewer' }]),
+              REDACT: 'rate_limit.key',
+            },
             serviceBindings: { ANALYTICS: { name: 'analytics', entrypoint: 'Dataset' } },
             ...compatibility,
           },

@@ -28,7 +28,7 @@ import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-
 import { type ApiKey, readApiKeys } from './job/access';
 import { type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
-import { readRedactionRules, redactor } from './job/redaction';
+import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
 
@@ -76,16 +76,13 @@ export interface Access {
   origins: ReadonlySet<string>;
 }
 
-/** Makes a copy of an answer without what not everybody may see. */
-export type Redact = <T>(answer: T) => T;
-
 export interface Config {
   testHooks: boolean;
   /** The deployment's retry variables, as written; they can be read. */
   retryVariables: Record<string, string | undefined>;
   targets: TargetConfig[];
   /** Leaves out of an answer what not everybody may see; absent: there is nothing of the kind. */
-  redact?: Redact;
+  redact?: Redactor;
   /** A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production. */
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
@@ -132,7 +129,7 @@ export const readConfig = once(
       ...ownTargets(),
       ...readHostTargets(valuesOf(env), allowsOf(env)),
     ],
-    ...readRedaction(env.REDACT),
+    ...readRedaction(env),
     ...readLongestPause(env),
     ...readStorageBound(env.MAX_STORAGE_BYTES),
     maxNewQueues: readMaxNewQueues(env.MAX_NEW_QUEUES),
@@ -198,11 +195,14 @@ function readRetryVariables(env: Env): Record<string, string | undefined> {
   return variables;
 }
 
-function readRedaction(text: unknown): Pick<Config, 'redact'> {
+/** Pseudonyms are made with the keys, which whoever is shown one does not know; they change with them. */
+function readRedaction({ REDACT: text, API_KEYS: keys }: Env): Pick<Config, 'redact'> {
   const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
   try {
     const rules = readRedactionRules([...given, ...(declaration().redact ?? [])]);
-    return rules.length > 0 ? { redact: redactor(rules) } : {};
+    if (rules.length === 0) return {};
+    const secret = typeof keys === 'string' ? keys : JSON.stringify(keys ?? '');
+    return { redact: redactor(rules, pseudonyms(secret)) };
   } catch (error) {
     throw invalidConfiguration(`REDACT: ${(error as Error).message}.`, { variable: 'REDACT' });
   }

@@ -1,7 +1,8 @@
 /** What every handler finds in its context, and how it answers. */
 import type { Context, Hono } from 'hono';
-import type { Env, Redact } from '../config';
+import type { Env } from '../config';
 import type { Role, Scope } from '../job/access';
+import type { Redactor } from '../job/redaction';
 import type { From, Hold } from './request/room';
 
 type Json = Record<string, unknown>;
@@ -35,10 +36,12 @@ export interface AppEnv {
     /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
     sent?: unknown;
     answer?: Json;
+    /** What the path names, where it does so by a pseudonym. */
+    named?: string;
     /** What was asked for was so already. */
     unchanged?: true;
     /** Takes out of answers what the caller may not see; absent: it may see everything. */
-    redact?: Redact;
+    redact?: Redactor;
   };
 }
 
@@ -101,6 +104,6 @@ export function mediaType(c: AppContext): string {
 }
 
 /** How the caller may see what it is told. */
-export function asShown(c: AppContext): Redact {
+export function asShown(c: AppContext): Redactor {
   return c.get('redact') ?? ((answer) => answer);
 }

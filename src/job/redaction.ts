@@ -11,12 +11,41 @@
  *
  * The path begins with the member of the answer that holds the payload (`args`, `meta`, `result`, …). Elements of an array are
  * named by their place, or are passed over: `args.card.number` and `args.0.card.number` both fit. What the protocol itself
- * says is never replaced: ids, states, times, and the code and type of an error.
+ * says is never replaced: ids, states, times, and the code and type of an error. Two rules reach further, because what they
+ * name often says whose a job is: `tags`, the tags of jobs, and `rate_limit.key`, the keys that jobs count under. These must
+ * still be told apart, so a pseudonym stands in the place of each.
  */
+import { v5 as nameBased } from 'uuid';
 import { isObject } from './envelope/fields';
+import { namedKey, overridePath } from './waiting';
 
 /** Stands in the place of what is not shown. */
 export const REDACTED = '[redacted]';
+
+/** Begins every pseudonym. */
+const PSEUDONYM = '[redacted:';
+
+/** Is this what stands for something, rather than the thing itself? */
+export const isPseudonym = (text: string) => text.startsWith(PSEUDONYM);
+
+/** Is something in this JSON text that stands for what is not shown? */
+export const holdsRedacted = (json: string) =>
+  json.includes(JSON.stringify(REDACTED)) || json.includes(`"${PSEUDONYM}`);
+
+/** What pseudonyms are made of, so that they are no hash of anything else. */
+const SPACE = '6f1d3f0a-5a52-4c52-9a0e-6d2b7d1f0c11';
+
+/**
+ * Makes pseudonyms: the same for the same text, `[redacted:3fa9c1d20b7e]`. Whoever does not know the secret can neither tell what
+ * one stands for nor try out guesses.
+ */
+export function pseudonyms(secret: string): (text: string) => string {
+  const space = nameBased(secret, SPACE);
+  return (text) => {
+    const [first, second] = nameBased(text, space).split('-');
+    return `${PSEUDONYM}${first}${second}]`;
+  };
+}
 
 /** In an envelope: the names of the members that the application has added to its job. */
 export const UNKNOWN_MEMBERS: unique symbol = Symbol('members of the application');
@@ -69,11 +98,29 @@ export function readRedactionRules(texts: readonly string[]): RedactionRules {
 /** How far rules fit the path to a value: each rule, and how many of its names have been met. */
 type Fits = readonly (readonly [rule: Rule, met: number])[];
 
+/** Makes a copy of an answer without what not everybody may see. */
+export interface Redactor {
+  <T>(answer: T): T;
+  /** How a key that jobs count under is shown; absent: as it is. */
+  limitKey?: (key: string) => string;
+}
+
+/** The rules that reach beyond payloads. */
+const TAGS = 'tags';
+const LIMIT_KEYS = 'rate_limit.key';
+
+/** Of an entry of the audit log: what is done to a key of limits has the key as its target. */
+const ON_A_LIMIT = /^limit\./;
+
 /**
  * Replaces in answers what the rules name.
+ * @param pseudonym of a tag, or of a key that jobs count under
  * @returns a function that leaves what it is given as it is, and gives a copy
  */
-export function redactor(rules: RedactionRules): <T>(answer: T) => T {
+export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Redactor {
+  const names = new Set(rules.map((rule) => rule.join('.')));
+  const [hidesTags, hidesKeys] = [names.has(TAGS), names.has(LIMIT_KEYS)];
+
   /** The rules at a member of this name; null: one is met, the value is not shown. */
   const at = (name: string, before: Fits): Fits | null => {
     const lower = name.toLowerCase();
@@ -120,12 +167,32 @@ export function redactor(rules: RedactionRules): <T>(answer: T) => T {
     return isObject(value) ? mapped(value, (item, name) => (TOLD.has(name) ? told(name, item) : around(item))) : value;
   };
 
+  /** A text, or a list of texts, by pseudonyms. */
+  const hidden = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(hidden) : typeof value === 'string' && value !== '' ? pseudonym(value) : value;
+
+  /** The limits of a job, or what it waits for. Only the words that name the key are replaced in a text. */
+  const withoutKey = ({ key, detail, ...others }: Keyed): Keyed => ({
+    ...others,
+    ...(detail !== undefined && {
+      detail: detail
+        .replaceAll(namedKey(key), () => namedKey(pseudonym(key)))
+        .replaceAll(overridePath(key), () => overridePath(pseudonym(key))),
+    }),
+    key: pseudonym(key),
+  });
+
   /** What the protocol says, with payloads somewhere in it. */
   const around = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(around);
     if (!isObject(value)) return value;
     const unknown = (value as { [UNKNOWN_MEMBERS]?: readonly string[] })[UNKNOWN_MEMBERS];
     return mapped(value, (item, name) => {
+      if (hidesTags && (name === 'tags' || name === 'tag')) return hidden(item);
+      if (hidesKeys && isKeyed(name, item)) return withoutKey(around(item) as Keyed);
+      if (hidesKeys && name === 'target' && ON_A_LIMIT.test(String((value as { action?: unknown }).action))) {
+        return hidden(item);
+      }
       if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
       // The state of a checkpoint; that of a job is a word.
       if (name === 'state' && typeof item === 'object') return payload(name, item);
@@ -147,7 +214,18 @@ export function redactor(rules: RedactionRules): <T>(answer: T) => T {
   /** The data of an event are the protocol's; a history has failures there. */
   const dataOf = (event: object, data: unknown) => (Object.hasOwn(event, 'event_type') ? error(data) : around(data));
 
-  return <T>(answer: T) => around(answer) as T;
+  const redact = <T>(answer: T) => around(answer) as T;
+  return hidesKeys ? Object.assign(redact, { limitKey: pseudonym }) : redact;
+}
+
+/** A member of an answer that names a key that jobs count under. */
+interface Keyed {
+  key: string;
+  detail?: string;
+}
+
+function isKeyed(name: string, value: unknown): value is Keyed {
+  return (name === 'rate_limit' || name === 'waiting_for') && isObject(value) && typeof value.key === 'string';
 }
 
 /** `Object.fromEntries` defines its members, so that one named `__proto__` is an ordinary one. */

@@ -38,4 +38,10 @@ export interface WaitingFor {
   target?: string;
   /** The name of the signal. */
   signal?: string;
+  /** The limit key that the detail names. */
+  key?: string;
 }
+
+/** How the detail of a wait for a key names it. Whoever hides the key replaces these words alone: it may be short as a letter. */
+export const namedKey = (key: string) => `the key ${key}`;
+export const overridePath = (key: string) => `/rate-limits/${key}/override`;

@@ -93,6 +93,8 @@ export interface EnvelopeWaiting {
   target?: string;
   /** With `signal`: the name of the signal. */
   signal?: string;
+  /** The limit key that `detail` names: that which is used up. */
+  key?: string;
 }
 
 /**

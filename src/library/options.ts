@@ -36,7 +36,10 @@ export interface TocsinOptions {
   queues?: Record<string, QueueConfig>;
   /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
   limits?: Record<string, DeclaredLimit>;
-  /** Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`: `['password', 'card.*']`. */
+  /**
+   * Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`: `['password', 'card.*']`. With
+   * `tags` and `rate_limit.key`, pseudonyms stand in the place of tags and of the keys that jobs count under.
+   */
   redact?: readonly string[];
   /** Schedules by name. One that is no longer declared is removed. */
   crons?: Record<string, DeclaredCron>;

@@ -58,6 +58,20 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     assert.equal(await page.getByRole('searchbox', { name: 'Words of the error' }).inputValue(), 'zebra');
   });
 
+  it('leads nowhere from a tag that is hidden from the key', async () => {
+    const shown = '[redacted:0a1b2c3d4e5f]';
+    const page = await board.newPage('/ui/jobs?queue=jobs.found&type=mail.*', {
+      prepare: (fresh) =>
+        fresh.route(/\/admin\/jobs\?/, async (route) => {
+          const answer = await (await route.fetch()).json();
+          for (const job of answer.items) if (job.tags) job.tags = [shown];
+          await route.fulfill({ json: answer });
+        }),
+    });
+    await page.getByText(shown).waitFor();
+    assert.equal(await page.getByRole('link', { name: shown }).count(), 0);
+  });
+
   it('is where the search above all pages leads, which a key focuses', async () => {
     const page = await board.newPage('/ui/queues');
     await page.getByRole('heading', { level: 1, name: 'Queues' }).waitFor();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRedactionRules, redactor } from '../../src/job/redaction';
+import { pseudonyms, readRedactionRules, redactor } from '../../src/job/redaction';
 
 const shown = (rules: string, answer: unknown) => redactor(readRedactionRules(rules.split(' ')))(answer);
 const args = (rules: string, value: unknown) => (shown(rules, { args: value }) as { args: unknown }).args;
@@ -145,4 +145,46 @@ describe('hostile names', () => {
       expect(() => readRedactionRules([rule])).toThrow('must be names joined by dots');
     },
   );
+});
+
+describe('the rules for what says whose a job is', () => {
+  const of = (text: string) => pseudonyms('')(text);
+
+  it('replace tags of jobs, in templates and in the audit log too, by pseudonyms', () => {
+    const answer = (tags: unknown, tag: unknown) => ({
+      job: { tags, job_template: { options: { tags } } },
+      items: [{ action: 'jobs.cancel', filter: { tag, queue: 'q' }, change: { tags } }],
+    });
+    expect(shown('tags', answer(['a', 'b'], 'a'))).toEqual(answer([of('a'), of('b')], of('a')));
+    expect(shown('tags', { tags: null, args: [{ tags: ['a'] }] })).toEqual({ tags: null, args: [{ tags: X }] });
+    expect(shown('rate_limit.key', answer(['a'], 'a'))).toEqual(answer(['a'], 'a'));
+  });
+
+  it('replace the keys of limits, in texts only where they are named as keys', () => {
+    const answer = (key: string) => ({
+      rate_limit: { key, rate: 1 },
+      waiting_for: {
+        reason: 'key_limit',
+        detail: `It waits for a place under the key ${key}. DELETE /rate-limits/${key}/override.`,
+        key,
+      },
+      items: [
+        { action: 'limit.override', target: key },
+        { action: 'queue.pause', target: 'a' },
+      ],
+    });
+    expect(shown('rate_limit.key', answer('a'))).toEqual(answer(of('a')));
+    expect(shown('tags', answer('a'))).toEqual(answer('a'));
+  });
+
+  it('are no other rules, whatever those end with', () => {
+    const answer = { tags: ['a'], rate_limit: { key: 'k' } };
+    expect(shown('key * job.tags args.tags', answer)).toEqual(answer);
+  });
+
+  it('make the same pseudonym of the same text, and others with another secret', () => {
+    expect(of('a')).toMatch(/^\[redacted:[0-9a-f]{12}\]$/);
+    expect(of('b')).not.toBe(of('a'));
+    expect(pseudonyms('other')('a')).not.toBe(of('a'));
+  });
 });

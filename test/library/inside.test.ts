@@ -16,11 +16,13 @@ const { INSIDE, INSIDE_RPC } = env as unknown as { INSIDE: Fetcher; INSIDE_RPC: 
 
 const inside = new TestServer((request) => INSIDE.fetch(request) as unknown as Promise<Response>);
 const KEY = { Authorization: 'Bearer secret' };
-const keyed = new TestServer((request) => {
-  const sent = new Request(request);
-  sent.headers.set('Authorization', KEY.Authorization);
-  return INSIDE.fetch(sent) as unknown as Promise<Response>;
-});
+const as = (authorization: string) =>
+  new TestServer((request) => {
+    const sent = new Request(request);
+    sent.headers.set('Authorization', authorization);
+    return INSIDE.fetch(sent) as unknown as Promise<Response>;
+  });
+const keyed = as(KEY.Authorization);
 /** What a call was refused with. */
 const errorOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
@@ -82,6 +84,13 @@ describe('a Worker that holds the queue', () => {
     expect((await inside.call('DELETE', session)).headers.get('Set-Cookie')).toMatch(
       /^tocsin_key\.tocsin=; .*Path=\/tocsin\//,
     );
+  });
+
+  it('hides the keys of limits that its code declares from whoever may not see them', async () => {
+    const { limits } = await as('Bearer watching').ok(200, 'GET', `${V1}/admin/deployment`);
+    expect(limits).toEqual([
+      { key: expect.stringMatching(/^\[redacted:[0-9a-f]{12}\]$/), declared: { concurrency: 2 } },
+    ]);
   });
 
   it('has what its code declares, and says what an operator changed', async () => {

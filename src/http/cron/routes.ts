@@ -25,6 +25,7 @@ import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { integerParam, textParam } from '../request/query';
+import { refuseRedacted } from '../request/redacted';
 import { del, get, patch, post, put, type Route } from '../route';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './render';
 
@@ -93,6 +94,7 @@ function nameIn(c: AppContext): string {
 
 async function create(c: AppContext): Promise<Response> {
   const body = await readBody(c);
+  refuseRedacted(c, body, 'job_template');
   const before = typeof body.name === 'string' && isCronName(body.name) ? await findCron(c.env, body.name) : undefined;
   // What an operator has paused stays paused when the application declares it again.
   const { enabled, group } = before?.definition ?? {};
@@ -129,6 +131,7 @@ async function listPage(c: AppContext, style?: PagingStyle) {
 async function change(c: AppContext) {
   const name = nameIn(c);
   const body = await readBody(c);
+  refuseRedacted(c, body, 'job_template');
   // Nothing but a switch: the queue turns it without looking at the definition.
   if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') {
     return { view: await setEnabled(c, name, body.enabled), warned: warningsOf([]) };

@@ -15,7 +15,7 @@ import { directoryObject, queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { renderQueueConfig } from '../queues/config';
 import { pendingQueues } from '../queues/pending';
-import { renderOverride } from '../rate-limits/routes';
+import { renderOverride, shownKey } from '../rate-limits/routes';
 import { readOptionalBody } from '../request/body';
 import { get, post, type Route } from '../route';
 
@@ -47,7 +47,9 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
   const nothing =
     stored === null && Object.keys({ ...declared.queues, ...declared.limits, ...declared.crons }).length === 0;
   const overrides = await directoryObject(c.env).limitOverrides();
-  const limits = Object.entries(declared.limits).map(([key, limit]) => shownLimit(key, limit, overrides[key]));
+  const limits = Object.entries(declared.limits).map(([key, limit]) =>
+    shownLimit(shownKey(c, key), limit, overrides[key]),
+  );
   const [queues, crons] = await Promise.all([
     inParallel(Object.keys(declared.queues).slice(0, MAX_QUEUES_AT_ONCE), (name) => shownQueue(c, name)),
     inParallel(Object.keys(declared.crons), (name) => shownCron(c, name, stored)),

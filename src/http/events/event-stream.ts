@@ -2,8 +2,8 @@
  * An answer of type `text/event-stream`, written by the Worker. A client that does not read is cut off once so much waits for it;
  * it may come back and name the last event that it had.
  */
-import type { Redact } from '../../config';
 import { Share } from '../../durable/unread';
+import type { Redactor } from '../../job/redaction';
 import { type AppContext, asShown, respond } from '../context';
 import type { StreamItem } from './render';
 
@@ -28,7 +28,7 @@ export class EventStream {
   private controller!: ReadableStreamDefaultController<Uint8Array>;
   private readonly body: ReadableStream<Uint8Array>;
   private readonly heart: ReturnType<typeof setInterval>;
-  private readonly shown: Redact;
+  private readonly shown: Redactor;
   private readonly share = new Share();
   private isOver = false;
 

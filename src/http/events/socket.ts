@@ -15,10 +15,11 @@
  * it was sent as much as may wait; it may come back and name the last event that it had.
  */
 import { Feed } from '../../across/feed/feed';
-import type { Env, Redact } from '../../config';
+import type { Env } from '../../config';
 import type { QueueEvent } from '../../durable/event-log';
 import { Unread } from '../../durable/unread';
 import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
+import type { Redactor } from '../../job/redaction';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
@@ -68,7 +69,7 @@ class Subscriber {
   constructor(
     private readonly socket: WebSocket,
     private readonly env: Env,
-    private readonly shown: Redact,
+    private readonly shown: Redactor,
   ) {
     this.heart = setInterval(() => {
       for (const feed of this.feeds.values()) feed.beat();

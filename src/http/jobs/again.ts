@@ -6,13 +6,13 @@ import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { JOB_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobBody, JobView } from '../../job/record';
-import { REDACTED } from '../../job/redaction';
 import type { Edit } from '../../rpc/queue';
 import type { AppContext } from '../context';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { readIdempotency } from '../request/idempotency';
 import { parseContext } from '../request/parse-context';
 import { callJob, pathParam } from '../request/path';
+import { refuseRedacted } from '../request/redacted';
 import { enqueueParsed } from './enqueue';
 import { readPatch } from './patch';
 
@@ -24,9 +24,10 @@ const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
 
 /** Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400, 404, 409, 413, 422 */
 export async function retryEdited(c: AppContext): Promise<JobView> {
-  const { args, meta, ...rest } = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
+  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
+  refuseRedacted(c, body, 'args');
+  const { args, meta, ...rest } = body;
   const given = defined({ args: args ?? undefined, meta: meta ?? undefined });
-  refuseRedacted(c, given);
   const change = Object.keys(rest).length > 0 ? readPatch(rest, Date.now()) : undefined;
   const edit = Object.keys(given).length > 0 ? await readEdit(c, given) : undefined;
   return callJob(c, (queue, id) => queue.redrive(id, { deadLetterOnly: false, ...defined({ edit, change }) }));
@@ -54,22 +55,12 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
 /** Enqueues a new job like this one. @throws {ApiError} 404 when there is no such job, else as an enqueue */
 export async function cloneJob(c: AppContext): Promise<Response> {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
-  refuseRedacted(c, body);
+  refuseRedacted(c, body, 'args');
   const idempotency = await readIdempotency(c, body);
   const view = await callJob(c, (queue, id) => queue.get(id));
   const context = parseContext(c);
   const parsed = await withFingerprint(parseJob(cloneOf(view, body, pathParam(c, 'id')), context));
   return enqueueParsed(c, parsed, context, idempotency);
-}
-
-/** What was hidden from whoever edits would be lost if it were written as it was shown. @throws {ApiError} 422 */
-function refuseRedacted(c: AppContext, given: JsonObject): void {
-  if (!c.get('redact') || !JSON.stringify(given).includes(JSON.stringify(REDACTED))) return;
-  throw unsupported(
-    `What is sent holds "${REDACTED}", which stands for what this key is not shown.`,
-    { field: 'args', required_scope: 'data:reveal' },
-    'Leave out the members that are not to be changed, or use a key with the scope data:reveal.',
-  );
 }
 
 /** What to enqueue. Options that are given replace the job's own; null leaves one out. */

@@ -9,6 +9,7 @@ import type { PatchRequest } from '../../rpc/operations';
 import { type AppContext, mayPurge } from '../context';
 import { type JsonObject, readBody } from '../request/body';
 import { callJob } from '../request/path';
+import { refuseRedacted } from '../request/redacted';
 
 const MAX_ATTEMPTS = 2_147_483_647;
 
@@ -88,6 +89,8 @@ function unchangeable(name: string, path: string) {
 
 /** Changes the job that the path names. @throws {ApiError} 400, 404, 409, 422 */
 export async function patchJob(c: AppContext): Promise<JobView> {
-  const change = readPatch(await readBody(c), Date.now());
+  const body = await readBody(c);
+  refuseRedacted(c, body, 'tags');
+  const change = readPatch(body, Date.now());
   return callJob(c, (queue, id) => queue.patch({ ...change, id, mayPurge: mayPurge(c) }));
 }

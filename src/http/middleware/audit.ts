@@ -51,7 +51,7 @@ function entryOf(c: AppContext, action: string, status: number): AuditEntry {
     actor: { name, role, key_hint },
     ...describeWrite({
       action,
-      named: Object.values(c.req.param() as Record<string, string>)[0],
+      named: c.get('named') ?? Object.values(c.req.param() as Record<string, string>)[0],
       query: c.req.query(),
       sent: isObject(sent) ? sent : {},
       answer: answer ?? {},

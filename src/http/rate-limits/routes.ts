@@ -12,6 +12,7 @@ import { defined, given } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
 import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
+import { isPseudonym } from '../../job/redaction';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json, respond } from '../context';
@@ -34,21 +35,24 @@ export const rateLimitRoutes: readonly Route[] = [
 async function list(c: AppContext): Promise<Response> {
   const paging = readPaging(c);
   const known = await listLimitKeys(c.env, queueParam(c, 'queues', 'queue'));
-  const page = pageByName(known.keys, (key) => key, paging);
-  const items = (await readLimitKeys(c.env, { ...known, keys: page.items })).map(renderRateLimit);
+  // In the order of what is shown: the cursor of the next page names the last one.
+  const shown = known.keys.map((key) => [shownKey(c, key), key] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  const page = pageByName(shown, ([name]) => name, paging);
+  const keys = page.items.map(([, key]) => key);
+  const items = (await readLimitKeys(c.env, { ...known, keys })).map((limit) => renderRateLimit(c, limit));
   return json(c, { items, rate_limits: items, total: known.keys.length, pagination: page.pagination });
 }
 
 async function show(c: AppContext): Promise<Response> {
-  const key = keyIn(c);
+  const key = await keyIn(c);
   const shown = await readLimitKey(c.env, key, queueParam(c, 'queues', 'queue'));
   if (!shown) throw unknownKey(key);
-  return json(c, renderRateLimit(shown));
+  return json(c, renderRateLimit(c, shown));
 }
 
 /** Puts other limits in the place of those of the key. */
 async function override(c: AppContext): Promise<Response> {
-  const key = keyIn(c);
+  const key = await keyIn(c);
   const now = Date.now();
   const given = readLimitOverride(await readBody(c), (value, field) => {
     const time = readTime(now)(value, field);
@@ -56,21 +60,30 @@ async function override(c: AppContext): Promise<Response> {
     throw invalidRequest(field, `${field} must lie in the future.`);
   });
   const { shown, untold } = await overrideLimit(c.env, key, given);
-  return json(c, { ...renderRateLimit(shown), ...pendingQueues(untold) });
+  return json(c, { ...renderRateLimit(c, shown), ...pendingQueues(untold) });
 }
 
 /** Gives the key its own limits back. */
 async function restore(c: AppContext): Promise<Response> {
-  const key = keyIn(c);
+  const key = await keyIn(c);
   if (!(await removeOverride(c.env, key))) throw unknownKey(key);
   return respond(c, null, 204);
 }
 
-function keyIn(c: AppContext): string {
-  const key = pathParam(c, 'key');
-  if (isLimitKey(key)) return key;
-  throw invalidRequest('key', `key ${KEY_RULE}.`);
+/** The key that the path names, or that its pseudonym stands for. @throws {ApiError} 400, 404 */
+async function keyIn(c: AppContext): Promise<string> {
+  const named = pathParam(c, 'key');
+  if (isLimitKey(named)) return named;
+  if (!isPseudonym(named) || !c.get('redact')?.limitKey) throw invalidRequest('key', `key ${KEY_RULE}.`);
+  const { keys } = await listLimitKeys(c.env);
+  const key = keys.find((one) => shownKey(c, one) === named);
+  if (key === undefined) throw unknownKey(named);
+  c.set('named', key);
+  return key;
 }
+
+/** A key as the caller may see it. */
+export const shownKey = (c: AppContext, key: string): string => c.get('redact')?.limitKey?.(key) ?? key;
 
 function unknownKey(key: string) {
   return notFound(
@@ -81,12 +94,12 @@ function unknownKey(key: string) {
 }
 
 /** One key, with the sums over all queues, and the queues one by one. */
-function renderRateLimit({ key, views, override }: LimitKey): Record<string, unknown> {
+function renderRateLimit(c: AppContext, { key, views, override }: LimitKey): Record<string, unknown> {
   const limits = views[0] ?? override ?? {};
   const shown = override ?? views.find((view) => view.override)?.override;
   const waiting = sum(views, ({ waiting }) => waiting);
   return {
-    key,
+    key: shownKey(c, key),
     ...limitsOf(limits),
     active: sum(views, ({ active }) => active),
     ...(limits.concurrency !== undefined && {

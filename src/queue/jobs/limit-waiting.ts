@@ -2,7 +2,7 @@
 import { formatDuration } from '../../job/duration';
 import type { Limits } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
-import type { WaitingFor } from '../../job/waiting';
+import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/columns';
 import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
@@ -29,19 +29,19 @@ export function waitsForKey(q: QueueState, row: JobRow, now: number): WaitingFor
   if (limiter.isStopped(now)) {
     const until = override?.expires_at;
     const how = until === undefined ? '' : ` until ${formatInstant(until)}`;
-    const detail = `An operator has stopped the key ${key}${how}. DELETE /rate-limits/${key}/override to go on.`;
-    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
+    const detail = `An operator has stopped ${namedKey(key)}${how}. DELETE ${overridePath(key)} to go on.`;
+    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
   }
   const opensAt = hasBegun ? undefined : limiter.usage.opensAt(limiter.inForce(now), now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
   const byRate = !hasBegun && limiter.room(0, now) <= 0;
   const use = usedUp(limiter.inForce(now), runningOf(q, key), byRate);
   const counted = hasBegun ? ' Its start was counted before: it goes on as soon as one of them ends.' : '';
-  const raised = override ? ` An override holds; DELETE /rate-limits/${key}/override to end it.` : '';
+  const raised = override ? ` An override holds; DELETE ${overridePath(key)} to end it.` : '';
   const detail = use
-    ? `It counts under the key ${key}, which is used up: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
-    : `It counts under the key ${key}, and jobs that came before it take the places there are.${raised}`;
-  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail };
+    ? `It counts under ${namedKey(key)}, which is used up: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
+    : `It counts under ${namedKey(key)}, and jobs that came before it take the places there are.${raised}`;
+  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
 }
 
 /** Its policy says to be scheduled anew where the key has no room, and so it was. */
@@ -49,8 +49,8 @@ export function rescheduledByKey(q: QueueState, row: JobRow, now: number): Waiti
   const { limit_key: key, due_at } = row;
   if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
   if (bodyOf(row).scheduled_at === due_at || policyOf(q, row)?.on_limit !== 'reschedule') return undefined;
-  const detail = `The key ${key} had no room for it, so it was scheduled for ${formatInstant(due_at)}.`;
-  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail };
+  const detail = `There was no room under ${namedKey(key)}, so it was scheduled for ${formatInstant(due_at)}.`;
+  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail, key };
 }
 
 /** The queue's own limit lets no job start. @param since when the job became available, epoch ms */

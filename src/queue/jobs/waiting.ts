@@ -33,7 +33,8 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
   if (count === 0 && !isMore) return undefined;
   const jobs = `${isMore ? 'more than ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
   const why = first ? ` ${first.detail}` : '';
-  return waiting('behind', `It is behind ${jobs} that come before it in the line.${why}`, since);
+  const found = waiting('behind', `It is behind ${jobs} that come before it in the line.${why}`, since);
+  return first?.key === undefined ? found : { ...found, key: first.key };
 }
 
 /**

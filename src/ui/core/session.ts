@@ -23,6 +23,9 @@ export function can(scope: string): boolean {
   return scopes.value.has(scope);
 }
 
+/** Does this stand for something that the key is not shown? Then no filter finds it. */
+export const isHidden = (text: string) => text.startsWith('[redacted');
+
 /** Asks the server who looks. */
 export async function loadSession(): Promise<void> {
   try {

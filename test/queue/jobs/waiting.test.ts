@@ -170,7 +170,7 @@ describe('a job whose key has no room', () => {
     expect(await why(second)).toMatchObject({
       reason: 'key_limit',
       until: iso(T0 + MINUTE),
-      detail: expect.stringContaining('The key slow had no room'),
+      detail: expect.stringContaining('no room under the key slow'),
     });
   });
 

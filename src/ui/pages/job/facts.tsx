@@ -4,6 +4,7 @@ import { Facts } from '../../components/page';
 import { Duration, Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { number, span } from '../../core/format';
+import { isHidden } from '../../core/session';
 import type { Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
@@ -77,7 +78,7 @@ function Tags({ of: tags }: { of: readonly string[] }) {
   return (
     <span class="chips tags">
       {tags.map((tag) => (
-        <a key={tag} class="chip" href={href('jobs', { tag })}>
+        <a key={tag} class="chip" {...(!isHidden(tag) && { href: href('jobs', { tag }) })}>
           <Foreign>{tag}</Foreign>
         </a>
       ))}

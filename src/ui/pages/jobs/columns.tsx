@@ -5,6 +5,7 @@ import { Foreign, JobLink, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
+import { isHidden } from '../../core/session';
 import type { JobItem } from './types';
 
 const MAX_ERROR = 160;
@@ -30,7 +31,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
           <Foreign>{type}</Foreign>
         </a>
         {tags.slice(0, 3).map((tag) => (
-          <a key={tag} class="tag" href={withQuery({ tag })}>
+          <a key={tag} class="tag" {...(!isHidden(tag) && { href: withQuery({ tag }) })}>
             <Foreign>{tag}</Foreign>
           </a>
         ))}
