@@ -39,7 +39,7 @@ const SAID = {
     `A job (its request body): ${mib(jobBytes)};`,
     `\`meta\`: ${kib(metaBytes)}. A result: ${mib(job('envelope/names', 'MAX_RESULT_BYTES'))}.`,
     `A batch: ${batch} jobs, ${mib(http('request/body', 'MAX_BATCH_BYTES'))}, ${mib(job('message', 'MAX_JOBS_BYTES'))} once stored`,
-    `one request stand for: ${job('message', 'MAX_EXISTING_CHARS') / 1_048_576} Mi characters`,
+    `one request returns in place of new ones: ${job('message', 'MAX_EXISTING_CHARS') / 1_048_576} Mi characters`,
     `Jobs fetched at once: ${http('workers/fetch', 'MAX_COUNT')};`,
     `A job type: ${job('envelope/names', 'MAX_TYPE_LENGTH')} characters. A queue name: ${job('envelope/names', 'MAX_QUEUE_LENGTH')} characters.`,
     `Tags: ${TAGS[0]}, of ${TAGS[1]} characters each;`,
@@ -140,7 +140,7 @@ const SAID = {
     `When ${mib(http('events/socket', 'MAX_UNREAD'))} wait, the socket is closed`,
     `Beyond ${queuesAtOnce} queues, a follower of all has ${queuesAtOnce} of them`,
   ],
-  'docs/operate/maintenance.md': [`up to ${http('maintenance/routes', 'MAX_REASON')} characters, told`],
+  'docs/operate/maintenance.md': [`up to ${http('maintenance/routes', 'MAX_REASON')} characters, shown`],
   'docs/operate/metrics.md': [
     `A queue counts ${queue('store/meters-table', 'MAX_TYPES')} types by name`,
     `hours for ${days(job('metrics/series', 'KEEP_HOURS_MS'))} days`,
