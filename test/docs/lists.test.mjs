@@ -1,7 +1,10 @@
 // Lists that the documents give whole are whole: what is added to the code must be told, and nothing else is.
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { lexer } from 'marked';
+import { root } from './dev.mjs';
 import { load, membersOf, read } from './source.mjs';
 import { section } from './text.mjs';
 
@@ -10,6 +13,8 @@ const source = await load(
     (name) => `job/${name}.ts`,
   ),
   ...['retention', 'retry/presets', 'schemas/misfit', 'states', 'waiting'].map((name) => `job/${name}.ts`),
+  'client/index.ts',
+  'job/webhook/schedule.ts',
   'rpc/failures.ts',
   'rpc/webhooks.ts',
 );
@@ -46,6 +51,13 @@ const firstColumn = (text) =>
     .flatMap(({ rows }) =>
       rows.flatMap(([{ text: cell }]) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, name]) => name)),
     );
+
+/** `a_{b,c}_total` stands for two names, and `_c` after `a_b` for `a_c`'s ending. */
+function expanded(name) {
+  const [, before, list, after] = /^(.*)\{([^}]*)\}(.*)$/.exec(name) ?? [];
+  if (list) return list.split(',').map((part) => before + part + after);
+  return name.startsWith('_') ? `ojs_queue${name}` : name;
+}
 
 /** Everything in code. */
 const spans = (text) => Array.from(text.matchAll(/`([^`\n]+)`/g), ([, name]) => name);
@@ -137,7 +149,51 @@ describe('the documents list all', () => {
     const calls = section('docs/operate/webhooks.md', '## Calls').replace(/\s+/g, ' ');
     same(spans(/`status` is ([^.]*)\./.exec(calls)[1]), source.DELIVERY_STATUSES);
     const [counted] = section('docs/operate/failures.md', '## Which jobs count').split('`GET /admin');
-    same(without(spans(counted)), source.FAILURE_STATES);
+    same(spans(counted), source.FAILURE_STATES);
+  });
+
+  it('rooms of the source', () => {
+    const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const [table] = section('docs/reference/architecture.md', '## Rooms').split('Imports go one way');
+    same(
+      firstColumn(table),
+      rooms.map(({ name }) => `src/${name}`),
+    );
+  });
+
+  it('entries of the package', () => {
+    const { exports, bin } = JSON.parse(read('package.json'));
+    const entries = Object.keys(exports).filter((name) => name !== './package.json');
+    const names = [...entries.map((name) => name.replace('.', 'tocsin')), ...Object.keys(bin)];
+    same(items(section('README.md', '## Install')), names);
+  });
+
+  it('classes of errors of the client', () => {
+    const classes = Object.keys(source).filter((name) => name.endsWith('Error') && name !== 'ApiError');
+    same(only(spans(section('docs/reference/client.md', '## Errors')), /Error$/), classes);
+  });
+
+  it('metrics for Prometheus', () => {
+    const written = read('src/http/metrics/prometheus.ts').match(/(?<=')ojs_[a-z_]+(?=')/g);
+    const [, rows] = /const COUNTED[^=]*= \[\n([\s\S]*?)\n\];/.exec(read('src/http/metrics/prometheus.ts')) ?? [];
+    const counters = Array.from(rows.matchAll(/\['(\w+)'/g), ([, name]) => `ojs_job_${name}_total`);
+    const shown = firstColumn(section('docs/operate/metrics.md', '## Prometheus')).flatMap(expanded);
+    same(shown, [...written, ...counters]);
+  });
+
+  it('pauses of a delivery that failed', () => {
+    const units = [
+      ['h', 3_600_000],
+      ['min', 60_000],
+      ['s', 1_000],
+    ];
+    const text = (ms) => {
+      const [unit, size] = units.find(([name, bound]) => ms >= bound && (ms % bound === 0 || name === 's'));
+      return `${ms / size} ${unit}`;
+    };
+    const pauses = source.DELAYS_MS.map(text);
+    const page = section('docs/operate/webhooks.md', '## When it fails').replace(/\s+/g, ' ');
+    assert.ok(page.includes(`after ${pauses.slice(0, -1).join(', ')} and ${pauses.at(-1)}`), pauses.join(', '));
   });
 });
 
@@ -210,6 +266,17 @@ describe('the documents list every member of', () => {
     same(
       without(text, 'id', 'schema', 'version', 'x_…'),
       without(namesIn('job/envelope/parse.ts', 'JOB_OPTIONS'), 'metadata'),
+    );
+  });
+
+  it('a change of a job that waits', () => {
+    const text = section('docs/guides/bulk-and-queries.md', '## Changing a job that waits');
+    const [, members] = /function changeable\([\s\S]*?return \{\n([\s\S]*?)\n {2}\};/.exec(
+      read('src/http/jobs/patch.ts'),
+    );
+    same(
+      items(text),
+      Array.from(members.matchAll(/^ {4}(\w+):/gm), ([, name]) => name),
     );
   });
 
