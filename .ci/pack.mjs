@@ -23,6 +23,7 @@ await build({
     'handler/index': 'src/handler/index.ts',
     'client/index': 'src/client/index.ts',
     'queue/index': 'src/library/index.ts',
+    'queue/headless': 'src/library/headless.ts',
     'testing/index': 'src/testing/index.ts',
     'testing/vitest/index': 'src/testing/vitest/index.ts',
   },
@@ -69,8 +70,15 @@ const follow = (file) => {
     follow(`${resolve(dirname(file), path)}.d.ts`);
   }
 };
-for (const library of ['handler', 'client', 'library', 'testing', 'testing/vitest'])
-  follow(join(dist, library, 'index.d.ts'));
+for (const library of [
+  'handler/index',
+  'client/index',
+  'library/index',
+  'library/headless',
+  'testing/index',
+  'testing/vitest/index',
+])
+  follow(join(dist, `${library}.d.ts`));
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (name.endsWith('.d.ts') && !shown.has(join(dist, name))) rmSync(join(dist, name));
 }

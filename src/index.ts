@@ -1,4 +1,5 @@
 /** The Worker's entry: the queue on its own, with no handlers of its own. */
+import './library/dashboard';
 import { createTocsin } from './library/create';
 
 export { Tocsin, TocsinHandlers } from './library/entrypoints';

@@ -1,9 +1,7 @@
 /**
- * The queue as a library: a Worker that imports it holds the queue.
+ * The queue as a library: a Worker that imports it holds the queue, and its dashboard.
  * @module tocsin/queue
  */
-export * from '../handler/index';
-export { createTocsin, type TocsinDeployment } from './create';
-export { Tocsin, TocsinHandlers } from './entrypoints';
-export { DirectoryObject, type ObjectClass, QueueObject, UniqueLockObject, WorkflowObject } from './objects';
-export type { DeclaredCron, DeclaredLimit, TocsinOptions } from './options';
+import './dashboard';
+
+export * from './headless';

@@ -34,6 +34,8 @@ export interface TocsinErrorInfo {
  * }
  */
 export class TocsinError extends Error {
+  /** Written out, because a minifier renames classes. */
+  override readonly name: string = 'TocsinError';
   readonly status: number;
   readonly code: string;
   readonly requestId: string | undefined;
@@ -45,7 +47,6 @@ export class TocsinError extends Error {
 
   constructor(message: string, info: TocsinErrorInfo) {
     super(message, info.cause === undefined ? undefined : { cause: info.cause });
-    this.name = new.target.name;
     this.status = info.status;
     this.code = info.code;
     this.requestId = info.requestId;
@@ -59,34 +60,54 @@ export class TocsinError extends Error {
 
 /** 400, 413, 422: the job (or request) is not acceptable as it is. */
 export class InvalidJobError extends TocsinError {
+  override readonly name: string = 'InvalidJobError';
+
   /** The path of the invalid member: `options.priority`, `retry.jitter.amount`. */
   get field(): string | undefined {
     return typeof this.details.field === 'string' ? this.details.field : undefined;
   }
 }
 /** 401, 403: no key, a wrong one, or one without the needed scope. */
-export class UnauthorizedError extends TocsinError {}
+export class UnauthorizedError extends TocsinError {
+  override readonly name: string = 'UnauthorizedError';
+}
 /** 404: there is no such job (any more). */
-export class NotFoundError extends TocsinError {}
+export class NotFoundError extends TocsinError {
+  override readonly name: string = 'NotFoundError';
+}
 /** 409: not legal in the job's present state, e.g. the cancel of a job that has ended. */
-export class ConflictError extends TocsinError {}
+export class ConflictError extends TocsinError {
+  override readonly name: string = 'ConflictError';
+}
 /** 409: a job with this id, or with the same unique key, exists. */
 export class DuplicateJobError extends ConflictError {
+  override readonly name: string = 'DuplicateJobError';
+
   get existingJobId(): string | undefined {
     return typeof this.details.existingJobId === 'string' ? this.details.existingJobId : undefined;
   }
 }
 /** 429: too many requests. */
-export class RateLimitedError extends TocsinError {}
+export class RateLimitedError extends TocsinError {
+  override readonly name: string = 'RateLimitedError';
+}
 /** 429: the queue is full. */
-export class QueueFullError extends RateLimitedError {}
+export class QueueFullError extends RateLimitedError {
+  override readonly name: string = 'QueueFullError';
+}
 /** 5xx, no connection, no answer in time, or an unreadable answer. */
-export class UnavailableError extends TocsinError {}
+export class UnavailableError extends TocsinError {
+  override readonly name: string = 'UnavailableError';
+}
 
 /** The awaited end did not come within the timeout; it may come later. */
-export class WaitTimeoutError extends TocsinError {}
+export class WaitTimeoutError extends TocsinError {
+  override readonly name: string = 'WaitTimeoutError';
+}
 /** The caller's `AbortSignal` fired; `cause` is its reason. */
-export class AbortedError extends TocsinError {}
+export class AbortedError extends TocsinError {
+  override readonly name: string = 'AbortedError';
+}
 
 /** The error for a request that its caller aborted. @param outcomeUnknown was any of it sent? */
 export function aborted(signal: AbortSignal, outcomeUnknown: boolean): AbortedError {

@@ -17,18 +17,38 @@ async function dryRun(name, config) {
   return output;
 }
 
+/** What the queue with its dashboard may take, KiB as it is uploaded. */
+const MAX_GZIPPED_KIB = 445;
+
+const sizes = (text) => /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(text).slice(1).map(Number);
+
 describe('wrangler deploy --dry-run', { timeout: 120_000 }, () => {
   it('builds the queue from the plain configuration, which binds nothing, and is as large as the page says', async () => {
     const output = await dryRun('plain', 'wrangler.toml');
     assert.match(output, /No bindings found/);
     const page = readFileSync(join(root, 'docs/start/deploy.md'), 'utf8');
     assert.match(page, /No bindings found/);
-    const sizes = (text) => /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(text).slice(1).map(Number);
     // Every change makes another size; the page must be near it.
     for (const [index, size] of sizes(output).entries()) {
       const said = sizes(page)[index];
       assert.ok(Math.abs(size - said) < 0.25 * size, `the page says ${said} KiB, it is ${size} KiB`);
     }
+  });
+
+  it('builds a queue that takes no more than its bound, and a quarter less without its dashboard', async () => {
+    const [, whole] = sizes(await dryRun('whole', 'wrangler.toml'));
+    assert.ok(whole <= MAX_GZIPPED_KIB, `${whole} KiB`);
+    const main = join(folder, 'index.ts');
+    const library = JSON.stringify(join(root, 'src/library/headless'));
+    writeFileSync(
+      main,
+      `export * from ${library};\nimport { createTocsin } from ${library};\nexport default createTocsin().worker();\n`,
+    );
+    const config = join(folder, 'wrangler.headless.toml');
+    const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8');
+    writeFileSync(config, plain.replace('"src/index.ts"', JSON.stringify(main)).replace(/\[build\][^[]*/, ''));
+    const [, headless] = sizes(await dryRun('headless', config));
+    assert.ok(headless < 0.75 * whole, `${headless} KiB of ${whole} KiB`);
   });
 
   it('builds the queue with a handler bound, and the handler', async () => {

@@ -5,7 +5,17 @@
 import { notFound } from '../../job/errors';
 import { type AppContext, respond } from '../context';
 import { type Check, get, type Route } from '../route';
-import { assets, shell, version } from './built';
+import type * as built from './built';
+
+/** What `.ci/ui.mjs` has built. */
+type Dashboard = Pick<typeof built, 'assets' | 'shell' | 'version'>;
+
+let dashboard: Dashboard | undefined;
+
+/** This Worker has a dashboard. Whoever does not call this keeps it out of the bundle: it is a quarter of it. */
+export function serveDashboard(built: Dashboard): void {
+  dashboard = built;
+}
 
 /** Where the dashboard is. The second path is for Workers that have pages of their own, and hand over `/ojs/` only. */
 const PLACES = [
@@ -35,18 +45,28 @@ export const uiRoutes: readonly Route[] = PLACES.flatMap(({ path, api }) => [
 
 /** Leads a browser that opens the root to the dashboard. Everyone else gets what the root has always answered. */
 export const frontDoor: Check = (c) => {
-  if (c.req.path !== '/' || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return undefined;
+  if (!dashboard || c.req.path !== '/' || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return undefined;
   if (!c.req.header('Accept')?.includes('text/html')) return undefined;
   return respond(c, null, 302, { Location: '/ui', 'Cache-Control': 'no-store', Vary: 'Accept' });
 };
 
 function page(c: AppContext, place: string, api: string): Response {
+  const { shell, version } = served();
   const base = baseFrom(c.req.path.slice(place.length));
   const etag = `"${version}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY };
   if (isHeld(c, etag)) return respond(c, null, 304, headers);
   const html = shell.replace('%BASE%', base).replace('%API%', api);
   return respond(c, html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' });
+}
+
+function served(): Dashboard {
+  if (dashboard) return dashboard;
+  throw notFound(
+    'dashboard',
+    'ui',
+    'This Worker was built without one: import tocsin/queue, not tocsin/queue/headless.',
+  );
 }
 
 /** From a page back to where the dashboard begins, as a relative URL. @param below the path behind that place */
@@ -57,6 +77,7 @@ function baseFrom(below: string): string {
 }
 
 function asset(c: AppContext): Response {
+  const { assets } = served();
   const name = c.req.param('name') ?? '';
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined;
   if (!found) throw notFound('asset', name, 'The dashboard has been deployed anew: load its page again.');

@@ -1,0 +1,9 @@
+/**
+ * The queue as a library, without its dashboard: for whoever looks at it from the command line, or from another Worker.
+ * @module tocsin/queue/headless
+ */
+export * from '../handler/index';
+export { createTocsin, type TocsinDeployment } from './create';
+export { Tocsin, TocsinHandlers } from './entrypoints';
+export { DirectoryObject, type ObjectClass, QueueObject, UniqueLockObject, WorkflowObject } from './objects';
+export type { DeclaredCron, DeclaredLimit, TocsinOptions } from './options';
