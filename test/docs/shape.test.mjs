@@ -14,6 +14,12 @@ const MAX_LINE = 100;
 /** Columns of a table, at most. More is a list. */
 const MAX_COLUMNS = 3;
 
+/** Words of a sentence, at most. A colon and a semicolon end one, too. */
+const MAX_WORDS = 25;
+
+/** Words that are better said plainly: notified, reported, received; backing off; outbox message and relay; who does it. */
+const QUAINT = /\b(told|heard of|left alone|courier|whom|whoever|is to be|are to be)\b/i;
+
 const SHELVES = ['guides', 'operate', 'reference', 'start'];
 
 /** The top-level blocks of a document that are not code. */
@@ -24,6 +30,26 @@ function blocksOf(path) {
 /** A link to a page elsewhere, alone on its line: it cannot be broken. */
 const isAddress = (line) => /^\S*https?:\/\/\S+$/.test(line.trim());
 
+/** The sentences of the running text. What stands in code counts as a word. */
+function sentencesOf(path) {
+  const paragraphs = [];
+  const visit = (tokens) => {
+    for (const { type, text, items } of tokens) {
+      if (type === 'list') visit(items.flatMap((item) => item.tokens));
+      else if (type === 'paragraph' || type === 'text') paragraphs.push(text);
+    }
+  };
+  visit(blocksOf(path));
+  return paragraphs.flatMap((text) =>
+    text
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .replace(/`[^`]*`/g, 'code')
+      .split(/(?<=[.?!:;→])\s+/),
+  );
+}
+
+const wordsIn = (sentence) => sentence.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+
 describe('the documents', () => {
   for (const path of documents()) {
     it(`have lines of at most ${MAX_LINE} characters: ${path}`, () => {
@@ -31,6 +57,14 @@ describe('the documents', () => {
         .flatMap(({ raw }) => raw.split('\n'))
         .filter((line) => [...line].length > MAX_LINE && !isAddress(line));
       assert.deepEqual(long, []);
+    });
+
+    it(`have sentences of at most ${MAX_WORDS} words, in plain ones: ${path}`, () => {
+      const sentences = sentencesOf(path);
+      assert.deepEqual(
+        sentences.filter((sentence) => wordsIn(sentence) > MAX_WORDS || QUAINT.test(sentence)),
+        [],
+      );
     });
 
     it(`have tables of at most ${MAX_COLUMNS} columns: ${path}`, () => {
