@@ -73,8 +73,8 @@ function members(command: Command): Command {
       .option('--queue <name>', 'only this queue; default: each for itself')
       .option('--metric <metric>', 'error_rate, oldest_age, depth, dead_letters')
       .option('--above <n>', 'it fires above this: a number; of oldest_age seconds, or 5m')
-      .option('--for <duration>', 'so long without a break: 1m, PT1M')
-      .option('--webhook <id>', 'tell only this one; default: all that subscribed to alert.*'),
+      .option('--for <duration>', 'above it for this time without a break: 1m, PT1M')
+      .option('--webhook <id>', 'notify only this one; default: all that subscribed to alert.*'),
   );
 }
 

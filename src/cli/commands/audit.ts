@@ -21,8 +21,8 @@ export function auditCommand(terminal: Terminal): Command {
     .option('--action <action>', 'such as queue.pause, or queue.*', list)
     .option('--queue <name>', 'in this queue')
     .option('--job <id>', 'to this job')
-    .option('--since <when>', 'after this time (RFC 3339) or so long ago (24h)')
-    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .option('--since <when>', 'after this time (RFC 3339) or this long ago (24h)')
+    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
     .action(async ({ actor, action, queue, job, since, limit, ...options }: Options) => {
       const { tocsin, answer } = session(terminal, options);
       const query = {

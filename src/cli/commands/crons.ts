@@ -128,7 +128,7 @@ export function cronsCommand(terminal: Terminal): Command {
       verb<{ limit: number }>({
         name: 'history',
         summary: 'list the jobs that it enqueued of late, and what it skipped',
-        options: (command) => command.option('--limit <n>', 'at most so many jobs', integer(1, 50), 20),
+        options: (command) => command.option('--limit <n>', 'at most this many jobs', integer(1, 50), 20),
         async run({ tocsin, options, terminal: { now } }, name = '') {
           const { executions, skipped } = await tocsin.cron.history(name, { limit: options.limit });
           const missed = tableOf(skipped, SKIPPED, '', now());
@@ -152,7 +152,7 @@ function members(command: Command): Command {
       .option('--missed <policy>', 'times that were missed: skip, fire_once, fire_all')
       .option('--start <time>', 'not before this time: RFC 3339')
       .option('--end <time>', 'not after this time')
-      .option('--fires <n>', 'so many in all', integer(1, 1_000_000_000))
+      .option('--fires <n>', 'end after this many fires', integer(1, 1_000_000_000))
       .option('--description <text>', 'for humans'),
   );
 }

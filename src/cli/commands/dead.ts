@@ -19,7 +19,7 @@ const LONGEST_WAIT_MS = 600_000;
 /** Lists and redrives dead letters. */
 export function deadCommand(terminal: Terminal): Command {
   const dead = filters(remote('dead', 'list dead letters: discarded jobs that wait for a human'))
-    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
     .action(async (options: Options & { limit: number }) => {
       const { tocsin, answer } = session(terminal, options);
       const { queue, type, errorType, limit } = options;

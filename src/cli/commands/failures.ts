@@ -20,8 +20,8 @@ const LONGEST_WAIT_MS = 600_000;
 /** Groups failed jobs, and acts on a group. */
 export function failuresCommand(terminal: Terminal): Command {
   const failures = conditions(remote('failures', 'group failed jobs by what went wrong'))
-    .option('--since <when>', 'failed last after this time (RFC 3339) or so long ago (24h)')
-    .option('--limit <n>', 'at most so many groups', integer(1, 200), 20)
+    .option('--since <when>', 'failed last after this time (RFC 3339) or this long ago (24h)')
+    .option('--limit <n>', 'at most this many groups', integer(1, 200), 20)
     .action(async (options: Options & { since?: string; limit: number }) => {
       const { tocsin, answer } = session(terminal, options);
       const query = { ...partOf(options), ...(options.since && { since: options.since }) };

@@ -40,7 +40,7 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     if (options.print) return printSnippet(terminal, options.print === true ? 'jsonc' : options.print, options.json);
     const asks = terminal.interactive && !options.yes && !options.json;
     if (!asks && !options.yes && !options.dryRun) {
-      throw usageError('There is nobody to ask here.', 'Say --yes, or --dry-run to see what would change.');
+      throw usageError('There is no terminal to ask at.', 'Pass --yes, or --dry-run to see what would change.');
     }
     const chosen = named ?? folder ?? (asks ? await askFolder() : 'my-queue');
     const path = resolve(chosen);

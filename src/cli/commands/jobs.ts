@@ -33,7 +33,7 @@ export function jobsCommand(terminal: Terminal): Command {
     .option('--parent <id>', 'enqueued by the handler of this job')
     .option('--q <words>', 'that say all of these words, anywhere')
     .option('--fingerprint <name>', 'of this group of failures', list)
-    .option('--limit <n>', 'at most so many', integer(1, 10_000), 20)
+    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
     .action(async (options: ListOptions) => {
       const { tocsin, answer } = session(terminal, options);
       const wrong = options.state?.find((state) => !JOB_STATES.some((known) => known === state));

@@ -17,7 +17,7 @@ export function maintenanceCommand(terminal: Terminal): Command {
   );
   shown.addCommand(
     remote('on', 'hand out no jobs and fire no schedules; jobs are still accepted')
-      .option('--reason <text>', 'shown to whoever asks why a job waits')
+      .option('--reason <text>', 'shown as the reason why jobs wait')
       .option('--for <duration>', 'end by itself after this time: 20m, PT1H')
       .action(async (_: unknown, command: Command) => {
         const options = command.optsWithGlobals<ConnectionOptions & { reason?: string; for?: string }>();
@@ -39,7 +39,7 @@ export function maintenanceCommand(terminal: Terminal): Command {
 }
 
 function stateText({ enabled, reason, startedAt, endsAt, pendingQueues }: MaintenanceState, now: number): string {
-  const untold = pendingQueues ? `\n${pendingQueues} queues were not reached yet; they are told again.` : '';
+  const untold = pendingQueues ? `\n${pendingQueues} queues were not reached yet; it is sent to them again.` : '';
   if (!enabled) return `off${untold}`;
   const end = endsAt === null ? '' : `, ends ${timeText(endsAt, now)}`;
   const why = reason === null ? '' : `: ${reason.replace(/\s+/g, ' ')}`;

@@ -19,7 +19,7 @@ export function tailCommand(terminal: Terminal): Command {
   return remote('tail', 'show events as they happen, until Ctrl-C')
     .option('--queue <name>', 'of this queue; a list, or several times', list)
     .option('--type <type>', 'of this event type (job.failed, queue.*) or job type (email.*)', list)
-    .option('--limit <n>', 'end after so many; default: at Ctrl-C', integer(1, 1_000_000_000))
+    .option('--limit <n>', 'end after this many; default: at Ctrl-C', integer(1, 1_000_000_000))
     .action(async (options: Options) => {
       const { tocsin, endpoint, answer } = session(terminal, options);
       const interrupted = terminal.interrupted();

@@ -30,13 +30,13 @@ const DELIVERIES: readonly Column<WebhookDelivery>[] = [
   ['NEXT', ({ nextAttemptAt }, now) => ago(nextAttemptAt, now)],
 ];
 
-/** Lists who is told of events, and changes it. */
+/** Lists the webhooks, and changes them. */
 export function webhooksCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'webhooks',
-    summary: 'list who is told of events',
+    summary: 'list the webhooks',
     list: (opened) =>
-      listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'Nobody is told of events.'),
+      listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'No webhooks.'),
     one: [['<id>', 'of the webhook']],
     verbs: [
       verb({
@@ -46,7 +46,7 @@ export function webhooksCommand(terminal: Terminal): Command {
       }),
       verb<{ event: string[]; queue?: string[]; type?: string[] }>({
         name: 'add',
-        summary: 'tell a URL of events',
+        summary: 'send events to a URL',
         takes: [['<url>', 'HTTPS address of the receiver']],
         options: (command) =>
           command
@@ -66,10 +66,10 @@ export function webhooksCommand(terminal: Terminal): Command {
         },
       }),
       removal('the webhook', ({ tocsin }, id = '') => tocsin.webhooks.delete(id), {
-        summary: 'tell it of nothing any more',
+        summary: 'delete the webhook',
       }),
-      turned('pause', false, 'tell it of nothing for now'),
-      turned('resume', true, 'tell it of events again'),
+      turned('pause', false, 'send nothing to it for now'),
+      turned('resume', true, 'send events to it again'),
       verb({
         name: 'test',
         summary: 'send it webhook.test once',
@@ -98,7 +98,7 @@ export function webhooksCommand(terminal: Terminal): Command {
         options: (command) =>
           command
             .option('--status <status>', STATUSES.join(', '))
-            .option('--limit <n>', 'at most so many', integer(1, 1_000), 20),
+            .option('--limit <n>', 'at most this many', integer(1, 1_000), 20),
         async run(opened, subscription) {
           const { status, limit } = opened.options;
           if (status !== undefined && !STATUSES.includes(status)) {

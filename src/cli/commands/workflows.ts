@@ -48,7 +48,7 @@ export function workflowsCommand(terminal: Terminal): Command {
     options: (command) =>
       command
         .option('--state <state>', `in this state: ${STATES.join(', ')}`, list)
-        .option('--limit <n>', 'at most so many', integer(1, 10_000), 20),
+        .option('--limit <n>', 'at most this many', integer(1, 10_000), 20),
     list: (opened) => {
       const { state, limit } = opened.options;
       const wrong = state?.find((one) => !STATES.some((known) => known === one));

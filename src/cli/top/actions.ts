@@ -84,7 +84,7 @@ export const ACTIONS: readonly Action[] = [
     request: ({ id }) => post(pathTo`/targets/${id}/resume`),
   },
   {
-    ...{ key: 'p', kind: 'webhook', scope: 'admin:write', means: 'It is told of nothing until it is resumed.' },
+    ...{ key: 'p', kind: 'webhook', scope: 'admin:write', means: 'Nothing is sent to it until it is resumed.' },
     verb: ({ state }) => (state === 'off' ? 'resume' : 'pause'),
     request: ({ id, state }) => ({
       method: 'PATCH',

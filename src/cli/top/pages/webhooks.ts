@@ -1,4 +1,4 @@
-/** Who is told of events, and how the telling goes. */
+/** The webhooks, and how their deliveries go. */
 import type { Webhook } from '../../../client/webhooks';
 import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
