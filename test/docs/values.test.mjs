@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { constant, load, read } from './source.mjs';
 
-const { DEFAULTS, STORAGE_BOUNDS, PRESETS, TARGET_DEFAULTS } = await load(
+const { AUDIT_BOUNDS, DEFAULTS, STORAGE_BOUNDS, PRESETS, TARGET_DEFAULTS } = await load(
   'job/settings.ts',
   'job/retry/presets.ts',
   'dispatch/config.ts',
+  'directory/audit.ts',
 );
 
 const DAY = 86_400_000;
@@ -19,6 +20,7 @@ const days = (ms) => ms / DAY;
 const job = (path, name) => constant(`job/${path}.ts`, name);
 const http = (path, name) => constant(`http/${path}.ts`, name);
 const queue = (path, name) => constant(`queue/${path}.ts`, name);
+const own = (path, name) => constant(`${path}.ts`, name);
 
 const { retention, deadLetter } = DEFAULTS;
 const jobBytes = job('envelope/names', 'MAX_ENVELOPE_BYTES');
@@ -72,6 +74,9 @@ const SAID = {
   ],
   'docs/guides/steps.md': [`have room for ${stepBytes} and ${steps} names`],
   'docs/guides/workflows.md': [
+    `A workflow can be read for ${days(own('workflow/engine', 'RETENTION_MS'))} days after its end`,
+    `up to ${mib(own('workflow/engine', 'MAX_SHOWN_BYTES'))} in all`,
+    `together exceed ${mib(own('workflow/engine', 'MAX_STORED_BODY'))}`,
     `Forms nest up to ${job('workflow/parse', 'MAX_DEPTH')} deep, with up to ${batch} jobs and ${mib(http('request/body', 'MAX_BATCH_BYTES'))} in all`,
   ],
   'docs/guides/limits.md': [
@@ -84,6 +89,8 @@ const SAID = {
     `Default: ${job('settings', 'DEFAULT_WARNING')}.`,
   ],
   'docs/guides/schemas.md': [
+    `${own('directory/schemas', 'MAX_SCHEMAS')} schemas and ${mib(own('directory/schemas', 'MAX_BYTES'))} in all`,
+    `up to ${seconds(own('directory/life', 'DONE_WITHIN_MS'))} s`,
     `${kib(job('schemas/check', 'MAX_SCHEMA_BYTES'))} a schema, ${job('schemas/check', 'MAX_LEVELS')} levels`,
     `${job('schemas/check', 'MAX_UNFOLDED')} schemas with references`,
     `A \`pattern\` has up to ${job('schemas/pattern-tree', 'MAX_PATTERN')} characters`,
@@ -93,6 +100,11 @@ const SAID = {
     `${job('schemas/work', 'MAX_STEPS') / 1e6} million steps`,
   ],
   'docs/guides/bulk-and-queries.md': [
+    `when ${own('across/job-list', 'MAX_VAIN')} jobs were read without a match`,
+    `Beyond ${own('across/sorted-list', 'MAX_LOOKED')} the answer is 422`,
+    `Pages go up to the ${own('across/sorted-list', 'MAX_DEPTH')}th job`,
+    `It looks at ${own('across/counts', 'BEFORE_OPERATION')} jobs at most`,
+    `up to ${http('request/filter/conditions', 'MAX_TYPES')} types, ${http('request/filter/conditions', 'MAX_TAGS')} tags and ${http('request/filter/conditions', 'MAX_FIELDS')} members of the payload`,
     `\`id\`: up to ${ids} ids.`,
     `At most ${job('search', 'MAX_WORDS')} words and ${job('search', 'MAX_SEARCH')} characters.`,
     `(up to ${queue('read/scan', 'MAX_INDEXED')} jobs); ids are looked up`,
@@ -110,6 +122,12 @@ const SAID = {
     `at most every ${seconds(queue('features/push/target', 'ASK_OUTDATED_MS'))} s`,
   ],
   'docs/start/workers.md': [
+    `| \`concurrency\` | 10 | jobs at once, 1 to ${own('client/run', 'MAX_CONCURRENCY')}`,
+    `| \`heartbeatMs\` | ${own('client/run', 'HEARTBEAT_MS')}, or ${own('client/run', 'LINE_HEARTBEAT_MS')} over a socket`,
+    `else ${own('client/pull', 'LEASE_MS')} |`,
+    `what they finish in ${own('client/running-jobs', 'AHEAD_MS')} ms, at most ${own('client/running-jobs', 'MAX_AHEAD')} jobs`,
+    `A worker is \`stale\` after ${seconds(own('directory/workers', 'STALE_AFTER_MS'))} seconds without a heartbeat`,
+    `pauses of at most ${seconds(own('client/runner', 'LONGEST_PAUSE_MS'))} seconds`,
     `else ${minutes(DEFAULTS.visibilityMs)} minutes. A job whose lease`,
     `\`count\` is clamped to 1 … ${http('workers/fetch', 'MAX_COUNT')}, and \`wait_ms\` (long poll) to 0 … ${http('workers/fetch', 'MAX_WAIT_MS')}.`,
     `\`POST /workers/report\` takes up to ${job('worker/reports', 'MAX_REPORTS')} acks and nacks`,
@@ -119,6 +137,7 @@ const SAID = {
     `It is any JSON up to ${mib(job('run-reports', 'MAX_CHECKPOINT_BYTES'))}.`,
   ],
   'docs/operate/access.md': [
+    `The log keeps ${days(AUDIT_BOUNDS.ageMs)} days, ${AUDIT_BOUNDS.rows} entries and ${mib(AUDIT_BOUNDS.bytes)}.`,
     `the body of a login is at most ${kib(http('session/routes', 'MAX_LOGIN_BYTES'))}`,
     `at most ${http('middleware/audit', 'MAX_REASON')} characters, percent-encoded`,
     `${http('session/attempts', 'PER_ISOLATE')} failed logins of all addresses`,
@@ -133,6 +152,11 @@ const SAID = {
     `up to ${http('jobs/story', 'MAX_CHILDREN')} jobs that its handler enqueued, found among the newest ${http('jobs/story', 'CHILDREN_BUDGET')} jobs`,
   ],
   'docs/operate/live-events.md': [
+    `share ${mib(own('durable/unread', 'MAX_IN_ALL'))}.`,
+    `less than ${kib(own('durable/unread', 'LEAST_SHARE'))}`,
+    `A queue has ${own('durable/followers', 'MAX_FOLLOWERS')} followers at most.`,
+    `more than ${own('durable/allowance', 'EVENTS_PER_SECOND')} events came within a second`,
+    `counts with ${own('durable/unread', 'AROUND')} bytes more for each message`,
     `A comment \`:heartbeat\` comes every ${seconds(http('events/event-stream', 'HEARTBEAT_MS'))} s.`,
     `A socket has up to ${http('events/socket', 'MAX_CHANNELS')} channels.`,
     `when ${kib(http('events/event-stream', 'MAX_BACKLOG'))} wait for it`,
@@ -140,8 +164,13 @@ const SAID = {
     `When ${mib(http('events/socket', 'MAX_UNREAD'))} wait, the socket is closed`,
     `Beyond ${queuesAtOnce} queues, a follower of all has ${queuesAtOnce} of them`,
   ],
-  'docs/operate/maintenance.md': [`up to ${http('maintenance/routes', 'MAX_REASON')} characters, shown`],
+  'docs/operate/maintenance.md': [
+    `up to ${http('maintenance/routes', 'MAX_REASON')} characters, shown`,
+    `up to the ${own('across/held-uniques', 'MAX_DEPTH')}th entry`,
+    `looks at some ${own('across/held-uniques', 'MAX_LOOKED')} jobs at most`,
+  ],
   'docs/operate/metrics.md': [
+    `any queue after ${minutes(own('directory/readings', 'MAX_AGE_MS'))} minutes`,
     `A queue counts ${queue('store/meters-table', 'MAX_TYPES')} types by name`,
     `hours for ${days(job('metrics/series', 'KEEP_HOURS_MS'))} days`,
     `with more than ${job('metrics/as-of', 'MAX_UPCOMING')} jobs that become available later`,
@@ -162,6 +191,10 @@ const SAID = {
     `gave none for ${seconds(http('pools/routes', 'STARVED_MS'))} s`,
   ],
   'docs/operate/webhooks.md': [
+    `A deployment has ${own('directory/webhooks/list', 'MAX_WEBHOOKS')} subscriptions at most.`,
+    `${own('directory/webhooks/deliveries', 'MAX_PENDING')} deliveries or 32 million characters may wait`,
+    `the first ${own('dispatch/webhook', 'MAX_KEPT')} characters of an answer`,
+    `Answer 2xx within ${seconds(own('dispatch/webhook', 'TIMEOUT_MS'))} s`,
     `whatever you want to remember with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
     `Both secrets sign for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours.`,
   ],
@@ -170,6 +203,7 @@ const SAID = {
     `these ask the queues: ${queuesAtOnce} at most in one request`,
   ],
   'docs/reference/http.md': [
+    `after ${mib(own('across/receipts', 'MAX_WHOLE_CHARS'))} of whole jobs`,
     `A name has 1 to 128 characters; a job may have ${steps} steps of ${stepBytes} in all`,
     `the newest ${logLines} lines of all attempts, at most ${logBytes}`,
     `A body has ten seconds to arrive, and a second more for each ${kib(http('request/arrival', 'BYTES_A_SECOND'))}`,
@@ -192,6 +226,7 @@ const SAID = {
     `more than ${queue('features/pull/socket/sockets', 'MAX_UNDER_WAY')} are under way`,
   ],
   'docs/reference/architecture.md': [
+    `once they have read and written ${mib(own('durable/group-commit', 'MAX_WORK'))} of rows`,
     `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
     `${mib(queue('store/block-cache', 'MAX_BYTES'))} at most, whatever the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
@@ -199,6 +234,24 @@ const SAID = {
     `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
     `No request asks more than ${queuesAtOnce} queues.`,
     `remembers a move for ${days(queue('features/transfer/adopt', 'REMEMBER_MOVE_MS'))} days`,
+  ],
+  'docs/guides/unique.md': [
+    `${own('locks/object', 'TURN_ROWS')} rows in a turn`,
+    `waits longer than ${seconds(own('across/reservation', 'WAIT_MS'))} seconds for its turn`,
+  ],
+  'docs/guides/https-targets.md': [`at most ${own('dispatch/target-url', 'MAX_LENGTH')} characters, without user name`],
+  'docs/operate/alerts.md': [`A deployment has ${own('directory/alerts', 'MAX_ALERTS')} rules at most.`],
+  'docs/operate/operations.md': [
+    `asks the directory once in ${seconds(own('across/statistics', 'PING_EVERY_MS'))} s`,
+    `is that of the first ${own('directory/paused', 'LOOKED_AT')}, at most a minute old`,
+    `at most ${mib(own('durable/event-log', 'KEPT_BYTES'))} of them`,
+    `cut after ${own('durable/event-log', 'MAX_TEXT')} characters`,
+    `left out beyond ${own('durable/event-log', 'MAX_OBJECT')}`,
+    `reach the newest ${http('events/routes', 'MAX_BACK')} events`,
+  ],
+  'docs/reference/client.md': [
+    `A client holds up to ${own('client/producer-lines', 'MAX_LINES')} sockets.`,
+    `larger than ${kib(own('client/worker-line', 'LONGEST_MESSAGE'))} or have`,
   ],
 };
 
