@@ -84,3 +84,24 @@ it('the page about HTTP lists every path', () => {
     );
   } else assert.equal(found[2], lines.join(''));
 });
+
+it('the JSON that the documents show can be read, in blocks and in requests', () => {
+  const blocks = everywhere((code) => code.blocks.filter(({ lang }) => lang === 'json').map(({ text }) => text));
+  const bodies = everywhere((code) =>
+    commandsIn(code).flatMap((command) => {
+      const [, body] = /\bcurl\b.*\s-d '([^']*(?:'\$[A-Z]+'[^']*)*)'/.exec(command) ?? [];
+      // A shell variable stands for an id.
+      return body === undefined ? [] : [body.replace(/'\$[A-Z]+'/g, 'id')];
+    }),
+  );
+  assert.ok(blocks.length > 8 && bodies.length > 30, `only ${blocks.length} and ${bodies.length} were found`);
+  const isWrong = ({ text }) => {
+    try {
+      JSON.parse(text.replaceAll('{…}', '{}'));
+      return false;
+    } catch {
+      return true;
+    }
+  };
+  assert.deepEqual([...blocks, ...bodies].filter(isWrong), []);
+});
