@@ -1,10 +1,13 @@
 // `tocsin init`, `dev` and `doctor` in folders of every kind, without an install.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { tocsin } from './cli.mjs';
+import { QUIET, root, until } from '../docs/dev.mjs';
+import { start, tocsin } from './cli.mjs';
 
 let folder;
 beforeEach(() => {
@@ -117,6 +120,26 @@ describe('tocsin init', () => {
 });
 
 describe('tocsin dev', () => {
+  it('says where the queue is once it serves, and where its dashboard is', async () => {
+    const probe = createServer().listen(0, '127.0.0.1');
+    await once(probe, 'listening');
+    const { port } = probe.address();
+    probe.close();
+    const args = ['dev', '--no-open', '--json', '--port', String(port), '--persist-to', folder];
+    const dev = await start(args, { cwd: join(root, 'test/cli/worker'), env: QUIET });
+    try {
+      await until('the queue', 60_000, async () => dev.stdout.includes('\n'));
+      const { url, dashboard } = JSON.parse(dev.stdout);
+      assert.equal(url, `http://localhost:${port}`);
+      const page = await fetch(dashboard, { headers: { Accept: 'text/html' } });
+      assert.equal(page.status, 200);
+      assert.match(await page.text(), /<title>Tocsin/);
+    } finally {
+      dev.child.kill('SIGINT');
+      await dev.ended;
+    }
+  });
+
   it('says what is missing', async () => {
     assert.match((await run('dev')).stderr, /no wrangler configuration.*\n→ npx tocsin init/);
     worker();

@@ -141,7 +141,10 @@ async function announce(url: string, terminal: Terminal, { open, json }: Options
   if (over.aborted) return;
   const address = url === DEFAULT_URL ? '' : ` --url ${url}`;
   const commands = ['enqueue <type> [args…]', 'tail'].map((command) => `  npx tocsin ${command}${address}\n`);
-  print(terminal, json, { url }, () => `\nThe queue is ready at ${url}\n${commands.join('')}`);
+  const dashboard = `${url}/ojs/ui`;
+  print(terminal, json, { url, dashboard }, () => {
+    return `\nThe queue is ready at ${url}\n  Dashboard: ${dashboard}\n${commands.join('')}`;
+  });
   if (open && terminal.interactive) openBrowser(url);
 }
 
