@@ -1,4 +1,4 @@
-// Every page with the demo's kind of data, on two usual screens and on a phone: nothing is squeezed, nothing sticks out.
+// Every page with the demo's kind of data, on usual screens, a tablet and a phone: nothing is squeezed, nothing sticks out.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
@@ -8,6 +8,8 @@ import { dashboard } from './support/index.mjs';
 const SIZES = [
   { width: 1440, height: 900 },
   { width: 1280, height: 800 },
+  { width: 1024, height: 768 },
+  { width: 768, height: 1024 },
   { width: 390, height: 844 },
 ];
 

@@ -47,7 +47,7 @@ export const COLUMNS: readonly Column<JobItem>[] = [
       </a>
     ),
   },
-  { id: 'id', label: 'Id', render: ({ id }) => <JobLink id={id} /> },
+  { id: 'id', label: 'Id', wide: true, render: ({ id }) => <JobLink id={id} /> },
   {
     id: 'attempts',
     label: 'Attempts',
