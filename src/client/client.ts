@@ -32,7 +32,7 @@ import { Schemas } from './schemas';
 import { Server } from './server';
 import { Statistics } from './stats';
 import { Targets } from './targets';
-import { createOpen, createSend } from './transport';
+import { addressOf, createOpen, createSend } from './transport';
 import { warnOnce } from './warnings';
 import { Webhooks } from './webhooks';
 import { Workers } from './workers';
@@ -163,7 +163,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     const onWarning = options.onWarning ?? warnOnce;
     const settings = { key, timeoutMs, signal, now, onWarning };
     const dial = createDial(options, settings);
-    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now, dial);
+    const address = addressOf(options, key);
+    const requests = createRequests(createSend(options, settings), retrier, timeoutMs, now, dial, address);
     const newId = () => uuidv7(now(), random);
     this.#options = options;
     this.#requests = requests;

@@ -1,29 +1,69 @@
-/** Measures how long the event loop stood still: nothing is heard or sent meanwhile, heartbeats included. */
+/** Measures how long the event loop stood still: nothing is heard or sent meanwhile. */
+
+import type { LogEntry } from '../handler/journal';
 
 /** How often it looks, and how late that must be to be told, in ms. */
-const EVERY_MS = 500;
+const EVERY_MS = 250;
 const LATE_MS = 1_000;
 
-export class LoopWatch {
-  #timer: ReturnType<typeof setInterval> | null = null;
-  #due = 0;
+/** Jobs that a blocked event loop is told with, at most. */
+const MAX_NAMED = 5;
 
-  /** @param blocked is told for how long it stood still, in ms */
-  constructor(private readonly blocked: (ms: number) => void) {}
+/** What is known of a job that runs. */
+interface Running {
+  job: { id: string; type: string };
+  /** Epoch ms. */
+  leasedUntil: number;
+}
+
+const timeOf = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+
+/** What the worker's owner is told. @param isKept did heartbeats go on meanwhile? */
+export function blockedError(ms: number, held: readonly Running[], isKept: boolean): Error {
+  const named = held.slice(0, MAX_NAMED).map(({ job: { type, id } }) => `${type} ${id}`);
+  const more = held.length > MAX_NAMED ? ` and ${held.length - MAX_NAMED} more` : '';
+  const what = `The event loop stood still for ${timeOf(ms)} while these jobs ran: ${named.join(', ')}${more}.`;
+  const isLost = held.some(({ leasedUntil }) => Date.now() >= leasedUntil);
+  if (isLost) return new Error(`${what} The lease of one has run out: give such jobs a longer visibilityTimeoutMs.`);
+  return new Error(what + (isKept ? ' Heartbeats went on.' : ' No heartbeat could be sent meanwhile.'));
+}
+
+/** What the log of each of these jobs is told. */
+export function blockedLine(ms: number): LogEntry {
+  const message = `the event loop of the worker stood still for ${timeOf(ms)}`;
+  return { at: Date.now(), level: 'warn', message, fields: { blocked_ms: Math.round(ms) } };
+}
+
+export class LoopWatch<After> {
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #due = Number.POSITIVE_INFINITY;
+
+  /**
+   * @param blocked is told for how long it stood still, in ms, and what came right afterwards
+   * @param turned is told that it does not
+   */
+  constructor(
+    private readonly blocked: (ms: number, after?: After) => void,
+    private readonly turned: () => void,
+  ) {}
 
   start(): void {
     this.#due = performance.now() + EVERY_MS;
-    this.#timer = setInterval(() => this.#look(), EVERY_MS);
+    this.#timer = setInterval(() => this.look(), EVERY_MS);
   }
 
-  #look(): void {
+  /** @param after what was done without a pause before */
+  look(after?: After): void {
     const now = performance.now();
     const late = now - this.#due;
+    if (after !== undefined && late <= LATE_MS) return;
     this.#due = now + EVERY_MS;
-    if (late > LATE_MS) this.blocked(late);
+    if (late > LATE_MS) this.blocked(late, after);
+    this.turned();
   }
 
   stop(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
+    this.#due = Number.POSITIVE_INFINITY;
   }
 }

@@ -12,6 +12,7 @@ import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { ProgressAnswer, ProgressReport, RecordedStep, Wanted, WorkerOptions } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
+import type { Address } from './pulse';
 import {
   type EndedJob,
   type Note,
@@ -86,6 +87,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    */
   async fetch(options: FetchOptions = {}): Promise<Job[]> {
     return listOf<Job>(await this.#requests.once('POST', '/workers/fetch', this.#wanted(options)), 'jobs', 'the jobs');
+  }
+
+  /** Where its heartbeats go over the network. */
+  get address(): Address | undefined {
+    return this.#requests.address;
   }
 
   /** What it works on. */

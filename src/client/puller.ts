@@ -8,6 +8,7 @@ import type { HeartbeatAnswer } from './heartbeat';
 import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
 import type { Wanted } from './pull-types';
+import type { Address } from './pulse';
 import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
@@ -44,6 +45,8 @@ export interface Exchanged<Job> {
 /** What a run needs of its worker: a `PullWorker`. */
 export interface Puller {
   readonly id: string;
+  /** Where its heartbeats go over the network. */
+  readonly address: Address | undefined;
   /** What it works on, the most urgent first. */
   readonly queues: readonly string[];
   /** The longest that a fetch of its client waits, in ms. */
@@ -66,7 +69,7 @@ export interface Puller {
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
   /** A heartbeat as it is written. */
-  heartbeatText(held: readonly Held[], state?: 'drain' | 'stopped'): string;
+  heartbeatText(held?: readonly Held[], state?: 'drain' | 'stopped'): string;
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
   openLine(queue: string, wanted: Wanted, events: LineEvents): Promise<Line | undefined>;
   with(settings: WorkerConnection): Puller;

@@ -3,6 +3,7 @@
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from '../producer/errors';
 import { shaped } from './answers';
 import type { Dial } from './dial';
+import type { Address } from './pulse';
 import { pause, type Retrier, withRetries } from './retry';
 import type { Send } from './transport';
 
@@ -46,6 +47,8 @@ export interface Requests {
   longestWaitMs: number;
   /** Opens sockets; undefined where there are none. */
   dial: Dial | undefined;
+  /** Where requests go over the network. */
+  address: Address | undefined;
 }
 
 /**
@@ -59,6 +62,7 @@ export function createRequests(
   timeoutMs: number,
   now: () => number,
   dial?: Dial,
+  address?: Address,
 ): Requests {
   const settle: Requests['settle'] = (attempt, { isDone, read }, repeatable = true) =>
     withRetries(retrier, repeatable, async ({ mayHaveHappened }) => {
@@ -101,5 +105,6 @@ export function createRequests(
     },
     longestWaitMs,
     dial,
+    address,
   };
 }

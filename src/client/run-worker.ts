@@ -59,6 +59,7 @@ export async function runWorker<Env = unknown>(
     socket,
     unhandled,
     heartbeatMs,
+    heartbeatThread,
     shutdownTimeoutMs,
     env = host?.env ?? {},
     log,
@@ -68,16 +69,8 @@ export async function runWorker<Env = unknown>(
   const { queues, queueConcurrency } = readQueues(named);
   const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
   const how = {
-    concurrency,
-    queueConcurrency,
-    waitMs,
-    socket,
-    unhandled,
-    heartbeatMs,
-    shutdownTimeoutMs,
-    env,
-    log,
-    onError,
+    ...{ concurrency, queueConcurrency, waitMs, socket, unhandled, heartbeatMs, heartbeatThread, shutdownTimeoutMs },
+    ...{ env, log, onError },
   };
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {

@@ -40,6 +40,11 @@ export interface RunOptions<Env = unknown> {
   /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
   heartbeatMs?: number;
   /**
+   * Keep the leases by heartbeats from a thread while a handler blocks the event loop. In Node, where the queue is reached by
+   * its `url`. Default true.
+   */
+  heartbeatThread?: boolean;
+  /**
    * How long the jobs that it began may take once it ends, in ms. Then their signals abort, and they are given back.
    * Default 30000.
    */
@@ -82,7 +87,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   } = options;
   const { heartbeatMs = Math.min(HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE) } = options;
   const lineHeartbeatMs = options.heartbeatMs ?? Math.min(LINE_HEARTBEAT_MS, leaseMs / HEARTBEATS_IN_A_LEASE);
-  const { socket = true, unhandled = 'leave' } = options;
+  const { socket = true, unhandled = 'leave', heartbeatThread = true } = options;
   check(isConcurrency(concurrency), 'concurrency must be a whole number of 1 to 100');
   check(waitMs >= 0, 'waitMs must not be negative');
   check(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2, 'heartbeatMs must be at most half of visibilityTimeoutMs');
@@ -90,17 +95,8 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
   await new Runner(worker, {
     ...ready,
-    ...{
-      concurrency,
-      queueConcurrency,
-      waitMs,
-      heartbeatMs,
-      lineHeartbeatMs,
-      leases,
-      shutdownTimeoutMs,
-      socket,
-      unhandled,
-    },
+    ...{ concurrency, queueConcurrency, waitMs, leases, shutdownTimeoutMs, socket, unhandled },
+    ...{ heartbeatMs, lineHeartbeatMs, heartbeatThread },
     env: options.env ?? {},
     signal: options.signal,
     onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),

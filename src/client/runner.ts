@@ -15,11 +15,12 @@
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import { Lines } from './lines';
-import { LoopWatch } from './loop-watch';
+import { blockedError, blockedLine, LoopWatch } from './loop-watch';
 import type { Wanted } from './pull-types';
 import type { Held, Puller, ReleaseOptions } from './puller';
+import { Pulse } from './pulse';
 import { Reports } from './reports';
-import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
+import { type JobsOptions, pauseAfter, type RunningJob, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
 import { type Source, sourceOf, wantedBy } from './wanted';
 import type { Directive } from './workers';
@@ -33,6 +34,8 @@ export interface RunnerOptions extends JobsOptions {
   /** Use a socket where one can be had? */
   socket: boolean;
   shutdownTimeoutMs: number;
+  /** Send heartbeats from a thread while the loop stands still? */
+  heartbeatThread: boolean;
   /** What becomes of jobs that no handler is for. */
   unhandled: 'leave' | 'deadLetter';
   /** Must not throw. */
@@ -56,9 +59,6 @@ const MIXED_WAIT_MS = 500;
 export const HEARTBEATS_IN_A_LEASE = 4;
 const SHORTEST_BEAT_MS = 250;
 
-/** Jobs that a blocked event loop is told with, at most. */
-const MAX_NAMED = 5;
-
 const STOPPED = 'The worker was stopped before the job had ended.';
 
 export class Runner {
@@ -76,7 +76,11 @@ export class Runner {
   readonly #fetching: Puller;
   readonly #beating: Puller;
   readonly #reporting: Puller;
-  readonly #watch = new LoopWatch((ms) => this.#tellBlocked(ms));
+  readonly #watch = new LoopWatch<RunningJob>(
+    (ms, ended) => this.#tellBlocked(ms, ended),
+    () => this.#pulse?.turn(),
+  );
+  readonly #pulse: Pulse | undefined;
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #told: Directive = 'running';
@@ -122,9 +126,15 @@ export class Runner {
       () => this.#fetchTakes(),
       (queue) => this.#lines.isOpenTo(queue),
     );
-    this.#jobs = new RunningJobs(this.#reporting, this.#reports, options, this.#changes, (error) =>
-      this.#complain(error),
+    this.#jobs = new RunningJobs(
+      this.#reporting,
+      this.#reports,
+      options,
+      this.#changes,
+      (error) => this.#complain(error),
+      (run) => this.#watch.look(run),
     );
+    if (worker.address && options.heartbeatThread) this.#pulse = new Pulse(worker.address, worker.heartbeatText());
   }
 
   /**
@@ -149,6 +159,7 @@ export class Runner {
       signal.removeEventListener('abort', end);
       deafen();
       this.#watch.stop();
+      this.#pulse?.stop();
       this.#lines.close();
       this.#over.abort();
     }
@@ -247,8 +258,13 @@ export class Runner {
     const { registry, unhandled } = this.options;
     const unknown = unhandled === 'leave' ? jobs.filter(({ type }) => !registry.find(type)) : [];
     const unwanted = new Set(this.#ending.signal.aborted ? jobs : unknown);
+    const within = Math.min(...jobs.map((job) => this.#beatWithin(this.#jobs.leaseOf(job))));
+    if (within < this.#interval) {
+      // Before any of them may block the loop.
+      this.#pulse?.every(within);
+      this.#calm.abort();
+    }
     for (const job of jobs) if (!unwanted.has(job)) this.#jobs.begin(job);
-    if (jobs.some((job) => this.#beatWithin(this.#jobs.leaseOf(job)) < this.#interval)) this.#calm.abort();
     await Promise.all([...unwanted].map((job) => this.#giveBack(job, { attemptUsed: false })));
     for (const { type } of unknown) {
       if (this.#unknown.has(type)) continue;
@@ -270,6 +286,7 @@ export class Runner {
       const calm = new AbortController();
       this.#calm = calm;
       this.#interval = this.#nextInterval();
+      this.#pulse?.every(this.#interval);
       // Workers that started together must not beat together.
       await wait(this.#interval * (0.75 + Math.random() / 4), calm.signal);
       if (!calm.signal.aborted) await this.#beat();
@@ -318,25 +335,15 @@ export class Runner {
   }
 
   /** Its jobs are told of, because one of them must have done it: work that is not awaited belongs elsewhere. */
-  #tellBlocked(ms: number): void {
+  #tellBlocked(ms: number, ended?: RunningJob): void {
+    if (this.#pulse) this.#jobs.extended(this.#pulse.lastBeatAt);
     const held = this.#jobs.held();
     if (held.length === 0) return;
-    const time = `${(ms / 1000).toFixed(1)} s`;
-    const named = held.slice(0, MAX_NAMED).map(({ job: { type, id } }) => `${type} ${id}`);
-    const more = held.length > MAX_NAMED ? ` and ${held.length - MAX_NAMED} more` : '';
-    const lost = held.some(({ leasedUntil }) => Date.now() >= leasedUntil);
-    const what = `The event loop stood still for ${time} while these jobs ran: ${named.join(', ')}${more}.`;
-    const effect = lost
-      ? ' The lease of one has run out: give such jobs a longer visibilityTimeoutMs.'
-      : ' No heartbeat could be sent meanwhile.';
-    this.#complain(new Error(what + effect));
-    const line = {
-      at: Date.now(),
-      level: 'warn' as const,
-      message: `the event loop of the worker stood still for ${time}`,
-    };
-    for (const { job, reporting } of held) {
-      if (!reporting) void this.#reporting.log(job, [line]).catch(() => undefined);
+    this.#complain(blockedError(ms, held, this.#pulse !== undefined));
+    const line = blockedLine(ms);
+    ended?.notes.push(line);
+    for (const run of held) {
+      if (!run.reporting && run !== ended) void this.#reporting.log(run.job, [line]).catch(() => undefined);
     }
     void this.#beat();
   }
@@ -347,6 +354,7 @@ export class Runner {
     if (this.#ending.signal.aborted) return;
     this.#ending.abort();
     this.#jobs.drain();
+    this.#pulse?.say(this.worker.heartbeatText(undefined, 'drain'));
     this.#changes.notify();
     if (!this.#broken) void this.#beat();
     void wait(this.#broken ? 0 : FETCH_GRACE_MS, this.#over.signal).then(() => this.#fetchEnd.abort());
@@ -367,6 +375,7 @@ export class Runner {
   }
 
   async #sayGoodbye(): Promise<void> {
+    this.#pulse?.stop();
     if (!this.#broken) await this.#beating.heartbeat([], 'stopped').catch(this.options.onError);
   }
 

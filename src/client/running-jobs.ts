@@ -1,6 +1,7 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
 import { CancelledError } from '../handler/control';
 import { Deadlines } from '../handler/deadlines';
+import type { LogEntry } from '../handler/journal';
 import type { Answer } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
 import { RunSignal } from '../handler/run-signal';
@@ -52,6 +53,8 @@ export class RunningJob {
   readonly #aborter = new RunSignal();
   /** Aborts when the worker ends. */
   readonly draining = new RunSignal();
+  /** What is told with its report, beside what its handler has logged. */
+  readonly notes: LogEntry[] = [];
   /** Has its handler ended, and is its report under way? */
   reporting = false;
   /** Resolves once nothing of it goes on. */
@@ -121,6 +124,7 @@ export class RunningJobs {
    * @param reports sends how they ended, and how far they are
    * @param changes is told when a job has ended
    * @param complain takes errors of reports
+   * @param ran is told that a handler has ended
    */
   constructor(
     private readonly reporting: Puller,
@@ -128,6 +132,7 @@ export class RunningJobs {
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,
+    private readonly ran: (run: RunningJob) => void,
   ) {}
 
   /** How many may be at hand beside those that run, so that the next one begins as soon as one has ended. */
@@ -280,6 +285,11 @@ export class RunningJobs {
     }
   }
 
+  /** A heartbeat was sent, at this moment, that extended the leases of all. Epoch ms. */
+  extended(sentAt: number): void {
+    for (const run of this.held()) run.leasedUntil = Math.max(run.leasedUntil, sentAt + run.leaseMs);
+  }
+
   /** Stops jobs whose leases no heartbeat has extended in time. */
   dropExpired(): void {
     const now = Date.now();
@@ -323,6 +333,7 @@ export class RunningJobs {
     try {
       return registry.find(job.type) ? await runDelivery(delivery, registry, host) : unhandledBy(job.type);
     } finally {
+      this.ran(run);
       this.#noteTime(performance.now() - begun);
       this.#startNext(run);
     }
@@ -336,9 +347,10 @@ export class RunningJobs {
   async #report(run: RunningJob, answer: Answer): Promise<void> {
     let backoff: Backoff | undefined;
     run.reporting = true;
+    const told = run.notes.length === 0 ? answer : { ...answer, log: [...(answer.log ?? []), ...run.notes] };
     while (!run.isStopped) {
       try {
-        await this.reports.settle(run.job, answer);
+        await this.reports.settle(run.job, told);
         return;
       } catch (error) {
         if (run.isStopped || wasCancelled(error)) return;

@@ -2,6 +2,7 @@
 
 import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
+import type { Address } from './pulse';
 
 /** The part of `RequestInit` that is used. */
 export interface RequestOptions {
@@ -154,6 +155,12 @@ export function reasonOf(thrown: unknown): string {
 /** The header that tells the key. */
 export function authorization(key: string | undefined): { Authorization?: string } {
   return key === undefined ? {} : { Authorization: `Bearer ${key}` };
+}
+
+/** What sends a request without the client's own code; undefined where requests go another way than over the network. */
+export function addressOf(endpoint: Endpoint, key: string | undefined): Address | undefined {
+  if (endpoint.service || endpoint.fetch) return undefined;
+  return { base: connect(endpoint).base, headers: authorization(key) };
 }
 
 /** Where requests go, and what makes them. @throws {TypeError} */
