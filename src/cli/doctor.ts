@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TocsinClient } from '../client/client';
+import type { Deployment } from '../client/server';
 import type { TargetStatus } from '../client/targets';
 import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/errors';
 import type { Endpoint } from './connection';
@@ -127,6 +128,8 @@ function packageCheck(folder: string): Check {
 /** The queue at an address. @param version of this program */
 export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, version: string): Promise<Check[]> {
   const { url } = endpoint;
+  // Before anything else is asked: any request puts it into effect.
+  const found = await deploymentAt(tocsin);
   let server: string;
   try {
     const health = await tocsin.server.health();
@@ -139,22 +142,30 @@ export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, ver
   }
   const checks = [ok('server', url), versionCheck(server, version), ...(await keyChecks(tocsin, endpoint))];
   if (checks.some(({ name, status }) => name === 'key' && status !== 'ok')) return checks;
-  return [...checks, ...(await settingsChecks(tocsin)), ...(await targetChecks(tocsin))];
+  return [...checks, ...settingsChecks(found, await deploymentAt(tocsin)), ...(await targetChecks(tocsin))];
 }
 
-/** What the code declares; nothing at a server that does not say. */
-async function settingsChecks(tocsin: TocsinClient): Promise<Check[]> {
+/** What the code declares; nothing at a server that does not say, or not to this key. */
+async function deploymentAt(tocsin: TocsinClient): Promise<Deployment | undefined> {
   try {
-    const deployment = await tocsin.server.deployment();
-    const lines = settingsLines(deployment).map(({ name, message }) => ok(name, message));
-    const apply = 'tocsin.server.applyDeployment() of the client puts it into effect.';
-    return deployment.inEffect
-      ? lines
-      : [...lines, warned('settings', 'What the code declares is not in effect.', apply)];
+    return await tocsin.server.deployment();
   } catch (error) {
-    if (error instanceof NotFoundError) return [];
+    if (error instanceof TocsinError) return undefined;
     throw error;
   }
+}
+
+/** What the code declares, and whether it holds. @param found before anything else was asked @param now after that */
+function settingsChecks(found: Deployment | undefined, now: Deployment | undefined): Check[] {
+  if (!now) return [];
+  const lines = settingsLines(now).map(({ name, message }) => ok(name, message));
+  if (!now.inEffect) {
+    return [...lines, warned('settings', 'What the code declares is not in effect.', 'npx tocsin apply')];
+  }
+  if (found?.inEffect !== false) return lines;
+  const message =
+    'What the code declares was not in effect before this look: nothing has happened there since the deploy.';
+  return [...lines, warned('settings', message, 'Deploy with npx tocsin deploy, or run npx tocsin apply after it.')];
 }
 
 /** The handlers in the Worker of the queue, as a target; what they take is among the settings. */

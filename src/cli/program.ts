@@ -2,9 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { warningsOf } from './command';
 import { alertsCommand } from './commands/alerts';
+import { applyCommand } from './commands/apply';
 import { auditCommand } from './commands/audit';
 import { cronsCommand } from './commands/crons';
 import { deadCommand } from './commands/dead';
+import { deployCommand } from './commands/deploy';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
@@ -37,6 +39,8 @@ export function createProgram(terminal: Terminal, version: string): Command {
   const commands = [
     initCommand(terminal, version, '.'),
     devCommand(terminal),
+    deployCommand(terminal),
+    applyCommand(terminal),
     enqueueCommand(terminal),
     jobsCommand(terminal),
     ...jobCommands(terminal),

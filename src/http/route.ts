@@ -26,6 +26,8 @@ export interface RouteRules {
    * lost to them; every other one that needs a key is refused, before it changes anything.
    */
   reports?: boolean;
+  /** Looks at what is in effect: it is answered without waiting for what the code declares. */
+  asItIs?: boolean;
   /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
   toWorker?: boolean;
 }

@@ -1,11 +1,11 @@
 /**
- * What the code declares, put into effect: once in the life of an isolate, before it serves its first request. So it holds for
- * every job that comes after the deploy.
+ * What the code declares, put into effect once in the life of an isolate: before its first request to the queue is served, so
+ * that it holds for every job that comes after the deploy, and beside the first event of any other kind.
  */
 import { applyDeclared } from '../across/deployment';
 import type { Env } from '../config';
 import { declaration } from '../declaration';
-import { Backoff } from '../durable/backoff';
+import { Backoff, isWithin } from '../durable/backoff';
 import { ApiError } from '../job/errors';
 
 const backoff = new Backoff(Date.now);
@@ -28,6 +28,28 @@ export async function applied(env: Env): Promise<void> {
     },
   );
   if (wrong) throw wrong;
+}
+
+/** A check beside an event that has not ended after this, ms, was cut off with its event. */
+const CUT_OFF_AFTER_MS = 30_000;
+let asked: number | undefined;
+
+/**
+ * Sees to it beside an event that is none of the queue's: that neither waits for it nor fails with it. One read for each
+ * isolate where nothing has changed.
+ */
+export function applyBeside(env: Env, ctx: Pick<ExecutionContext, 'waitUntil'>): void {
+  const now = Date.now();
+  if (isApplied || wrong || backoff.isResting) return;
+  if (asked !== undefined && isWithin(asked, CUT_OFF_AFTER_MS, now)) return;
+  asked = now;
+  ctx.waitUntil(
+    applied(env)
+      .catch((error: unknown) => console.error('tocsin: what the code declares cannot be put into effect:', error))
+      .finally(() => {
+        asked = undefined;
+      }),
+  );
 }
 
 /** What is stored was emptied: the next request puts into effect again what the code declares. */

@@ -8,7 +8,7 @@ import type { HandlerWorker, JobsOf } from '../handler/worker-types';
 import { createApp } from '../http/app';
 import type { JobEnvelope } from '../producer/envelope';
 import type { EnqueueOptions } from '../producer/job';
-import { applied } from './applied';
+import { applied, applyBeside } from './applied';
 import { type EntrypointClass, withQueue } from './default-export';
 import { DEPLOYMENT } from './deployment';
 import { inside, insideClient, knowHandlers } from './inside';
@@ -71,8 +71,10 @@ export function createTocsin(options: TocsinOptions = {}): TocsinDeployment {
   return {
     app: mountable(serve),
     worker: (own: ExportedHandler<Env> | EntrypointClass = {}) =>
-      withQueue(own, (request, env, hasOwn) =>
-        hasOwn && !isOurs(new URL(request.url).pathname) ? undefined : serve(request, env),
+      withQueue(
+        own,
+        (request, env, hasOwn) => (hasOwn && !isOurs(new URL(request.url).pathname) ? undefined : serve(request, env)),
+        applyBeside,
       ) as never,
     get client() {
       return insideClient();

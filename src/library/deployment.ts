@@ -12,6 +12,6 @@ export interface Deployment {
   readonly client: TocsinClient;
   /** Every Durable Object of the deployment, with a name that says what it is. */
   objects(): Promise<{ name: string; stub: DurableObjectStub }[]>;
-  /** Empties the deployment. What the code declares is put into effect again by the next request. */
+  /** Empties the deployment, and puts into effect again what the code declares. */
   reset(): Promise<void>;
 }

@@ -2,8 +2,10 @@
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import type { JobPatch } from '../client/patch';
 import type { TocsinService } from '../client/service';
+import type { Env } from '../config';
 import { declaration } from '../declaration';
 import type { EnqueueOptions } from '../producer/job';
+import { applyBeside } from './applied';
 import { insideClient, insideFetch } from './inside';
 
 /**
@@ -12,6 +14,8 @@ import { insideClient, insideFetch } from './inside';
  */
 export class TocsinHandlers extends WorkerEntrypoint {
   override async fetch(request: Request): Promise<Response> {
+    // Of a deployment that only has schedules, the jobs that they bring may be all that a new version sees.
+    applyBeside(this.env as Env, this.ctx);
     const { handlers } = declaration();
     if (handlers) return await handlers.fetch(request, this.env, this.ctx);
     return Response.json({ error: { code: 'not_found', message: 'This Worker has no handlers.' } }, { status: 404 });

@@ -48,5 +48,6 @@ export const inside: Deployment = {
   async reset() {
     await resetAll(env as unknown as Env);
     forgetApplied();
+    await applied(env as unknown as Env);
   },
 };

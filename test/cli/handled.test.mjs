@@ -35,6 +35,14 @@ const waiting = (id, reason) =>
   });
 
 describe('tocsin', { timeout: 180_000 }, () => {
+  it('says once that what the code declares was not in effect, since nothing had happened there', async () => {
+    const settings = async () => (await json('doctor')).checks.find(({ name }) => name === 'settings');
+    const found = await settings();
+    assert.deepEqual([found?.status, /was not in effect before/.test(found?.message)], ['warn', true]);
+    assert.match(found.hint, /tocsin deploy/);
+    assert.equal(await settings(), undefined);
+  });
+
   it('says what a handler waits for, sends the signal, and shows the steps and the log', async () => {
     const { job } = await json('enqueue', 'order.fulfil', '17');
     const asked = await waiting(job.id, 'signal');

@@ -56,6 +56,18 @@ describe('tocsin init', () => {
     assert.equal(JSON.parse(read('sub/New Shop/package.json')).name, 'new-shop');
   });
 
+  it('writes a deploy that puts schedules into effect, and names it where the project has another one', async () => {
+    await init();
+    assert.equal(JSON.parse(read('package.json')).scripts.deploy, 'tocsin deploy');
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder);
+    worker();
+    write('package.json', '{"scripts":{"deploy":"wrangler deploy --minify"}}');
+    const { stdout } = await init();
+    assert.equal(JSON.parse(read('package.json')).scripts.deploy, 'wrangler deploy --minify');
+    assert.match(stdout, /deploy script.*wrangler deploy.*tocsin deploy/s);
+  });
+
   it('never replaces a file', async () => {
     for (const path of ['tsconfig.json', 'test/greeting.test.ts', 'vitest.config.mts']) write(path, 'mine');
     write('package.json', '{"scripts":{"dev":"mine"}}');

@@ -3,12 +3,13 @@ import { createExecutionContext, env } from 'cloudflare:test';
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import { Hono } from 'hono';
 import { describe, expect, it } from 'vitest';
-import { type EntrypointClass, withQueue } from '../../src/library/default-export';
+import { type EntrypointClass, type Notice, withQueue } from '../../src/library/default-export';
 
 const serve = (request: Request, _: unknown, hasOwn: boolean) =>
   hasOwn && !new URL(request.url).pathname.startsWith('/ojs') ? undefined : Promise.resolve(new Response('queue'));
 type Handlers = Record<string, (...given: unknown[]) => unknown>;
-const wrap = (own: unknown) => withQueue(own as ExportedHandler, serve) as Handlers;
+const nobody = () => undefined;
+const wrap = (own: unknown, notice: Notice = nobody) => withQueue(own as ExportedHandler, serve, notice) as Handlers;
 const get = async (handlers: Handlers, path: string) => {
   const answer = await handlers.fetch?.(new Request(`http://a${path}`), {}, createExecutionContext());
   return await (answer as Response).text();
@@ -74,15 +75,58 @@ describe('the default export', () => {
         return a + b;
       }
     }
-    const Both = withQueue(Own as unknown as EntrypointClass, serve) as typeof Own;
+    const Both = withQueue(Own as unknown as EntrypointClass, serve, nobody) as typeof Own;
     const made = new Both(createExecutionContext(), env as never);
     expect(made).toBeInstanceOf(WorkerEntrypoint);
     expect([made.add(1, 2), typeof made.scheduled]).toEqual([3, 'function']);
     expect(await get(made as unknown as Handlers, '/x')).toBe('own of true');
     expect(await get(made as unknown as Handlers, '/ojs')).toBe('queue');
     class Silent extends WorkerEntrypoint {}
-    const Queue = withQueue(Silent as unknown as EntrypointClass, serve) as typeof Own;
+    const Queue = withQueue(Silent as unknown as EntrypointClass, serve, nobody) as typeof Own;
     expect(await get(new Queue(createExecutionContext(), env as never) as unknown as Handlers, '/x')).toBe('queue');
+  });
+
+  describe('tells of an event of any kind, before the own code sees it', () => {
+    const ctx = createExecutionContext();
+    const seen: unknown[] = [];
+    const notice: Notice = (...given) => void seen.push(given);
+    const once = async (act: () => unknown) => {
+      await act();
+      expect(seen.splice(0)).toEqual([[env, ctx]]);
+    };
+    const request = (path: string) => new Request(`http://a${path}`);
+
+    it('where it is an object', async () => {
+      const done: string[] = [];
+      const own = {
+        fetch: () => new Response(`${seen.length}`),
+        scheduled: () => done.push(`scheduled ${seen.length}`),
+      };
+      const handlers = wrap({ ...own, queue: () => done.push('queue'), email: () => done.push('email') }, notice);
+      for (const path of ['/x', '/ojs']) await once(() => handlers.fetch?.(request(path), env, ctx));
+      for (const name of ['scheduled', 'queue', 'email']) await once(() => handlers[name]?.({}, env, ctx));
+      expect(done).toEqual(['scheduled 1', 'queue', 'email']);
+    });
+
+    it('where it is a class', async () => {
+      class Above extends WorkerEntrypoint {
+        override async scheduled() {}
+      }
+      class Own extends Above {
+        override fetch() {
+          return new Response(`${seen.length}`);
+        }
+        add(a: number, b: number) {
+          return a + b + seen.length;
+        }
+      }
+      const Both = withQueue(Own as unknown as EntrypointClass, serve, notice) as typeof Own;
+      const made = new Both(ctx, env as never);
+      const handlers = made as unknown as Handlers;
+      for (const path of ['/x', '/ojs']) await once(() => handlers.fetch?.(request(path)));
+      await once(() => handlers.scheduled?.({}));
+      await once(() => expect(made.add(1, 2)).toBe(4));
+    });
   });
 
   it.each([[class {}], [() => 1], ['text'], [null]])('refuses %s, which no Worker can export', (own) => {

@@ -31,6 +31,19 @@ const errorOf = (call: Promise<unknown>): Promise<unknown> =>
   );
 const own = (path: string) => INSIDE.fetch(`http://localhost${path}`);
 
+const deployment = () => keyed.ok(200, 'GET', `${V1}/admin/deployment`);
+
+describe('what a Worker declares', () => {
+  it('takes effect by a request to its own routes, and a look at it changes nothing', async () => {
+    for (let looks = 0; looks < 2; looks++) expect(await deployment()).toMatchObject({ in_effect: false });
+    expect((await own('/nowhere')).status).toBe(404);
+    await until(async () => (await deployment()).in_effect === true, 'what is declared is in effect');
+    const { crons } = await deployment();
+    expect(crons).not.toEqual([]);
+    expect(crons).not.toContainEqual(expect.objectContaining({ state: 'pending' }));
+  });
+});
+
 describe('a Worker that holds the queue', () => {
   it('serves its own paths, and those of the queue', async () => {
     expect((await own('/nowhere')).status).toBe(404);

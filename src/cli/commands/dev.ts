@@ -25,6 +25,14 @@ const LOOK_MS = 200;
 /** Ports that are tried one after the other. */
 const PORTS = 20;
 
+/** wrangler says so when it serves what was edited. */
+const RELOADED = 'updated and ready';
+
+/** Any request has the Worker put into effect what its code declares. One that fails is none of the user's concern. */
+function awaken(url: string): void {
+  fetch(`${url}/ojs/v1/health`).catch(() => undefined);
+}
+
 /** Runs the Worker of this folder, queue and handlers included. */
 export function devCommand(terminal: Terminal): Command {
   return new Command('dev')
@@ -54,7 +62,10 @@ export function devCommand(terminal: Terminal): Command {
         [child.stdout, out],
         [child.stderr, process.stderr],
       ] as const) {
-        from.setEncoding('utf8').on('data', (text: string) => to.write(front ? front.read(text) : text));
+        from.setEncoding('utf8').on('data', (text: string) => {
+          to.write(front ? front.read(text) : text);
+          if (text.includes(RELOADED)) awaken(url);
+        });
       }
       const ended = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;
       let stopped: NodeJS.Signals | undefined;

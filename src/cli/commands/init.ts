@@ -9,7 +9,7 @@ import { facts, shellWord, type Terminal } from '../output';
 import { install, managerOf } from '../project/install';
 import { exportLine } from '../project/main-module';
 import { packageName } from '../project/package-json';
-import { nameIn, type Plan, planInit } from '../project/plan';
+import { nameIn, type Plan, planInit, scriptIn } from '../project/plan';
 import { type ConfigFormat, findConfig, snippet } from '../project/wrangler-config';
 
 interface Options {
@@ -117,7 +117,16 @@ function nextText(folder: string, plan: Plan, installs: boolean, terminal: Termi
     `${manager} run dev`,
     'npx tocsin enqueue greeting.write Ada --wait      # in a second terminal',
   ];
-  return `Next:\n${steps.map((step) => `  ${step}`).join('\n')}`;
+  const note = deploysByItself(folder)
+    ? '\n\nThe deploy script of package.json runs "wrangler deploy". With "tocsin deploy" in its place, which takes the same\narguments, schedules in code begin with the deploy.'
+    : '';
+  return `Next:\n${steps.map((step) => `  ${step}`).join('\n')}${note}`;
+}
+
+/** Has the project a script that deploys, and does not put into effect what the code declares? It is the user's. */
+function deploysByItself(folder: string): boolean {
+  const script = scriptIn(folder, 'deploy');
+  return script !== undefined && /\bwrangler deploy\b/.test(script) && !/\btocsin\b/.test(script);
 }
 
 async function askFolder(): Promise<string> {

@@ -35,8 +35,7 @@ export function webhooksCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'webhooks',
     summary: 'list the webhooks',
-    list: (opened) =>
-      listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'No webhooks.'),
+    list: (opened) => listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'No webhooks.'),
     one: [['<id>', 'of the webhook']],
     verbs: [
       verb({

@@ -125,7 +125,7 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
   const created = `${JSON.stringify({ name, version: '0.0.0', private: true, type: 'module' }, null, 2)}\n`;
   project.extendPackage(
     {
-      scripts: { dev: 'tocsin dev', test: 'vitest run', types: 'tsc --noEmit', deploy: 'wrangler deploy' },
+      scripts: { dev: 'tocsin dev', test: 'vitest run', types: 'tsc --noEmit', deploy: 'tocsin deploy' },
       dependencies: { tocsin },
       devDependencies: DEV_DEPENDENCIES,
       allowScripts: Object.fromEntries(INSTALL_SCRIPTS.map((script) => [script, true])),
@@ -153,7 +153,7 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
 
 function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOptions): void {
   project.extendPackage(
-    { dependencies: { tocsin }, scripts: { dev: 'tocsin dev' } },
+    { dependencies: { tocsin }, scripts: { dev: 'tocsin dev', deploy: 'tocsin deploy' } },
     `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
   );
   extendConfig(project, config);
@@ -252,8 +252,17 @@ function withLines(text: string, lines: string): string {
 
 /** The name in a folder's package.json, if it has one. */
 export function nameIn(folder: string): string | undefined {
-  const file = join(folder, 'package.json');
-  if (!existsSync(file)) return undefined;
-  const { name } = readJson(readFileSync(file, 'utf8'), 'package.json');
+  const name = packageIn(folder)?.name;
   return typeof name === 'string' ? name : undefined;
+}
+
+/** A script of a folder's package.json. */
+export function scriptIn(folder: string, script: string): string | undefined {
+  const { [script]: text } = (packageIn(folder)?.scripts ?? {}) as Record<string, unknown>;
+  return typeof text === 'string' ? text : undefined;
+}
+
+function packageIn(folder: string): Record<string, unknown> | undefined {
+  const file = join(folder, 'package.json');
+  return existsSync(file) ? readJson(readFileSync(file, 'utf8'), 'package.json') : undefined;
 }

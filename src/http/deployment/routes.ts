@@ -21,7 +21,7 @@ import { get, post, type Route } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */
 export const adminDeploymentRoutes: readonly Route[] = [
-  get('/deployment', show),
+  get('/deployment', show, { asItIs: true }),
   post('/deployment/apply', apply, { audit: 'deployment.apply' }),
 ];
 

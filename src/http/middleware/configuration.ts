@@ -6,9 +6,10 @@ import type { Check } from '../route';
 export type Ready = (env: Env) => Promise<void>;
 
 export function configuration(ready: Ready | undefined): Check {
-  return async (c, { scope, reports }) => {
+  return async (c, { scope, reports, asItIs }) => {
     if (scope === 'public' || reports) return undefined;
     readConfig(c.env);
+    if (asItIs) return undefined;
     await ready?.(c.env);
     return undefined;
   };

@@ -114,7 +114,7 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
     return await this.client.signal(id, name, payload);
   }
 
-  /** Empties all queues, and sets the clock back. Done before each test. */
+  /** Empties all queues, sets the clock back, and puts into effect what the code declares. Done before each test. */
   async reset(): Promise<void> {
     await this.world.restart();
   }

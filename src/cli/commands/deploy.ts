@@ -1,0 +1,121 @@
+/** `tocsin deploy` */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Command } from 'commander';
+import type { Deployment } from '../../client/server';
+import { TocsinError, UnauthorizedError } from '../../producer/errors';
+import { print } from '../command';
+import { type ConnectionOptions, connect, endpointOf } from '../connection';
+import { CliError, EXIT } from '../failure';
+import { facts, type Terminal } from '../output';
+import { deployedAt } from '../project/deployed';
+import { findWrangler, nodeFor } from '../project/wrangler';
+import { appliedText, notInEffect } from './apply';
+
+/** A version that was replaced may answer for some seconds, and a new address takes as long to be known. */
+const TRIES = 5;
+const PAUSE_MS = 2_000;
+/** Another clock than this machine's says when it was put into effect. */
+const CLOCKS_DIFFER_MS = 5_000;
+
+/** Deploys the Worker of this folder, and sees to it that its schedules begin. */
+export function deployCommand(terminal: Terminal): Command {
+  return new Command('deploy')
+    .description('deploy the Worker in this folder, and put into effect what its code declares')
+    .option('--url <url>', 'address of the queue; default: TOCSIN_URL, else what wrangler says')
+    .option('--key <key>', 'API key (TOCSIN_KEY); without one the Worker is asked, and nothing is confirmed')
+    .option('--json', 'print JSON')
+    .argument('[wrangler...]', 'further arguments go to wrangler deploy')
+    .allowUnknownOption()
+    .action(async (more: string[], options: ConnectionOptions) => {
+      const began = Date.now() - CLOCKS_DIFFER_MS;
+      const said = await deployed(more, options.json === true);
+      if (more.includes('--dry-run')) return;
+      const url = options.url ?? (terminal.env.TOCSIN_URL || said);
+      if (url === undefined) {
+        const hint = 'Name it by --url or TOCSIN_URL, then: npx tocsin apply';
+        terminal.err(`tocsin: deployed, but its address is not known, so no schedule was started.\n→ ${hint}\n`);
+        return print(terminal, options.json, { url: null, inEffect: null }, () => '');
+      }
+      const endpoint = endpointOf({ ...options, url }, terminal.env);
+      if (endpoint.key === undefined) {
+        await awaken(url);
+        const unconfirmed = facts([
+          ['asked', url],
+          ['→', 'TOCSIN_KEY with the scope admin:write has it confirmed.'],
+        ]);
+        return print(terminal, options.json, { url, inEffect: null }, () => unconfirmed);
+      }
+      const deployment = await applyTo(url, options, terminal, began);
+      print(terminal, options.json, { url, ...deployment }, () => appliedText(url, deployment));
+      if (!deployment.inEffect) throw notInEffect(url);
+    });
+}
+
+/** Runs wrangler. @returns the address that it has deployed to, as far as it says */
+async function deployed(more: readonly string[], json: boolean): Promise<string | undefined> {
+  const folder = process.cwd();
+  const wrangler = findWrangler(folder);
+  if (!wrangler)
+    throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
+  const notes = mkdtempSync(join(tmpdir(), 'tocsin-deploy-'));
+  try {
+    const file = join(notes, 'output.ndjson');
+    // Standard output is for JSON alone.
+    const child = spawn(nodeFor(folder, wrangler.node), [wrangler.script, 'deploy', ...more], {
+      stdio: ['inherit', json ? 2 : 'inherit', 'inherit'],
+      env: { ...process.env, WRANGLER_OUTPUT_FILE_PATH: file },
+    });
+    const [code] = (await once(child, 'exit')) as [code: number | null];
+    if (code !== 0) {
+      throw new CliError(`wrangler deploy ended with code ${code}.`, undefined, 'ended', code ?? EXIT.failure);
+    }
+    return deployedAt(file);
+  } finally {
+    rmSync(notes, { recursive: true, force: true });
+  }
+}
+
+/** Any request has the Worker put into effect what it declares, beside its answer. */
+async function awaken(url: string): Promise<void> {
+  const ask = async () => {
+    const answer = await fetch(`${url.replace(/\/$/, '')}/ojs/v1/health`);
+    if (!answer.ok) throw new CliError(`${url} answers ${answer.status}.`, 'Is the queue there? npx tocsin doctor');
+  };
+  await persistently(ask, () => true);
+}
+
+async function applyTo(
+  url: string,
+  options: ConnectionOptions,
+  terminal: Terminal,
+  began: number,
+): Promise<Deployment> {
+  const { server } = connect({ ...options, url }, terminal);
+  const isNew = ({ appliedAt }: Deployment) => appliedAt !== null && Date.parse(appliedAt) >= began;
+  return await persistently(() => server.applyDeployment(), isNew);
+}
+
+/**
+ * Asks until the answer is as wanted, or there is no point in asking on.
+ * @returns the last answer
+ * @throws {Error} the last failure
+ */
+async function persistently<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      const answer = await ask();
+      if (isWanted(answer) || tries === TRIES) return answer;
+    } catch (error) {
+      const isFinal = error instanceof UnauthorizedError || isWrong(error);
+      if (isFinal || tries === TRIES) throw error;
+    }
+    await pause(PAUSE_MS);
+  }
+}
+
+const isWrong = (error: unknown) => error instanceof TocsinError && error.code === 'invalid_configuration';
