@@ -23,7 +23,8 @@ if (existsSync(variables) && !names('--env-file')) defaults.push('--env-file', v
 
 /** Where wrangler would listen by itself. */
 const PORT = 8787;
-const { openFront, optionIn } = await importTypeScript('src/cli/front.ts');
+const { openFront } = await importTypeScript('src/cli/front.ts');
+const { optionIn } = await importTypeScript('src/cli/option.ts');
 const { value: port, rest: withoutPort } = optionIn(given, '--port');
 const { value: ip, rest } = optionIn(withoutPort, '--ip');
 const open = async (at) => await openFront(at, ip);

@@ -18,8 +18,9 @@ export class Allowance {
    * @returns how many may be sent; the others count as dropped
    */
   take(wanted: number, now: number): number {
-    // A clock that went back opens a new second, too.
-    if (now >= this.opened + WINDOW_MS || now < this.opened) {
+    // A clock that went back opens a new second, too. While the follower has to be told of dropped events, none begins: that would
+    // put off when it is told, again and again where events come all the time.
+    if ((now >= this.opened + WINDOW_MS && this.dropped === 0) || now < this.opened) {
       this.opened = now;
       this.used = 0;
     }

@@ -187,10 +187,12 @@ export class Followers {
     // Most may be sent all of it, or as much of it as the others.
     const messages = new Map<number, string>();
     for (const follower of [...members]) {
+      // Where events come all the time, the timer may have no turn.
+      this.tellDropped(follower, now);
       const count = follower.allowance.take(wanted.length, now);
       this.dropped += wanted.length - count;
       if (follower.allowance.tellAt !== undefined) this.tellLater();
-      if (count === 0) continue;
+      if (count === 0 || !this.followers.has(follower.socket)) continue;
       const message = messages.get(count) ?? texts.message(wanted.slice(0, count));
       messages.set(count, message);
       follower.last = texts.idOf(wanted[count - 1] as number);
@@ -209,21 +211,17 @@ export class Followers {
     const wait = Math.min(Math.max(at - this.now(), 0), 1000);
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      this.tellDropped(at);
+      for (const { follower } of [...this.followers.values()]) this.tellDropped(follower, at);
       this.tellLater();
     }, wait);
   }
 
-  private tellDropped(until: number): void {
-    for (const { follower } of [...this.followers.values()]) {
-      const { tellAt } = follower.allowance;
-      if (tellAt === undefined || tellAt > until) continue;
-      const after = follower.last === undefined ? {} : { after: follower.last };
-      this.send(
-        follower,
-        JSON.stringify({ dropped: follower.allowance.takeDropped(), ...after } satisfies FeedMessage),
-      );
-    }
+  private tellDropped(follower: Follower, now: number): void {
+    const { tellAt } = follower.allowance;
+    if (tellAt === undefined || tellAt > now) return;
+    const after = follower.last === undefined ? {} : { after: follower.last };
+    const dropped = follower.allowance.takeDropped();
+    this.send(follower, JSON.stringify({ dropped, ...after } satisfies FeedMessage));
   }
 
   private send(follower: Follower, message: string): void {

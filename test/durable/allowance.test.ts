@@ -16,8 +16,11 @@ describe('what a follower may be sent', () => {
     expect(allowance.take(12, T0 + 300)).toBe(10);
     expect(allowance.tellAt).toBe(T0 + 1300);
     expect(allowance.take(3, T0 + 1400)).toBe(0);
+    // However many come meanwhile, it is told no later.
+    expect(allowance.tellAt).toBe(T0 + 1300);
     expect(allowance.takeDropped()).toBe(5);
     expect([allowance.tellAt, allowance.take(3, T0 + 1400)]).toEqual([undefined, 3]);
+    expect(allowance.take(10, T0 + 1500)).toBe(7);
   });
 
   it('does not wait for a clock that went back', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { until } from '../../support/clock';
+import { clock, SECOND, until } from '../../support/clock';
 import { freshName, TestQueue } from '../../support/queue';
 import { server, UNKNOWN_ID, V1 } from '../../support/server';
 import { longEvents, SocketClient } from '../../support/streams';
 
 server.emptyBeforeEach();
+clock.restoreAfterEach();
 
 const ack = (job_id: unknown) => server.ok(200, 'POST', `${V1}/workers/ack`, { job_id });
 
@@ -164,15 +165,21 @@ describe('the WebSocket', () => {
       if (String(data).startsWith('{"type":"ping"') && late) slow.say({ action: 'pong', n: late.n });
     });
     for (const client of [silent, chatty, slow]) await client.subscribe(`queue:${queue.name}`);
+    // As many events as a client is sent in a second.
+    const second = async () => {
+      clock.advance(SECOND);
+      await longEvents(queue, 100);
+    };
+    clock.set(Date.now());
     await until(
       async () => {
-        await longEvents(queue, 100);
+        await second();
         return silent.closed && chatty.closed;
       },
       'the clients that do not answer to be cut off',
       60_000,
     );
-    for (let i = 0; i < 4; i++) await longEvents(queue, 100);
+    for (let i = 0; i < 4; i++) await second();
     for (const { closed } of [silent, chatty]) {
       expect(closed).toEqual({ code: 1013, reason: 'the client does not say that it reads' });
     }
