@@ -1,7 +1,7 @@
 /**
  * `npm run pack`: packs what the checkout holds now, under a version of its own such as 0.2.0-g3f9a01c2. The version is
  * made from the content, so a project that installs the tarball gets this code and not an earlier one with the same
- * name. Tells the file's name. `npm pack` alone is for a release. Arguments go to npm: `npm run pack -- --pack-destination ..`
+ * name. Tells the file's name. `npm pack` alone is for a release: `npm publish $(npm pack)`. Arguments go to npm: `npm run pack -- --pack-destination ..`
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -241,6 +241,12 @@ describe('the packed package', () => {
     run([join(root, 'node_modules/vitest/vitest.mjs'), 'run']);
   });
 
+  it('has no scripts, which are about the checkout and could not run', () => {
+    const { name, scripts, bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+    assert.deepEqual([name, scripts], ['tocsin', undefined]);
+    assert.ok(readFileSync(join(installed, bin.tocsin), 'utf8').startsWith('#!'));
+  });
+
   it('runs in a project that has no other dependency', () => {
     run(['run.mjs']);
   });
