@@ -1,8 +1,9 @@
 // What `init` does to the texts of a project: it adds, and everything else stays as its author wrote it.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, describe, it } from 'node:test';
 import { root } from '../docs/dev.mjs';
 import { load } from './cli.mjs';
 
@@ -11,6 +12,7 @@ const { adaptModule, importOf } = await load('project/main-module.ts');
 const { extendPackage, packageName } = await load('project/package-json.ts');
 const { DEV_DEPENDENCIES, INSTALL_SCRIPTS, QUEUE_EXPORTS, OBJECT_CLASSES, COMPATIBILITY_DATE } =
   await load('project/toolchain.ts');
+const { originFor } = await load('project/origin.ts');
 const { dateOf } = await load('project/wrangler.ts');
 const { wranglerConfig } = await load('project/templates.ts');
 
@@ -24,6 +26,53 @@ function extended(file, text) {
   return result;
 }
 const COMPLETE = { classes: [], withoutSqlite: [], flag: false };
+
+describe('where the package comes from', () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'tocsin-origin-')));
+  after(() => rmSync(base, { recursive: true, force: true }));
+  const host = join(base, 'host');
+  const bin = join(host, 'node_modules/.bin/tocsin');
+  const checkout = join(base, 'checkout');
+  const installed = (spec, section = 'dependencies') => {
+    mkdirSync(host, { recursive: true });
+    writeFileSync(join(host, 'package.json'), JSON.stringify({ [section]: { tocsin: spec } }));
+    return originFor(join(host, 'apps/shop'), [bin]);
+  };
+
+  it('is a file beside the project that has it: the new folder names it as seen from there', () => {
+    for (const spec of ['file:../tocsin-1.0.0.tgz', '../tocsin-1.0.0.tgz', `file:${base}/tocsin-1.0.0.tgz`]) {
+      assert.equal(installed(spec), 'file:../../../tocsin-1.0.0.tgz');
+    }
+    assert.equal(installed('file:tocsin.tgz', 'devDependencies'), 'file:../../tocsin.tgz');
+    assert.equal(installed('link:../checkout'), 'file:../../../checkout');
+  });
+
+  it('is an address, which is the same from everywhere', () => {
+    for (const spec of [
+      'https://a.example/tocsin.tgz',
+      'git+https://a.example/t.git#v1',
+      'github:a/tocsin',
+      'a/tocsin',
+    ])
+      assert.equal(installed(spec), spec);
+  });
+
+  it('is a registry, where the version of the program is enough', () => {
+    for (const spec of ['^1.0.0', '1.0.0', 'latest', '>=1 <3', 'npm:tocsin@1'])
+      assert.equal(installed(spec), undefined);
+  });
+
+  it('is a checkout that nobody has installed, unless it is another package', () => {
+    mkdirSync(join(checkout, 'dist/cli'), { recursive: true });
+    const program = join(checkout, 'dist/cli/index.js');
+    writeFileSync(join(checkout, 'package.json'), '{"name":"tocsin"}');
+    assert.equal(originFor(join(base, 'shop'), ['', program]), 'file:../checkout');
+    writeFileSync(join(checkout, 'package.json'), '{"name":"create-tocsin"}');
+    assert.equal(originFor(join(base, 'shop'), ['', program]), undefined);
+    writeFileSync(join(checkout, 'package.json'), '{"name"');
+    assert.equal(originFor(join(base, 'shop'), ['', program]), undefined);
+  });
+});
 
 describe('wrangler.toml', () => {
   it('gets a migration after those that it has, and keeps its comments', () => {

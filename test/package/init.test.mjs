@@ -1,7 +1,7 @@
 // A new user's way, as docs/start/quickstart.md shows it: an empty folder, the package, `tocsin init`, a handler, a job, the tests.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { root } from '../docs/dev.mjs';
 import { createProject } from './project.mjs';
@@ -29,7 +29,7 @@ describe('tocsin init in an empty folder', { timeout: 600_000 }, () => {
     assert.deepEqual([outcome.state, outcome.result], ['completed', 3]);
     t.diagnostic(`from npm install to the first completed job: ${((Date.now() - began) / 1000).toFixed(1)} s`);
 
-    assert.match(await project.ok('npm', 'test'), /2 passed/);
+    assert.match(await project.ok('npm', 'test'), /3 passed/);
     assert.ok(project.commands <= MAX_COMMANDS, `${project.commands} commands`);
     assert.ok(lines <= MAX_LINES, `${lines} lines`);
   });
@@ -39,6 +39,14 @@ describe('tocsin init in an empty folder', { timeout: 600_000 }, () => {
     const report = await project.ok('npx', 'tocsin', 'doctor');
     assert.doesNotMatch(report, /FAIL|WARN/);
     assert.match(report, /handlers +.*sum\.add/);
+  });
+
+  it('takes the same package for a project in a folder inside, wherever that came from', async () => {
+    await project.ok('npx', 'tocsin', 'init', 'apps/second', '--yes', '--no-install');
+    const { dependencies } = JSON.parse(generated('apps/second/package.json'));
+    const from = join(project.folder, 'apps/second');
+    assert.equal(dependencies.tocsin, `file:${relative(from, project.tarball)}`);
+    assert.match(generated('apps/second/vitest.config.mts'), /goes on under the name @cloudflare\/vitest-plugin/);
   });
 
   it('serves the route that enqueues', async () => {

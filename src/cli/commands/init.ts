@@ -8,6 +8,7 @@ import { CliError, usageError } from '../failure';
 import { facts, shellWord, type Terminal } from '../output';
 import { install, managerOf } from '../project/install';
 import { exportLine } from '../project/main-module';
+import { originFor } from '../project/origin';
 import { packageName } from '../project/package-json';
 import { nameIn, type Plan, planInit, scriptIn } from '../project/plan';
 import { type ConfigFormat, findConfig, snippet } from '../project/wrangler-config';
@@ -47,7 +48,7 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     const isNew = findConfig(path) === undefined;
     const format = options.config ?? (asks && isNew ? await askFormat() : 'jsonc');
     const name = packageName(nameIn(path) ?? basename(path));
-    const plan = planInit(path, { name, format, tocsin: options.tocsin ?? `^${version}` });
+    const plan = planInit(path, { name, format, tocsin: options.tocsin ?? originFor(path) ?? `^${version}` });
     if (asks && plan.changes.length > 0) {
       terminal.out(`${planText(plan)}\n`);
       if (!options.dryRun) await agree(terminal, 'Write these files?');

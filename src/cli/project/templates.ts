@@ -17,7 +17,11 @@ interface Jobs {
 
 ${types}/** One function for each job type. What it returns is the result of the job; when it throws, the job is tried again. */
 export const handlers = defineHandlers${typescript ? '<Jobs>' : ''}({
-  'greeting.write': (job) => ({ text: \`Hello, \${job.args[0]}!\` }),
+  'greeting.write': (job) => {
+    const [name] = job.args;
+    if (name === '') throw Object.assign(new Error('Nobody is named.'), { name: 'NobodyError' });
+    return { text: \`Hello, \${name}!\` };
+  },
 });
 
 export const tocsin = createTocsin({ handlers });
@@ -116,6 +120,8 @@ export function vitestConfig(configFile: string): string {
   return `import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { defineConfig } from 'vitest/config';
 
+// Cloudflare's plugin goes on under the name @cloudflare/vitest-plugin. package.json installs that under its former name, which
+// most projects import. The version is exact because it brings a runtime with it: that of the wrangler beside it.
 export default defineConfig({
   plugins: [cloudflareTest({ wrangler: { configPath: './${configFile}' } })],
 });
@@ -155,6 +161,12 @@ it('writes it when its time has come', async () => {
   await expect(queue).not.toHaveCompleted('greeting.write');
   await queue.advance('1m');
   await expect(queue).toHaveCompleted('greeting.write', ['Ada']);
+});
+
+it('is tried once where nobody is named, when the policy says that this error stays', async () => {
+  const { id } = await queue.enqueue('greeting.write', [''], { retry: { nonRetryableErrors: ['NobodyError'] } });
+  await queue.idle();
+  expect(await queue.job(id)).toMatchObject({ state: 'discarded', attempt: 1, error: { type: 'NobodyError' } });
 });
 `;
 }
