@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
+import { wired, wireName } from '../producer/names';
 import { remote, type Session, session } from './command';
 import type { ConnectionOptions } from './connection';
 import { CliError, usageError } from './failure';
@@ -120,7 +121,10 @@ export function tableOf<Item>(
   );
 }
 
-/** One thing with all that is known of it. @param beside shown below the facts, in the place of these members */
+/**
+ * One thing with all that is known of it.
+ * @param beside in the place of members: what is shown below the facts, or nothing for one that says nothing new
+ */
 export function shown(
   { terminal }: Pick<Session<object>, 'terminal'>,
   member: string,
@@ -129,20 +133,20 @@ export function shown(
 ): Said {
   const now = terminal.now();
   const known = Object.entries(item).filter(([name]) => !Object.hasOwn(beside, name));
-  const told = facts(known.map(([name, value]) => [wordsOf(name), factOf(value, now)]));
+  const told = facts(known.map(([name, value]) => [wireName(name).replaceAll('_', ' '), factOf(name, value, now)]));
   const text = [told, ...Object.values(beside)].filter(Boolean).join('\n\n');
   return { value: { [member]: item }, text: printable(text) };
 }
 
-/** `lastValue` → `last value` */
-const wordsOf = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-function factOf(value: unknown, now: number): unknown {
+function factOf(name: string, value: unknown, now: number): unknown {
   if (value === null || (Array.isArray(value) && value.length === 0)) return undefined;
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ');
-  return typeof value === 'string' && TIME.test(value) ? timeText(value, now) : value;
+  // Arguments are what their job says; any other list is one of names.
+  const isNames = name !== 'args' && Array.isArray(value) && value.every((one) => typeof one === 'string');
+  if (isNames) return value.join(', ');
+  if (typeof value === 'string' && TIME.test(value)) return timeText(value, now);
+  return typeof value === 'object' ? wired(value) : value;
 }
 
 /** A moment in a table: `3m5s ago`. */

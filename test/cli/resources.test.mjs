@@ -79,7 +79,7 @@ describe('tocsin', { timeout: 180_000 }, () => {
       ['report.build', [{ of: 'sales' }], 'reports', 'active'],
     );
     assert.match(await text('crons'), /^nightly +active +0 2 \* \* \* +Europe\/Paris +reports +report\.build +in /m);
-    assert.match(await text('crons', 'show', 'nightly'), /^next fires +\d{4}-.*, \d{4}-/m);
+    assert.match(await text('crons', 'show', 'nightly'), /^next fires\n {2}\d{4}-.*\n {2}\d{4}-/m);
     assert.equal((await json('crons', 'change', 'nightly', '--missed', 'skip', '--fires', '9')).cron.limit, 9);
     assert.equal((await json('crons', 'pause', 'nightly')).cron.status, 'paused');
     assert.equal(await text('crons', 'resume', 'nightly'), 'nightly  active\n');
@@ -101,7 +101,16 @@ describe('tocsin', { timeout: 180_000 }, () => {
       (await json('crons', '--group', 'billing')).crons.map(({ name }) => name),
       ['invoices'],
     );
-    for (const name of ['nightly', 'hourly', 'invoices']) await json('crons', 'remove', name);
+    assert.match(await text('crons', 'show', 'invoices'), /^job template +\{"type":"a.b","args":\[1\],/m);
+    const group = file('group.json', {
+      entries: [{ name: 'reminders', expression: '@weekly', job_template: template }],
+    });
+    const { deleted, created } = (await json('crons', 'set-group', 'billing', '--file', group)).group;
+    assert.deepEqual([created, deleted], [['reminders'], ['invoices']]);
+    assert.match(await text('crons', 'set-group', 'billing', '--file', group), /^unchanged +reminders\n\nNAME/m);
+    assert.deepEqual((await json('crons', 'groups')).groups, [{ name: 'billing', count: 1 }]);
+    assert.deepEqual(await json('crons', 'remove-group', 'billing'), { removed: 'billing' });
+    for (const name of ['nightly', 'hourly']) await json('crons', 'remove', name);
     assert.equal(await text('crons'), 'There are no schedules.\n');
     assert.match((await run('crons', 'set', 'x', '--expression', 'never', '--type', 'a.b')).stderr, /expression/);
   });

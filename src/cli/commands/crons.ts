@@ -1,19 +1,22 @@
 /** `tocsin crons`, with `show`, `set`, `change`, `pause`, `resume`, `trigger`, `history` and `remove` */
 import type { Command } from 'commander';
+import type { CronGroupResult, CronGroupSummary } from '../../client/cron-groups';
 import type { CronExecution, CronSkipped, CronStatus } from '../../client/cron-status';
 import { pathTo } from '../../client/transport';
 import { integer, json, type Session } from '../command';
-import type { Terminal } from '../output';
+import { type Fact, facts, type Terminal } from '../output';
 import {
   ago,
   bodyOf,
   type Column,
   fromFile,
   listed,
+  readObject,
   removal,
   resourceCommand,
   type Said,
   shown,
+  type Taken,
   tableOf,
   verb,
 } from '../resource';
@@ -63,6 +66,13 @@ const SKIPPED: readonly Column<CronSkipped>[] = [
   ['BECAUSE', ({ reason, message }) => (message === undefined ? reason : `${reason}: ${message}`)],
   ['JOB', ({ jobId }) => jobId],
 ];
+
+const GROUPS: readonly Column<CronGroupSummary>[] = [
+  ['GROUP', ({ name }) => name],
+  ['SCHEDULES', ({ count }) => count],
+];
+
+const ONE_GROUP: Taken = [['<group>', 'name of the group']];
 
 /** Lists the schedules, and changes them. */
 export function cronsCommand(terminal: Terminal): Command {
@@ -136,6 +146,32 @@ export function cronsCommand(terminal: Terminal): Command {
           return { value: { executions, skipped }, text: missed ? `${text}\n\n${missed}` : text };
         },
       }),
+      verb({
+        name: 'groups',
+        summary: 'list the groups of schedules',
+        takes: [],
+        run: (opened) => listed(opened, 'groups', opened.tocsin.cronGroups.list(), GROUPS, 'There are no groups.'),
+      }),
+      verb<{ file: string }>({
+        name: 'set-group',
+        summary: 'declare all schedules of a group: others of it are deleted',
+        takes: ONE_GROUP,
+        options: (command) =>
+          command.requiredOption('--file <path>', 'JSON to send, as over HTTP: {entries}; - reads standard input'),
+        async run({ write, options, terminal: { now } }, name = '') {
+          const answer: unknown = await write('PUT', pathTo`/cron-groups/${name}`, readObject(options.file));
+          const group = answer as CronGroupResult;
+          const { created, updated, unchanged, deleted } = group;
+          const lists = Object.entries({ created, updated, unchanged, deleted });
+          const text = lists.map(([what, names]): Fact => [what, names.join(', ')]);
+          return { value: { group }, text: [facts(text), tableOf(group.entries, COLUMNS, '', now())].join('\n\n') };
+        },
+      }),
+      removal('the group', ({ tocsin }, name = '') => tocsin.cronGroups.delete(name), {
+        name: 'remove-group',
+        summary: 'delete a group with all its schedules; their jobs stay',
+        takes: ONE_GROUP,
+      }),
       removal('the schedule', ({ tocsin }, name = '') => tocsin.cron.delete(name), {
         summary: 'delete the schedule; its jobs stay',
       }),
@@ -179,6 +215,13 @@ function withJob(body: Record<string, unknown>, { type, args, queue }: Job): Rec
   return { ...body, job_template: job };
 }
 
-const one = (opened: Session<object>, cron: CronStatus): Said => shown(opened, 'cron', cron);
+/** Names under which other clients look for the same. */
+const AGAIN = { id: '', cron: '', schedule: '', options: '' };
+
+const one = (opened: Session<object>, cron: CronStatus): Said => {
+  const { nextFires = [] } = cron;
+  const next = nextFires.length > 0 ? ['next fires', ...nextFires].join('\n  ') : '';
+  return shown(opened, 'cron', cron, { ...AGAIN, nextFires: next });
+};
 
 const standing = (cron: CronStatus): Said => ({ value: { cron }, text: `${cron.name}  ${cron.status}` });

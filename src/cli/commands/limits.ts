@@ -2,9 +2,20 @@
 import type { Command } from 'commander';
 import type { LimitsInForce, RateLimitStatus } from '../../client/rate-limits';
 import { pathTo } from '../../client/transport';
-import { integer } from '../command';
+import { integer, type Session } from '../command';
 import type { Terminal } from '../output';
-import { ago, bodyOf, type Column, fromFile, listed, resourceCommand, shown, tableOf, verb } from '../resource';
+import {
+  ago,
+  bodyOf,
+  type Column,
+  fromFile,
+  listed,
+  resourceCommand,
+  type Said,
+  shown,
+  tableOf,
+  verb,
+} from '../resource';
 
 interface Members {
   concurrency?: number;
@@ -43,11 +54,7 @@ export function limitsCommand(terminal: Terminal): Command {
       verb({
         name: 'show',
         summary: 'show a key, and how it stands in each queue',
-        async run(opened, key = '') {
-          const limit = await opened.tocsin.rateLimits.get(key);
-          const queues = tableOf(limit.queues, QUEUES, 'No queue knows it.', opened.terminal.now());
-          return shown(opened, 'rate_limit', limit, { queues });
-        },
+        run: async (opened, key = '') => one(opened, await opened.tocsin.rateLimits.get(key)),
       }),
       verb<Members>({
         name: 'override',
@@ -65,7 +72,8 @@ export function limitsCommand(terminal: Terminal): Command {
           const { concurrency, rate: limit, period, for: after, until, file } = opened.options;
           const expires_at = after === undefined ? until : `+${after}`;
           const body = bodyOf(file, { concurrency, limit, period, expires_at });
-          return shown(opened, 'rate_limit', await opened.write('PUT', pathTo`/rate-limits/${key}/override`, body));
+          const overridden: unknown = await opened.write('PUT', pathTo`/rate-limits/${key}/override`, body);
+          return one(opened, overridden as RateLimitStatus);
         },
       }),
       verb({
@@ -78,6 +86,11 @@ export function limitsCommand(terminal: Terminal): Command {
       }),
     ],
   });
+}
+
+function one(opened: Session<object>, limit: RateLimitStatus): Said {
+  const queues = tableOf(limit.queues, QUEUES, 'No queue knows it.', opened.terminal.now());
+  return shown(opened, 'rate_limit', limit, { waitingCount: '', queues });
 }
 
 function limitsText({ concurrency, limit, period, throttled }: LimitsInForce): string {

@@ -44,7 +44,7 @@ export function poolsCommand(terminal: Terminal): Command {
       verb({
         name: 'show',
         summary: 'show a pool',
-        run: async (opened, name = '') => shown(opened, 'pool', await opened.tocsin.pools.get(name)),
+        run: async (opened, name = '') => shown(opened, 'pool', await opened.tocsin.pools.get(name), { id: '' }),
       }),
       verb<Members>({
         name: 'set',
@@ -61,7 +61,7 @@ export function poolsCommand(terminal: Terminal): Command {
           const { queue: queues, weight: weights, strategy, concurrency, file } = opened.options;
           const body = bodyOf(file, { queues, weights, strategy, concurrency });
           const { pool } = await opened.write('PUT', pathTo`/admin/pools/${name}`, body);
-          return shown(opened, 'pool', pool as QueuePool);
+          return shown(opened, 'pool', pool as QueuePool, { id: '' });
         },
       }),
       verb({
