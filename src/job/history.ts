@@ -57,13 +57,15 @@ export function historyOfJob(record: JobRecord): HistoryEvent[] {
     note('job.attempt_failed', occurred_at, { attempt, code, type, message, backoff_ms: failure.backoff_ms });
     moved(occurred_at, 'active', state);
   }
-  const { snoozed } = history;
+  const { snoozed, first_started_at: first } = history;
+  const isTold = first === undefined || failures.some((failure) => failedAttempt(failure).started_at === first);
+  const running = record.state === 'active' || record.state === 'completed';
+  if (!isTold && !(running && first === history.started_at)) started(1, first);
   if (snoozed) {
     const { since, until, signal } = snoozed;
     note('job.snoozed', since, { until: formatInstant(until), ...(signal !== undefined && { signal }) });
     moved(since, 'active', record.state);
   }
-  const running = record.state === 'active' || record.state === 'completed';
   if (running && history.started_at !== undefined) {
     const worker = record.worker_id;
     started(record.attempt, history.started_at, worker === undefined ? undefined : { type: 'worker', id: worker });

@@ -65,6 +65,27 @@ describe('a job whose handler goes on later', () => {
     expect(await times()).toEqual([iso(T0), iso(begun), iso(woken)]);
   });
 
+  it('tells the first run and the last one in its history, each once', async () => {
+    const id = await server.enqueue(queue);
+    const starts = async () => {
+      const { events } = await server.ok(200, 'GET', `${V1}/jobs/${id}/history`);
+      const found = (events as Json[]).filter(({ event_type }) => event_type === 'job.attempt_started');
+      return found.map(({ timestamp, data }) => [timestamp, (data as Json).attempt]);
+    };
+    await server.takeOne(queue);
+    expect(await starts()).toEqual([[iso(T0), 1]]);
+    await snooze(await server.job(id), { in: '10m' });
+    expect(await starts()).toEqual([[iso(T0), 1]]);
+    await object.passTo(T0 + 10 * MINUTE);
+    await snooze(await server.takeOne(queue), { in: '10m' });
+    await object.passTo(T0 + 20 * MINUTE);
+    await server.ack((await server.takeOne(queue)).id);
+    expect(await starts()).toEqual([
+      [iso(T0), 1],
+      [iso(T0 + 20 * MINUTE), 1],
+    ]);
+  });
+
   it('counts a run that failed before it slept as the first', async () => {
     const id = await server.enqueue(queue, { options: { retry: steady(3) } });
     clock.advance(SECOND);
