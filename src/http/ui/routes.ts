@@ -5,10 +5,13 @@
 import { notFound } from '../../job/errors';
 import { type AppContext, respond } from '../context';
 import { type Check, get, type Route } from '../route';
-import type * as built from './built';
 
-/** What `.ci/ui.mjs` has built. */
-type Dashboard = Pick<typeof built, 'assets' | 'shell' | 'version'>;
+/** What `.ci/ui.mjs` has built. Said again, because the package has no declarations of what is built. */
+interface Dashboard {
+  shell: string;
+  version: string;
+  assets: Readonly<Record<string, { type: string; body: string }>>;
+}
 
 let dashboard: Dashboard | undefined;
 
