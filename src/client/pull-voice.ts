@@ -8,7 +8,7 @@ import type { Held, Puller } from './puller';
 import type { Reports } from './reports';
 
 /** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
-const LOG_AFTER_MS = 5_000;
+export const LOG_AFTER_MS = 5_000;
 
 export class PullVoice implements Voice {
   readonly durable = 'now';

@@ -55,6 +55,7 @@ export async function runWorker<Env = unknown>(
   const { id = nameOf(host), signal, ...rest } = options;
   const { queues: named, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;
   const {
+    threads,
     waitMs,
     socket,
     unhandled,
@@ -70,7 +71,7 @@ export async function runWorker<Env = unknown>(
   const about = { queues, visibilityTimeoutMs, hostname, pid, concurrency, version, labels };
   const how = {
     ...{ concurrency, queueConcurrency, waitMs, socket, unhandled, heartbeatMs, heartbeatThread, shutdownTimeoutMs },
-    ...{ env, log, onError },
+    ...{ threads, env, log, onError },
   };
   const end = signal ? { signal, forget: () => undefined } : processEnd(host);
   try {

@@ -1,12 +1,14 @@
 /** How a worker that pulls is run: its handlers and options, checked. */
 import type { LogSink } from '../handler/log';
-import { runnable } from '../handler/runnable';
+import { RUNNABLE, type Runnable, runnable } from '../handler/runnable';
 import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
 import { isPool } from './lines';
+import { LOG_AFTER_MS } from './pull-voice';
 import type { Puller } from './puller';
 import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
 import type { Leases } from './running-jobs';
+import { Threads } from './threads';
 
 /**
  * Handlers of jobs of each type: functions of `(job, ctx)`, with or without settings, as in a handler Worker. `'*'`
@@ -16,11 +18,15 @@ export type WorkerHandlers<Job extends { type: string; args: readonly unknown[] 
   [Type in Job['type']]?: HandlerEntry<(Job & { type: Type })['args'], Env>;
 } & { '*'?: HandlerEntry<unknown[], Env> };
 
-/** Whatever can run jobs: handlers by type, one function for all types, or what `defineHandlers` returned. */
+/**
+ * Whatever can run jobs: handlers by type, one function for all types, what `defineHandlers` returned, or the address of a
+ * module that exports this, as `default` or `handlers`: `new URL('./handlers.js', import.meta.url)`.
+ */
 export type RunnableHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> =
   | WorkerHandlers<Job, Env>
   | HandlerFunction<unknown[], unknown, Env>
-  | HandlerWorker<Env>;
+  | HandlerWorker<Env>
+  | URL;
 
 /** How a worker runs. */
 export interface RunOptions<Env = unknown> {
@@ -30,6 +36,11 @@ export interface RunOptions<Env = unknown> {
   concurrency?: number;
   /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
   queueConcurrency?: Readonly<Record<string, number>>;
+  /**
+   * Run the handlers in so many threads, 1 … 100, one job at a time in each, in Node. They come from a module, which each
+   * thread loads. `concurrency` is then this number.
+   */
+  threads?: number;
   /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
   /**
@@ -78,10 +89,11 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   leases: Leases,
 ): Promise<void> {
   const leaseMs = leases.chosenMs ?? leases.defaultMs;
-  const ready = runnable(handlers, options.log);
+  const loaded = handlers instanceof URL ? await handlersIn(handlers) : handlers;
+  const ready = runnable(loaded, options.log);
   const queueConcurrency = readQueueConcurrency(options.queueConcurrency, worker.queues);
   const {
-    concurrency = defaultConcurrency(queueConcurrency, worker.queues),
+    concurrency = options.threads ?? defaultConcurrency(queueConcurrency, worker.queues),
     waitMs = 5000,
     shutdownTimeoutMs = 30_000,
   } = options;
@@ -93,15 +105,53 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   check(heartbeatMs > 0 && heartbeatMs <= leaseMs / 2, 'heartbeatMs must be at most half of visibilityTimeoutMs');
   check(unhandled === 'leave' || unhandled === 'deadLetter', "unhandled must be 'leave' or 'deadLetter'");
   check(shutdownTimeoutMs >= 0, 'shutdownTimeoutMs must not be negative');
-  await new Runner(worker, {
+  const onError = carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error)));
+  const threads =
+    options.threads === undefined ? undefined : threadsFor(handlers, loaded, concurrency, options, onError);
+  const runner = new Runner(worker, {
     ...ready,
     ...{ concurrency, queueConcurrency, waitMs, leases, shutdownTimeoutMs, socket, unhandled },
-    ...{ heartbeatMs, lineHeartbeatMs, heartbeatThread },
+    ...{ heartbeatMs, lineHeartbeatMs, heartbeatThread, threads },
     env: options.env ?? {},
     signal: options.signal,
-    onError: carefully(options.onError ?? ((error) => console.error(`worker ${worker.id}:`, error))),
-  }).run();
+    onError,
+  });
+  try {
+    await runner.run();
+  } finally {
+    await threads?.close(shutdownTimeoutMs);
+  }
 }
+
+/** The handlers that a module exports. @throws {TypeError} when it exports none, and whatever loading it throws */
+async function handlersIn(module: URL): Promise<RunnableHandlers<never>> {
+  const { default: own, handlers } = (await import(module.href)) as { default?: unknown; handlers?: unknown };
+  const found = own ?? handlers;
+  check(found !== undefined, `${module.href} must export its handlers, as default or as handlers`);
+  return found as RunnableHandlers<never>;
+}
+
+/** @throws {TypeError} when the handlers cannot run in threads */
+function threadsFor<Env>(
+  given: unknown,
+  loaded: unknown,
+  concurrency: number,
+  { threads: count = 1, env, log: sink }: RunOptions<Env>,
+  complain: (error: unknown) => void,
+): Threads {
+  check(isConcurrency(count), 'threads must be a whole number of 1 to 100');
+  check(concurrency === count, 'with threads, each runs one job: leave out concurrency');
+  check(given instanceof URL, "threads need a module: new URL('./handlers.js', import.meta.url)");
+  check(isServed(loaded), 'threads need a module that exports what defineHandlers returned');
+  const { process } = globalThis as { process?: { env?: unknown } };
+  const own = env === process?.env ? undefined : env;
+  return new Threads({ module: (given as URL).href, count, env: own, sink, logAfterMs: LOG_AFTER_MS, complain });
+}
+
+const isServed = (loaded: unknown): boolean =>
+  typeof loaded === 'object' &&
+  loaded !== null &&
+  (Reflect.get(loaded, RUNNABLE) as Runnable | undefined)?.serve !== undefined;
 
 const MAX_CONCURRENCY = 100;
 

@@ -12,6 +12,7 @@ import type { HeartbeatAnswer } from './heartbeat';
 import { PullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
 import type { Reports } from './reports';
+import type { Threads } from './threads';
 import { Backoff, type Changes, wait } from './timing';
 
 /** Pauses after a request that failed, in ms. */
@@ -102,6 +103,8 @@ export interface JobsOptions extends Runnable {
   concurrency: number;
   /** The same of jobs of some queues. */
   queueConcurrency: ReadonlyMap<string, number>;
+  /** Run the handlers, if they do not run here. */
+  threads: Threads | undefined;
 }
 
 export class RunningJobs {
@@ -316,13 +319,14 @@ export class RunningJobs {
   async #run(run: RunningJob): Promise<Answer> {
     const { job } = run;
     const { attempt } = job;
+    const voice = new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
     const host: Host = {
       env: this.options.env,
       executionCtx: { waitUntil: (promise) => this.#waitUntil(promise) },
       call: run,
       draining: run.draining,
       sink: this.options.sink,
-      voice: () => new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain),
+      voice: () => voice,
       limits: PULLED,
       deadlines: this.#deadlines,
     };
@@ -331,7 +335,12 @@ export class RunningJobs {
     const { registry } = this.options;
     const begun = performance.now();
     try {
-      return registry.find(job.type) ? await runDelivery(delivery, registry, host) : unhandledBy(job.type);
+      const registration = registry.find(job.type);
+      if (!registration) return unhandledBy(job.type);
+      if (!this.options.threads) return await runDelivery(delivery, registry, host);
+      const { signal, draining } = run;
+      const around = { signal, draining: draining.signal, voice, limits: PULLED };
+      return await this.options.threads.run({ delivery, registration, ...around });
     } finally {
       this.ran(run);
       this.#noteTime(performance.now() - begun);

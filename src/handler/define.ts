@@ -7,6 +7,7 @@ import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
 import { type Host, newId, runDelivery } from './run';
 import { RUNNABLE, type Runnable, runnable } from './runnable';
+import { serveRuns } from './thread';
 import type { ExecutionContextLike, HandlerDefinition, HandlerFunction } from './types';
 import { AnswerVoice } from './voice';
 import type { Handlers, HandlerWorker, InferredEntry, KnownSettings, WorkerOptions } from './worker-types';
@@ -76,7 +77,7 @@ export function defineHandlers(handlers: unknown, options: WorkerOptions = {}): 
   const deliveryPath = options.path ?? (options.fetch ? '/' : undefined);
 
   const worker: Pick<HandlerWorker, 'fetch'> & Record<typeof RUNNABLE, Runnable> = {
-    [RUNNABLE]: { registry, sink },
+    [RUNNABLE]: { registry, sink, serve: (port, data) => serveRuns(registry, sink, port, data) },
     async fetch(request: Request, env: unknown, executionCtx?: ExecutionContextLike): Promise<Response> {
       const isPost = request.method === 'POST';
       // Where every path takes deliveries, none is looked at: parsing it would put off the start of the job.

@@ -237,7 +237,7 @@ async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
 }
 
 /** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
-function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
+export function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
   const own: unknown = job.timeoutMs;
   const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
   return Math.min(limit, limits.longest);

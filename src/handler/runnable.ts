@@ -4,6 +4,7 @@ import type { Around } from './around';
 import { consoleSink, type LogSink } from './log';
 import { isObject } from './protocol';
 import { Registry } from './registry';
+import type { Port, ThreadData } from './thread';
 
 /**
  * Under this name a handler Worker keeps what runs its jobs, so that a worker that pulls can run the same handlers. The
@@ -15,6 +16,8 @@ export interface Runnable {
   registry: Registry;
   /** Where their log lines go. */
   sink: LogSink;
+  /** Runs them in a thread of a worker that pulls; only what `defineHandlers` returned has it. */
+  serve?: (port: Port, data: ThreadData) => void;
 }
 
 /** What is registered for the types of a handler Worker. @throws {TypeError} when it is none */

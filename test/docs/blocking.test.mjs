@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { build } from 'esbuild';
-import { dev, root } from './dev.mjs';
+import { dev, root, until } from './dev.mjs';
 
 const BLOCKED_MS = 3_000;
-const LEASE_MS = 1_000;
+const LEASE_MS = 1_500;
 
 let folder;
 let server;
@@ -25,6 +25,30 @@ export default defineHandlers({
     while (Date.now() < end);
     return { pid: process.pid };
   },
+  'crash': () => {
+    setTimeout(() => { throw new Error('nobody catches it'); });
+    return new Promise(() => undefined);
+  },
+  'exit': () => process.exit(7),
+  'hang': { timeoutMs: 500, handler: () => { for (;;); } },
+  'talk': async (job, ctx) => {
+    ctx.log.info('it begins', { attempt: ctx.attempt });
+    await ctx.progress(0.5, 'half');
+    await ctx.checkpoint({ at: 1 });
+    const number = await ctx.step('once', () => 42);
+    const child = await ctx.enqueue('block', [1], { queue: 'children' });
+    const refused = await ctx.enqueue('block', [1], { queue: 'Not a name' }).catch((error) => error);
+    return { number, child: child.id, refused: [refused.constructor.name, refused.field], env: ctx.env.NAME };
+  },
+  'wait': (job, ctx) => new Promise((resolve, reject) => {
+    ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason));
+    ctx.draining.addEventListener('abort', () => resolve({ drained: ctx.draining.reason.message }));
+  }),
+  'alone': { concurrency: 1, handler: async () => {
+    const begun = Date.now();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return [begun, Date.now()];
+  } },
 });
 `;
 
@@ -34,6 +58,15 @@ import handlers from './handlers.mjs';
 
 const onError = (error) => console.log('error: ' + error.message);
 await runWorker(handlers, { url: process.env.TOCSIN_URL, onError, ...JSON.parse(process.argv[2]) });
+`;
+
+const THREADED = `
+import { runWorker } from './client.mjs';
+
+const onError = (error) => console.log('error: ' + error.message);
+const log = ({ level, message }) => console.log('log: ' + level + ' ' + message);
+const module = new URL('./handlers.mjs', import.meta.url);
+await runWorker(module, { url: process.env.TOCSIN_URL, onError, log, ...JSON.parse(process.argv[2]) });
 `;
 
 async function call(method, path, body) {
@@ -70,12 +103,13 @@ function work(program, options) {
   child.stdout.setEncoding('utf8').on('data', (text) => {
     printed += text;
   });
-  return async () => {
+  const stop = async () => {
     const exit = once(child, 'exit');
     child.kill('SIGTERM');
     assert.deepEqual(await exit, [0, null]);
     return printed;
   };
+  return Object.assign(stop, { hasPrinted: (text) => printed.includes(text) });
 }
 
 before(async () => {
@@ -88,6 +122,7 @@ before(async () => {
   });
   writeFileSync(join(folder, 'handlers.mjs'), HANDLERS);
   writeFileSync(join(folder, 'worker.mjs'), WORKER);
+  writeFileSync(join(folder, 'threaded.mjs'), THREADED);
   server = await dev(['wrangler.toml'], { state: join(folder, 'state'), registry: join(folder, 'registry') });
 });
 
@@ -120,5 +155,94 @@ describe('a handler that blocks the event loop for longer than its lease', { tim
     const job = await ended(id);
     assert.equal(job.state, 'discarded');
     await stop();
+  });
+});
+
+describe('a worker with threads', { timeout: 120_000 }, () => {
+  let stop;
+  before(() => {
+    stop = work('threaded.mjs', { queues: ['threads'], threads: 3, env: { NAME: 'ada' } });
+  });
+
+  it('runs blocking handlers beside each other, and keeps their leases itself', async () => {
+    const began = Date.now();
+    const ids = [];
+    for (let n = 0; n < 3; n++)
+      ids.push(await enqueue('threads', 'block', [BLOCKED_MS], { visibility_timeout_ms: 2 * LEASE_MS }));
+    for (const id of ids) {
+      const job = await ended(id);
+      assert.deepEqual([job.state, job.attempt], ['completed', 1]);
+      assert.deepEqual(
+        (await logOf(id)).filter(({ level }) => level === 'warn'),
+        [],
+      );
+    }
+    // On two cores three take half as long as one after the other.
+    assert.ok(Date.now() - began < 3 * BLOCKED_MS, `${Date.now() - began} ms`);
+  });
+
+  it('goes on when a handler crashes, exits, or hangs: its job fails and says so', async () => {
+    const fate = async (type) => (await ended(await enqueue('threads', type, [], { max_attempts: 1 }))).error;
+    const crash = await fate('crash');
+    assert.equal(crash.type, 'tocsin.crash');
+    assert.equal(crash.message, 'The thread of the handler ended: nobody catches it');
+    assert.equal((await fate('exit')).message, 'The thread of the handler ended: it exited with code 7');
+    const hang = await fate('hang');
+    assert.equal(hang.code, 'timeout');
+    assert.match(hang.message, /did not finish within 500 ms, nor react to its signal: its thread was ended/);
+    assert.equal((await ended(await enqueue('threads', 'block', [1]))).state, 'completed');
+  });
+
+  it('gives handlers all of their context', async () => {
+    const id = await enqueue('threads', 'talk', []);
+    const { result, attempt, state } = await ended(id);
+    assert.deepEqual([state, attempt], ['completed', 1]);
+    const { child, ...rest } = result;
+    assert.deepEqual(rest, { number: 42, refused: ['InvalidJobError', 'options.queue'], env: 'ada' });
+    assert.equal((await call('GET', `/jobs/${child}`)).job.meta.parent_id, id);
+    assert.deepEqual((await call('GET', `/jobs/${id}/checkpoint`)).checkpoint.state, { at: 1 });
+    const { events } = await call('GET', '/events?types=job.progress');
+    assert.deepEqual(
+      events.map(({ data }) => [data.job_id, data.progress]),
+      [[id, 50]],
+    );
+    assert.deepEqual(
+      (await logOf(id)).map(({ message }) => message),
+      ['it begins'],
+    );
+  });
+
+  it('bounds a type over all threads', async () => {
+    const ids = [];
+    for (let n = 0; n < 3; n++) ids.push(await enqueue('threads', 'alone', []));
+    const runs = [];
+    for (const id of ids) runs.push((await ended(id)).result);
+    runs.sort(([a], [b]) => a - b);
+    for (const [at, [begun]] of runs.entries()) if (at > 0) assert.ok(begun >= runs[at - 1][1], JSON.stringify(runs));
+  });
+
+  it('tells handlers that their job was cancelled, and that the worker ends', async () => {
+    const [cancelled, drained] = [await enqueue('threads', 'wait', []), await enqueue('threads', 'wait', [])];
+    const active = async (id) => (await call('GET', `/jobs/${id}`)).job.state === 'active';
+    await until('both to begin', 10_000, async () => (await active(cancelled)) && (await active(drained)));
+    await call('DELETE', `/jobs/${cancelled}`);
+    await until('the news of the cancellation', 10_000, async () => stop.hasPrinted('log: info job cancelled'));
+    const printed = await stop();
+    const job = await ended(drained);
+    assert.deepEqual([job.state, job.attempt], ['completed', 1]);
+    assert.match(job.result.drained, /takes no more jobs/);
+    assert.match(printed, /log: info it begins/);
+  });
+
+  it('is refused where its handlers are no module', async () => {
+    const child = spawn(process.execPath, [join(folder, 'worker.mjs'), '{"queues":["threads"],"threads":2}'], {
+      env: { ...process.env, TOCSIN_URL: server.url },
+    });
+    let said = '';
+    child.stderr.setEncoding('utf8').on('data', (text) => {
+      said += text;
+    });
+    assert.notDeepEqual(await once(child, 'exit'), [0, null]);
+    assert.match(said, /threads need a module/);
   });
 });

@@ -1,0 +1,266 @@
+/**
+ * Runs handlers in threads of Node, one job at a time in each. A handler that computes blocks its own thread only; one that
+ * crashes, or does not end in its time, takes its thread along and nothing else. Another thread follows.
+ */
+import { type Failure, failureOf, TimeoutError } from '../handler/failure';
+import type { LogSink } from '../handler/log';
+import type { Answer, Delivery } from '../handler/protocol';
+import type { Registration } from '../handler/registry';
+import { type TimeLimits, timeoutOf } from '../handler/run';
+import type { CrossingError, FromThread, Question, Reason, ThreadData, ToThread } from '../handler/thread';
+import type { Voice } from '../handler/voice';
+import { TocsinError } from '../producer/errors';
+import { startThread, type Thread } from './node';
+import { atMost } from './timing';
+
+/** How much longer than its time a run may take until its thread is ended, in ms: it may end by itself, and run hooks. */
+const BEYOND_MS = 1_000;
+
+/** How long a run may go on after its signal has aborted, in ms. */
+const AFTER_ABORT_MS = 5_000;
+
+/** Takes the handlers of a module: its default export, or `handlers`. */
+const THREAD = `
+const { parentPort, workerData } = require('node:worker_threads');
+const { module, ...data } = workerData;
+import(module).then((loaded) => {
+  const found = [loaded.default, loaded.handlers].map((one) => one?.[Symbol.for('tocsin.handlers')]).find(Boolean);
+  found.serve(parentPort, { ...data, env: data.env ?? process.env });
+});
+`;
+
+/** What surrounds a run: as in the worker's own thread. */
+export interface ThreadRun {
+  delivery: Delivery;
+  registration: Registration;
+  limits: TimeLimits;
+  signal: AbortSignal;
+  draining: AbortSignal;
+  voice: Voice;
+}
+
+/** Where threads take handlers from, and what they are given. */
+export interface ThreadSettings {
+  /** The address of the module. */
+  module: string;
+  /** How many. */
+  count: number;
+  /** Undefined: the environment of the process. */
+  env: unknown;
+  /** Gets log lines; undefined: they go where the handlers' own go. */
+  sink: LogSink | undefined;
+  logAfterMs: number;
+  /** Gets errors that nobody waits for. */
+  complain: (error: unknown) => void;
+}
+
+export class Threads {
+  readonly #all = new Set<HandlerThread>();
+  #idle: HandlerThread[] = [];
+  #isClosed = false;
+
+  /** @throws {TypeError} where there are no threads, or when `env` cannot be given to one */
+  constructor(private readonly settings: ThreadSettings) {
+    this.#idle = Array.from({ length: settings.count }, () => this.#start());
+  }
+
+  #start(): HandlerThread {
+    const thread = new HandlerThread(this.settings, () => {
+      this.#all.delete(thread);
+      this.#idle = this.#idle.filter((other) => other !== thread);
+    });
+    this.#all.add(thread);
+    return thread;
+  }
+
+  /** Runs a job to its end. Never rejects. */
+  async run(run: ThreadRun): Promise<Answer> {
+    const { registration, delivery, limits, signal } = run;
+    const limitMs = timeoutOf(delivery, registration, limits);
+    let release: (() => void) | undefined;
+    try {
+      // Of the type, over all threads.
+      release = await registration.slots?.acquire(Date.now() + limitMs + BEYOND_MS, signal);
+    } catch {
+      return { status: 'again' };
+    }
+    const thread = this.#idle.shift() ?? this.#start();
+    const begun = performance.now();
+    try {
+      return await thread.run(run, limitMs);
+    } finally {
+      release?.();
+      // After a timeout its handler may still go on.
+      if (performance.now() - begun >= limitMs) thread.end();
+      if (thread.isAlive && !this.#isClosed) this.#idle.push(thread);
+    }
+  }
+
+  /** Lets what the handlers left behind end. @param ms at most */
+  async close(ms: number): Promise<void> {
+    this.#isClosed = true;
+    const threads = [...this.#all];
+    for (const thread of threads) thread.askToEnd();
+    await atMost(ms, Promise.all(threads.map(({ ended }) => ended)));
+    for (const thread of threads) thread.end();
+  }
+}
+
+/** A run in a thread. */
+interface Current {
+  number: number;
+  run: ThreadRun;
+  resolve: (answer: Answer) => void;
+}
+
+class HandlerThread {
+  readonly #thread: Thread;
+  #current: Current | undefined;
+  #number = 0;
+  #cause: unknown;
+  isAlive = true;
+  /** Resolves when it is gone. */
+  readonly ended: Promise<void>;
+
+  constructor(
+    private readonly settings: ThreadSettings,
+    gone: () => void,
+  ) {
+    const { module, env, sink, logAfterMs } = settings;
+    const data: ThreadData & { module: string } = { module, env, forwardsLines: sink !== undefined, logAfterMs };
+    this.#thread = threadOf(data);
+    this.#thread.on('message', (message: FromThread) => this.#hear(message));
+    this.#thread.on('error', (error) => {
+      this.#cause = error;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#thread.on('exit', (code) => {
+        this.isAlive = false;
+        gone();
+        if (!this.#current && this.#cause !== undefined) settings.complain(this.#cause);
+        this.#settle(crashed(this.#cause, code));
+        resolve();
+      });
+    });
+  }
+
+  async run(run: ThreadRun, limitMs: number): Promise<Answer> {
+    const { delivery, limits, signal, draining } = run;
+    const number = this.#number++;
+    const said = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
+      this.#say({ kind, run: number, reason: reasonOf(reason) });
+    let afterAbort: ReturnType<typeof setTimeout> | null = null;
+    const abort = (): void => {
+      said('abort', signal);
+      afterAbort = setTimeout(() => this.#giveUp('The job was stopped, and its handler went on'), AFTER_ABORT_MS);
+    };
+    const drain = (): void => said('drain', draining);
+    const inTime = setTimeout(() => {
+      this.#giveUp(`The job did not finish within ${limitMs} ms, nor react to its signal`);
+    }, limitMs + BEYOND_MS);
+    try {
+      return await new Promise<Answer>((resolve) => {
+        this.#current = { number, run, resolve };
+        // A job is data; what its readers made of it must not cross.
+        this.#say({ kind: 'run', run: number, delivery: JSON.parse(JSON.stringify(delivery)), limits });
+        for (const [from, listener] of [[signal, abort] as const, [draining, drain] as const]) {
+          if (from.aborted) listener();
+          else from.addEventListener('abort', listener, { once: true });
+        }
+      });
+    } finally {
+      clearTimeout(inTime);
+      if (afterAbort !== null) clearTimeout(afterAbort);
+      signal.removeEventListener('abort', abort);
+      draining.removeEventListener('abort', drain);
+    }
+  }
+
+  /** Ends the thread with the job in it. */
+  #giveUp(why: string): void {
+    this.#settle({ status: 'failed', error: failureOf(new TimeoutError(`${why}: its thread was ended.`)) });
+    this.end();
+  }
+
+  #settle(answer: Answer): void {
+    this.#current?.resolve(answer);
+    this.#current = undefined;
+  }
+
+  askToEnd(): void {
+    this.#say({ kind: 'end' });
+  }
+
+  end(): void {
+    this.isAlive = false;
+    void this.#thread.terminate();
+  }
+
+  #say(message: ToThread): void {
+    this.#thread.postMessage(message);
+  }
+
+  #hear(message: FromThread): void {
+    const { sink, complain } = this.settings;
+    if (message.kind === 'line') sink?.(JSON.parse(message.line));
+    else if (message.kind === 'complaint') complain(new Error(message.message));
+    else if (message.kind === 'done') this.end();
+    else if (this.#current?.number === message.run) this.#hearOf(this.#current, message);
+  }
+
+  #hearOf({ run: { voice } }: Current, message: Extract<FromThread, { run: number }>): void {
+    if (message.kind === 'ended') this.#settle(JSON.parse(message.answer));
+    else if (message.kind === 'log') voice.log?.(message.lines);
+    else void this.#answer(message, voice);
+  }
+
+  async #answer({ run, question, verb, said }: FromThread & { kind: 'ask' }, voice: Voice): Promise<void> {
+    try {
+      const value = await ASKED[verb](voice, said);
+      this.#say({ kind: 'told', run, question, value });
+    } catch (error) {
+      this.#say({ kind: 'told', run, question, error: crossing(error) });
+    }
+  }
+}
+
+const ASKED: Record<Question, (voice: Voice, said: readonly unknown[]) => Promise<unknown>> = {
+  progress: (voice, [report]) => voice.progress(report as never),
+  checkpoint: (voice, [state]) => voice.checkpoint(state),
+  record: (voice, [name, record]) => voice.record(name as string, record as never),
+  enqueue: (voice, [job]) => voice.enqueue(job as never),
+};
+
+function threadOf(data: ThreadData): Thread {
+  let thread: Thread | undefined;
+  try {
+    thread = startThread(THREAD, data, 'tocsin handlers');
+  } catch (cause) {
+    throw new TypeError('threads: env must be data that a thread can be given', { cause });
+  }
+  if (!thread) throw new TypeError('threads: there are none on this platform; they need Node');
+  return thread;
+}
+
+/** How a job ends whose thread did. */
+function crashed(cause: unknown, code: number): Answer {
+  const why = cause === undefined ? `it exited with code ${code}` : failureOf(cause).message;
+  const stack = cause === undefined ? undefined : failureOf(cause).stack;
+  const error: Failure = {
+    ...{ code: 'crashed', type: 'tocsin.crash', message: `The thread of the handler ended: ${why}` },
+    ...(stack !== undefined && { stack }),
+  };
+  return { status: 'failed', error };
+}
+
+function reasonOf(reason: unknown): Reason {
+  const { name, message } = reason instanceof Error ? reason : { name: '', message: String(reason) };
+  return { message, isCancelled: name !== 'AbortError' };
+}
+
+function crossing(error: unknown): CrossingError {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!(error instanceof TocsinError)) return { message };
+  const { status, code, requestId, retryable, details, hint, retryAfterMs, outcomeUnknown } = error;
+  return { message, info: { status, code, requestId, retryable, details, hint, retryAfterMs, outcomeUnknown } };
+}
