@@ -95,13 +95,13 @@ export function saysOnlyWhatToRun(body: JobBody): boolean {
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
 export function renderReceipt({ record, layers }: JobView, variables: Variables, body: JobBody): Envelope {
-  const { id, state, created_at, due_at } = record;
+  const { id, state, created_at } = record;
   return defined({
     id,
     state,
     max_attempts: policyOf(variables, layers, body).max_attempts,
     created_at: formatInstant(created_at),
-    scheduled_at: state === 'scheduled' ? instant(due_at ?? body.scheduled_at) : undefined,
+    scheduled_at: instant(startOf(record, body)),
     expires_at: expiry(body),
     retention: body.retention,
   });
