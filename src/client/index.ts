@@ -116,7 +116,7 @@ export type {
   Targets,
 } from './targets';
 export type { Endpoint, RequestOptions, ServiceLike } from './transport';
-export type { Webhook, WebhookDelivery, WebhookOptions, Webhooks, WebhookTest } from './webhooks';
+export type { Webhook, WebhookDelivery, WebhookFormat, WebhookOptions, Webhooks, WebhookTest } from './webhooks';
 export type { Directive, LeasedJob, WorkerCounts, WorkerDetail, WorkerHealth, WorkerStatus, Workers } from './workers';
 export type {
   Batch,

@@ -4,6 +4,12 @@ import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
+/** A message for Slack, an event for PagerDuty's Events API v2, or JSON of your own with placeholders. */
+export type WebhookFormat =
+  | 'slack'
+  | 'pagerduty'
+  | { template: string | Readonly<Record<string, unknown>> | readonly unknown[] };
+
 /** What a subscription says. */
 export interface WebhookOptions {
   /** HTTPS. */
@@ -14,6 +20,10 @@ export interface WebhookOptions {
   filter?: { queues?: readonly string[]; types?: readonly string[] } | null;
   /** False: it is told of nothing. */
   active?: boolean;
+  /** What it is sent in the place of the event. A template has placeholders such as `{{data.job_id}}`. */
+  format?: WebhookFormat | null;
+  /** Of PagerDuty, beside the format `pagerduty`. It is not shown again. */
+  routingKey?: string;
   /** Whatever is to be remembered with it. */
   metadata?: Readonly<Record<string, unknown>> | null;
 }
@@ -26,6 +36,8 @@ export interface Webhook {
   filter?: { queues?: string[]; types?: string[] };
   active: boolean;
   metadata?: Record<string, unknown>;
+  /** Absent: the event itself. */
+  format?: WebhookFormat;
   createdAt: string;
   updatedAt: string;
   lastDeliveryAt: string | null;
@@ -138,8 +150,11 @@ export class Webhooks {
   }
 }
 
-/** All names are single words, and those in `metadata` are the user's. */
-const bodyOf = (content: object): string => JSON.stringify(content);
+/** All other names are single words, and those in `metadata` and templates are the user's. */
+const bodyOf = (content: Partial<WebhookOptions> & { secret?: string | undefined }): string => {
+  const { routingKey, ...rest } = content;
+  return JSON.stringify({ ...rest, routing_key: routingKey });
+};
 
 const webhookIn = (answer: unknown): Webhook =>
   shaped<Webhook>(member(answer, 'subscription'), 'id', 'the subscription');

@@ -30,6 +30,8 @@ const OWN = {
   change: true,
   // A JSON Schema.
   schema: true,
+  // Of a webhook: JSON that is filled in and sent.
+  template: true,
 } as const;
 
 type Own = keyof typeof OWN;

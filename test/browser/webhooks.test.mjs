@@ -67,6 +67,17 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.waitFor({ state: 'detached' });
     await drawer.getByText('queue.*').waitFor({ state: 'detached' });
+    await drawer.getByText('The event', { exact: true }).waitFor();
+    await drawer.getByRole('button', { name: 'Edit' }).click();
+    await edit.getByLabel('In the form of').selectOption('Template');
+    await edit.getByRole('textbox', { name: 'Template' }).fill('{"text": {{type}}}');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.locator('.field.wrong', { hasText: 'Template' }).getByRole('alert').waitFor();
+    await assertAccessible(page);
+    await edit.getByRole('textbox', { name: 'Template' }).fill('{"text": "{{type}}"}');
+    await edit.getByRole('button', { name: 'Save' }).click();
+    await edit.waitFor({ state: 'detached' });
+    await drawer.getByText('"text": "{{type}}"').waitFor();
     await drawer.getByRole('button', { name: 'Disable' }).click();
     await drawer.getByText('off', { exact: true }).waitFor();
     await drawer.getByRole('button', { name: 'Enable' }).click();

@@ -336,7 +336,13 @@ describe('tocsin', { timeout: 120_000 }, () => {
       });
       assert.match((await run('webhooks', 'deliveries')).stdout, new RegExp(`^${id} .* ${job.id} `, 'm'));
       assert.equal((await run('webhooks', 'deliveries', '--status', 'lost')).code, 2);
-      for (const one of [subscription, jobs]) await json('webhooks', 'remove', one.id);
+      const forms = ['--format', '{"said": "{{type}}"}'];
+      const formed = await json('webhooks', 'add', url, '--event', 'alert.*', ...forms);
+      assert.deepEqual(formed.subscription.format, { template: { said: '{{type}}' } });
+      assert.match((await run('webhooks')).stdout, /alert\.\* +template /);
+      const keyless = await run('webhooks', 'add', url, '--event', 'alert.*', '--format', 'pagerduty');
+      assert.match(keyless.stderr, /routing_key is required/);
+      for (const one of [subscription, jobs, formed.subscription]) await json('webhooks', 'remove', one.id);
       assert.match((await run('webhooks')).stdout, /No webhooks/);
     } finally {
       receiver.close();

@@ -1,6 +1,6 @@
 /** `tocsin webhooks`, with `add`, `remove`, `pause`, `resume`, `test`, `rotate`, `deliveries` and `redeliver` */
 import type { Command } from 'commander';
-import type { Webhook, WebhookDelivery } from '../../client/webhooks';
+import type { Webhook, WebhookDelivery, WebhookFormat } from '../../client/webhooks';
 import { integer, list } from '../command';
 import { CliError, usageError } from '../failure';
 import { facts, type Terminal } from '../output';
@@ -13,6 +13,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   ['STATUS', ({ active, disabledReason }) => (active ? 'on' : (disabledReason ?? 'off'))],
   ['URL', ({ url }) => url],
   ['EVENTS', ({ events }) => events.join(',')],
+  ['FORMAT', ({ format }) => (typeof format === 'object' ? 'template' : (format ?? 'event'))],
   ['SENT', ({ successCount }) => successCount],
   ['FAILED', ({ failureCount }) => failureCount],
   ['PENDING', ({ pendingCount }) => pendingCount],
@@ -30,6 +31,18 @@ const DELIVERIES: readonly Column<WebhookDelivery>[] = [
   ['NEXT', ({ nextAttemptAt }, now) => ago(nextAttemptAt, now)],
 ];
 
+interface AddOptions {
+  event: string[];
+  queue?: string[];
+  type?: string[];
+  format?: string;
+  routingKey?: string;
+}
+
+/** The server says what is wrong with it. */
+const formatOf = (text: string): WebhookFormat =>
+  text.trimStart().startsWith('{') ? { template: text } : (text as WebhookFormat);
+
 /** Lists the webhooks, and changes them. */
 export function webhooksCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
@@ -43,7 +56,7 @@ export function webhooksCommand(terminal: Terminal): Command {
         summary: 'show all that is known of a webhook',
         run: async (opened, id = '') => shown(opened, 'subscription', await opened.tocsin.webhooks.get(id)),
       }),
-      verb<{ event: string[]; queue?: string[]; type?: string[] }>({
+      verb<AddOptions>({
         name: 'add',
         summary: 'send events to a URL',
         takes: [['<url>', 'HTTPS address of the receiver']],
@@ -51,11 +64,17 @@ export function webhooksCommand(terminal: Terminal): Command {
           command
             .requiredOption('--event <name>', 'job.discarded, job.* or *; a list, or several times', list)
             .option('--queue <name>', 'only of this queue; a list, or several times', list)
-            .option('--type <type>', 'only of this job type; a list, or several times', list),
+            .option('--type <type>', 'only of this job type; a list, or several times', list)
+            .option('--format <form>', 'slack, pagerduty, or a template: JSON with {{data.job_id}} and the like')
+            .option('--routing-key <key>', 'of PagerDuty'),
         async run({ tocsin, options }, url = '') {
-          const { event: events, queue: queues, type: types } = options;
+          const { event: events, queue: queues, type: types, format, routingKey } = options;
           const filter = queues || types ? { filter: { ...(queues && { queues }), ...(types && { types }) } } : {};
-          const { secret, ...subscription } = await tocsin.webhooks.create({ url, events, ...filter });
+          const { secret, ...subscription } = await tocsin.webhooks.create({
+            ...{ url, events, ...filter },
+            ...(format !== undefined && { format: formatOf(format) }),
+            ...(routingKey !== undefined && { routingKey }),
+          });
           const text = facts([
             ['id', subscription.id],
             ['secret', secret],

@@ -17,6 +17,7 @@ import { waitAtMost } from '../../durable/wait';
 import { defined } from '../../job/envelope/fields';
 import { notFound, type Outcome } from '../../job/errors';
 import { formatInstant } from '../../job/time';
+import { bodyIn } from '../../job/webhook/form';
 import { deliveryOf } from '../../job/webhook/ids';
 import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
 import { type Disabled, secretsAt, type Webhook } from '../../job/webhook/subscription';
@@ -247,7 +248,7 @@ export class WebhookSender {
       id: deliveryOf(webhook.id, event),
       subscription: webhook.id,
       eventType: type,
-      body,
+      body: bodyIn(webhook.format, body),
       secrets: secretsAt(webhook, this.host.now()),
     };
     return sendWebhook(call, { loopback: this.host.allowsLoopback() });

@@ -17,6 +17,7 @@ export function renderWebhook({ webhook, stats }: WebhookView): Members {
     filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
     active: webhook.active,
     metadata,
+    format: formatOf(webhook),
     created_at: formatInstant(webhook.created_at),
     updated_at: formatInstant(webhook.updated_at),
     last_delivery_at: given(stats.last_delivery_at, formatInstant) ?? null,
@@ -29,6 +30,11 @@ export function renderWebhook({ webhook, stats }: WebhookView): Members {
     disabled_at: given(disabled?.at, formatInstant),
     former_secret_until: given(webhook.former?.until, formatInstant),
   });
+}
+
+/** As a client wrote it, without the key. */
+function formatOf({ format }: WebhookView['webhook']): unknown {
+  return typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
 }
 
 /** The answer about one subscription: as a member, and flat for clients that read it so. */

@@ -81,7 +81,7 @@ async function change(c: AppContext): Promise<Response> {
   if (body.secret !== undefined)
     throw invalidRequest('secret', `secret is changed by POST ${LIST}/${id}/rotate-secret.`);
   const members = parseWebhookChange(body, urlReader(c));
-  if (['url', 'events', 'filter'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
+  if (['url', 'events', 'filter', 'format'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
   const view = await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members));
   const warned = warnedOf(body);
   return json(c, { ...webhookAnswer(view), ...warned.members }, 200, warned.headers);

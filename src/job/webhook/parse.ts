@@ -7,6 +7,7 @@
  * | `events` | types, `job.*` for a kind, `*` for all | required |
  * | `filter` | `{queues, types}`: only events of these queues, of jobs of these types; also `job_types` | all |
  * | `active` | false: nothing is sent | true |
+ * | `format`, `routing_key` | in which form it is told: see `read-form` | the event |
  * | `metadata` | whatever the client wants to remember | none |
  */
 import {
@@ -23,9 +24,10 @@ import {
 import { invalidRequest } from '../errors';
 import { quote } from '../text';
 import { type UnknownMembers, withoutEffect } from '../unknown-members';
+import { readForm } from './read-form';
 import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
 
-const MEMBERS = ['url', 'events', 'filter', 'active', 'metadata', 'secret'];
+const MEMBERS = ['url', 'events', 'filter', 'active', 'metadata', 'secret', 'format', 'routing_key'];
 /** Clients send back what they have read. */
 const ANSWERED = [
   ...['id', 'created_at', 'updated_at', 'last_delivery_at', 'last_delivery_status', 'success_count', 'failure_count'],
@@ -104,6 +106,7 @@ export function parseWebhookChange(body: Body, readUrl: Reader<string>) {
     active: optional(body, 'active', readBoolean),
     filter: filter ?? (isObject(body.filter) ? null : filter),
     metadata,
+    format: readForm(body),
   };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
     [K in keyof WebhookMembers]?: WebhookMembers[K] | null;
@@ -115,11 +118,12 @@ export function parseWebhook(body: Body, readUrl: Reader<string>): WebhookMember
   for (const name of ['url', 'events']) {
     if (body[name] === undefined || body[name] === null) throw invalidRequest(name, `${name} is required.`);
   }
-  const { filter, metadata, ...rest } = parseWebhookChange(body, readUrl);
+  const { filter, metadata, format, ...rest } = parseWebhookChange(body, readUrl);
   return {
     ...(rest as Pick<WebhookMembers, 'url' | 'events'>),
     active: rest.active ?? true,
     ...(filter && { filter }),
     ...(metadata && { metadata }),
+    ...(format && { format }),
   };
 }

@@ -1,5 +1,6 @@
 /** Subscriptions: who is told of which events, at a URL. */
 import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../event-types';
+import type { WebhookForm } from './form';
 
 /** Which events of the types that it names a subscription wants. Absent members take all. */
 export interface WebhookFilter {
@@ -32,6 +33,8 @@ export interface Webhook {
   active: boolean;
   /** Whatever the client wants to remember with it. */
   metadata?: Record<string, unknown>;
+  /** How it is told; absent: by the event itself. */
+  format?: WebhookForm;
   secret: string;
   /** The secret before, which signs too until then. */
   former?: { secret: string; until: number };
@@ -43,7 +46,7 @@ export interface Webhook {
 }
 
 /** What a client may say of a subscription. */
-export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata'>;
+export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format'>;
 
 /** After a rotation the former secret signs for so long, ms. */
 export const FORMER_SECRET_MS = 86_400_000;

@@ -7,26 +7,40 @@ import { openAside } from '../../core/aside';
 import { toast } from '../../core/dialogs';
 import { Picker } from './picker';
 import { Secret } from './secret';
-import { SUBSCRIPTIONS, type Subscription, subscriptionPath } from './types';
+import { FORMS, formOf, SUBSCRIPTIONS, type Subscription, subscriptionPath } from './types';
 
 const wordsOf = (text: FormDataEntryValue | null) =>
   String(text ?? '')
     .split(/[\s,]+/)
     .filter(Boolean);
 
+const templateText = (before: Subscription | undefined): string =>
+  typeof before?.format === 'object' ? JSON.stringify(before.format.template, null, 2) : '{"text": "{{type}}"}';
+
+/** The members that say in which form it is told. A key that is there already is not shown, and stays. */
+function formatIn(data: FormData, form: keyof typeof FORMS, before: Subscription | undefined): object {
+  const key = textIn(data, 'routing_key');
+  if (form === 'event') return { format: null };
+  if (form === 'template') return { format: { template: textIn(data, 'template') } };
+  if (form === 'slack') return { format: form };
+  return key === '' && before?.format === 'pagerduty' ? {} : { format: form, routing_key: key };
+}
+
 export function SubscriptionForm({ of: before, onSaved }: { of: Subscription | undefined; onSaved: () => void }) {
   const [events, setEvents] = useState<readonly string[]>(before?.events ?? []);
   const [secret, setSecret] = useState('');
+  const [form, setForm] = useState<keyof typeof FORMS>(before ? formOf(before) : 'event');
   const [made, setMade] = useState('');
   const close = () => openAside({ edit: null, ...(made && { open: made, tab: null }) });
 
-  const save = async (form: FormData) => {
-    const [queues, types] = [wordsOf(form.get('queues')), wordsOf(form.get('types'))];
+  const save = async (data: FormData) => {
+    const [queues, types] = [wordsOf(data.get('queues')), wordsOf(data.get('types'))];
     const filter = { ...(queues.length > 0 && { queues }), ...(types.length > 0 && { types }) };
-    const own = textIn(form, 'secret');
+    const own = textIn(data, 'secret');
     const body = {
-      url: textIn(form, 'url'),
+      url: textIn(data, 'url'),
       events,
+      ...formatIn(data, form, before),
       filter: queues.length + types.length > 0 ? filter : null,
     };
     if (before) {
@@ -94,6 +108,35 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Subscription | u
                 />
               </Field>
             </div>
+            <Field label="In the form of">
+              <select value={form} onChange={({ currentTarget }) => setForm(currentTarget.value as typeof form)}>
+                {Object.entries(FORMS).map(([name, label]) => (
+                  <option key={name} value={name}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+            </Field>
+            {form === 'pagerduty' && (
+              <Field
+                label="Routing key"
+                hint={
+                  before?.format === 'pagerduty' ? 'Empty: the one that is there.' : 'Of an integration: Events API v2.'
+                }
+                error={errorAt(error, 'routing_key')}
+              >
+                <input name="routing_key" autocomplete="off" spellcheck={false} />
+              </Field>
+            )}
+            {form === 'template' && (
+              <Field
+                label="Template"
+                hint="JSON with placeholders such as {{data.job_id}}."
+                error={errorAt(error, 'format.template')}
+              >
+                <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
+              </Field>
+            )}
             {!before && (
               <Field label="Secret of your own" hint="Empty: a new one is made." error={errorAt(error, 'secret')}>
                 <input name="secret" autocomplete="off" spellcheck={false} />

@@ -13,7 +13,7 @@ import { number } from '../../core/format';
 import { can } from '../../core/session';
 import { Secret } from './secret';
 import { Health } from './subscriptions';
-import { type Subscription, subscriptionPath } from './types';
+import { FORMS, formOf, type Subscription, subscriptionPath } from './types';
 
 interface Answer {
   success: boolean;
@@ -90,6 +90,7 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; o
         of={[
           ['Health', <Health of={one} />],
           ['Sent to', <Foreign>{one.url}</Foreign>],
+          ['In the form of', FORMS[formOf(one)]],
           ['Last delivery', <Time at={one.last_delivery_at} />],
           ['Its status', one.last_delivery_status],
           ['Delivered', <Count value={one.success_count} exact />],
@@ -108,6 +109,11 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; o
         {one.filter?.queues && <p>Of the queues {one.filter.queues.join(', ')}.</p>}
         {one.filter?.types && <p>Of jobs {one.filter.types.join(', ')}.</p>}
       </Section>
+      {typeof one.format === 'object' && (
+        <Section title="Template">
+          <Code text={JSON.stringify(one.format.template, null, 2)} label="the template" />
+        </Section>
+      )}
       <p>
         <a href={href('webhooks', { tab: 'deliveries', subscription: one.id })}>All its deliveries</a>
         {' · '}

@@ -11,6 +11,8 @@ export interface Subscription {
   filter?: { queues?: readonly string[]; types?: readonly string[] };
   active: boolean;
   metadata?: unknown;
+  /** Absent: the event itself. */
+  format?: 'slack' | 'pagerduty' | { template: unknown };
   created_at: string;
   updated_at: string;
   last_delivery_at: string | null;
@@ -72,6 +74,13 @@ export const ALERTS = 'admin/alerts';
 export const subscriptionPath = (id: string) => `${SUBSCRIPTIONS}/${segment(id)}`;
 export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
 export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
+
+/** In which form a subscription is told, in a word. */
+export function formOf({ format }: Pick<Subscription, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
+  return typeof format === 'object' ? 'template' : (format ?? 'event');
+}
+
+export const FORMS = { event: 'The event', slack: 'Slack', pagerduty: 'PagerDuty', template: 'Template' } as const;
 
 type Look = readonly [Tone, IconName, string];
 
