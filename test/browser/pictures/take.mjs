@@ -13,7 +13,7 @@ import { openShop, tellDay, turn } from './story.mjs';
 const folder = fileURLToPath(new URL('../../../docs/operate/pictures/', import.meta.url));
 const WIDTH = 1280;
 
-const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1] || 6);
+const minutes = Number(process.argv[process.argv.indexOf('--minutes') + 1]) || 6;
 
 const servers = await startServers({
   entry: 'test/browser/pictures/handler.ts',
