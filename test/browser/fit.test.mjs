@@ -65,6 +65,13 @@ describe('the pages', { timeout: 120_000 }, () => {
     }
     assert.deepEqual(found, []);
   });
+
+  it('show the tab that is open, also where not all of them have room', async () => {
+    const page = await board.newPage('/ui/queues/documents?tab=danger', { width: 390 });
+    const tabs = page.getByRole('navigation', { name: 'Parts of this page' });
+    const place = await tabs.getByRole('link', { name: 'Danger zone' }).boundingBox();
+    assert.ok(place.x >= 0 && place.x + place.width <= 390, `It is from ${place.x} to ${place.x + place.width} px.`);
+  });
 });
 
 /** Runs in the page. Says what does not fit there. */

@@ -61,7 +61,7 @@ export function RetryCalculator() {
       <form class="card" onSubmit={(event) => event.preventDefault()}>
         <Choice name="preset" label="Begins with" all="What the deployment does" of={PRESETS} />
         <Choice name="strategy" label="Strategy" all="As it is" of={STRATEGIES} />
-        {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, PT1M', 'retry.initial_interval')}
+        {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, 1m', 'retry.initial_interval')}
         {field('factor', 'Factor', '2', 'Base of exponential, exponent of polynomial', 'retry.backoff_coefficient')}
         {field('max', 'Longest delay', '5m', 'A duration, or none', 'retry.max_interval')}
         <Choice name="jitter" label="Jitter" all="As it is" of={['on', 'off']} />
