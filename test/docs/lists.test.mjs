@@ -207,6 +207,47 @@ describe('the documents list every member of', () => {
     );
   });
 
+  it('the options of a client', () => {
+    const own = membersOf('client/options.ts', 'ClientOptions');
+    same(items(section('docs/reference/client.md', '## Options')), [...own, 'url', 'service', 'fetch']);
+  });
+
+  it('the registration of a handler, and of all', () => {
+    const text = section('docs/start/handlers.md', '## What a handler gets');
+    const members = [
+      ...membersOf('handler/types.ts', 'HandlerDefinition'),
+      ...membersOf('handler/worker-types.ts', 'WorkerOptions'),
+    ];
+    assert.deepEqual(
+      members.filter((name) => !new RegExp(`\\b${name}\\b`).test(text)),
+      [],
+    );
+  });
+
+  it('the queue in a test', () => {
+    const text = section('docs/guides/testing.md', '## The whole Worker');
+    const [, body] = /export class TestQueue[^{]*\{([\s\S]*)\n\}/.exec(read('src/testing/vitest/queue.ts'));
+    const calls = Array.from(body.matchAll(/^ {2}(?:async |get )?(\w+)[<(]/gm), ([, name]) => name);
+    const named = items(text).filter((name) => name !== 'Date.now');
+    same(
+      named.map((name) => name.replace('queue.', '')),
+      without(calls, 'constructor', 'beforeEach', 'afterEach'),
+    );
+  });
+
+  it('what another Worker calls over its binding', () => {
+    const [calls] = /The calls travel by RPC: [^.]*\./.exec(read('docs/start/in-your-worker.md').replace(/\s+/g, ' '));
+    same(spans(calls), without(membersOf('client/service.ts', 'TocsinService'), 'fetch'));
+  });
+
+  it('the messages of a worker on a socket', () => {
+    const text = section('docs/reference/worker-socket.md', '## What a worker sends');
+    same(
+      Array.from(text.matchAll(/^- `\{"type":"(\w+)"/gm), ([, type]) => type),
+      namesIn('job/worker/socket.ts', 'TYPES'),
+    );
+  });
+
   it('the options of a worker that runs', () => {
     const text = section('docs/start/workers.md', '### Options of run');
     // It is an option of the worker itself, and counts for how it runs.
