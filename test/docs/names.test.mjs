@@ -104,27 +104,63 @@ describe('variables', () => {
     const elsewhere = ['LOCALHOST_SECRET', 'ANALYTICS'];
     assert.deepEqual(listed.sort(), declared.filter((name) => !elsewhere.includes(name)).sort());
   });
+});
 
-  /** Names of others: of wrangler, of Cloudflare, and what a reader chooses. */
-  const OTHERS = new Set(['CLOUDFLARE_ACCOUNT_ID', 'CLOUDFLARE_API_TOKEN', 'CLOUDFLARE_CF_FETCH_ENABLED']);
+describe('identifiers in the text', () => {
+  const files = ['src', 'examples', 'bench', '.ci'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .filter((path) => /\.(tsx?|mjs|js|toml|jsonc)$/.test(path) && !path.includes('node_modules'))
+      .map((path) => join(folder, path)),
+  );
+  const code = files.map(read).join('\n');
+  const words = new Set(code.match(/\w+/g));
+  const headers = new Set(code.toLowerCase().match(/[a-z]+(?:-[a-z]+)+/g));
 
-  it('that the documents name are read somewhere, or are made on the page', () => {
-    const files = ['src', 'examples', 'bench', '.ci', 'test'].flatMap((folder) =>
-      readdirSync(join(root, folder), { recursive: true })
-        .filter((path) => /\.(ts|mjs|js|toml|jsonc)$/.test(path) && !path.includes('node_modules'))
-        .map((path) => join(folder, path)),
+  /** Names of others: of wrangler, of Cloudflare, of other queues. */
+  const OTHERS = new Set([
+    ...['CLOUDFLARE_ACCOUNT_ID', 'CLOUDFLARE_API_TOKEN', 'cpu_ms', 'keep_names', 'waitForEvent', 'sendEvent'],
+    ...['delay_seconds', 'maxDelay', 'jitter_ms', 'deleteCompleted'],
+  ]);
+  /** Made of parts: `ce_` and the name of an attribute, `push_` and that of a handler, metrics, which a test of their own has. */
+  const MADE = /^(ce|push|ojs)_/;
+  /** Its left side has the names of other queues. */
+  const MIGRATING = 'docs/start/migrating.md';
+
+  it('are in the code, or in a block of the page', () => {
+    const named = everywhere(({ spans }) =>
+      spans.flatMap(
+        (span) => span.match(/\b(?:[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]*)\b(?!_)/g) ?? [],
+      ),
     );
-    const code = files
-      .filter((path) => !path.startsWith(join('test', 'docs')))
-      .map(read)
-      .join('\n');
-    const unknown = everywhere(({ spans }) =>
-      spans.flatMap((span) => span.match(/\b[A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9]\b(?!_)/g) ?? []),
-    )
-      .filter(({ text }) => !OTHERS.has(text) && !new RegExp(`\\b${text}\\b`).test(code))
-      // A secret or a binding that a block of the page sets.
+    assert.ok(named.length > 1000);
+    const unknown = named
+      .filter(({ path, text }) => path !== MIGRATING && !OTHERS.has(text) && !MADE.test(text) && !words.has(text))
       .filter(({ path, text }) => !codeOf(path).blocks.some((block) => block.text.includes(text)));
     assert.deepEqual(unknown, []);
+  });
+
+  it('of headers are in the code', () => {
+    const named = everywhere(({ spans }) =>
+      spans.flatMap((span) => span.match(/\b(?:X|OJS|Tocsin)(?:-[A-Za-z]+)+/g) ?? []),
+    );
+    assert.ok(named.length > 20);
+    assert.deepEqual(
+      named.filter(({ text }) => !headers.has(text.toLowerCase())),
+      [],
+    );
+  });
+
+  it('of messages are what the server answers', () => {
+    const list = section('docs/operate/operations.md', '## Configuration mistakes').match(
+      /^- `[^`]+`|^- \d{3} `[^`]+`/gm,
+    );
+    const parts = list.flatMap((line) => line.replace(/^- (?:\d{3} )?`(?:\w+: )?|`$/g, '').split('…'));
+    const said = parts.map((part) => part.replace(/"| \d+/g, '').trim()).filter((part) => / /.test(part));
+    assert.ok(said.length > 4);
+    assert.deepEqual(
+      said.filter((part) => !code.includes(part)),
+      [],
+    );
   });
 });
 
