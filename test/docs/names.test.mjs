@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { lexer } from 'marked';
 import { load as loadCli } from '../cli/cli.mjs';
 import { root } from './dev.mjs';
 import { documents } from './snippets.mjs';
@@ -120,24 +121,37 @@ describe('identifiers in the text', () => {
   /** Names of others: of wrangler, of Cloudflare, of other queues. */
   const OTHERS = new Set([
     ...['CLOUDFLARE_ACCOUNT_ID', 'CLOUDFLARE_API_TOKEN', 'cpu_ms', 'keep_names', 'waitForEvent', 'sendEvent'],
-    ...['delay_seconds', 'maxDelay', 'jitter_ms', 'deleteCompleted'],
+    ...['delay_seconds', 'maxDelay', 'jitter_ms', 'deleteCompleted', 'getChildrenValues', 'removeOnComplete'],
   ]);
   /** Made of parts: `ce_` and the name of an attribute, `push_` and that of a handler, metrics, which a test of their own has. */
   const MADE = /^(ce|push|ojs)_/;
   /** Its left side has the names of other queues. */
   const MIGRATING = 'docs/start/migrating.md';
 
+  const IDENTIFIER = /\b(?:[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]*)\b(?!_)/g;
+  const spansIn = (text) => Array.from(text.matchAll(/`([^`]+)`/g), ([, span]) => span);
+
   it('are in the code, or in a block of the page', () => {
-    const named = everywhere(({ spans }) =>
-      spans.flatMap(
-        (span) => span.match(/\b(?:[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]*)\b(?!_)/g) ?? [],
-      ),
-    );
+    const named = everywhere(({ spans }) => spans.flatMap((span) => span.match(IDENTIFIER) ?? []));
     assert.ok(named.length > 1000);
     const unknown = named
       .filter(({ path, text }) => path !== MIGRATING && !OTHERS.has(text) && !MADE.test(text) && !words.has(text))
       .filter(({ path, text }) => !codeOf(path).blocks.some((block) => block.text.includes(text)));
     assert.deepEqual(unknown, []);
+  });
+
+  it('of this project, beside those of another queue, are in the code', () => {
+    const blocks = lexer(read(MIGRATING));
+    const ours = blocks.flatMap(({ type, items, rows }) => {
+      if (type === 'list') return items.map(({ text }) => text.split('→')[1] ?? '');
+      return type === 'table' ? rows.map((row) => row[1].text) : [];
+    });
+    const named = ours.flatMap((text) => spansIn(text).flatMap((span) => span.match(IDENTIFIER) ?? []));
+    assert.ok(named.length > 50, `only ${named.length} were found`);
+    assert.deepEqual(
+      named.filter((name) => !words.has(name) && !OTHERS.has(name)),
+      [],
+    );
   });
 
   it('of headers are in the code', () => {
