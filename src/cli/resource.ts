@@ -1,6 +1,6 @@
 /**
- * Commands about one kind of thing, from a table: the list of all, one of them, and what can be done with it. Each prints what the
- * server answers: the names of members in its text are those of the wire.
+ * Commands about one kind of thing, from a table: the list of all, one of them, and what can be done with it. Each
+ * prints what the server answers: the names of members in its text are those of the wire.
  */
 import { readFileSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
