@@ -84,6 +84,7 @@ export function jobFacts(
   job: JobEnvelope,
   progress: JobProgress | undefined,
   now: number,
+  log: readonly JobLogLine[] = [],
 ): [name: string, value: unknown][] {
   const errors = job.errors ?? (job.error ? [job.error] : []);
   const { createdAt, startedAt, firstStartedAt } = job;
@@ -103,6 +104,7 @@ export function jobFacts(
     ['last run', firstStartedAt && timeText(startedAt, now)],
     ['heartbeat', timeText(job.lastHeartbeatAt, now)],
     ['lease ends', timeText(job.leaseExpiresAt, now)],
+    ['worker', blockedText(log, now)],
     ['ended', timeText(end, now)],
     ['total', between(createdAt, end)],
     ['progress', progress && progressText(progress)],
@@ -114,6 +116,14 @@ export function jobFacts(
         `${error.type}: ${error.message.split('\n')[0]} (${error.occurredAt})`,
       ]),
   ];
+}
+
+/** For how long the event loop of a worker stood still while the job ran, last: it loses leases, and slows other jobs down. */
+function blockedText(log: readonly JobLogLine[], now: number): string | undefined {
+  const line = log.findLast(({ fields }) => typeof fields?.blocked_ms === 'number');
+  if (!line) return undefined;
+  const ms = line.fields?.blocked_ms as number;
+  return `its event loop was blocked for ${(ms / 1000).toFixed(1)} s, ${timeText(new Date(line.at).toISOString(), now)}`;
 }
 
 function progressText({ progress, message, data }: JobProgress): string | undefined {

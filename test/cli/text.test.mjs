@@ -63,6 +63,14 @@ describe('why', () => {
     assert.equal(until, '2026-01-01T12:01:00.000Z');
   });
 
+  it('names the worker whose event loop was blocked while the job ran', () => {
+    const line = (at, fields) => ({ at: NOW + at, level: 'warn', message: 'stood still', fields });
+    const log = [line(-120_000, { blocked_ms: 75_012 }), line(-60_000, { other: 1 })];
+    const told = (lines) => Object.fromEntries(jobFacts(JOB, undefined, NOW, lines)).worker;
+    assert.equal(told(log), 'its event loop was blocked for 75.0 s, 2026-01-01T11:58:00.000Z (2m ago)');
+    assert.equal(told([]), undefined);
+  });
+
   it('explains the states in which a job waits for nothing', () => {
     const error = { code: 'x', type: 'SmtpError', message: 'no host', attempt: 1, occurredAt: JOB.createdAt };
     const cases = [

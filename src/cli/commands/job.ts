@@ -58,7 +58,7 @@ async function show(terminal: Terminal, id: string, options: ShowOptions, factsF
   answer({ job, why, ...(progress && { progress }), steps: wireSteps(steps), log }, () => {
     const said = [why.text, ...(why.hint ? [`→ ${why.hint}`] : [])].join('\n');
     const { full = false } = options;
-    const [known, isCut] = brief(jobFacts(job, progress, now), full);
+    const [known, isCut] = brief(jobFacts(job, progress, now, log), full);
     const [done, areCut] = stepsOf(steps, now, full);
     const rest = isCut || areCut ? `Cut at … : tocsin job ${id} --full shows all of it.` : '';
     const last = logOf(log.slice(-LAST_LINES));
