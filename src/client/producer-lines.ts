@@ -8,7 +8,7 @@ import { member } from './answers';
 import type { Dial } from './dial';
 import type { Line } from './line';
 import { Redial } from './redial';
-import { Changes, wait } from './timing';
+import { atMost, Changes } from './timing';
 import { LONGEST_MESSAGE, PROTOCOL, WorkerLine } from './worker-line';
 
 /** Sockets at once; the one that was used least lately goes for another queue. */
@@ -121,17 +121,11 @@ class ProducerLine {
   }
 
   async #ask(line: Line, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
-    const ended = new AbortController();
-    const end = (): void => ended.abort();
     let isAnswered = false;
     const asked = line.enqueue(jobs).finally(() => {
       isAnswered = true;
-      end();
     });
-    asked.catch(() => undefined);
-    signal?.addEventListener('abort', end, { once: true });
-    await wait(this.options.timeoutMs, ended.signal);
-    signal?.removeEventListener('abort', end);
+    await atMost(this.options.timeoutMs, asked, signal);
     if (!isAnswered && signal?.aborted) throw aborted(signal, true);
     // A connection may be gone without a word.
     if (!isAnswered) line.abandon();

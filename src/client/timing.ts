@@ -14,12 +14,18 @@ export function wait(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for a promise, whichever way it ends, but no longer than `ms`. */
-export async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
-  const ended = new AbortController();
-  const end = (): void => ended.abort();
-  promise.then(end, end);
-  await wait(ms, ended.signal);
+/** Waits for a promise, whichever way it ends, but no longer than `ms`, nor than the signal allows. */
+export function atMost(ms: number, promise: Promise<unknown>, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    promise.then(done, done);
+    signal?.addEventListener('abort', done, { once: true });
+  });
 }
 
 /** Pauses that double, with jitter, so that many workers do not come back at the same moment. */

@@ -29,12 +29,15 @@ const MAX_RESTING = 5_000;
 /** Characters of letters that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
 
+/** No address. Most commits leave nothing to send, and nothing is made to find that out. */
+const NONE: readonly string[] = [];
+
 /** One sort of letters, and how they are delivered: {@link posted} or {@link derived}. */
 export interface Kind<A = unknown> {
   /** Unique for the object. */
   readonly kind: string;
   /** Addresses with a letter that is due at `now` (epoch ms), at most `limit`, none of `except`. */
-  due(now: number, except: readonly string[], limit: number): string[];
+  due(now: number, except: readonly string[], limit: number): readonly string[];
   /** When the next letter to an address other than `except` is due, epoch ms. Infinity: there is none. */
   nextAt(except: readonly string[]): number;
   /**
@@ -160,21 +163,30 @@ export class Courier {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
     const found: Stop[] = [];
-    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
     for (const kind of this.kinds) {
       if (found.length === limit) break;
-      const addresses = this.isFull(this.addresses(kind, this.failing))
-        ? this.rested(kind, now)
-        : kind.due(now, [...this.addresses(kind, this.busy), ...this.addresses(kind, resting)], limit - found.length);
+      const addresses = this.dueOf(kind, now, limit - found.length);
+      if (addresses.length === 0) continue;
       for (const address of addresses.slice(0, limit - found.length)) found.push({ kind, address });
     }
-    if (found.length < limit) {
+    if (this.failing.size > 0 && found.length < limit) {
       const open = new Set(found.map(({ kind, address }) => idOf(kind, address)));
       for (const [id, { at }] of this.failing) {
         if (!isPausedUntil(at, now, RETRY_MS.longest) && !open.has(id) && !this.busy.has(id)) this.failing.delete(id);
       }
     }
     return found;
+  }
+
+  private dueOf(kind: Kind, now: number, limit: number): readonly string[] {
+    if (this.failing.size === 0 && this.busy.size === 0) return kind.due(now, NONE, limit);
+    if (this.isFull(this.addresses(kind, this.failing))) return this.rested(kind, now);
+    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
+    return kind.due(
+      now,
+      [...this.addresses(kind, this.busy), ...this.addresses(kind, { values: () => resting })],
+      limit,
+    );
   }
 
   /** Are as many addresses of a kind left alone as memory, and a question to storage, should hold? */
@@ -189,7 +201,8 @@ export class Courier {
     return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
   }
 
-  private addresses(kind: Kind, all: { values(): Iterable<Stop> }): string[] {
+  private addresses(kind: Kind, all: { size?: number; values(): Iterable<Stop> }): readonly string[] {
+    if (all.size === 0) return NONE;
     return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
   }
 
@@ -244,10 +257,11 @@ export interface Derived<A> extends Pick<Kind<A>, 'kind' | 'deliver'> {
 
 /** A kind whose letters have no rows of their own. */
 export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>): Kind<A> {
-  const other = (except: readonly string[]) => open().filter((address) => !except.includes(address));
+  const other = (except: readonly string[]) =>
+    except.length === 0 ? open() : open().filter((address) => !except.includes(address));
   return {
     kind,
-    due: (now, except, limit) => (now < dueAt() ? [] : other(except).slice(0, limit)),
+    due: (now, except, limit) => (now < dueAt() ? NONE : other(except).slice(0, limit)),
     nextAt: (except) => (other(except).length > 0 ? dueAt() : Number.POSITIVE_INFINITY),
     deliver,
   };
