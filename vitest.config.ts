@@ -158,8 +158,8 @@ export default defineConfig(({ mode }) => ({
     ],
     // By itself vitest would leave one of two cores alone.
     maxWorkers: 2,
-    // Longer than tests wait for what they observe, whose own error says what did not happen.
-    testTimeout: 20_000,
+    // Longer than tests wait for what they observe, whose own error says what did not happen, also where a machine is busy.
+    testTimeout: 60_000,
     // What a file begins with empties what the one before it has left, however much that is.
     hookTimeout: 60_000,
     provide: {
