@@ -4,6 +4,7 @@ import { defaultsIn } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { jobIds, uuidv7 } from '../producer/id';
 import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from '../producer/job';
+import { refuseUnknown } from '../producer/known';
 import { Alerts } from './alerts';
 import { Audit } from './audit';
 import { Bulk } from './bulk';
@@ -16,7 +17,7 @@ import { Events } from './events';
 import { Failures } from './failures';
 import { StoredJobs } from './jobs';
 import { Maintenance } from './maintenance';
-import type { ClientOptions } from './options';
+import { CLIENT_OPTIONS, type ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
 import { Pools } from './pools';
@@ -133,8 +134,9 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Queues that share their workers: `await tocsin.pools.put('mail', { queues: ['urgent', 'bulk'] });` */
   readonly pools: Pools;
 
-  /** @throws {TypeError} when there is neither binding nor valid url, or a setting is out of range. */
+  /** @throws {TypeError} when there is neither binding nor valid url, or a setting is unknown or out of range. */
   constructor(options: ClientOptions) {
+    refuseUnknown(options, CLIENT_OPTIONS, 'TocsinClient has no option');
     const {
       answers = 'minimal',
       key,

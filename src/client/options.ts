@@ -1,6 +1,7 @@
 /** The settings of a client. */
 import type { OpenTelemetry } from '../handler/telemetry';
 import type { HandlerWorker } from '../handler/worker-types';
+import { namesOf } from '../producer/known';
 import type { RetryOptions } from './retry';
 import type { Endpoint } from './transport';
 
@@ -66,3 +67,19 @@ export type ClientOptions = Endpoint & {
   /** Waits between tries. Default: a timer. */
   sleep?: (ms: number) => Promise<void>;
 };
+
+/** The names of these settings. */
+export const CLIENT_OPTIONS = namesOf<ClientOptions>({
+  ...{
+    service: true,
+    url: true,
+    fetch: true,
+    key: true,
+    timeoutMs: true,
+    signal: true,
+    retry: true,
+    safeRetries: true,
+  },
+  ...{ maxBatch: true, answers: true, linger: true, socket: true, onWarning: true, handlers: true, otel: true },
+  ...{ random: true, now: true, sleep: true },
+});

@@ -1,9 +1,9 @@
 /** A whole worker in one call: handlers, where the queue is, and the signals that end a process. */
 import { namesOf, refuseUnknown } from '../producer/known';
 import { TocsinClient } from './client';
-import type { ClientOptions } from './options';
+import { CLIENT_OPTIONS, type ClientOptions } from './options';
 import type { WorkerOptions } from './pull-types';
-import type { RunnableHandlers, RunOptions } from './run';
+import { RUN_OPTIONS, type RunnableHandlers, type RunOptions } from './run';
 
 /** Each member of a union without some keys. */
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
@@ -35,6 +35,11 @@ interface ProcessLike {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'];
+const WORKER_OPTIONS = namesOf<WorkerOptions & { id: string }>({
+  ...{ id: true, queues: true, visibilityTimeoutMs: true, hostname: true, pid: true, concurrency: true },
+  ...{ version: true, labels: true },
+});
+const RUN_WORKER_OPTIONS: ReadonlySet<string> = new Set([...WORKER_OPTIONS, ...RUN_OPTIONS, ...CLIENT_OPTIONS]);
 const QUEUE_OPTIONS = namesOf<QueueOptions>({ concurrency: true });
 
 /**
@@ -51,6 +56,7 @@ export async function runWorker<Env = unknown>(
   handlers: RunnableHandlers<any, Env>,
   options: RunWorkerOptions<Env>,
 ): Promise<void> {
+  refuseUnknown(options, RUN_WORKER_OPTIONS, 'runWorker has no option');
   const host = (globalThis as { process?: ProcessLike }).process;
   const { id = nameOf(host), signal, ...rest } = options;
   const { queues: named, visibilityTimeoutMs, hostname, pid = host?.pid, concurrency, version, labels, ...more } = rest;

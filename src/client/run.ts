@@ -3,6 +3,7 @@ import type { LogSink } from '../handler/log';
 import { RUNNABLE, type Runnable, runnable } from '../handler/runnable';
 import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
+import { namesOf, refuseUnknown } from '../producer/known';
 import { isPool } from './lines';
 import { LOG_AFTER_MS } from './pull-voice';
 import type { Puller } from './puller';
@@ -73,6 +74,13 @@ export interface RunOptions<Env = unknown> {
   onError?: (error: unknown) => void;
 }
 
+/** The names of these options. */
+export const RUN_OPTIONS = namesOf<RunOptions>({
+  ...{ signal: true, concurrency: true, queueConcurrency: true, threads: true, waitMs: true, socket: true },
+  ...{ heartbeatMs: true, heartbeatThread: true, shutdownTimeoutMs: true, unhandled: true, env: true, log: true },
+  onError: true,
+});
+
 /** The interval of heartbeats, in ms; shorter where leases are, so that some heartbeats may be lost. */
 const HEARTBEAT_MS = 5000;
 const LINE_HEARTBEAT_MS = 15_000;
@@ -88,6 +96,7 @@ export async function runPuller<Job extends { type: string; args: readonly unkno
   options: RunOptions<Env>,
   leases: Leases,
 ): Promise<void> {
+  refuseUnknown(options, RUN_OPTIONS, 'worker.run has no option');
   const leaseMs = leases.chosenMs ?? leases.defaultMs;
   const loaded = handlers instanceof URL ? await handlersIn(handlers) : handlers;
   const ready = runnable(loaded, options.log);

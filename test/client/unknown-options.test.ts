@@ -1,6 +1,6 @@
 /** Options that do not exist are refused before anything is sent, also those that the compiler does not see. */
 import { expect, it } from 'vitest';
-import type { TocsinClient } from '../../src/client';
+import { runWorker, type TocsinClient } from '../../src/client';
 import { fakeQueue } from './fake-queue';
 
 const job = (rest: object = {}) => ({ type: 'a', args: [], ...rest });
@@ -53,6 +53,16 @@ it.each<[string, (client: TocsinClient) => Promise<unknown>, string]>([
   expect(refused).toBeInstanceOf(TypeError);
   expect((refused as Error).message).toContain(message);
   expect(requests).toEqual([]);
+});
+
+it('of a client and of a worker are refused, too', async () => {
+  expect(() => fakeQueue(undefined, { timeout: 1 } as object)).toThrow('TocsinClient has no option "timeout"');
+  const { client } = fakeQueue();
+  const worker = client.worker('w', { queues: ['q'] });
+  const running = worker.run({ 'a.b': () => 1 }, { signal: AbortSignal.abort(), concurency: 5 } as never);
+  await expect(running).rejects.toThrow('worker.run has no option "concurency"; there are signal, concurrency, ');
+  const all = { url: 'http://localhost', queues: ['q'], signal: AbortSignal.abort(), concurency: 5 } as never;
+  await expect(runWorker({ 'a.b': () => 1 }, all)).rejects.toThrow('runWorker has no option "concurency"');
 });
 
 const cron = () => ({ name: 'x', expression: '@daily', job: job() });
