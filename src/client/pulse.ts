@@ -46,7 +46,7 @@ setInterval(() => {
 export class Pulse {
   readonly #memory = new Int32Array(new SharedArrayBuffer(8));
   readonly #times = new Float64Array(new SharedArrayBuffer(8));
-  readonly #thread: Thread | undefined;
+  #thread: Thread | undefined;
 
   /** @param body of the heartbeats */
   constructor({ base, headers }: Address, body: string) {
@@ -58,10 +58,17 @@ export class Pulse {
       this.#thread = startThread(THREAD, data, 'tocsin heartbeats');
       this.#thread?.unref();
       // Without it the worker is as one on a platform without threads.
-      this.#thread?.on('error', () => undefined);
+      this.#thread?.on('error', () => {
+        this.#thread = undefined;
+      });
     } catch {
       // So here.
     }
+  }
+
+  /** Is there a thread that sends them? */
+  get works(): boolean {
+    return this.#thread !== undefined;
   }
 
   /** The loop turns. */

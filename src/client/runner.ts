@@ -80,7 +80,7 @@ export class Runner {
     (ms, ended) => this.#tellBlocked(ms, ended),
     () => this.#pulse?.turn(),
   );
-  readonly #pulse: Pulse | undefined;
+  #pulse: Pulse | undefined;
   /** Types without handler that were complained about. */
   readonly #unknown = new Set<string>();
   #told: Directive = 'running';
@@ -134,7 +134,6 @@ export class Runner {
       (error) => this.#complain(error),
       (run) => this.#watch.look(run),
     );
-    if (worker.address && options.heartbeatThread) this.#pulse = new Pulse(worker.address, worker.heartbeatText());
   }
 
   /**
@@ -148,6 +147,8 @@ export class Runner {
     const end = (): void => this.#end();
     signal.addEventListener('abort', end, { once: true });
     const deafen = this.worker.onCancelled((job) => this.#jobs.cancelled(job));
+    const { address } = this.worker;
+    if (address && this.options.heartbeatThread) this.#pulse = new Pulse(address, this.worker.heartbeatText());
     this.#watch.start();
     try {
       await Promise.race([this.#beat(), this.#changes.next()]);
@@ -339,7 +340,7 @@ export class Runner {
     if (this.#pulse) this.#jobs.extended(this.#pulse.lastBeatAt);
     const held = this.#jobs.held();
     if (held.length === 0) return;
-    this.#complain(blockedError(ms, held, this.#pulse !== undefined));
+    this.#complain(blockedError(ms, held, this.#pulse?.works === true));
     const line = blockedLine(ms);
     ended?.notes.push(line);
     for (const run of held) {
