@@ -166,15 +166,18 @@ export const readTargetUrl = once((env) => targetReader(readConfig(env).targets,
 
 const valuesOf = (env: Env) => env as unknown as Record<string, unknown>;
 
+/** The secrets of subscriptions. */
+export { newWebhookSecret, readWebhookSecret } from './dispatch/webhook-secret';
+
 /** Reads the URL of a subscription. */
-export const readWebhookUrl = (env: Env): Reader<string> =>
+export const readWebhookUrl = (env: Pick<Env, 'ALLOW_LOCALHOST'>): Reader<string> =>
   reader(
     (value) => (typeof value === 'string' ? parseTargetUrl(value, allowsOf(env))?.href : undefined),
     TARGET_URL_RULE,
   );
 
 /** What URLs may lead to beyond the public Internet. */
-export const allowsOf = (env: Env): Allows => ({ loopback: isOn(env.ALLOW_LOCALHOST) });
+export const allowsOf = (env: Pick<Env, 'ALLOW_LOCALHOST'>): Allows => ({ loopback: isOn(env.ALLOW_LOCALHOST) });
 
 /** The handlers that the code of this deployment brings along. */
 function ownTargets(): TargetConfig[] {

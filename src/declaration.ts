@@ -34,6 +34,10 @@ export interface Declared {
   limits: LimitOverrides;
   /** By name, as the server reads them. */
   crons: Readonly<Record<string, Record<string, unknown>>>;
+  /** By name, as the server reads them; `{env: NAME}` stands for the value of a variable. */
+  webhooks?: Readonly<Record<string, Record<string, unknown>>>;
+  /** By name, as the server reads them; `webhook` is the name of the only one that is told. */
+  alerts?: Readonly<Record<string, Record<string, unknown>>>;
 }
 
 export interface Declaration extends Declared {

@@ -13,6 +13,7 @@ import { ApiError, invalidConfiguration } from '../job/errors';
 import type { StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 import { deleteCron, findCron, ifThere, saveCron } from './crons';
+import { applyObservers, type ObserversAgain, withVariables } from './declared-observers';
 
 /** The group of schedules that the code declares. */
 export const DECLARED_GROUP = 'deployment';
@@ -41,10 +42,11 @@ export function textOf({ enabled: _, ...definition }: CronDefinition): string {
   return JSON.stringify(Object.entries(definition).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A name for what is declared (SHA-256). */
-export async function digestOf(declared: Declared): Promise<string> {
-  const { queues, limits, crons } = declared;
-  const bytes = new TextEncoder().encode(JSON.stringify({ queues, limits, crons }));
+/** A name for what is declared (SHA-256), the values of variables included. */
+export async function digestOf(declared: Declared, env: Env): Promise<string> {
+  const { queues, limits, crons, alerts } = declared;
+  const webhooks = declared.webhooks && withVariables(declared.webhooks, env);
+  const bytes = new TextEncoder().encode(JSON.stringify({ queues, limits, crons, webhooks, alerts }));
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return hexOf(hash.subarray(0, 8));
 }
@@ -58,6 +60,7 @@ export interface Applied {
 /**
  * Puts it into effect, unless it is.
  * @param again schedules to be put back as they are declared, whatever an operator did to them
+ * @param observers webhooks and alert rules, the same
  * @throws {ApiError} 500 `invalid_configuration` naming the schedule that is wrong; nothing was changed then
  */
 export async function applyDeclared(
@@ -65,22 +68,21 @@ export async function applyDeclared(
   declared: Declared,
   now: number,
   again: ReadonlySet<string> = new Set(),
+  observers: ObserversAgain = { webhooks: new Set(), alerts: new Set() },
 ): Promise<Applied> {
-  const digest = await digestOf(declared);
+  const digest = await digestOf(declared, env);
   const directory = directoryObject(env);
   const before = await directory.declaration();
-  if (before?.digest === digest && again.size === 0) return { declaration: before, untold: 0 };
-  const names = Object.keys(declared.crons);
-  if (!before && names.length + Object.keys(declared.queues).length + Object.keys(declared.limits).length === 0) {
-    return { declaration: null, untold: 0 };
-  }
+  const isAsked = again.size + observers.webhooks.size + observers.alerts.size > 0;
+  if (before?.digest === digest && !before.problems && !isAsked) return { declaration: before, untold: 0 };
+  if (!before && declaresNothing(declared)) return { declaration: null, untold: 0 };
   const definitions = await definitionsOf(declared, now);
   const { queues, limits } = declared;
   const known = before?.crons ?? {};
   const next = { queues: { ...queues }, limits, applied_at: now };
   // The queues hear of their settings before a schedule brings them work. Until all is done no digest fits, not even that of the
   // code before, which may be deployed again: what is cut off is done again.
-  const untold = await directory.declare({ ...next, digest: '', crons: known });
+  const untold = await directory.declare({ ...before, ...next, digest: '', crons: known });
   const crons: StoredDeclaration['crons'] = {};
   for (const definition of definitions) {
     crons[definition.name] = await putCron(env, definition, known[definition.name], again.has(definition.name));
@@ -88,9 +90,17 @@ export async function applyDeclared(
   for (const name of Object.keys(known)) {
     if (!Object.hasOwn(declared.crons, name)) await withdrawCron(env, name, known[name]);
   }
-  const declaration = { ...next, digest, crons };
+  const put = await applyObservers(env, declared, before, observers);
+  for (const problem of put.problems ?? [])
+    console.error(`tocsin: what the code declares is not in effect: ${problem}`);
+  const declaration = { ...next, digest, crons, ...put };
   await directory.declare(declaration);
   return { declaration, untold };
+}
+
+/** Does the code say nothing that could be put into effect? */
+export function declaresNothing({ queues, limits, crons, webhooks, alerts }: Declared): boolean {
+  return [queues, limits, crons, webhooks, alerts].every((kind) => Object.keys(kind ?? {}).length === 0);
 }
 
 /** @returns as it was put into effect, now or before; null: there was another one of that name */

@@ -160,7 +160,9 @@ function settingsChecks(found: Deployment | undefined, now: Deployment | undefin
   if (!now) return [];
   const lines = settingsLines(now).map(({ name, message }) => ok(name, message));
   if (!now.inEffect) {
-    return [...lines, warned('settings', 'What the code declares is not in effect.', 'npx tocsin apply')];
+    const problems = now.problems?.length ? now.problems.map((problem) => `: ${problem}`) : ['.'];
+    const warnings = problems.map((why) => `What the code declares is not in effect${why}`);
+    return [...lines, ...warnings.map((message) => warned('settings', message, 'npx tocsin apply tries it again.'))];
   }
   if (found?.inEffect !== false) return lines;
   const message =

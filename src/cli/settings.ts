@@ -3,12 +3,13 @@ import type { Deployment } from '../client/server';
 
 /** A line about one kind of setting. */
 export interface SettingsLine {
-  name: 'handlers' | 'queues' | 'limits' | 'schedules';
+  name: 'handlers' | 'queues' | 'limits' | 'schedules' | 'webhooks' | 'alerts';
   message: string;
 }
 
 /** The settings that the code declares; kinds without any are left out. */
-export function settingsLines({ handlers, queues, queuesTotal, limits, crons }: Deployment): SettingsLine[] {
+export function settingsLines(deployment: Deployment): SettingsLine[] {
+  const { handlers, queues, queuesTotal, limits, crons, webhooks = [], alerts = [] } = deployment;
   const more = queuesTotal - queues.length;
   const lines: SettingsLine[] = [
     { name: 'handlers', message: handlers.join(', ') },
@@ -27,21 +28,21 @@ export function settingsLines({ handlers, queues, queuesTotal, limits, crons }: 
         limits.flatMap(({ key, override }) => (override ? [key] : [])),
       ),
     },
-    {
-      name: 'schedules',
-      message: said(
-        crons.map(({ name }) => name),
-        crons.flatMap(({ name, state, enabled }) =>
-          state === 'changed' || state === 'deleted'
-            ? [`${name} (${state})`]
-            : enabled === false
-              ? [`${name} (off)`]
-              : [],
-        ),
-      ),
-    },
+    { name: 'schedules', message: stated(crons.map((one) => ({ ...one, active: one.enabled }))) },
+    { name: 'webhooks', message: stated(webhooks) },
+    { name: 'alerts', message: stated(alerts) },
   ];
   return lines.filter(({ message }) => message !== '');
+}
+
+/** What operators may change, delete and switch off. */
+function stated(all: readonly { name: string; state: string; active?: boolean | undefined }[]): string {
+  return said(
+    all.map(({ name }) => name),
+    all.flatMap(({ name, state, active }) =>
+      state === 'changed' || state === 'deleted' ? [`${name} (${state})`] : active === false ? [`${name} (off)`] : [],
+    ),
+  );
 }
 
 function said(declared: readonly string[], changed: readonly string[], more = ''): string {

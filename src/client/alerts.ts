@@ -45,6 +45,8 @@ export interface Alert {
   for: string;
   subscriptionId: string | null;
   active: boolean;
+  /** The name under which the code declares it. */
+  declared?: string;
   state: 'ok' | 'firing';
   since: string | null;
   lastValue: number | null;

@@ -67,6 +67,21 @@ export interface RetryPreview {
   decision?: { outcome: 'retry'; delayMs: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
 }
 
+/** A webhook or an alert rule that the code declares. */
+export interface DeclaredObserver {
+  name: string;
+  state: 'declared' | 'changed' | 'deleted' | 'pending';
+  id?: string;
+  active?: boolean;
+}
+
+/** What is to be put back as it is declared, whatever an operator did to it: names, or all. */
+export interface Reset {
+  resetCrons?: readonly string[] | true;
+  resetWebhooks?: readonly string[] | true;
+  resetAlerts?: readonly string[] | true;
+}
+
 /** What the code of the deployment declares, and what of it holds. */
 export interface Deployment {
   version: string;
@@ -81,6 +96,11 @@ export interface Deployment {
   limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expiresAt?: string } }[];
   /** `changed`, `deleted`: by an operator; `pending`: not in effect yet. */
   crons: { name: string; state: 'declared' | 'changed' | 'deleted' | 'pending'; enabled?: boolean }[];
+  /** As of schedules, with the ids under which they are found. Absent: a server that knows none. */
+  webhooks?: DeclaredObserver[];
+  alerts?: DeclaredObserver[];
+  /** What could not be put into effect, and why; it is tried again. */
+  problems?: string[];
   /** Queues that have not confirmed it yet; they are told again. */
   pendingQueues?: number;
 }
@@ -109,11 +129,11 @@ export class Server {
   }
 
   /**
-   * Puts into effect what the code declares; the first request after a deploy does so too.
-   * @param resetCrons schedules, or all, that are put back as they are declared, whatever an operator did to them
+   * Puts into effect what the code declares; the first event after a deploy does so too.
+   * @param reset what is put back as it is declared
    */
-  async applyDeployment({ resetCrons }: { resetCrons?: readonly string[] | true } = {}): Promise<Deployment> {
-    const body = jsonOf({ resetCrons }, 'The request');
+  async applyDeployment(reset: Reset = {}): Promise<Deployment> {
+    const body = jsonOf(reset, 'The request');
     const answer = await this.requests.safely('POST', '/admin/deployment/apply', body);
     return shaped<Deployment>(answer, 'inEffect', 'the deployment');
   }

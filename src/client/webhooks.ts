@@ -35,6 +35,8 @@ export interface Webhook {
   events: string[];
   filter?: { queues?: string[]; types?: string[] };
   active: boolean;
+  /** The name under which the code declares it. */
+  declared?: string;
   metadata?: Record<string, unknown>;
   /** Absent: the event itself. */
   format?: WebhookFormat;

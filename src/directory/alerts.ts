@@ -28,7 +28,7 @@ export class AlertList {
   rules(queue: string): AlertRule[] {
     return this.stored()
       .filter((rule) => rule.active && (rule.queue ?? queue) === queue)
-      .map(({ queue: _, active: _a, created_at: _c, updated_at: _u, ...rule }) => rule);
+      .map(({ queue: _, active: _a, declared: _d, created_at: _c, updated_at: _u, ...rule }) => rule);
   }
 
   /** Every rule, the oldest first. */
@@ -48,6 +48,10 @@ export class AlertList {
 
   /** @throws {ApiError} 400, 409 */
   create(id: string, members: AlertMembers, now: number): AlertView {
+    const { declared } = members;
+    // Two isolates may put the same into effect at once.
+    const same = declared === undefined ? undefined : this.stored().find((one) => one.declared === declared);
+    if (same) return this.change(same.id, members, now);
     if (this.stored().length >= MAX_ALERTS) {
       throw conflict('There are as many alert rules as there may be.', { max_alerts: MAX_ALERTS });
     }
@@ -58,7 +62,11 @@ export class AlertList {
   change(id: string, members: AlertMembers, now: number): AlertView {
     const before = this.find(id)?.rule;
     if (!before) throw notFound('alert', id);
-    return this.write({ ...members, id, created_at: before.created_at, updated_at: now }, now);
+    const { declared, created_at } = before;
+    return this.write(
+      { ...members, ...(declared !== undefined && { declared }), id, created_at, updated_at: now },
+      now,
+    );
   }
 
   /** @returns whether there was one */

@@ -15,6 +15,7 @@ import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../
 import { readRedactionRules } from '../job/redaction';
 import type { QueueConfig as Settings } from '../job/settings';
 import { wired } from '../producer/names';
+import { type DeclaredAlert, type DeclaredWebhook, readDeclaredAlert, readDeclaredWebhook } from './observers';
 
 /** A schedule as the code declares it: its name is the key. */
 export type DeclaredCron = CronEntry extends infer Entry
@@ -43,9 +44,13 @@ export interface TocsinOptions {
   redact?: readonly string[];
   /** Schedules by name. One that is no longer declared is removed. */
   crons?: Record<string, DeclaredCron>;
+  /** Who is told of events, by name. One that is no longer declared is removed; those made over HTTP stay as they are. */
+  webhooks?: Record<string, DeclaredWebhook>;
+  /** Alert rules, by name, which is shown to humans. One that is no longer declared is removed. */
+  alerts?: Record<string, DeclaredAlert>;
 }
 
-const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons', 'redact'];
+const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons', 'webhooks', 'alerts', 'redact'];
 
 /** Largest declaration, in bytes of JSON: it is one value in the directory. */
 const MAX_DECLARED_BYTES = 524_288;
@@ -57,7 +62,7 @@ export function readOptions(
   for (const name of Object.keys(options)) {
     if (!NAMES.includes(name)) throw wrong(name, `is not known; there are ${NAMES.join(', ')}`);
   }
-  const { handlers, delivery, queues, limits, crons, redact } = options;
+  const { handlers, delivery, queues, limits, crons, webhooks, alerts, redact } = options;
   if (handlers !== undefined && typeof handlers?.fetch !== 'function') {
     throw wrong('handlers', 'must be what defineHandlers returned');
   }
@@ -65,11 +70,13 @@ export function readOptions(
     queues: each('queues', queues, settingsOf),
     limits: each('limits', limits, limitOf),
     crons: each('crons', crons, (name, entry) => cronOf(name, entry, handlers)),
+    ...(webhooks && { webhooks: each('webhooks', webhooks, readDeclaredWebhook) }),
+    ...(alerts && { alerts: each('alerts', alerts, (name, rule) => readDeclaredAlert(name, rule, webhooks ?? {})) }),
   };
   const bytes = utf8Bytes(JSON.stringify(declared));
   if (bytes > MAX_DECLARED_BYTES) {
     throw wrong(
-      'queues, limits and crons',
+      'queues, limits, crons, webhooks and alerts',
       `take ${bytes} bytes together; at most ${MAX_DECLARED_BYTES} can be declared`,
     );
   }

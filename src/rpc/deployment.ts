@@ -2,8 +2,16 @@
 import type { LimitOverrides } from '../job/limits/overrides';
 import type { QueueConfig } from '../job/settings';
 
+/** Webhooks and alert rules that the code declares, by name: each as it was put into effect, as text. */
+export interface Observers {
+  webhooks?: Record<string, string>;
+  alerts?: Record<string, string>;
+  /** What could not be put into effect, and why. It is tried again. */
+  problems?: string[];
+}
+
 /** What was put into effect last. */
-export interface StoredDeclaration {
+export interface StoredDeclaration extends Observers {
   /** Names the whole declaration: another name means that the code says something else. */
   digest: string;
   /** Epoch ms. */

@@ -133,10 +133,14 @@ describe('tocsin apply', () => {
   });
 
   it('fails where it is not in effect after that', async () => {
-    answers = [[200, deployment({ in_effect: false })]];
-    const { code, stderr } = await run(['apply', '--url', url, '--key', KEY]);
+    const problem = 'webhooks.slack: url: the variable SLACK_URL is not set.';
+    const observers = { webhooks: [{ name: 'slack', state: 'pending' }], alerts: [{ name: 'late', state: 'changed' }] };
+    answers = [[200, deployment({ in_effect: false, problems: [problem], ...observers })]];
+    const { code, stdout, stderr } = await run(['apply', '--url', url, '--key', KEY]);
     assert.equal(code, 1);
-    assert.match(stderr, /is not in effect/);
+    assert.match(stdout, /^webhooks +in code: slack$/m);
+    assert.match(stdout, /^alerts +in code: late; changed by an operator: late \(changed\)$/m);
+    assert.match(stderr, /is not in effect: webhooks\.slack: url: the variable SLACK_URL is not set/);
   });
 });
 

@@ -38,9 +38,16 @@ describe('what a Worker declares', () => {
     for (let looks = 0; looks < 2; looks++) expect(await deployment()).toMatchObject({ in_effect: false });
     expect((await own('/nowhere')).status).toBe(404);
     await until(async () => (await deployment()).in_effect === true, 'what is declared is in effect');
-    const { crons } = await deployment();
-    expect(crons).not.toEqual([]);
-    expect(crons).not.toContainEqual(expect.objectContaining({ state: 'pending' }));
+    const { crons, webhooks, alerts } = await deployment();
+    expect(crons).toEqual([{ name: 'nightly', state: 'declared', enabled: true }]);
+    expect(webhooks).toMatchObject([{ name: 'ops', state: 'declared', active: true }]);
+    expect(alerts).toMatchObject([{ name: 'mail is late', state: 'declared', active: true }]);
+    const [rule] = (await keyed.ok(200, 'GET', `${V1}/admin/alerts`)).items as Json[];
+    expect(rule).toMatchObject({ declared: 'mail is late', above: 3600, subscription_id: (webhooks as Json[])[0]?.id });
+    const reset = { reset_webhooks: ['ops'], reset_alerts: true };
+    expect(await keyed.ok(200, 'POST', `${V1}/admin/deployment/apply`, reset)).toMatchObject({ in_effect: true });
+    const refused = await keyed.refusal('POST', `${V1}/admin/deployment/apply`, { reset_webhooks: ['nobody'] });
+    expect(refused).toMatchObject({ status: 400, field: 'reset_webhooks' });
   });
 });
 

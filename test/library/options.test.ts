@@ -34,10 +34,21 @@ describe('the options of createTocsin', () => {
     });
   });
 
+  it('leave the values of variables open', () => {
+    const [url, routingKey] = [{ env: 'PAGER_URL' }, { env: 'PAGER_KEY' }];
+    const { webhooks, alerts } = given({
+      webhooks: { pager: { url, routingKey, events: ['alert.*'], format: 'pagerduty' } },
+      alerts: { late: { queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m', webhook: 'pager' } },
+    });
+    expect(webhooks).toEqual({ pager: { url, routing_key: routingKey, events: ['alert.*'], format: 'pagerduty' } });
+    const late = { queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m', webhook: 'pager' };
+    expect(alerts).toEqual({ late });
+  });
+
   it.each([
     [
       { handler: {} },
-      'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons, redact',
+      'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons, webhooks, alerts, redact',
     ],
     [{ handlers: { 'email.send': () => 1 } }, 'createTocsin: handlers: must be what defineHandlers returned'],
     [{ delivery: { batchSize: 0 } }, 'createTocsin: delivery.batchSize: must be a whole number from 1 to 100'],
@@ -55,10 +66,29 @@ describe('the options of createTocsin', () => {
     [{ limits: { 'no key': { concurrency: 1 } } }, /^createTocsin: limits\.no key: its name/],
     [{ redact: 'password' }, 'createTocsin: redact: must be a list'],
     [{ redact: ['password', 'card..number'] }, /^createTocsin: redact: "card\.\.number" must be names/],
+    [{ webhooks: { ops: { events: ['*'] } } }, /^createTocsin: webhooks\.ops: url is required/],
+    [{ webhooks: { ops: { url: 'ftp://x', events: ['*'] } } }, /^createTocsin: webhooks\.ops: url must be/],
+    [
+      { webhooks: { ops: { url: { env: '' }, events: ['*'] } } },
+      /^createTocsin: webhooks\.ops: url must be a text, or/,
+    ],
+    [{ webhooks: { ops: hook({ events: ['job.exploded'] }) } }, /^createTocsin: webhooks\.ops: events/],
+    [{ webhooks: { ops: hook({ evnts: ['*'] }) } }, /^createTocsin: webhooks\.ops: evnts is not known; there are url,/],
+    [{ webhooks: { ops: hook({ format: 'pagerduty' }) } }, /^createTocsin: webhooks\.ops: routing_key is required/],
+    [
+      { webhooks: { ops: hook({ format: { template: { a: '{{b}}' } } }) } },
+      /^createTocsin: webhooks\.ops: format\.template/,
+    ],
+    [{ webhooks: { ops: hook({ secret: 'short' }) } }, /^createTocsin: webhooks\.ops: secret must be/],
+    [{ webhooks: { '': hook({}) } }, /^createTocsin: webhooks\.: its name must be/],
+    [{ alerts: { late: { metric: 'age', above: 1 } } }, /^createTocsin: alerts\.late: metric must be one of/],
+    [{ alerts: { late: rule({ abov: 1 }) } }, /^createTocsin: alerts\.late: abov is not known/],
+    [{ alerts: { late: rule({ name: 'x' }) } }, /^createTocsin: alerts\.late: its name is its key/],
+    [{ alerts: { late: rule({ webhook: 'ops' }) } }, /^createTocsin: alerts\.late: webhook must be the name of one/],
     [{ crons: { Nightly: {} } }, /^createTocsin: crons\.Nightly: its name/],
     [
       { queues: { mail: { allowedJobTypes: Array(100).fill('a'.repeat(255)) } }, crons: big() },
-      /^createTocsin: queues, limits and crons: take \d+ bytes together; at most 524288/,
+      /^createTocsin: queues, limits, crons, webhooks and alerts: take \d+ bytes together; at most 524288/,
     ],
   ])('are refused, %#', (options, message) => {
     expect(() => given(options)).toThrow(typeof message === 'string' ? new TypeError(message) : message);
@@ -70,6 +100,9 @@ describe('the options of createTocsin', () => {
     expect(() => createTocsin()).toThrow(/called twice/);
   });
 });
+
+const hook = (change: object) => ({ url: 'https://ops.example/x', events: ['*'], ...change });
+const rule = (change: object) => ({ metric: 'depth', above: 1, ...change });
 
 function big() {
   const entry = { expression: '@daily', job: { type: 'a', args: ['x'.repeat(100_000)] } };

@@ -20,7 +20,7 @@ export function applyCommand(terminal: Terminal): Command {
       const { url } = endpoint;
       const deployment = await tocsin.server.applyDeployment({ ...(options.reset && { resetCrons: options.reset }) });
       answer({ url, ...deployment }, () => appliedText(url, deployment));
-      if (!deployment.inEffect) throw notInEffect(url);
+      if (!deployment.inEffect) throw notInEffect(url, deployment);
     });
 }
 
@@ -32,7 +32,8 @@ export function appliedText(url: string, deployment: Deployment): string {
   return `${deployment.inEffect ? 'In effect' : 'Not in effect'} at ${url}\n${said}`;
 }
 
-/** Another version has declared something else meanwhile, as while a deploy goes on. */
-export function notInEffect(url: string): CliError {
-  return new CliError(`What the code at ${url} declares is not in effect.`, 'Try again in a moment: npx tocsin apply');
+/** A part of it is refused, or another version has declared something else meanwhile, as while a deploy goes on. */
+export function notInEffect(url: string, { problems = [] }: Deployment): CliError {
+  const why = problems.length > 0 ? `: ${problems.join(' ')}` : '.';
+  return new CliError(`What the code at ${url} declares is not in effect${why}`, 'Then try again: npx tocsin apply');
 }

@@ -52,7 +52,7 @@ export function deployCommand(terminal: Terminal): Command {
       }
       const deployment = await applyTo(url, options, terminal, began);
       print(terminal, options.json, { url, ...deployment }, () => appliedText(url, deployment));
-      if (!deployment.inEffect) throw notInEffect(url);
+      if (!deployment.inEffect) throw notInEffect(url, deployment);
     });
 }
 

@@ -77,6 +77,10 @@ export class WebhookList {
 
   /** @throws {ApiError} 409 when there are too many */
   create(id: string, members: WebhookMembers, secret: string, now: number): Webhook {
+    const { declared } = members;
+    // Two isolates may put the same into effect at once.
+    const same = declared === undefined ? undefined : this.all().find((one) => one.declared === declared);
+    if (same) return this.change(same.id, members, now);
     const webhook = { ...members, id, secret, created_at: now, updated_at: now, version: 1 };
     this.write(webhook, now);
     return webhook;

@@ -72,6 +72,7 @@ function render({ rule, queues }: AlertView): Record<string, unknown> {
     for: formatDuration(rule.for_ms),
     subscription_id: rule.subscription_id ?? null,
     active: rule.active,
+    ...(rule.declared !== undefined && { declared: rule.declared }),
     state: first?.state ?? 'ok',
     since: first ? formatInstant(first.since) : null,
     last_value: first?.value ?? null,

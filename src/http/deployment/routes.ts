@@ -1,9 +1,10 @@
 /** What the code of the deployment declares, what of it is in effect, and what operators have changed. */
 
 import { findCron } from '../../across/crons';
-import { applyDeclared, digestOf, textOf } from '../../across/deployment';
+import { textOfAlert, textOfWebhook } from '../../across/declared-observers';
+import { applyDeclared, declaresNothing, digestOf, textOf } from '../../across/deployment';
 import { VERSION } from '../../config';
-import { declaration } from '../../declaration';
+import { type Declared, declaration } from '../../declaration';
 import { inParallel } from '../../durable/parallel';
 import { optional, readBoolean, readList, readName } from '../../job/envelope/fields';
 import { invalidRequest, unwrap } from '../../job/errors';
@@ -29,23 +30,32 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, await describe(c, await directoryObject(c.env).declaration()));
 }
 
-/** Puts into effect what is declared. `reset_crons` names schedules that are put back as they are declared. */
+/** Puts into effect what is declared. `reset_crons`, `reset_webhooks` and `reset_alerts` name what is put back. */
 async function apply(c: AppContext): Promise<Response> {
   const body = (await readOptionalBody(c)) ?? {};
-  const { crons } = declaration();
-  const all = body.reset_crons === true && optional(body, 'reset_crons', readBoolean);
-  const names = all ? Object.keys(crons) : (optional(body, 'reset_crons', readList(1000, readName(255))) ?? []);
-  const unknown = names.find((name) => !Object.hasOwn(crons, name));
-  if (unknown !== undefined) throw invalidRequest('reset_crons', `The code declares no schedule ${unknown}.`);
-  const { declaration: stored, untold } = await applyDeclared(c.env, declaration(), Date.now(), new Set(names));
+  const { crons, webhooks = {}, alerts = {} } = declaration();
+  const again = namesIn(body, 'reset_crons', crons, 'schedule');
+  const observers = {
+    webhooks: namesIn(body, 'reset_webhooks', webhooks, 'webhook'),
+    alerts: namesIn(body, 'reset_alerts', alerts, 'alert rule'),
+  };
+  const { declaration: stored, untold } = await applyDeclared(c.env, declaration(), Date.now(), again, observers);
   return json(c, { ...(await describe(c, stored)), ...pendingQueues(untold) });
+}
+
+/** Names that a member of the request lists, all with `true`. */
+function namesIn(body: Record<string, unknown>, member: string, declared: object, what: string): ReadonlySet<string> {
+  const all = body[member] === true && optional(body, member, readBoolean);
+  const names = all ? Object.keys(declared) : (optional(body, member, readList(1000, readName(255))) ?? []);
+  const unknown = names.find((name) => !Object.hasOwn(declared, name));
+  if (unknown !== undefined) throw invalidRequest(member, `The code declares no ${what} ${unknown}.`);
+  return new Set(names);
 }
 
 async function describe(c: AppContext, stored: StoredDeclaration | null): Promise<Record<string, unknown>> {
   const declared = declaration();
-  const digest = await digestOf(declared);
-  const nothing =
-    stored === null && Object.keys({ ...declared.queues, ...declared.limits, ...declared.crons }).length === 0;
+  const digest = await digestOf(declared, c.env);
+  const nothing = stored === null && declaresNothing(declared);
   const overrides = await directoryObject(c.env).limitOverrides();
   const limits = Object.entries(declared.limits).map(([key, limit]) =>
     shownLimit(shownKey(c, key), limit, overrides[key]),
@@ -57,13 +67,15 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
   return {
     version: VERSION,
     digest,
-    in_effect: nothing || stored?.digest === digest,
+    in_effect: nothing || (stored?.digest === digest && !stored.problems),
     applied_at: stored ? formatInstant(stored.applied_at) : null,
     handlers: declared.handlers ? [...declared.handlers.types] : [],
     queues,
     queues_total: Object.keys(declared.queues).length,
     limits,
     crons,
+    ...(await shownObservers(c, declared, stored)),
+    problems: stored?.problems ?? [],
   };
 }
 
@@ -76,6 +88,35 @@ async function shownQueue(c: AppContext, name: string): Promise<Record<string, u
 
 function shownLimit(key: string, declared: LimitOverride, override: LimitOverride | undefined) {
   return { key, declared: renderOverride(declared), ...(override && { override: renderOverride(override) }) };
+}
+
+async function shownObservers(
+  c: AppContext,
+  { webhooks = {}, alerts = {} }: Declared,
+  stored: StoredDeclaration | null,
+) {
+  const directory = directoryObject(c.env);
+  const names = [Object.keys(webhooks), Object.keys(alerts)] as const;
+  const found = names[0].length > 0 ? await directory.webhooks() : [];
+  const rules = names[1].length > 0 ? (await directory.alerts()).map(({ rule }) => rule) : [];
+  return {
+    webhooks: names[0].map((name) => shownObserver(name, stored?.webhooks, found, textOfWebhook)),
+    alerts: names[1].map((name) => shownObserver(name, stored?.alerts, rules, textOfAlert)),
+  };
+}
+
+/** As of a schedule. */
+function shownObserver<T extends { id: string; declared?: string; active: boolean }>(
+  name: string,
+  texts: Record<string, string> = {},
+  all: readonly T[],
+  textOf: (one: T) => string,
+) {
+  if (!Object.hasOwn(texts, name)) return { name, state: 'pending' };
+  const existing = all.find(({ declared }) => declared === name);
+  if (!existing) return { name, state: 'deleted' };
+  const { id, active } = existing;
+  return { name, state: texts[name] === textOf(existing) ? 'declared' : 'changed', id, active };
 }
 
 /** `state`: as declared, `changed` or `deleted` by an operator, or `pending` until it is put into effect. */

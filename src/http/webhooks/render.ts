@@ -16,6 +16,7 @@ export function renderWebhook({ webhook, stats }: WebhookView): Members {
     events: webhook.events,
     filter: filter && { ...filter, ...(filter.types && { job_types: filter.types }) },
     active: webhook.active,
+    declared: webhook.declared,
     metadata,
     format: formatOf(webhook),
     created_at: formatInstant(webhook.created_at),

@@ -8,10 +8,9 @@ import {
   viewsOf,
   type WebhookView,
 } from '../../across/webhooks';
-import { readWebhookUrl } from '../../config';
-import { parseSecrets, SINGLE_SECRET_RULE } from '../../dispatch/signature';
+import { newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../../config';
 import type { Scope } from '../../job/access';
-import { optional, type Reader, readText } from '../../job/envelope/fields';
+import { optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
@@ -55,7 +54,7 @@ export const webhookRoutes: readonly Route[] = [
 async function create(c: AppContext): Promise<Response> {
   mayChoose(c);
   const body = await readBody(c);
-  const secret = optional(body, 'secret', readSecret) ?? newSecret();
+  const secret = optional(body, 'secret', readWebhookSecret) ?? newWebhookSecret();
   const members = parseWebhook(body, urlReader(c));
   const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
   const warned = warnedOf(body);
@@ -111,7 +110,7 @@ async function test(c: AppContext): Promise<Response> {
 async function rotate(c: AppContext): Promise<Response> {
   mayChoose(c);
   const id = idIn(c);
-  const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readSecret) ?? newSecret();
+  const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readWebhookSecret) ?? newWebhookSecret();
   const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
   const subscription = renderWebhook(view);
   return unredacted(c, { secret, new_secret: secret, subscription, ...pendingQueues(view.untold) });
@@ -173,11 +172,4 @@ function urlReader(c: AppContext): Reader<string> {
     if (new URL(url).host !== own) return url;
     throw invalidRequest(field, `${field} must not lead to this server.`);
   };
-}
-
-const readSecret = readText((text) => parseSecrets(text)?.length === 1 && !/[\s,]/.test(text), SINGLE_SECRET_RULE);
-
-/** As Standard Webhooks has them. */
-function newSecret(): string {
-  return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))))}`;
 }

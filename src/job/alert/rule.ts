@@ -29,6 +29,8 @@ export interface StoredAlert extends AlertRule {
   /** Absent: each queue for itself. */
   queue?: string;
   active: boolean;
+  /** The name under which the code declares it. */
+  declared?: string;
   created_at: number;
   updated_at: number;
 }

@@ -31,6 +31,8 @@ export interface Webhook {
   events: string[];
   filter?: WebhookFilter;
   active: boolean;
+  /** The name under which the code declares it. */
+  declared?: string;
   /** Whatever the client wants to remember with it. */
   metadata?: Record<string, unknown>;
   /** How it is told; absent: by the event itself. */
@@ -46,7 +48,7 @@ export interface Webhook {
 }
 
 /** What a client may say of a subscription. */
-export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format'>;
+export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format' | 'declared'>;
 
 /** After a rotation the former secret signs for so long, ms. */
 export const FORMER_SECRET_MS = 86_400_000;

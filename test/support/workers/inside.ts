@@ -30,6 +30,8 @@ const tocsin = createTocsin({
   crons: {
     nightly: { expression: '@daily', job: { type: 'greeting.write', args: ['night'], options: { queue: 'mail' } } },
   },
+  webhooks: { ops: { url: 'https://ops.example/hook', events: ['alert.*'], format: 'slack' } },
+  alerts: { 'mail is late': { queue: 'mail', metric: 'oldest_age', above: '1h', webhook: 'ops' } },
 });
 
 const app = new Hono();

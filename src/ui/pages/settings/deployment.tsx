@@ -27,6 +27,16 @@ interface Declared {
   queues_total: number;
   limits: readonly { key: string; declared: unknown; override?: unknown }[];
   crons: readonly Cron[];
+  webhooks: readonly Observer[];
+  alerts: readonly Observer[];
+  problems: readonly string[];
+}
+
+interface Observer {
+  name: string;
+  state: string;
+  id?: string;
+  active?: boolean;
 }
 
 interface Row {
@@ -46,7 +56,7 @@ export function Deployment() {
       title: resetCrons ? 'Put the schedules back as they are declared?' : 'Put into effect what the code declares?',
       text: resetCrons
         ? 'What operators have changed of the schedules is undone, and deleted ones come back.'
-        : 'Queues, limits and schedules become as the code says. What operators have set stays before it.',
+        : 'Queues, limits, schedules, webhooks and alert rules become as the code says. What operators have set stays before it.',
       action: resetCrons ? 'Put them back' : 'Put into effect',
     });
     if (!sure) return;
@@ -93,6 +103,7 @@ export function Deployment() {
                   ['Applied', <Time at={data.applied_at} />],
                   ['Version', data.version],
                   ['Digest', <span class="mono">{data.digest.slice(0, 16)}</span>],
+                  ['Refused', data.problems.length > 0 && <Foreign>{data.problems.join(' ')}</Foreign>],
                   ['Handlers in the code', data.handlers.length > 0 && <Words of={data.handlers} />],
                 ]}
               />
@@ -105,7 +116,10 @@ export function Deployment() {
                 rowKey={({ kind, name }) => `${kind} ${name}`}
                 rowHref={({ to }) => to}
                 empty={
-                  <Empty icon="settings" title="The code declares no queues, limits or schedules">
+                  <Empty
+                    icon="settings"
+                    title="The code declares no queues, limits, schedules, webhooks or alert rules"
+                  >
                     <code>createTocsin</code> takes them.
                   </Empty>
                 }
@@ -152,14 +166,19 @@ function MaintenanceState({ of: { enabled, reason, started_at, ends_at } }: { of
   );
 }
 
-const CRON_TONES: Readonly<Record<string, Tone>> = {
+const STATE_TONES: Readonly<Record<string, Tone>> = {
   declared: 'green',
   changed: 'amber',
   deleted: 'red',
   pending: 'blue',
 };
 
-function rowsOf({ queues, limits, crons }: Declared): Row[] {
+function observerRow(kind: string, { name, state, active }: Observer, to: string): Row {
+  const tone = STATE_TONES[state] ?? 'neutral';
+  return { kind, name, to, tone, state, ...(active === false && { more: 'off' }) };
+}
+
+function rowsOf({ queues, limits, crons, webhooks, alerts }: Declared): Row[] {
   return [
     ...queues.map(({ name, changed }): Row => {
       const isChanged = changed.length > 0;
@@ -178,11 +197,13 @@ function rowsOf({ queues, limits, crons }: Declared): Row[] {
         kind: 'schedule',
         name,
         to,
-        tone: CRON_TONES[state] ?? 'neutral',
+        tone: STATE_TONES[state] ?? 'neutral',
         state,
         ...(enabled === false && { more: 'paused' }),
       };
     }),
+    ...webhooks.map((one) => observerRow('webhook', one, href('webhooks', { open: one.id ?? null }))),
+    ...alerts.map((one) => observerRow('alert rule', one, href('webhooks', { tab: 'alerts' }))),
   ];
 }
 

@@ -90,6 +90,7 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; o
         of={[
           ['Health', <Health of={one} />],
           ['Sent to', <Foreign>{one.url}</Foreign>],
+          ['In code as', one.declared && <Foreign>{one.declared}</Foreign>],
           ['In the form of', FORMS[formOf(one)]],
           ['Last delivery', <Time at={one.last_delivery_at} />],
           ['Its status', one.last_delivery_status],

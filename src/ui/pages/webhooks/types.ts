@@ -11,6 +11,8 @@ export interface Subscription {
   filter?: { queues?: readonly string[]; types?: readonly string[] };
   active: boolean;
   metadata?: unknown;
+  /** The name under which the code declares it. */
+  declared?: string;
   /** Absent: the event itself. */
   format?: 'slack' | 'pagerduty' | { template: unknown };
   created_at: string;
