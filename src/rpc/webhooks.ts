@@ -3,7 +3,7 @@
  * keeps the log: a receiver that is slow or gone delays nobody else.
  */
 import type { Outcome } from '../job/errors';
-import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
+import type { DeclarableWebhook, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
 export interface Notice {
@@ -90,7 +90,7 @@ export interface WebhookListApi {
   webhooks(): Promise<Webhook[]>;
   webhook(id: string): Promise<Webhook | null>;
   /** 409 when there are too many. */
-  createWebhook(members: WebhookMembers, secret: string): Promise<Outcome<ChangedWebhook>>;
+  createWebhook(members: DeclarableWebhook, secret: string): Promise<Outcome<ChangedWebhook>>;
   /** Replaces the members that are given; null removes one. 404. */
   changeWebhook(id: string, change: WebhookChange): Promise<Outcome<ChangedWebhook>>;
   /** The former secret signs for another day. 404. */

@@ -8,11 +8,11 @@ import type { Schema } from '../../durable/schema';
 import { put, rows } from '../../durable/sql';
 import { conflict, notFound } from '../../job/errors';
 import {
+  type DeclarableWebhook,
   type Disabled,
   FORMER_SECRET_MS,
   routeFor,
   type Webhook,
-  type WebhookMembers,
   type WebhookRoute,
 } from '../../job/webhook/subscription';
 import type { WebhookChange } from '../../rpc/webhooks';
@@ -76,7 +76,7 @@ export class WebhookList {
   }
 
   /** @throws {ApiError} 409 when there are too many */
-  create(id: string, members: WebhookMembers, secret: string, now: number): Webhook {
+  create(id: string, members: DeclarableWebhook, secret: string, now: number): Webhook {
     const { declared } = members;
     // Two isolates may put the same into effect at once.
     const same = declared === undefined ? undefined : this.all().find((one) => one.declared === declared);

@@ -48,7 +48,10 @@ export interface Webhook {
 }
 
 /** What a client may say of a subscription. */
-export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format' | 'declared'>;
+export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format'>;
+
+/** The same, with the name under which the code declares it. */
+export type DeclarableWebhook = WebhookMembers & Pick<Webhook, 'declared'>;
 
 /** After a rotation the former secret signs for so long, ms. */
 export const FORMER_SECRET_MS = 86_400_000;
