@@ -183,10 +183,11 @@ export function noteStarts(q: QueueState, rows: readonly JobRow[], now: number):
   const counts = new Map<string, number>();
   let starts = 0;
   for (const row of rows) {
-    const counted = isBegun(row) ? 0 : 1;
+    const hasBegun = isBegun(row);
+    const counted = hasBegun ? 0 : 1;
     starts += counted;
     if (row.limit_key === null) continue;
-    limiterOf(q, row).leaves(row.priority);
+    limiterOf(q, row).leaves(row.priority, hasBegun);
     counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + counted);
   }
   for (const [key, count] of counts) {

@@ -12,7 +12,7 @@ export function leaves(q: QueueState, row: JobRow, active: Active | undefined): 
   } else if (isInLine(row)) {
     if (q.lineLength !== null) q.lineLength--;
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {
-    q.limiters.find(row.limit_key)?.leaves(row.priority);
+    q.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
     q.limiters.touch(row.limit_key);
   } else if (row.state === STATE.dead && row.ended_at !== null) {
     deadLetters(q, -1);
@@ -56,7 +56,7 @@ function entersDueIndex(q: QueueState, row: JobRow, now: number): void {
     q.wake(at);
     return;
   }
-  if (row.limit_key !== null) limiterOf(q, row).enters(row.priority);
+  if (row.limit_key !== null) limiterOf(q, row).enters(row.priority, isBegun(row));
   q.arrived(now, row.type, [row.body]);
 }
 

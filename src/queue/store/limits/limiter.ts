@@ -35,6 +35,8 @@ export class Limiter {
    * too many: what was admitted before is found out when it is claimed.
    */
   private readonly ready = new Map<number, number>();
+  /** Those of them that need no start: it was counted before. */
+  private readonly readyBegun = new Map<number, number>();
   /** It was known before this object started. */
   private readonly isRead: boolean;
 
@@ -89,28 +91,34 @@ export class Limiter {
 
   /** How many more jobs of this priority should stand ready. Those of lower priority are in nobody's way. */
   roomToAdmit(priority: number, running: number, now: number, hasBegun = false): number {
-    let before = 0;
-    for (const [other, count] of this.ready) if (other >= priority) before += count;
-    return Math.min(this.room(running, now, hasBegun), AHEAD) - before;
+    const before = sum(this.ready, priority);
+    const toRun = Math.min(this.room(running, now, true), AHEAD) - before;
+    if (hasBegun) return toRun;
+    return Math.min(toRun, Math.min(this.room(running, now), AHEAD) - before + sum(this.readyBegun, priority));
   }
 
   /** A job stands ready. */
-  enters(priority: number): void {
-    this.ready.set(priority, (this.ready.get(priority) ?? 0) + 1);
+  enters(priority: number, hasBegun: boolean): void {
+    for (const counts of this.countsOf(hasBegun)) counts.set(priority, (counts.get(priority) ?? 0) + 1);
   }
 
   /** A job stands ready no more: it was claimed, or went elsewhere. */
-  leaves(priority: number): void {
-    const count = this.ready.get(priority) ?? 0;
-    if (count > 1) this.ready.set(priority, count - 1);
-    else this.ready.delete(priority);
+  leaves(priority: number, hasBegun: boolean): void {
+    for (const counts of this.countsOf(hasBegun)) {
+      const count = counts.get(priority) ?? 0;
+      if (count > 1) counts.set(priority, count - 1);
+      else counts.delete(priority);
+    }
+  }
+
+  private countsOf(hasBegun: boolean): Map<number, number>[] {
+    return hasBegun ? [this.ready, this.readyBegun] : [this.ready];
   }
 
   /** How many jobs stand ready that may not start: the limits have become narrower since they were let in. */
   readyWithoutRoom(running: number, now: number): number {
-    let ready = 0;
-    for (const count of this.ready.values()) ready += count;
-    return Math.max(0, ready - this.room(running, now));
+    const ready = sum(this.ready);
+    return Math.max(0, ready - sum(this.readyBegun) - this.room(running, now), ready - this.room(running, now, true));
   }
 
   /** Does a job of lower priority stand ready? True, too, where one may that this object let in before it lost its memory. */
@@ -136,6 +144,13 @@ export class Limiter {
     this.isChanged = true;
     this.isCheckMoved = true;
   }
+}
+
+/** How many are counted, of these priorities and higher ones. */
+function sum(counts: ReadonlyMap<number, number>, least = Number.NEGATIVE_INFINITY): number {
+  let all = 0;
+  for (const [priority, count] of counts) if (priority >= least) all += count;
+  return all;
 }
 
 /** A row that cannot be read counts as a key without limits: it must not stop its queue. */

@@ -63,6 +63,16 @@ describe('the start of a job with steps', () => {
     expect(await startsOf('polling')).toBe(2);
   });
 
+  it('is left to the next job while one stands ready that goes on', async () => {
+    const queue = new TestQueue();
+    const limit = { key: 'spaced', rate: 1, period: '30s' };
+    const first = await addTo(queue, limit);
+    const second = await addTo(queue, limit);
+    await suspend(queue, { in: 0, steps: { done: { result: 1 } } });
+    clock.advance(31 * SECOND);
+    expect(await fetchFrom(queue)).toEqual([first, second]);
+  });
+
   it('counts anew when the job is given a second life in the middle of an attempt', async () => {
     const queue = new TestQueue();
     const id = await addTo(queue, { ...rated, key: 'lives' });
