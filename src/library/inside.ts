@@ -8,7 +8,7 @@ import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
-import { applied, forgetApplied } from './applied';
+import { applied, applyQuietly, forgetApplied } from './applied';
 import type { Deployment } from './deployment';
 
 const ORIGIN = 'https://tocsin.inside';
@@ -48,6 +48,6 @@ export const inside: Deployment = {
   async reset() {
     await resetAll(env as unknown as Env);
     forgetApplied();
-    await applied(env as unknown as Env);
+    await applyQuietly(env as unknown as Env);
   },
 };

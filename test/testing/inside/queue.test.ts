@@ -19,6 +19,15 @@ const messageOf = async (expectation: Promise<void>): Promise<string> => {
   return error?.message ?? 'it holds';
 };
 
+it('what the code declares is there at the first moment, but nothing that would send to a real receiver', async () => {
+  const { cron, webhooks, alerts } = queue.client;
+  const found: string[] = [];
+  for await (const { name } of cron.list()) found.push(name);
+  for await (const { id } of webhooks.list()) found.push(id);
+  for await (const { name } of alerts.list()) found.push(name);
+  expect(found).toEqual(['daily']);
+});
+
 describe('the clock', () => {
   it('stands still until the test moves it', async () => {
     const { id } = await queue.enqueue('note.write', ['now'], { delay: '1s' });

@@ -25,6 +25,8 @@ export const handlers = defineHandlers(
 const tocsin = createTocsin({
   handlers,
   queues: { narrow: { concurrency: 1 } },
+  webhooks: { operators: { url: 'https://operators.example/hook', events: ['*'] } },
+  alerts: { deep: { metric: 'depth', above: 1, webhook: 'operators' } },
   crons: {
     daily: { expression: '0 7 * * *', job: { type: 'note.write', args: ['daily'], options: { queue: 'cron' } } },
   },
