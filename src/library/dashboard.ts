@@ -1,5 +1,8 @@
-/** Gives the Worker that imports this its dashboard. */
+/** The dashboard of a Worker that holds the queue. */
 import * as built from '../http/ui/built';
 import { serveDashboard } from '../http/ui/routes';
 
-serveDashboard(built);
+/** The Worker that calls this serves it. */
+export function withDashboard(): void {
+  serveDashboard(built);
+}

@@ -53,7 +53,7 @@ describe('a project that upgrades', { timeout: 180_000 }, () => {
   /** Puts the user's handlers in the place of the one that is there. */
   function addHandlers(file) {
     const text = readFileSync(file, 'utf8');
-    const extended = text.replace(/^ {2}'greeting\.write': \(.*\n/m, HANDLERS.trimStart());
+    const extended = text.replace(/^ {2}'greeting\.write': \([\s\S]*?^ {2}\},\n/m, HANDLERS.trimStart());
     assert.ok(extended.includes('greeting.second'), text);
     writeFileSync(file, extended);
   }
