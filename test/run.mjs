@@ -8,13 +8,15 @@ import { availableParallelism } from 'node:os';
 
 /** Parts are scripts of package.json, with what follows their names. None changes a file that another reads. */
 const SUITES = {
-  test: { alone: ['structure', 'unit'], beside: ['browser', 'docs', 'cli'] },
+  test: { alone: ['structure', 'text', 'unit'], beside: ['cli', 'testing'] },
   // Always the same histories and requests: who wants others names a seed, or none.
   all: {
-    alone: [],
+    // What must see things happen within a second.
+    alone: ['browser'],
     beside: [
       'simulation -- --runs 1500 --seed 20261124',
       'fuzz -- --runs 10000 --seed 2',
+      'docs',
       'package',
       'crash -- --rounds 3 --seed 20261120',
       'examples',
