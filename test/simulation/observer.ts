@@ -24,6 +24,8 @@ interface Running {
   /** Statements that had been made to fail when it was done. */
   faults: number;
   isUndone: boolean;
+  /** It shares this with those in its transaction: one that is undone takes with it those that came after. */
+  transaction: { isUndone: boolean };
 }
 
 /** A claim as the leases show it. */
@@ -46,6 +48,7 @@ export class Observer {
   /** Claims that have begun. */
   private claims = 0;
   private running: Running[] = [];
+  private transaction = { isUndone: false };
   private atStart: Saved | undefined;
   /** The first thing that the model did not agree with inside an operation. */
   private disagreement: { error: unknown } | undefined;
@@ -135,14 +138,17 @@ export class Observer {
     const { world, model } = scene;
     const isDoubtful = world.isArmed;
     const isFirst = this.running.length === 0;
-    if (isFirst) this.atStart = isDoubtful ? model.save() : undefined;
+    if (isFirst) {
+      this.atStart = isDoubtful ? model.save() : undefined;
+      this.transaction = { isUndone: false };
+    }
     // What was done last has failed in the end, when a statement has since.
     const last = this.running.at(-1);
     if (last && last.faults !== world.faults) {
       this.undo(last);
       this.forget();
     }
-    const running: Running = { followed, faults: world.faults, isUndone: false };
+    const running: Running = { followed, faults: world.faults, isUndone: false, transaction: this.transaction };
     this.running.push(running);
     world.quietly(() => {
       // What is due is treated as due once in a transaction.
@@ -159,7 +165,8 @@ export class Observer {
     if (!running || running.isUndone) return;
     running.isUndone = true;
     running.followed?.undone?.();
-    if (running.before) Object.assign(this.scene.model, running.before);
+    if (running.before && !running.transaction.isUndone) Object.assign(this.scene.model, running.before);
+    running.transaction.isUndone = true;
   }
 
   /** A transaction is committed. */
