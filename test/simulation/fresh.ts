@@ -243,7 +243,8 @@ function mayPrecede(a: JobRow, b: JobRow): boolean {
   // Within the line numbers decide alone.
   if (a.due_at === null && b.due_at === null) return a.key < b.key;
   if (at !== bt) return at < bt;
-  if (a.due_at === null || b.due_at === null) return sequenceOf(a.key) < sequenceOf(b.key);
+  // One that was tried stands behind the others of its moment, so one of the line may go before it that has a higher number.
+  if (a.due_at === null || b.due_at === null) return sequenceOf(a.key) < sequenceOf(b.key) || a.attempt < b.attempt;
   return a.attempt !== b.attempt ? a.attempt < b.attempt : a.key < b.key;
 }
 
