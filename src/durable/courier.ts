@@ -163,9 +163,13 @@ export class Courier {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
     const found: Stop[] = [];
+    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
+    const excepted = new Set<Stop>([...this.busy.values(), ...resting]);
     for (const kind of this.kinds) {
       if (found.length === limit) break;
-      const addresses = this.dueOf(kind, now, limit - found.length);
+      const addresses = this.isFull(this.addresses(kind, this.failing))
+        ? this.rested(kind, now)
+        : kind.due(now, this.addresses(kind, excepted), limit - found.length);
       if (addresses.length === 0) continue;
       for (const address of addresses.slice(0, limit - found.length)) found.push({ kind, address });
     }
@@ -176,17 +180,6 @@ export class Courier {
       }
     }
     return found;
-  }
-
-  private dueOf(kind: Kind, now: number, limit: number): readonly string[] {
-    if (this.failing.size === 0 && this.busy.size === 0) return kind.due(now, NONE, limit);
-    if (this.isFull(this.addresses(kind, this.failing))) return this.rested(kind, now);
-    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
-    return kind.due(
-      now,
-      [...this.addresses(kind, this.busy), ...this.addresses(kind, { values: () => resting })],
-      limit,
-    );
   }
 
   /** Are as many addresses of a kind left alone as memory, and a question to storage, should hold? */
@@ -201,7 +194,7 @@ export class Courier {
     return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
   }
 
-  private addresses(kind: Kind, all: { size?: number; values(): Iterable<Stop> }): readonly string[] {
+  private addresses(kind: Kind, all: { size: number; values(): Iterable<Stop> }): readonly string[] {
     if (all.size === 0) return NONE;
     return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
   }
