@@ -7,7 +7,7 @@ import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '.
 import type { Declared } from '../declaration';
 import { parseAlert } from '../job/alert/parse';
 import type { StoredAlert } from '../job/alert/rule';
-import { optional } from '../job/envelope/fields';
+import { isObject, optional } from '../job/envelope/fields';
 import { ApiError, invalidRequest, unwrap } from '../job/errors';
 import { parseWebhook } from '../job/webhook/parse';
 import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
@@ -15,9 +15,6 @@ import type { Observers, StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 
 type Entry = Record<string, unknown>;
-
-/** What becomes of one that is declared: as the code says, or left as an operator left it. */
-type Change = 'save' | 'keep';
 
 /** As it is compared: without what an operator may change at any time, and without the secret. */
 export function textOfWebhook({ url, events, filter, metadata, format }: WebhookMembers): string {
@@ -33,7 +30,7 @@ export function textOfAlert(rule: Omit<StoredAlert, 'id' | 'active' | 'created_a
 /** With the values of the variables that it names, `{env: 'SLACK_URL'}`, as far as they are set. */
 export function withVariables(webhooks: Declared['webhooks'] = {}, env: Env): Record<string, Entry> {
   const valueFor = (given: unknown): unknown => {
-    const name = typeof given === 'object' && given !== null && 'env' in given ? given.env : undefined;
+    const name = isVariable(given) ? given.env : undefined;
     const value = typeof name === 'string' ? Reflect.get(env, name) : undefined;
     return typeof value === 'string' && value !== '' ? value : given;
   };
@@ -131,7 +128,7 @@ class ObserverWork {
     const before = known.webhooks[name];
     if (before !== undefined) this.webhookTexts[name] = before;
     const isWanted = this.again.webhooks.has(name);
-    if (!isWanted && changeOf(before, existing && textOfWebhook(existing)) === 'keep') return;
+    if (!isWanted && isChanged(before, existing && textOfWebhook(existing))) return;
     for (const member of ['url', 'secret', 'routing_key']) mustBeSet(entry[member], member);
     const secret = optional(entry, 'secret', readWebhookSecret);
     const members = parseWebhook(entry, readWebhookUrl(this.env));
@@ -157,7 +154,7 @@ class ObserverWork {
     const before = this.known.alerts[name];
     if (before !== undefined) this.alertTexts[name] = before;
     const isWanted = this.again.alerts.has(name);
-    if (!isWanted && changeOf(before, existing && textOfAlert(existing)) === 'keep') return;
+    if (!isWanted && isChanged(before, existing && textOfAlert(existing))) return;
     const told = typeof webhook === 'string' ? this.webhooks.get(webhook)?.id : undefined;
     if (typeof webhook === 'string' && told === undefined) {
       throw invalidRequest('webhook', `its webhook ${webhook} is not there, so nobody would be told.`);
@@ -187,12 +184,14 @@ class ObserverWork {
   }
 }
 
-/** @param before as it was put into effect last; undefined: it never was @param now as it is; undefined: it is gone */
-function changeOf(before: string | undefined, now: string | undefined): Change {
-  return before === undefined || before === now ? 'save' : 'keep';
+/** Has an operator changed it? @param before as it was put into effect; undefined: it never was @param now undefined: it is gone */
+function isChanged(before: string | undefined, now: string | undefined): boolean {
+  return before !== undefined && before !== now;
 }
 
+/** Does this stand for the value of a variable? */
+const isVariable = (value: unknown): value is { env: unknown } => isObject(value) && 'env' in value;
+
 function mustBeSet(value: unknown, member: string): void {
-  if (typeof value !== 'object' || value === null || !('env' in value)) return;
-  throw invalidRequest(member, `${member}: the variable ${String(value.env)} is not set.`);
+  if (isVariable(value)) throw invalidRequest(member, `${member}: the variable ${String(value.env)} is not set.`);
 }

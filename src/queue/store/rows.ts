@@ -133,7 +133,7 @@ export function recordOf(
   if (active) history.started_at = active.startedAt;
   // Read where somebody asks for it, and too long to travel with every job.
   if (history.log) delete history.log;
-  delete history.begun;
+  if (history.begun !== undefined) delete history.begun;
   const sleeps = history.snoozed && (state === 'scheduled' || state === 'retryable') && isSnoozed(row, history);
   if (history.snoozed && !sleeps) delete history.snoozed;
   const due = row.due_at ?? row.waits_since;
