@@ -69,15 +69,7 @@ const module = new URL('./handlers.mjs', import.meta.url);
 await runWorker(module, { url: process.env.TOCSIN_URL, onError, log, ...JSON.parse(process.argv[2]) });
 `;
 
-async function call(method, path, body) {
-  const response = await fetch(`${server.url}/ojs/v1${path}`, {
-    method,
-    ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
-  });
-  const answer = await response.json();
-  assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
-}
+const call = (...request) => server.call(...request);
 
 /** Enqueues a job under a short lease. */
 async function enqueue(queue, type, args, options = {}) {

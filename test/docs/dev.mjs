@@ -1,4 +1,5 @@
 /** Runs `wrangler` the way a reader of the documents does, each in a process group that can be ended as a whole. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -82,7 +83,8 @@ export async function wrangler(...args) {
  * Starts `wrangler dev` for these configurations, at a free port, and waits until it serves.
  * @param {string[]} configs the first is the one that listens at the port
  * @param {{ state: string, registry: string }} places folders of this run: nothing is shared with other runs
- * @returns {Promise<{ url: string, output: () => string, stop: () => Promise<void> }>}
+ * @returns {Promise<{ url: string, output: () => string, stop: () => Promise<void>, call: Call }>}
+ * @typedef {(method: string, path: string, body?: object) => Promise<object>} Call a request that must succeed: its answer
  */
 export async function dev(configs, { state, registry }) {
   const run = start(
@@ -91,12 +93,23 @@ export async function dev(configs, { state, registry }) {
   );
   try {
     const url = await ready(run, START_MS);
-    return { url, output: () => run.output, stop: () => end(run) };
+    return { url, output: () => run.output, stop: () => end(run), call: callsTo(url, run) };
   } catch (error) {
     await end(run);
     throw error;
   }
 }
+
+/** @returns {Call} */
+const callsTo = (url, run) => async (method, path, body) => {
+  const response = await fetch(`${url}/ojs/v1${path}`, {
+    method,
+    ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
+  });
+  const answer = await response.json();
+  assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}\n${run.output}`);
+  return answer;
+};
 
 /**
  * Waits until a launched `wrangler dev` serves.

@@ -17,15 +17,7 @@ let worker;
 const guide = readFileSync(join(root, 'docs/start/workers.md'), 'utf8');
 const program = /```js\n(\/\/ worker\.mjs[\s\S]*?)```/.exec(guide)?.[1];
 
-async function call(method, path, body) {
-  const response = await fetch(`${server.url}/ojs/v1${path}`, {
-    method,
-    ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
-  });
-  const answer = await response.json();
-  assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}`);
-  return answer;
-}
+const call = (...request) => server.call(...request);
 
 async function enqueue(type) {
   const options = { queue: 'greetings', retry: { max_attempts: 1 } };

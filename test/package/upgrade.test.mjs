@@ -58,15 +58,7 @@ describe('a project that upgrades', { timeout: 180_000 }, () => {
     writeFileSync(file, extended);
   }
 
-  async function call(method, path, body) {
-    const response = await fetch(`${server.url}/ojs/v1${path}`, {
-      method,
-      ...(body && { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }),
-    });
-    const answer = await response.json();
-    assert.ok(response.ok, `${method} ${path}: ${JSON.stringify(answer)}\n${server.output()}`);
-    return answer;
-  }
+  const call = (...request) => server.call(...request);
 
   const only = async (type) => {
     const { jobs } = await call('GET', `/jobs?queue=kept,flow&type=${type}`);
