@@ -50,8 +50,8 @@ interface Round {
   limits: LimitCheck;
   /** Of the jobs that were looked at, by their keys. */
   bodies: Map<number, JobBody>;
-  /** Keys of the jobs that were looked at by the cursor of their type. */
-  seen: Set<number>;
+  /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
+  seen: Map<number, boolean>;
 }
 
 /** Errors after which a job may have been what killed its handler Worker. */
@@ -180,14 +180,18 @@ export class PushSelector {
       selection,
       limits,
       bodies,
-      seen: new Set(),
+      seen: new Map(),
     };
     const rows = this.deferredRows(round, limit);
     const scan = q.pushScan(target.id);
     if (rows.length < limit) {
       const others = selectReady(q, scan, now, limit - rows.length, (row) => {
         // Where a type waits no longer, its last jobs lie before this cursor too.
-        if (round.seen.has(row.key)) return 'pass';
+        const isTaken = round.seen.get(row.key);
+        if (isTaken !== undefined) {
+          scan.exact &&= isTaken;
+          return 'pass';
+        }
         if (target.deferred.has(target.entryOf(row.type))) {
           scan.exact = false;
           return 'pass';
@@ -239,12 +243,11 @@ export class PushSelector {
       const scan = target.deferred.scanOf(q, entry);
       const found = selectReady(q, scan, now, limit - rows.length, (row) => {
         if (target.entryOf(row.type) !== entry) return 'pass';
-        round.seen.add(row.key);
-        if (target.takes(row.type, running)) {
-          return this.consider(row, scan, round);
-        }
-        selection.full = true;
-        return 'stop';
+        const hasRoom = target.takes(row.type, running);
+        if (!hasRoom) selection.full = true;
+        const verdict = hasRoom ? this.consider(row, scan, round) : 'stop';
+        round.seen.set(row.key, verdict === 'take');
+        return verdict;
       });
       rows.push(...found);
       selection.unfinished ||= scan.unfinished;

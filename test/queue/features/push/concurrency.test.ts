@@ -318,3 +318,28 @@ describe('workers that pull beside pushes', () => {
     for (const id of ids) expect(await runsOf('PLAIN', id)).toHaveLength(held.includes(id) ? 0 : 1);
   });
 });
+
+describe('a job that waits for the concurrency of its type', () => {
+  it('is found by a new object, also when the one before it was taken after a transaction had failed', async () => {
+    const [first, second] = [new Gate('WORK'), new Gate('WORK')];
+    const queue = new TestQueue('narrow-after-defect');
+    const narrow = (args: unknown[]) => server.add('work.narrow', args, { queue: queue.name });
+    const pulled = await server.add('nobody.pushes', [], { queue: queue.name });
+    await queue.claim();
+    const running = await narrow(first.args);
+    await first.waiting(1);
+    await narrow(second.args);
+    const waiting = await narrow(second.args);
+    const failed = await queue.inside(async ({ instance, sql }) => {
+      failOnce(sql, /INTO archive/);
+      return (await Promise.allSettled([instance.ack({ job_id: pulled })]))[0]?.status;
+    });
+    expect(failed).toBe('rejected');
+    await first.open();
+    await server.jobIn(running, 'completed');
+    await second.waiting(1);
+    await queue.die();
+    expect(await server.take(queue.name, { count: 9 })).toMatchObject([{ id: waiting, attempt: 1 }]);
+    await second.open();
+  });
+});
