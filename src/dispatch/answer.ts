@@ -3,6 +3,7 @@
  * throw.
  */
 
+import { checkpointContent, type Progress, readProgress } from '../job/attempt/notes';
 import { utf8Bytes } from '../job/bytes';
 import { MAX_DURATION_MS } from '../job/duration';
 import { parsePayloads } from '../job/envelope/exact';
@@ -13,7 +14,6 @@ import { ApiError } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
 import type { ReportedError, Snooze } from '../job/record';
 import { LONGEST_ASKED_MS } from '../job/retry/delay';
-import { checkpointContent, type Progress, readProgress } from '../job/run-reports';
 import { readStepName, readSteps, type Steps, stepsText } from '../job/steps';
 import { parseTimestamp } from '../job/time';
 import { type EntryText, MAX_TEXT_BYTES } from './body';

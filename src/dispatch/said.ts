@@ -2,10 +2,11 @@
  * What a handler says about a run: beside its outcome, in an entry of its answer, or as one message while the run goes on,
  * where the call has a live line. Nothing that a handler says makes this throw anything but an {@link ApiError}.
  */
+
+import { checkpointContent, type Progress, readProgress } from '../job/attempt/notes';
 import { isObject, parseObject } from '../job/envelope/fields';
 import { ApiError, type ErrorData, invalidRequest } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
-import { checkpointContent, type Progress, readProgress } from '../job/run-reports';
 import { readStep, readStepName, type Steps, stepsText } from '../job/steps';
 import { type DeliveryOutcome, readEntry } from './answer';
 import type { EntryText } from './body';

@@ -2,10 +2,11 @@
  * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs again
  * reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
  */
+
+import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
 import { defined, isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
-import { storable, storableText } from './run-reports';
 import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;

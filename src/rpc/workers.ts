@@ -1,11 +1,12 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
+
+import type { Progress } from '../job/attempt/notes';
+import type { AckRequest, AttemptName, NackRequest, Report } from '../job/attempt/read-report';
+import type { Reported } from '../job/attempt/render-reported';
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
 import type { AnnouncedType, JobView } from '../job/record';
-import type { Progress } from '../job/run-reports';
 import type { JobState } from '../job/states';
-import type { Reported } from '../job/worker/outcomes';
-import type { AckRequest, AttemptName, NackRequest, Report } from '../job/worker/reports';
 
 export type { AckRequest, AttemptName, NackRequest, Report, Reported };
 

@@ -9,8 +9,8 @@ import {
 } from '../../src/dispatch/answer';
 import { readLine } from '../../src/dispatch/said';
 import type { Answer } from '../../src/dispatch/target';
+import { boundedError } from '../../src/job/attempt/bounded-error';
 import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
-import { boundedError } from '../../src/job/reported-error';
 import { decideFailure } from '../../src/job/retry/decide';
 import { resolveRetry } from '../../src/job/retry/resolve';
 

@@ -48,7 +48,7 @@ const SAID = {
     `Events: the newest ${constant('durable/event-log.ts', 'KEPT_EVENTS')} per queue`,
     `A pushed run: ${minutes(queue('features/push/target', 'MAX_TIMEOUT_MS'))} minutes;`,
     `The wait of a fetch (\`wait_ms\`): ${seconds(http('workers/fetch', 'MAX_WAIT_MS'))} s;`,
-    `the newest ${queue('jobs/settle', 'MAX_ERRORS')} entries, ${kib(queue('jobs/settle', 'MAX_HISTORY_BYTES'))};`,
+    `the newest ${queue('jobs/end-attempt', 'MAX_ERRORS')} entries, ${kib(queue('jobs/end-attempt', 'MAX_HISTORY_BYTES'))};`,
     `${STORAGE_BOUNDS.min} – ${STORAGE_BOUNDS.max} bytes. Near it`,
     `jobs in one call, 1 – 100. Default: ${TARGET_DEFAULTS.batchSize}.`,
     `limit of a run, 1 – ${queue('features/push/target', 'MAX_TIMEOUT_MS')}, where neither`,
@@ -63,7 +63,7 @@ const SAID = {
   'docs/guides/retries.md': [
     `runs in all, the first included; 0 acts as 1. Default: ${PRESETS.ojs.max_attempts}.`,
     `\`backoff_coefficient\`: 1 – ${job('retry/layer', 'MAX_COEFFICIENT')};`,
-    `class names at ${job('reported-error', 'MAX_ERROR_NAME')} characters, the message at ${job('reported-error', 'MAX_ERROR_MESSAGE')}.`,
+    `class names at ${job('attempt/bounded-error', 'MAX_ERROR_NAME')} characters, the message at ${job('attempt/bounded-error', 'MAX_ERROR_MESSAGE')}.`,
     ...['ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'].map(
       (name) => `**\`${name}\`**: ${PRESETS[name].max_attempts} runs`,
     ),
@@ -130,11 +130,11 @@ const SAID = {
     `pauses of at most ${seconds(own('client/runner', 'LONGEST_PAUSE_MS'))} seconds`,
     `else ${minutes(DEFAULTS.visibilityMs)} minutes. A job whose lease`,
     `\`count\` is clamped to 1 … ${http('workers/fetch', 'MAX_COUNT')}, and \`wait_ms\` (long poll) to 0 … ${http('workers/fetch', 'MAX_WAIT_MS')}.`,
-    `\`POST /workers/report\` takes up to ${job('worker/reports', 'MAX_REPORTS')} acks and nacks`,
+    `\`POST /workers/report\` takes up to ${job('attempt/read-report', 'MAX_REPORTS')} acks and nacks`,
     `remembers that, up to ${queue('store/announced', 'MAX_PULLED')} types`,
     `every ${seconds(queue('store/announced', 'CHANGE_EVERY_MS'))} seconds at most`,
     `(at most ${http('results/routes', 'MAX_WAIT_SECONDS')} seconds)`,
-    `It is any JSON up to ${mib(job('run-reports', 'MAX_CHECKPOINT_BYTES'))}.`,
+    `It is any JSON up to ${mib(job('attempt/notes', 'MAX_CHECKPOINT_BYTES'))}.`,
   ],
   'docs/operate/access.md': [
     `The log keeps ${days(AUDIT_BOUNDS.ageMs)} days, ${AUDIT_BOUNDS.rows} entries and ${mib(AUDIT_BOUNDS.bytes)}.`,

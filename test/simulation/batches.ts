@@ -1,7 +1,7 @@
 /** What comes many at a time: reports of which each has its own answer, and jobs that are accepted one by one. */
 import fc from 'fast-check';
+import { readReports } from '../../src/job/attempt/read-report';
 import type { Outcome } from '../../src/job/errors';
-import { readReports } from '../../src/job/worker/reports';
 import { enqueueEach } from '../../src/queue/jobs/enqueue-each';
 import { reportEach } from '../../src/queue/jobs/report-each';
 import type { EachReceipt, EnqueuedJob } from '../../src/rpc/receipts';

@@ -2,9 +2,10 @@
  * Checkpoints: a handler's own state, kept between the attempts of its job. Offered under `/jobs/:id/checkpoint` and, for
  * the OJS JavaScript SDK, under `/checkpoints/:id`; that SDK puts the prefix `/ojs/v1` before such a path twice.
  */
+
+import { checkpointContent } from '../../job/attempt/notes';
 import { isObject } from '../../job/envelope/fields';
 import { notFound } from '../../job/errors';
-import { checkpointContent } from '../../job/run-reports';
 import { formatInstant } from '../../job/time';
 import type { StoredCheckpoint } from '../../rpc/workers';
 import { type AppContext, json } from '../context';

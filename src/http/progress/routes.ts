@@ -1,7 +1,8 @@
 /** Progress of a running job: reported by its worker, read by whoever waits. */
+
+import { checkpointContent, readProgress } from '../../job/attempt/notes';
 import { given } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
-import { checkpointContent, readProgress } from '../../job/run-reports';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { type AppContext, json } from '../context';

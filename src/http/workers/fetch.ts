@@ -11,6 +11,8 @@
 
 import { takeReports } from '../../across/reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
+import { readReports, readWorkerId } from '../../job/attempt/read-report';
+import { renderOutcomes } from '../../job/attempt/render-reported';
 import { parsePayloads } from '../../job/envelope/exact';
 import {
   defined,
@@ -27,8 +29,6 @@ import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import { readHandlers } from '../../job/worker/handlers';
 import { readQueues } from '../../job/worker/heartbeat';
-import { renderOutcomes } from '../../job/worker/outcomes';
-import { readReports, readWorkerId } from '../../job/worker/reports';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type AppContext, json, mediaType, respond } from '../context';
 import { envelopeOf } from '../jobs/render';

@@ -1,11 +1,11 @@
 /** Many reports in one request. */
 
 import { takeReports } from '../../across/reports';
+import { readReports, readWorkerId } from '../../job/attempt/read-report';
+import { renderOutcomes } from '../../job/attempt/render-reported';
 import { parsePayloads } from '../../job/envelope/exact';
 import { optional } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
-import { renderOutcomes } from '../../job/worker/outcomes';
-import { readReports, readWorkerId } from '../../job/worker/reports';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 

@@ -6,7 +6,7 @@ import {
   readAck,
   readAttempt,
   readNack,
-} from '../../job/worker/reports';
+} from '../../job/attempt/read-report';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 

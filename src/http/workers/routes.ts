@@ -2,12 +2,12 @@
 
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
+import { readWorkerId } from '../../job/attempt/read-report';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
-import { readWorkerId } from '../../job/worker/reports';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';

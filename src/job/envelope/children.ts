@@ -1,7 +1,8 @@
 /** Jobs that the handler of another job enqueues: read as any producer's, and marked with whose they are. */
+
+import { storableText } from '../attempt/notes';
 import { atIndex, payloadTooLarge } from '../errors';
 import { refuseTooMuch } from '../message';
-import { storableText } from '../run-reports';
 import { isObject, readList, readObject, withinBytes } from './fields';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from './names';
 import { type ParsedJob, parseJob, withFingerprint } from './parse';

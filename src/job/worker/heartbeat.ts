@@ -1,4 +1,6 @@
 /** What a worker says in a heartbeat. */
+
+import { MAX_NAME, readWorkerId } from '../attempt/read-report';
 import {
   defined,
   isObject,
@@ -14,12 +16,8 @@ import {
   withinBytes,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
-
 import { poolNamedBy } from '../pools/pool';
-
 import { formatInstant } from '../time';
-
-import { MAX_NAME, readWorkerId } from './reports';
 
 type JsonObject = Record<string, unknown>;
 

@@ -15,6 +15,8 @@
  *        │ ◀─ {type: "error", id?, error}
  *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object sleeps on
  */
+
+import { type Report, readReports, readWorkerId } from '../attempt/read-report';
 import { entriesIn } from '../envelope/batch';
 import { parsePayloads } from '../envelope/exact';
 import {
@@ -35,7 +37,6 @@ import type { AnnouncedType } from '../record';
 import { readTrace, type Trace } from '../trace';
 import { readHandlers } from './handlers';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
-import { type Report, readReports, readWorkerId } from './reports';
 
 export const SUBPROTOCOL = 'tocsin.worker.v1';
 

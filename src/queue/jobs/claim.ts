@@ -16,9 +16,9 @@ import { startsLeft } from '../store/limits/queue-limit';
 import { typesKey } from '../store/pull-scans';
 import { readableBody } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { quarantine } from './end-attempt';
 import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
-import { quarantine } from './settle';
 
 /** A claimed row with its parsed body and its lease. */
 export interface Claimed {

@@ -5,7 +5,7 @@ import type { Active } from '../store/active';
 import { bodyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { identitiesOf, rowByKey } from '../store/where';
-import { fail, type Random, requeue } from './settle';
+import { fail, type Random, requeue } from './end-attempt';
 
 /** The worker's leases with the ids of their jobs. */
 export function leasesOf(q: QueueState, workerId: string): { id: string; active: Active }[] {

@@ -1,6 +1,6 @@
 /** Progress reports: how far a running attempt says it is. */
 
-import type { Progress } from '../../job/run-reports';
+import type { Progress } from '../../job/attempt/notes';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
@@ -9,7 +9,7 @@ import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence } from './fence';
-import type { Notes } from './notes';
+import type { Notes } from './gathered-notes';
 
 /**
  * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does

@@ -9,12 +9,12 @@ import { mustFindForReport, viewOf } from '../read/find';
 import { Completions } from '../store/attempts';
 import type { QueueState } from '../store/state';
 import { withRows } from '../store/where';
+import type { Random } from './end-attempt';
 import { openRow } from './fence';
+import { Notes } from './gathered-notes';
 import { refuseLocked } from './lock';
-import { Notes } from './notes';
 import { reportProgress } from './progress';
 import { ackAmong, nack } from './report';
-import type { Random } from './settle';
 
 /** A report that does not end the attempt. */
 type Note = Exclude<Report, { action: 'ack' | 'nack' }>;

@@ -14,9 +14,9 @@ import { type Completion, type Completions, complete, runningAttempt } from '../
 import { type JobRow, STATE } from '../store/columns';
 import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
+import { fail, lateAttempt, type Random, requeue, undoClaim } from './end-attempt';
 import { fence, isNamed, names, notActive } from './fence';
-import type { Notes } from './notes';
-import { fail, lateAttempt, type Random, requeue, undoClaim } from './settle';
+import type { Notes } from './gathered-notes';
 import { snooze, snoozedBy } from './snooze';
 
 /** The attempt succeeded. @throws {ApiError} 404, 409 */

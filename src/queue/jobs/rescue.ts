@@ -3,8 +3,8 @@ import { ApiError } from '../../job/errors';
 import type { Active } from '../store/active';
 import type { QueueState } from '../store/state';
 import { rowByKey } from '../store/where';
+import { fail, quarantine, type Random } from './end-attempt';
 import { ENDED_PER_TURN } from './expire';
-import { fail, quarantine, type Random } from './settle';
 
 /** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */
 const LOOK_AGAIN_MS = 10_000;

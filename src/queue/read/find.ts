@@ -1,8 +1,9 @@
 /** From a job id to its row: by the key inside the id, or through the alias table for ids chosen by clients. */
+
+import type { CheckpointContent } from '../../job/attempt/notes';
 import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
-import type { CheckpointContent } from '../../job/run-reports';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';

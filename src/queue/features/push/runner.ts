@@ -16,7 +16,7 @@ import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/active';
 import type { RunningCalls } from './calls';
 import { lettersWith } from './children';
-import { type Delivered, settleDeliveries } from './settle';
+import { type Delivered, settleDeliveries } from './settle-deliveries';
 import { hear } from './talk';
 import type { PushTarget } from './target';
 

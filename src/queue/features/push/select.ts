@@ -6,9 +6,9 @@
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import type { JobBody } from '../../../job/record';
 import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
+import { fail, type Random } from '../../jobs/end-attempt';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
-import { fail, type Random } from '../../jobs/settle';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/active';
 import type { JobRow } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';

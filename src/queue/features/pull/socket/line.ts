@@ -1,10 +1,10 @@
 /** The socket of one worker: what it is ready for, what it was sent, and what it has read of that. */
 import { Unread } from '../../../../durable/unread';
+import { renderRefusal } from '../../../../job/attempt/render-reported';
 import { writeJob } from '../../../../job/envelope/write';
 import type { ErrorData } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';
-import { renderRefusal } from '../../../../job/worker/outcomes';
 import type { Connection } from '../../../../job/worker/socket';
 import type { ClaimRequest } from '../../../../rpc/workers';
 import type { QueueState } from '../../../store/state';

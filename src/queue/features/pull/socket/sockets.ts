@@ -11,9 +11,9 @@
  */
 import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
+import { renderOutcomes } from '../../../../job/attempt/render-reported';
 import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
-import { renderOutcomes } from '../../../../job/worker/outcomes';
 import {
   type Connection,
   MAX_MESSAGE,

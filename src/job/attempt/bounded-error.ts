@@ -2,9 +2,9 @@
  * How much of a reported error is kept. Whoever reports, a pushed handler or a worker that pulls, a text that is too long
  * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
  */
-import { boundedValue } from './envelope/nesting';
-import type { ReportedError } from './record';
-import { cut } from './text';
+import { boundedValue } from '../envelope/nesting';
+import type { ReportedError } from '../record';
+import { cut } from '../text';
 
 /** Longest `code`, `type` and class name, in characters. */
 export const MAX_ERROR_NAME = 255;

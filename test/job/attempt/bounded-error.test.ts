@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { boundedError } from '../../src/job/reported-error';
+import { boundedError } from '../../../src/job/attempt/bounded-error';
 
 describe('a reported error', () => {
   it('is kept within bounds: code, type and classes 255 characters, the message 8 KiB', () => {

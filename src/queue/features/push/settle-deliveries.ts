@@ -2,8 +2,8 @@
 import type { DeliveryOutcome, Said } from '../../../dispatch/answer';
 import { ApiError } from '../../../job/errors';
 import type { Claimed } from '../../jobs/claim';
+import { fail, lateAttempt, type Random, undoClaim } from '../../jobs/end-attempt';
 import { noteProgress } from '../../jobs/progress';
-import { fail, lateAttempt, type Random, undoClaim } from '../../jobs/settle';
 import { snooze } from '../../jobs/snooze';
 import { recordSteps } from '../../jobs/steps';
 import type { Active } from '../../store/active';

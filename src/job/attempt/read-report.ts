@@ -22,10 +22,10 @@ import { invalidRequest, notFound, type Outcome, outcomeOf, payloadTooLarge } fr
 import { isUuidV7 } from '../ids';
 import { type LogLine, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
-import { boundedError } from '../reported-error';
-import { checkpointContent, type Progress, readProgress } from '../run-reports';
 import { readStepName, readStepSaid, readSteps, stepsText } from '../steps';
 import { parseTimestamp } from '../time';
+import { boundedError } from './bounded-error';
+import { checkpointContent, type Progress, readProgress } from './notes';
 
 type JsonObject = Record<string, unknown>;
 

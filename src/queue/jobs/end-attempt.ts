@@ -2,10 +2,11 @@
  * Ending an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Every way to end an
  * attempt raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
  */
+
+import { boundedError, MAX_ERROR_NAME } from '../../job/attempt/bounded-error';
 import { fitsBytes } from '../../job/bytes';
 import { deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
-import { boundedError, MAX_ERROR_NAME } from '../../job/reported-error';
 import { decideFailure, type Failure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
 import { type Active, pushedTimeoutMs, ranBy } from '../store/active';

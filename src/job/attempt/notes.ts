@@ -1,5 +1,5 @@
 /** What a run says of itself while it goes on: how far it is, and what it must find again. Read alike wherever it is said. */
-import { utf8Bytes } from './bytes';
+import { utf8Bytes } from '../bytes';
 import {
   defined,
   optional,
@@ -9,10 +9,10 @@ import {
   readObject,
   readText,
   withinBytes,
-} from './envelope/fields';
-import { MAX_META_BYTES } from './envelope/names';
-import { MAX_DEPTH, nestingDepth, shallowText } from './envelope/nesting';
-import { invalidRequest, payloadTooLarge } from './errors';
+} from '../envelope/fields';
+import { MAX_META_BYTES } from '../envelope/names';
+import { MAX_DEPTH, nestingDepth, shallowText } from '../envelope/nesting';
+import { invalidRequest, payloadTooLarge } from '../errors';
 
 /** Longest `message`, in characters. */
 const MAX_MESSAGE = 8192;
