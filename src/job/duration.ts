@@ -13,6 +13,14 @@
 /** The longest duration that is accepted: 36500 days. */
 export const MAX_DURATION_MS = 3_153_600_000_000;
 
+/** A duration as a JSON Schema: its forms in words, since only {@link parseDuration} says which texts are one. */
+export const DURATION_SCHEMA = {
+  type: ['integer', 'string'],
+  minimum: 0,
+  maximum: MAX_DURATION_MS,
+  description: 'A duration: whole milliseconds, or a text such as "500ms", "12.5s", "5m", "PT1M30S" or "P7D".',
+} as const;
+
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;

@@ -3,48 +3,87 @@
  * typed value or throws the 400 that names that path. The caller handles `null` and absence.
  */
 import { fitsBytes, utf8Bytes } from '../bytes';
-import { MAX_DURATION_MS, parseDuration } from '../duration';
+import { DURATION_SCHEMA, MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
 import { isObject } from '../retry/fields';
-import { isQueueName, QUEUE_RULE } from './names';
+import { isQueueName, QUEUE_RULE, QUEUE_SCHEMA } from './names';
 
 export { isObject };
 
-/** A reader of one member. @throws {ApiError} 400 naming `field`. */
-export type Reader<T> = (value: unknown, field: string) => T;
+/** What a reader accepts, as a JSON Schema. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** A reader of one member, which says what it accepts. A function without a schema is one too: it accepts anything. */
+export interface Reader<T> {
+  /** @throws {ApiError} 400 naming `field` */
+  (value: unknown, field: string): T;
+  /** A function: made when somebody asks, as of many members, or of a form that contains itself. */
+  schema?: Schema | (() => Schema);
+}
+
+/** `read`, which accepts what `schema` says. Made once, where the module is loaded: never for each request. */
+export function described<T>(schema: Schema | (() => Schema), read: (value: unknown, field: string) => T): Reader<T> {
+  return Object.assign(read, { schema });
+}
+
+/** What a reader accepts. */
+export function describe({ schema }: Pick<Reader<unknown>, 'schema'>): Schema {
+  return typeof schema === 'function' ? schema() : (schema ?? {});
+}
 
 /**
  * A reader of values that `parse` takes.
  * @param parse undefined: the value is not one of them
  * @param rule what the value must be, for the message
  */
-export function reader<T>(parse: (value: unknown) => T | undefined, rule: string): Reader<T> {
-  return (value, field) => {
+export function reader<T>(
+  parse: (value: unknown) => T | undefined,
+  rule: string,
+  schema: Schema | (() => Schema) = { description: rule },
+): Reader<T> {
+  return described(schema, (value, field) => {
     const parsed = parse(value);
     if (parsed !== undefined) return parsed;
     throw invalidRequest(field, `${field} ${rule}.`);
-  };
+  });
 }
 
 /** A reader of texts that fit. */
-export function readText(fits: (text: string) => boolean, rule: string): Reader<string> {
-  return reader((value) => (typeof value === 'string' && fits(value) ? value : undefined), rule);
+export function readText(
+  fits: (text: string) => boolean,
+  rule: string,
+  schema: Schema = { description: rule },
+): Reader<string> {
+  const all = { type: 'string', ...schema };
+  return reader((value) => (typeof value === 'string' && fits(value) ? value : undefined), rule, all);
 }
 
 /** A JSON object. */
-export const readObject = reader((value) => (isObject(value) ? value : undefined), 'must be an object');
+export const readObject = reader((value) => (isObject(value) ? value : undefined), 'must be an object', {
+  type: 'object',
+});
 
-export const readBoolean = reader((value) => (typeof value === 'boolean' ? value : undefined), 'must be true or false');
+export const readBoolean = reader(
+  (value) => (typeof value === 'boolean' ? value : undefined),
+  'must be true or false',
+  {
+    type: 'boolean',
+  },
+);
 
-export const readString = readText(() => true, 'must be a string');
+export const readString = readText(() => true, 'must be a string', {});
 
 /** A whole number between `min` and `max`. */
 export function readInteger(min: number, max: number): Reader<number> {
-  return reader((value) => {
-    const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
-    return fits ? value : undefined;
-  }, `must be an integer from ${min} to ${max}`);
+  return reader(
+    (value) => {
+      const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+      return fits ? value : undefined;
+    },
+    `must be an integer from ${min} to ${max}`,
+    { type: 'integer', minimum: min, maximum: max },
+  );
 }
 
 /** A positive number of milliseconds, at most 36,500 days. */
@@ -54,6 +93,7 @@ export const readMilliseconds: Reader<number> = readInteger(1, MAX_DURATION_MS);
 export const readDuration = reader(
   parseDuration,
   'must be a duration such as "PT30S", "30s" or an integer of milliseconds',
+  DURATION_SCHEMA,
 );
 
 /** A name: 1 to `max` characters, without U+0000. */
@@ -61,28 +101,44 @@ export function readName(max: number): Reader<string> {
   return readText(
     (text) => text !== '' && text.length <= max && !text.includes('\0'),
     `must be a string of 1 to ${max} characters without U+0000`,
+    { minLength: 1, maxLength: max },
   );
 }
 
 /** The name of a queue. */
-export const readQueueName = readText(isQueueName, QUEUE_RULE);
+export const readQueueName = readText(isQueueName, QUEUE_RULE, QUEUE_SCHEMA);
 
 /** An id that a client chose. */
-export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case');
+export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case', { format: 'uuid' });
 
 /** An array of at most `max` items, each read by `item`. */
 export function readList<T>(max: number, item: Reader<T>): Reader<T[]> {
-  return (value, field) => {
+  const schema = () => ({ type: 'array', items: describe(item), maxItems: max });
+  return described(schema, (value, field) => {
     if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array.`);
     if (value.length > max)
       throw invalidRequest(field, `${field} has ${value.length} entries, at most ${max} are allowed.`);
     return value.map((entry: unknown, index) => item(entry, `${field}[${index}]`));
-  };
+  });
+}
+
+/** A list with at least one entry, without repetitions. */
+export function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
+  const read = readList(max, item);
+  return described(
+    () => ({ ...describe(read), minItems: 1 }),
+    (value, field) => {
+      const list = read(value, field);
+      if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
+      return [...new Set(list)];
+    },
+  );
 }
 
 /** One of these words. */
 export function readWord<T extends string>(words: readonly T[]): Reader<T> {
-  return reader((value) => words.find((word) => word === value), `must be one of ${words.join(', ')}`);
+  const rule = `must be one of ${words.join(', ')}`;
+  return reader((value) => words.find((word) => word === value), rule, { type: 'string', enum: words });
 }
 
 /** The JSON object that the text is; undefined when it is none. @param read what turns text into a value */

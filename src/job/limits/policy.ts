@@ -14,7 +14,8 @@
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,
-  optional,
+  describe,
+  described,
   type Reader,
   readDuration,
   readInteger,
@@ -22,6 +23,7 @@ import {
   readText,
   readWord,
 } from '../envelope/fields';
+import { readMembers, required } from '../envelope/members';
 import { invalidRequest } from '../errors';
 
 /** This many starts in a period, ms. */
@@ -68,8 +70,6 @@ const MAX_KEY_LENGTH = 255;
 const MAX_CONCURRENCY = 10_000;
 const MAX_STARTS = 1_000_000;
 
-const MEMBERS = ['key', 'concurrency', 'max_per_second', 'rate', 'period', 'throttle', 'on_limit'];
-
 const PERIOD_WORDS: Readonly<Record<string, number>> = {
   second: 1_000,
   minute: 60_000,
@@ -86,40 +86,53 @@ export function isLimitKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY.test(text);
 }
 
-const readKey = readText(isLimitKey, KEY_RULE);
+const readKey = readText(isLimitKey, KEY_RULE, { pattern: KEY.source, maxLength: MAX_KEY_LENGTH });
 
 const readStarts = readInteger(1, MAX_STARTS);
 
 /** The length of a period: a positive duration, or one of the words second, minute, hour, day; returns ms. */
-export const readPeriod: Reader<number> = (value, field) => {
-  if (typeof value === 'string' && Object.hasOwn(PERIOD_WORDS, value)) return PERIOD_WORDS[value] as number;
-  const ms = readDuration(value, field);
-  if (ms > 0) return ms;
-  throw invalidRequest(field, `${field} must be longer than nothing.`);
-};
+export const readPeriod: Reader<number> = described(
+  () => ({ anyOf: [describe(readDuration), { enum: Object.keys(PERIOD_WORDS) }] }),
+  (value, field) => {
+    if (typeof value === 'string' && Object.hasOwn(PERIOD_WORDS, value)) return PERIOD_WORDS[value] as number;
+    const ms = readDuration(value, field);
+    if (ms > 0) return ms;
+    throw invalidRequest(field, `${field} must be longer than nothing.`);
+  },
+);
+
+const notPart = (path: string, names: readonly string[]) =>
+  invalidRequest(path, `${path} is not part of it; there are ${names.join(', ')}.`);
 
 /** `{limit, period}`, both required. */
-const readQuota: Reader<Quota> = (value, field) => {
-  const quota = readObject(value, field);
-  refuseUnknown(quota, ['limit', 'period'], field);
-  return {
-    limit: readRequired(quota, 'limit', readStarts, field),
-    period_ms: readRequired(quota, 'period', readPeriod, field),
-  };
-};
+const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notPart);
 
-function readRequired<T>(members: Record<string, unknown>, name: string, reader: Reader<T>, field: string): T {
-  const read = optional(members, name, reader, `${field}.`);
-  if (read === undefined) throw invalidRequest(`${field}.${name}`, `${field}.${name} is required.`);
-  return read;
-}
+const readQuota: Reader<Quota> = described(readStartsIn.schema ?? {}, (value, field) => {
+  const { limit, period } = readStartsIn(value, field);
+  return { limit, period_ms: period };
+});
 
-function refuseUnknown(members: Record<string, unknown>, known: readonly string[], field: string): void {
-  const name = Object.keys(members).find((member) => !known.includes(member));
-  if (name === undefined) return;
-  const path = field === '' ? name : `${field}.${name}`;
-  throw invalidRequest(path, `${path} is not part of it; there are ${known.join(', ')}.`);
-}
+/** A number, whose period stands beside it, or both in one. */
+const readRate: Reader<number | Quota> = described(
+  () => ({ anyOf: [describe(readStarts), describe(readQuota)] }),
+  (value, field) => (typeof value === 'number' ? readStarts : readQuota)(value, field),
+);
+
+const readPolicy = readMembers(
+  {
+    key: readKey,
+    concurrency: readInteger(1, MAX_CONCURRENCY),
+    max_per_second: readStarts,
+    rate: readRate,
+    period: readPeriod,
+    throttle: readQuota,
+    on_limit: readWord(ON_LIMIT),
+  },
+  notPart,
+);
+
+/** A job's limits as its producer may write them. */
+export const LIMIT_POLICY_SCHEMA = () => describe(readPolicy);
 
 /**
  * Reads a job's limits.
@@ -128,47 +141,33 @@ function refuseUnknown(members: Record<string, unknown>, known: readonly string[
  * @throws {ApiError} 400 naming the member that is malformed or contradicts another one
  */
 export function readLimitPolicy(value: unknown, field: string, queue: string): LimitPolicy {
-  const input = readObject(value, field);
-  refuseUnknown(input, MEMBERS, field);
-  const given = (name: string) => (input[name] ?? null) !== null;
-  const read = <T>(name: string, reader: Reader<T>) => optional(input, name, reader, `${field}.`);
-
-  const key = read('key', readKey);
-  const concurrency = read('concurrency', readInteger(1, MAX_CONCURRENCY));
-  const rate = readRate(input, field, given, read);
-  const throttle = read('throttle', readQuota);
-  const limits: Limits = defined({ concurrency, rate, throttle });
+  const { key, concurrency, throttle, on_limit = 'wait', ...rates } = readPolicy(value, field);
+  const limits: Limits = defined({ concurrency, rate: rateOf(rates, field), throttle });
   const limited = Object.keys(limits).length > 0;
   if (!limited && key === undefined) {
     throw invalidRequest(field, `${field} limits nothing: it needs concurrency, max_per_second, rate or throttle.`);
   }
-  const onLimit = read('on_limit', readWord(ON_LIMIT));
-  return { key: key ?? queue, ...(limited && { limits }), on_limit: onLimit ?? 'wait' };
+  return { key: key ?? queue, ...(limited && { limits }), on_limit };
 }
 
 /** The three spellings of a rate, of which one at most may be used. */
-function readRate(
-  input: Record<string, unknown>,
+function rateOf(
+  { max_per_second, rate, period }: Pick<ReturnType<typeof readPolicy>, 'max_per_second' | 'rate' | 'period'>,
   field: string,
-  given: (name: string) => boolean,
-  read: <T>(name: string, reader: Reader<T>) => T | undefined,
 ): Quota | undefined {
-  if (given('max_per_second') && given('rate')) {
+  if (max_per_second !== undefined && rate !== undefined) {
     const path = `${field}.max_per_second`;
     throw invalidRequest(path, `${path} cannot stand beside ${field}.rate: both say how many jobs may start.`);
   }
-  const isNumber = typeof input.rate === 'number';
-  if (given('period') && !isNumber) {
+  if (period !== undefined && typeof rate !== 'number') {
     const path = `${field}.period`;
-    const why = given('rate') ? 'the period stands in it' : 'without a number in it the period means nothing';
+    const why = rate ? 'the period stands in it' : 'without a number in it the period means nothing';
     throw invalidRequest(path, `${path} belongs to ${field}.rate, and ${why}.`);
   }
-  const perSecond = read('max_per_second', readStarts);
-  if (perSecond !== undefined) return { limit: perSecond, period_ms: 1_000 };
-  return read('rate', (value, path) => {
-    if (!isNumber) return readQuota(value, path);
-    return { limit: readStarts(value, path), period_ms: readRequired(input, 'period', readPeriod, field) };
-  });
+  if (max_per_second !== undefined) return { limit: max_per_second, period_ms: 1_000 };
+  if (typeof rate !== 'number') return rate;
+  if (period === undefined) throw invalidRequest(`${field}.period`, `${field}.period is required.`);
+  return { limit: rate, period_ms: period };
 }
 
 /** `{concurrency?, limit?, period?}`: the limits of a queue as a whole. At least one is required. */
@@ -181,18 +180,25 @@ export const readQueueLimits: Reader<Pick<Limits, 'concurrency' | 'rate'>> = (va
   };
 };
 
+/** Reads what replaces a key's limits. @param readTime reads the moment until which it holds */
+export const limitOverride = (readTime: Reader<number>) =>
+  readMembers(
+    {
+      concurrency: readInteger(0, MAX_CONCURRENCY),
+      limit: readInteger(0, MAX_STARTS),
+      period: readPeriod,
+      expires_at: readTime,
+    },
+    notPart,
+  );
+
 /**
  * Reads an operator's override of a key's limits.
  * @throws {ApiError} 400 naming the member
  */
 export function readLimitOverride(input: Record<string, unknown>, readTime: Reader<number>): LimitOverride {
-  refuseUnknown(input, ['concurrency', 'limit', 'period', 'expires_at'], '');
-  const override: LimitOverride = defined({
-    concurrency: optional(input, 'concurrency', readInteger(0, MAX_CONCURRENCY)),
-    limit: optional(input, 'limit', readInteger(0, MAX_STARTS)),
-    period_ms: optional(input, 'period', readPeriod),
-    expires_at: optional(input, 'expires_at', readTime),
-  });
+  const { period, ...members } = limitOverride(readTime)(input, '');
+  const override: LimitOverride = { ...members, ...defined({ period_ms: period }) };
   if (override.concurrency === undefined && override.limit === undefined) {
     throw invalidRequest('concurrency', 'concurrency or limit is required: what is to hold instead?');
   }

@@ -22,6 +22,7 @@ import {
   readMilliseconds,
   readName,
   readObject,
+  readSome,
   readWord,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
@@ -88,16 +89,6 @@ const readState = readWord(JOB_STATES);
 const readOnConflict = readMeaning(ON_CONFLICT);
 const readWhile = readMeaning(WHILE);
 
-/** A list with at least one entry, without repetitions. */
-function readSome<T>(item: Reader<T>): Reader<T[]> {
-  const read = readList(100, item);
-  return (value, field) => {
-    const list = read(value, field);
-    if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
-    return [...new Set(list)];
-  };
-}
-
 /**
  * Reads a unique policy.
  * @param field the policy's path as the client wrote it
@@ -119,14 +110,14 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
 
   const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
-  const listed = literal === undefined ? read('key', readSome(readName(255))) : undefined;
+  const listed = literal === undefined ? read('key', readSome(100, readName(255))) : undefined;
   if (listed !== undefined && given('keys')) throw contradiction('key', 'keys');
   const members = listed?.filter((name) => !isDimension(name)) ?? [];
   if (members.length > 0 && given('args_keys')) throw contradiction('args_keys', 'key');
   const chosen = listed
     ? [...listed.filter(isDimension), ...(members.length > 0 ? (['args'] as const) : [])]
-    : read('keys', readSome(readDimension));
-  const argsKeys = members.length > 0 ? members : read('args_keys', readSome(readName(255)));
+    : read('keys', readSome(100, readDimension));
+  const argsKeys = members.length > 0 ? members : read('args_keys', readSome(100, readName(255)));
   const metaKeys = read('meta_keys', readMemberNames);
   const uses = (name: 'args' | 'meta', keys: readonly string[] | undefined): boolean => {
     if (chosen === undefined) return keys !== undefined;
@@ -148,7 +139,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   return {
     policy: {
       scope,
-      states: read('states', readSome(readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
+      states: read('states', readSome(100, readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
       on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
       ...defined({ period_ms: period && readPeriod(period, read) }),
     },

@@ -15,9 +15,9 @@ import {
   optional,
   type Reader,
   readBoolean,
-  readList,
   readObject,
   readQueueName,
+  readSome,
   readText,
   withinBytes,
 } from '../envelope/fields';
@@ -60,16 +60,6 @@ const readJobType = readText(
   (text) => text.length <= 255 && TYPE.test(text),
   'must be a job type, or the beginning of one such as "email.*"',
 );
-
-/** A list that is worth something: one without entries would match nothing. */
-function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
-  const readAll = readList(max, item);
-  return (value, field) => {
-    const list = readAll(value, field);
-    if (list.length === 0) throw invalidRequest(field, `${field} must have at least one entry.`);
-    return [...new Set(list)];
-  };
-}
 
 const readEvents = readSome(MAX_EVENTS, readEvent);
 

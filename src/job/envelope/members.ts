@@ -1,0 +1,96 @@
+/**
+ * Objects that are read by a table of their members. The table is the only place that names them: what the reader
+ * accepts, which names it knows, and the type that it gives all follow from it.
+ */
+
+import { invalidRequest } from '../errors';
+import { describe, described, type Reader, readObject, type Schema } from './fields';
+
+/** A member that must be there. */
+type RequiredMember<T> = Reader<T> & { required: true };
+/** A member of which null is a value, and not absence. */
+type NullableMember<T> = Reader<T | null> & { nullable: true };
+
+/** What each member is read by: as it is, or marked by {@link required} or {@link nullable}. */
+export type Members = Readonly<Record<string, Reader<unknown> & { required?: true; nullable?: true }>>;
+
+type Read<M> = M extends Reader<infer T> ? T : never;
+
+/** What a table of members reads. */
+export type MembersOf<M extends Members> = {
+  [N in keyof M as M[N] extends RequiredMember<unknown> ? N : never]: Read<M[N]>;
+} & {
+  [N in keyof M as M[N] extends RequiredMember<unknown> ? never : N]?: Exclude<Read<M[N]>, undefined>;
+};
+
+/** A reader of objects. A field without a name is the request itself: the paths of its members are their names. */
+export interface ObjectReader<T> extends Reader<T> {
+  /** The members that it knows, in the order of their table. */
+  readonly names: readonly string[];
+}
+
+/** The same member, which must be there. */
+export function required<T>(read: Reader<T>): RequiredMember<T> {
+  const copy: Reader<T> = (value, field) => read(value, field);
+  return Object.assign(copy, { schema: () => describe(read), required: true as const });
+}
+
+/** The same member, which may be null. */
+export function nullable<T>(read: Reader<T>): NullableMember<T> {
+  const copy: Reader<T | null> = (value, field) => (value === null ? null : read(value, field));
+  return Object.assign(copy, { schema: () => orNull(describe(read)), nullable: true as const });
+}
+
+/** A schema that takes null too. */
+function orNull(schema: Schema): Schema {
+  const { type, enum: words } = schema;
+  if (type === undefined) return { anyOf: [schema, { type: 'null' }] };
+  return { ...schema, type: [type, 'null'].flat(), ...(Array.isArray(words) && { enum: [...words, null] }) };
+}
+
+/**
+ * A reader of objects with these members. A member that is null or absent is left out.
+ * @param refuse the error for a member that is not in the table; absent: such a member is ignored
+ */
+export function readMembers<M extends Members>(
+  members: M,
+  refuse?: (path: string, names: readonly string[]) => Error,
+): ObjectReader<MembersOf<M>> {
+  const names = Object.keys(members);
+  const read: Reader<MembersOf<M>> = (value, field) => {
+    const given = readObject(value, field);
+    const prefix = field === '' ? '' : `${field}.`;
+    if (refuse) {
+      const unknown = Object.keys(given).find((name) => !Object.hasOwn(members, name));
+      if (unknown !== undefined) throw refuse(prefix + unknown, names);
+    }
+    const result: Record<string, unknown> = {};
+    for (const name of names) {
+      const member = members[name] as Members[string];
+      const written = given[name];
+      if (written === undefined || (written === null && !member.nullable)) {
+        if (member.required) throw invalidRequest(prefix + name, `${prefix}${name} is required.`);
+        continue;
+      }
+      const read = member(written, prefix + name);
+      if (read !== undefined) result[name] = read;
+    }
+    return result as MembersOf<M>;
+  };
+  return Object.assign(
+    described(() => schemaOf(members, refuse !== undefined), read),
+    { names },
+  );
+}
+
+/** An object with these members. @param closed has it no others? */
+export function schemaOf(members: Members, closed = false): Schema {
+  const entries = Object.entries(members);
+  const musts = entries.flatMap(([name, read]) => (read.required ? [name] : []));
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries.map(([name, read]) => [name, describe(read)])),
+    ...(musts.length > 0 && { required: musts }),
+    ...(closed && { additionalProperties: false }),
+  };
+}
