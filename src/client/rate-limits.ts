@@ -1,60 +1,29 @@
 /** Limits of keys at run time through the client: limits, running and waiting jobs, and overrides. */
-
+import type * as contract from '../contract/rate-limits';
 import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Period } from '../producer/limits';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** Limits that replace a key's own; 0 stops it. Members left out stay as jobs set them. */
-export type RateLimitOverride = (
-  | { concurrency: number; limit?: never; period?: never }
-  | {
-      concurrency?: number;
-      /** Starts in a period. */
-      limit: number;
-      /** Default: the present one of the key. */
-      period?: Period;
-    }
-) & {
+export type RateLimitOverride = Omit<Named<contract.RateLimitOverride>, 'period' | 'expiresAt'> & {
+  /** Default: the present one of the key. */
+  period?: Period;
   /** A moment, or relative: `"+PT15M"`. Default: until it is removed. */
   expiresAt?: Moment;
-};
+} & ({ concurrency: number; limit?: never; period?: never } | { limit: number });
 
 /** Limits as they hold now. */
-export interface LimitsInForce {
-  concurrency?: number;
-  limit?: number;
-  /** ISO 8601. */
-  period?: string;
-  /** Starts are evenly spread. */
-  throttled?: boolean;
-}
+export type LimitsInForce = Named<contract.LimitsInForce>;
 
 /** A key in one queue. */
-export interface RateLimitInQueue extends LimitsInForce {
-  queue: string;
-  active: number;
-  currentCount: number;
-  waiting: number;
-}
+export type RateLimitInQueue = Named<contract.RateLimitInQueue>;
 
-/** A key, summed up over all queues that know it; a key with only an override has none. Times are RFC 3339. */
-export interface RateLimitStatus extends LimitsInForce {
-  key: string;
-  /** Attempts that run. */
-  active: number;
-  /** How many more may run; absent when that is not limited. */
-  available?: number;
-  /** Starts in the present window. */
-  currentCount: number;
-  windowResetsAt: string | null;
-  /** Jobs that wait for it. */
-  waiting: number;
-  override?: Omit<LimitsInForce, 'throttled'> & { expiresAt?: string };
-  queues: RateLimitInQueue[];
-}
+/** A key, summed up over all queues that know it; a key with only an override has none. */
+export type RateLimitStatus = Named<contract.RateLimitStatus>;
 
 /** Keys that jobs count under, as `tocsin.rateLimits`. */
 export class RateLimits {

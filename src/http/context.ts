@@ -5,8 +5,6 @@ import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
 import type { From, Hold } from './request/room';
 
-type Json = Record<string, unknown>;
-
 /** Who a request comes from. */
 export interface Caller {
   /** Nobody was asked for a key. */
@@ -35,7 +33,7 @@ export interface AppEnv {
     caller?: Caller;
     /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
     sent?: unknown;
-    answer?: Json;
+    answer?: Record<string, unknown>;
     /** What the path names, where it does so by a pseudonym. */
     named?: string;
     /** What was asked for was so already. */
@@ -76,20 +74,47 @@ export function respond(
   return new Response(body, { status, headers: { ...c.get('headers'), ...headers } });
 }
 
+declare const ANSWERED: unique symbol;
+
+/** An answer that holds this: what a contract promises is compared with it. Body and status are there in types only. */
+export interface Answer<Body, Status extends number = 200> extends Response {
+  readonly [ANSWERED]: { body: Body; status: Status };
+}
+
 /** A JSON answer, as the caller may see it. */
-export function json(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
-  c.set('answer', body);
-  return unredacted(c, asShown(c)(body), status, headers);
+export function json<Body extends object, Status extends number = 200>(
+  c: AppContext,
+  body: Body,
+  status?: Status,
+  headers?: Record<string, string>,
+): Answer<Body, Status> {
+  c.set('answer', body as Record<string, unknown>);
+  return jsonText(c, JSON.stringify(asShown(c)(body)), status, headers);
 }
 
 /** A JSON answer that holds no payload. */
-export function unredacted(c: AppContext, body: Json, status = 200, headers: Record<string, string> = {}): Response {
+export function unredacted<Body extends object, Status extends number = 200>(
+  c: AppContext,
+  body: Body,
+  status?: Status,
+  headers?: Record<string, string>,
+): Answer<Body, Status> {
   return jsonText(c, JSON.stringify(body), status, headers);
 }
 
 /** The same of an answer that is JSON text already. */
-export function jsonText(c: AppContext, text: string, status = 200, headers: Record<string, string> = {}): Response {
-  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) });
+export function jsonText<Body, Status extends number = 200>(
+  c: AppContext,
+  text: string,
+  status?: Status,
+  headers: Record<string, string> = {},
+): Answer<Body, Status> {
+  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
+}
+
+/** An answer of success without a body. */
+export function noContent(c: AppContext): Answer<null, 204> {
+  return respond(c, null, 204) as Answer<null, 204>;
 }
 
 /** The Python SDK asks for the protocol's type like every other, but reads only plain JSON. It is known by its library. */

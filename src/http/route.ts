@@ -1,46 +1,16 @@
-/** How a resource declares a route: method, path, handler, the scope that a key needs, and whether it takes an `Idempotency-Key`. */
-import type { Scope } from '../job/access';
-import type { AppContext } from './context';
+/** How a resource's routes get their handlers. */
 
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type Method = (typeof METHODS)[number];
+import type { Contract, Exchange, Method, RouteRules } from '../contract/route';
+import type { Scope } from '../job/access';
+import type { Answer, AppContext } from './context';
+
+export { DATA, METHODS, REPORTS, type RouteRules } from '../contract/route';
 
 export type RouteHandler = (c: AppContext) => Response | Promise<Response>;
 
-/** The scope that a key needs; `key`: any key will do; `public`: none is asked for. */
-export type Needed = Scope | 'key' | 'public';
-
-/** What a route says beyond its method and path. */
-export interface RouteRules {
-  /**
-   * Under which name a write is recorded in the audit log, such as `queue.pause`; `none`: it is no operator's, but of the
-   * producers and workers, or it changes nothing. Every route that is not read says one of the two.
-   */
-  audit?: string;
-  /** Default: {@link defaultScope}. */
-  scope?: Needed;
-  /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
-  takesIdempotencyKey?: boolean;
-  /**
-   * Tells of an attempt that runs. Such a request is answered while the deployment's variables are wrong, so that no attempt is
-   * lost to them; every other one that needs a key is refused, before it changes anything.
-   */
-  reports?: boolean;
-  /** Looks at what is in effect: it is answered without waiting for what the code declares. */
-  asItIs?: boolean;
-  /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
-  toWorker?: boolean;
-}
-
-/** The rules of a request that tells of an attempt that runs. */
-export const REPORTS: RouteRules = { reports: true, toWorker: true, audit: 'none' };
-
-/** The rules of a write by producers and workers. */
-export const DATA: RouteRules = { audit: 'none' };
-
 /** The rules of a request, with the scope that holds. */
 export interface Rules extends RouteRules {
-  scope: Needed;
+  scope: NonNullable<RouteRules['scope']>;
 }
 
 /** Looks at a request before its handler does: answers it, throws what refuses it, or lets it go on. */
@@ -51,6 +21,26 @@ export interface Route extends RouteRules {
   /** As Hono reads it; relative to the prefix under which `routes.ts` mounts it. */
   path: string;
   handler: RouteHandler;
+  /** What it answers; absent: nobody has said it yet. */
+  contract?: Contract;
+}
+
+/** The answers of success that a contract promises. */
+type Answers<T extends Exchange> = { [Status in keyof T & number]: Answer<T[Status], Status> }[keyof T & number];
+
+/** A handler that answers what its contract says. */
+export type HandlerOf<C> = C extends Contract<infer T> ? (c: AppContext) => Answers<T> | Promise<Answers<T>> : never;
+
+/** The routes of a resource: each of its contracts with the handler of the same name, in the order of the contracts. */
+export function serve<Contracts extends Record<string, Contract>>(
+  contracts: Contracts,
+  handlers: { [Name in keyof Contracts]: HandlerOf<Contracts[Name]> },
+): Route[] {
+  return Object.entries(contracts).map(([name, contract]) => ({
+    ...contract,
+    contract,
+    handler: handlers[name] as RouteHandler,
+  }));
 }
 
 type Declare = (path: string, handler: RouteHandler, rules?: RouteRules) => Route;
@@ -59,6 +49,7 @@ const declare =
   (method: Method): Declare =>
   (path, handler, rules) => ({ method, path, handler, ...rules });
 
+/** Routes of resources that have no contract yet. */
 export const get = declare('GET');
 export const post = declare('POST');
 export const put = declare('PUT');

@@ -40,7 +40,9 @@ type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capi
 
 /** A type of the wire with its names in camelCase. */
 export type Named<T> = T extends readonly (infer Entry)[]
-  ? Named<Entry>[]
+  ? T extends unknown[]
+    ? Named<Entry>[]
+    : readonly Named<Entry>[]
   : T extends object
     ? { [Name in keyof T as Camel<Name>]: Name extends Own ? T[Name] : Named<T[Name]> }
     : T;

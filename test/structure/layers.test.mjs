@@ -10,6 +10,7 @@ const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
 /** What each room may import beside itself; type imports count. `types` says: from there types only. */
 const ROOMS = {
   job: [],
+  contract: ['job'],
   durable: ['job'],
   producer: ['job'],
   handler: ['job', 'producer'],
@@ -22,9 +23,9 @@ const ROOMS = {
   locks: ['job', 'durable', 'config', 'rpc', 'across'],
   workflow: ['job', 'durable', 'config', 'rpc', 'across'],
   queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
-  http: ['job', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
-  client: ['job', 'producer', 'handler'],
-  cli: ['client', 'producer', 'handler', 'job'],
+  http: ['job', 'contract', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
+  client: ['job', 'contract', 'producer', 'handler'],
+  cli: ['client', 'contract', 'producer', 'handler', 'job'],
   library: [
     'job',
     'durable',
@@ -41,18 +42,18 @@ const ROOMS = {
     'client',
   ],
   testing: ['job', 'producer', 'handler', 'client', 'library'],
-  ui: ['job', 'producer'],
+  ui: ['job', 'contract', 'producer'],
   index: ['library'],
 };
 
-/** From these rooms the libraries take types only, so that nothing of the engine is in them. */
+/** From these rooms the libraries and the dashboard take types only, so that nothing of the engine is in them. */
 const TYPES_ONLY = {
   producer: ['job'],
   handler: ['job'],
-  client: ['job'],
-  cli: ['job'],
+  client: ['job', 'contract'],
+  cli: ['job', 'contract'],
   testing: ['job'],
-  ui: ['job', 'producer'],
+  ui: ['job', 'contract', 'producer'],
 };
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */

@@ -7,6 +7,7 @@ import {
   readLimitKeys,
   removeOverride,
 } from '../../across/limits';
+import { type LimitsInForce, type OverrideInForce, type RateLimitStatus, rateLimits } from '../../contract/rate-limits';
 import { formatDuration } from '../../job/duration';
 import { defined, given } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
@@ -15,24 +16,18 @@ import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../
 import { isPseudonym } from '../../job/redaction';
 import { formatInstant } from '../../job/time';
 import type { RateLimitView } from '../../rpc/limits';
-import { type AppContext, json, respond } from '../context';
+import { type AppContext, json, noContent } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
-import { del, get, put, type Route } from '../route';
+import { serve } from '../route';
 
 /** Routes below `/ojs/v1`. */
-export const rateLimitRoutes: readonly Route[] = [
-  get('/rate-limits', list),
-  get('/rate-limits/:key', show),
-  put('/rate-limits/:key', override, { audit: 'limit.override' }),
-  put('/rate-limits/:key/override', override, { audit: 'limit.override' }),
-  del('/rate-limits/:key/override', restore, { audit: 'limit.restore' }),
-];
+export const rateLimitRoutes = serve(rateLimits, { list, show, override, overrideBelow: override, restore });
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const known = await listLimitKeys(c.env, queueParam(c, 'queues', 'queue'));
   // In the order of what is shown: the cursor of the next page names the last one.
@@ -43,7 +38,7 @@ async function list(c: AppContext): Promise<Response> {
   return json(c, { items, rate_limits: items, total: known.keys.length, pagination: page.pagination });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const key = await keyIn(c);
   const shown = await readLimitKey(c.env, key, queueParam(c, 'queues', 'queue'));
   if (!shown) throw unknownKey(key);
@@ -51,7 +46,7 @@ async function show(c: AppContext): Promise<Response> {
 }
 
 /** Puts other limits in the place of those of the key. */
-async function override(c: AppContext): Promise<Response> {
+async function override(c: AppContext) {
   const key = await keyIn(c);
   const now = Date.now();
   const given = readLimitOverride(await readBody(c), (value, field) => {
@@ -64,10 +59,10 @@ async function override(c: AppContext): Promise<Response> {
 }
 
 /** Gives the key its own limits back. */
-async function restore(c: AppContext): Promise<Response> {
+async function restore(c: AppContext) {
   const key = await keyIn(c);
   if (!(await removeOverride(c.env, key))) throw unknownKey(key);
-  return respond(c, null, 204);
+  return noContent(c);
 }
 
 /** The key that the path names, or that its pseudonym stands for. @throws {ApiError} 400, 404 */
@@ -94,7 +89,7 @@ function unknownKey(key: string) {
 }
 
 /** One key, with the sums over all queues, and the queues one by one. */
-function renderRateLimit(c: AppContext, { key, views, override }: LimitKey): Record<string, unknown> {
+function renderRateLimit(c: AppContext, { key, views, override }: LimitKey): RateLimitStatus {
   const limits = views[0] ?? override ?? {};
   const shown = override ?? views.find((view) => view.override)?.override;
   const waiting = sum(views, ({ waiting }) => waiting);
@@ -125,7 +120,7 @@ function limitsOf({
   limit,
   period_ms,
   throttled,
-}: Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>) {
+}: Partial<Pick<RateLimitView, 'concurrency' | 'limit' | 'period_ms' | 'throttled'>>): LimitsInForce {
   return defined({ concurrency, limit, period: given(period_ms, formatDuration), throttled: throttled || undefined });
 }
 
@@ -143,6 +138,6 @@ function latestReset(views: readonly RateLimitView[]): string | null {
 }
 
 /** What holds in the place of a key's own limits. */
-export function renderOverride(override: LimitOverride): Record<string, unknown> {
+export function renderOverride(override: LimitOverride): OverrideInForce {
   return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

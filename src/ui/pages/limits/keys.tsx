@@ -1,5 +1,6 @@
 /** The table of limit keys. Nobody tells of their use, so it is asked for again while somebody looks. */
 import { useEffect } from 'preact/hooks';
+import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limits';
 import { Badge } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Bar } from '../../components/progress';
@@ -19,7 +20,6 @@ import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import css from './limits.css' with { type: 'text' };
 import { OverrideDialog } from './override';
-import type { LimitKey } from './types';
 
 adopt(shared);
 adopt(css);
@@ -27,10 +27,7 @@ adopt(css);
 const PER_PAGE = 100;
 const EVERY_MS = 5_000;
 
-interface KeyList {
-  items: readonly LimitKey[];
-  total: number;
-}
+type KeyList = Pick<RateLimitList, 'items' | 'total'>;
 
 /** Those whose key has the text in it; one that is named in full is found however many there are. */
 async function load(queue: string | undefined, key: string, page: number, signal: AbortSignal): Promise<KeyList> {
@@ -39,7 +36,7 @@ async function load(queue: string | undefined, key: string, page: number, signal
   const items = all.items.filter((item) => item.key.includes(key));
   if (items.length > 0 || all.total <= PER_PAGE) return { items, total: items.length };
   try {
-    return { items: [await api.get<LimitKey>(`rate-limits/${segment(key)}`, { queue }, signal)], total: 1 };
+    return { items: [await api.get<RateLimitStatus>(`rate-limits/${segment(key)}`, { queue }, signal)], total: 1 };
   } catch (error) {
     if (error instanceof ApiFailure && error.status < 500) return { items: [], total: 0 };
     throw error;
@@ -59,7 +56,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
       document.removeEventListener('visibilitychange', look);
     };
   }, [keys.reload]);
-  const remove = async ({ key: name }: LimitKey) => {
+  const remove = async ({ key: name }: RateLimitStatus) => {
     const sure = await confirm({
       title: `Remove the override of ${name}?`,
       text: 'The limits that its jobs name hold again, in all queues.',
@@ -68,7 +65,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
     const path = `rate-limits/${segment(name)}/override`;
     if (sure && (await act(() => api.del(path), `${name} has its own limits again.`))) keys.reload();
   };
-  const open = ({ key: name }: LimitKey) => openAside({ override: name });
+  const open = ({ key: name }: RateLimitStatus) => openAside({ override: name });
   return (
     <Loaded of={keys}>
       {({ items, total }) => (
@@ -113,11 +110,11 @@ export function LimitKeys({ queue }: { queue?: string }) {
 }
 
 interface Actions {
-  open: (row: LimitKey) => void;
-  remove: (row: LimitKey) => void;
+  open: (row: RateLimitStatus) => void;
+  remove: (row: RateLimitStatus) => void;
 }
 
-function columns({ open, remove }: Actions): Column<LimitKey>[] {
+function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
   return [
     { id: 'key', label: 'Key', sort: ({ key }) => key, render: ({ key }) => <Foreign>{key}</Foreign> },
     {
@@ -174,7 +171,7 @@ function columns({ open, remove }: Actions): Column<LimitKey>[] {
       label: 'Override',
       render: ({ override }) => <Override of={override} />,
     },
-    ...actionsColumn(can('data:write'), (row: LimitKey) => (
+    ...actionsColumn(can('data:write'), (row: RateLimitStatus) => (
       <span class="row-actions">
         <button type="button" class="small" onClick={() => open(row)}>
           Override
@@ -212,7 +209,7 @@ function Use(props: { used: number; most: number | undefined; of?: string; label
   );
 }
 
-function Override({ of: override }: { of: LimitKey['override'] }) {
+function Override({ of: override }: { of: RateLimitStatus['override'] }) {
   if (!override) return <span class="faint">–</span>;
   const { concurrency, limit, period, expires_at } = override;
   const isStopped = concurrency === 0 || limit === 0;

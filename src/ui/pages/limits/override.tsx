@@ -1,16 +1,16 @@
 /** Puts other limits in the place of those of a key. */
+import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { number, span } from '../../core/format';
-import type { LimitKey } from './types';
 
 export interface OverrideProps {
   name: string;
   /** As the list has it, when it does. */
-  shown: LimitKey | undefined;
+  shown: RateLimitStatus | undefined;
   onClose: () => void;
   onDone: () => void;
 }

@@ -1,5 +1,6 @@
 /** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
 import type { ComponentChildren } from 'preact';
+import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
 import { Foreign, Time } from '../../components/text';
@@ -9,7 +10,6 @@ import { act } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import type { LimitKey } from '../limits/types';
 import type { Maintenance } from '../overview/maintenance';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
@@ -29,7 +29,7 @@ interface Schedule {
 
 interface Circumstances {
   maintenance: Maintenance;
-  limits: readonly LimitKey[];
+  limits: readonly RateLimitStatus[];
   first: WaitingJob | undefined;
   schedules: readonly Schedule[];
 }
@@ -40,7 +40,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
   const waits = counts.available > 0;
   const [maintenance, limits, jobs, crons] = await Promise.all([
     api.get<Maintenance>('admin/system/maintenance', {}, signal),
-    waits ? api.get<{ items: LimitKey[] }>('rate-limits', { queue: name }, signal) : { items: [] },
+    waits ? api.get<{ items: RateLimitStatus[] }>('rate-limits', { queue: name }, signal) : { items: [] },
     waits
       ? api.get<{ items: { id: string }[] }>(
           'admin/jobs',
@@ -63,7 +63,7 @@ function isToldOf(
     queue,
     maintenance,
     limits,
-  }: { queue: QueueItem; maintenance: Maintenance | undefined; limits: readonly LimitKey[] },
+  }: { queue: QueueItem; maintenance: Maintenance | undefined; limits: readonly RateLimitStatus[] },
 ): boolean {
   if (reason === 'queue_paused') return queue.status === 'paused';
   if (reason === 'maintenance') return maintenance?.enabled === true;

@@ -1,0 +1,60 @@
+/** What the answers and requests of many resources have. */
+
+/**
+ * A time: RFC 3339, in UTC.
+ * @format date-time
+ */
+export type Time = string;
+
+/** A duration: ISO 8601, such as `PT30S`. */
+export type Duration = string;
+
+/** Which part of a list is read: from an offset, or by the page. */
+export interface PageQuery {
+  /** Entries at most, 1 … 200. Default 50. */
+  limit?: number;
+  /** Entries to leave out first. */
+  offset?: number;
+  /** The page, from 1 on, for those who read by the page. */
+  page?: number;
+  /** Entries of a page, 1 … 100. Default 20. */
+  per_page?: number;
+}
+
+/** The same, or from the cursor of the page before. */
+export interface CursorQuery extends PageQuery {
+  /** `next_cursor` of the page before. */
+  cursor?: string;
+}
+
+/** Where a page of a list stands. */
+export interface Pagination {
+  /** Entries in all. */
+  total: number;
+  /** Entries of this page at most. */
+  limit: number;
+  /** Entries before it. */
+  offset: number;
+  /** The number of this page, from 1 on. */
+  page: number;
+  /** The same as `limit`. */
+  per_page: number;
+  /** Are there entries behind it? */
+  has_more: boolean;
+  /** Names the next page; null: there is none, or it is read by its offset. */
+  next_cursor: string | null;
+}
+
+/** A page of a list. */
+export interface Page<Item> {
+  items: Item[];
+  /** Entries in all. */
+  total: number;
+  pagination: Pagination;
+}
+
+/** A change that every queue must hear of. */
+export interface Spreading {
+  /** Queues and the like that have not confirmed the change yet; absent: all have. */
+  pending_queues?: number;
+}

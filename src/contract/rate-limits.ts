@@ -1,0 +1,94 @@
+/** The keys that limit jobs: how they stand, and what an operator puts in the place of their limits. */
+import type { CursorQuery, Duration, Page, Spreading, Time } from './common';
+import { del, get, put } from './route';
+
+/** Limits as they hold now. Absent members are not limited. */
+export interface LimitsInForce {
+  /** Attempts at once. */
+  concurrency?: number;
+  /** Starts in a period. */
+  limit?: number;
+  period?: Duration;
+  /** The starts are evenly spread. */
+  throttled?: true;
+}
+
+/** A key in one queue. */
+export interface RateLimitInQueue extends LimitsInForce {
+  queue: string;
+  /** Attempts that run. */
+  active: number;
+  /** Starts in the present window. */
+  current_count: number;
+  /** Jobs that wait for the key. */
+  waiting: number;
+}
+
+/** What holds in the place of a key's own limits. */
+export interface OverrideInForce extends Omit<LimitsInForce, 'throttled'> {
+  /** Absent: until it is removed. */
+  expires_at?: Time;
+}
+
+/** A key that limits jobs, summed up over all queues that know it; a key with only an override has none. */
+export interface RateLimitStatus extends LimitsInForce {
+  key: string;
+  /** Attempts that run. */
+  active: number;
+  /** How many more may run; absent when that is not limited. */
+  available?: number;
+  /** Starts in the present window. */
+  current_count: number;
+  /** When the next start fits, or the oldest that counts leaves the window; null: nothing counts. */
+  window_resets_at: Time | null;
+  /** Jobs that wait for the key. */
+  waiting: number;
+  /** The same as `waiting`. */
+  waiting_count: number;
+  override?: OverrideInForce;
+  queues: RateLimitInQueue[];
+}
+
+export interface RateLimitList extends Page<RateLimitStatus> {
+  /** The same as `items`. */
+  rate_limits: RateLimitStatus[];
+}
+
+export interface RateLimitOverridden extends RateLimitStatus, Spreading {}
+
+/** Limits that replace a key's own; 0 stops it. Members left out stay as jobs set them; one of the two is required. */
+export interface RateLimitOverride {
+  /** Attempts at once, up to 10000. */
+  concurrency?: number;
+  /** Starts in a period, up to 1000000. */
+  limit?: number;
+  /** `second`, `minute`, `hour`, `day`, or a duration. Default: the present one of the key. */
+  period?: string | number;
+  /** A time, or relative: `+PT15M`. Default: until it is removed. */
+  expires_at?: string;
+}
+
+interface QueuesQuery {
+  /** Only as these queues know it, separated by commas; also `queue`. */
+  queues?: string;
+  queue?: string;
+}
+
+/** Below `/ojs/v1`. */
+export const rateLimits = {
+  /** Lists the keys that limit jobs. */
+  list: get<{ query: CursorQuery & QueuesQuery; 200: RateLimitList }>('/rate-limits'),
+  /** Shows a key, and how it stands in each queue. */
+  show: get<{ query: QueuesQuery; 200: RateLimitStatus; errors: 404 }>('/rate-limits/:key'),
+  /** Puts other limits in the place of those of a key, in every queue. */
+  override: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>('/rate-limits/:key', {
+    audit: 'limit.override',
+  }),
+  /** The same. */
+  overrideBelow: put<{ body: RateLimitOverride; 200: RateLimitOverridden; errors: 404 | 409 }>(
+    '/rate-limits/:key/override',
+    { audit: 'limit.override' },
+  ),
+  /** Removes the override of a key: its own limits hold again. */
+  restore: del<{ 204: null; errors: 404 }>('/rate-limits/:key/override', { audit: 'limit.restore' }),
+};

@@ -1,0 +1,80 @@
+/**
+ * How a contract says what a route is. Nothing here runs but the method, the path and the rules: what travels is types, from which
+ * the document of the API is generated (`.ci/openapi.mjs`), with the comments beside them.
+ */
+import type { Scope } from '../job/access';
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type Method = (typeof METHODS)[number];
+
+/** The scope that a key needs; `key`: any key will do; `public`: none is asked for. */
+export type Needed = Scope | 'key' | 'public';
+
+/** What a route says beyond its method and path. */
+export interface RouteRules {
+  /**
+   * Under which name a write is recorded in the audit log, such as `queue.pause`; `none`: it is no operator's, but of the
+   * producers and workers, or it changes nothing. Every route that is not read says one of the two.
+   */
+  audit?: string;
+  /** Default: by who uses the path, and whether it only reads. */
+  scope?: Needed;
+  /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
+  takesIdempotencyKey?: boolean;
+  /**
+   * Tells of an attempt that runs. Such a request is answered while the deployment's variables are wrong, so that no attempt is
+   * lost to them; every other one that needs a key is refused, before it changes anything.
+   */
+  reports?: boolean;
+  /** Looks at what is in effect: it is answered without waiting for what the code declares. */
+  asItIs?: boolean;
+  /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
+  toWorker?: boolean;
+}
+
+/** The rules of a request that tells of an attempt that runs. */
+export const REPORTS: RouteRules = { reports: true, toWorker: true, audit: 'none' };
+
+/** The rules of a write by producers and workers. */
+export const DATA: RouteRules = { audit: 'none' };
+
+/** What travels on a route, beside the usual errors. */
+export interface Exchange {
+  /** Parameters of the query. */
+  query?: object;
+  /** The body of the request: JSON. */
+  body?: unknown;
+  /** Statuses of errors that are this route's own, such as 404 where its path names something. */
+  errors?: number;
+  /** By the status of success: the body of the answer; `null`: none. */
+  [status: number]: object | null;
+}
+
+/** An answer that is no JSON: its media type. */
+export interface Media<Type extends string> {
+  readonly media: Type;
+}
+
+declare const EXCHANGE: unique symbol;
+
+/** A route as its contract has it: whoever serves it binds a handler to it. */
+export interface Contract<T extends Exchange = Exchange> extends RouteRules {
+  method: Method;
+  /** As Hono reads it; relative to the prefix under which it is mounted. */
+  path: string;
+  /** In types only. */
+  readonly [EXCHANGE]?: T;
+}
+
+const declare =
+  (method: Method) =>
+  <T extends Exchange>(path: string, rules?: RouteRules): Contract<T> => ({ method, path, ...rules });
+
+export const get = declare('GET');
+export const post = declare('POST');
+export const put = declare('PUT');
+export const patch = declare('PATCH');
+export const del = declare('DELETE');
+
+/** The members of a request before anything is known of their values: a reader of it names no other. */
+export type Unread<T extends object> = { readonly [Name in keyof T]?: unknown };
