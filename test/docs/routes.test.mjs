@@ -1,4 +1,4 @@
-// Every path that the documents name is one of the server's, and docs/reference/http.md lists them all.
+// Every path that the documents name is one of the server's, and docs/reference/http.md lists every route.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { commandsIn, everywhere } from './text.mjs';
 
 const PAGE = 'docs/reference/http.md';
 /** The block below the heading, which this test writes anew: UPDATE=1 node --test test/docs/routes.test.mjs */
-const BLOCK = /(## All paths\n[\s\S]*?```text\n)([\s\S]*?)(```)/;
+const BLOCK = /(## All routes\n[\s\S]*?```text\n)([\s\S]*?)(```)/;
 
 const { ROUTES } = await load('http/routes.ts');
 
@@ -66,17 +66,25 @@ it('the documents name only paths that the server has', () => {
   );
 });
 
-it('the page about HTTP lists every path', () => {
+it('the page about HTTP lists every route: its scope, and what it does', () => {
+  const { paths } = JSON.parse(read('docs/reference/openapi.json'));
   const methods = new Map();
-  for (const { method, path } of ROUTES) methods.set(path, [...(methods.get(path) ?? []), method]);
+  for (const route of ROUTES) methods.set(route.path, [...(methods.get(route.path) ?? []), route]);
   const order = METHOD.split('|');
-  const lines = [...methods.keys()].sort().map((path) => {
-    const sorted = methods.get(path).sort((a, b) => order.indexOf(a) - order.indexOf(b));
-    return `${path.padEnd(48)} ${sorted.join(', ')}\n`;
+  const lines = [...methods.keys()].sort().flatMap((path) => {
+    const sorted = methods.get(path).sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
+    const written = path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}');
+    return [
+      `${path}\n`,
+      ...sorted.map(({ method, scope }) => {
+        const { summary = '' } = paths[written]?.[method.toLowerCase()] ?? {};
+        return `${`  ${method.padEnd(6)} ${scope.padEnd(12)} ${summary}`.trimEnd()}\n`;
+      }),
+    ];
   });
   const page = read(PAGE);
   const found = BLOCK.exec(page);
-  assert.ok(found, `${PAGE} has no "## All paths" with a block`);
+  assert.ok(found, `${PAGE} has no "## All routes" with a block`);
   if (process.env.UPDATE) {
     writeFileSync(
       join(root, PAGE),

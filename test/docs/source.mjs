@@ -29,10 +29,17 @@ const runtime = {
  * Imports modules of `src` as one.
  * @param {string[]} paths below `src`
  */
-export async function load(...paths) {
+export function load(...paths) {
+  return loadText(paths.map((path) => `export * from ${JSON.stringify(`./${path}`)};`).join('\n'));
+}
+
+/**
+ * Imports a module that stands in no file, as if it stood in `src`.
+ * @param {string} contents
+ */
+export async function loadText(contents) {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-source-'));
   const outfile = join(folder, 'module.mjs');
-  const contents = paths.map((path) => `export * from ${JSON.stringify(`./${path}`)};`).join('\n');
   try {
     await build({
       stdin: { contents, resolveDir: join(root, 'src'), loader: 'ts' },

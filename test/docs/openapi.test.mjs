@@ -1,0 +1,31 @@
+// The document of the API says what the code says, and a linter finds nothing wrong with it.
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { textOfDocument } from '../../.ci/openapi.mjs';
+import { read } from './source.mjs';
+
+const PATH = 'docs/reference/openapi.json';
+
+it('the document of the API is what its contracts make of it: node .ci/openapi.mjs writes it anew', async () => {
+  assert.equal(read(PATH), await textOfDocument());
+});
+
+it('the document of the API is OpenAPI 3.1', async () => {
+  const document = JSON.parse(read(PATH));
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(structuredClone(document));
+  assert.ok(valid, JSON.stringify(errors));
+  assert.equal(validator.version, '3.1');
+  // Each reference leads somewhere.
+  const text = JSON.stringify(document);
+  const missing = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([^"]+)"/g)].filter(
+    ([, kind, name]) => document.components[kind][name] === undefined,
+  );
+  assert.deepEqual(
+    missing.map(([ref]) => ref),
+    [],
+  );
+  const ids = [...text.matchAll(/"operationId":"([^"]+)"/g)].map(([, id]) => id);
+  assert.equal(new Set(ids).size, ids.length);
+});
