@@ -2,10 +2,10 @@ import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { buildSync } from 'esbuild';
 import { defineConfig } from 'vitest/config';
-import { writeUi } from './.ci/ui.mjs';
+import { writeBuilt } from './.ci/ui.mjs';
 
-// The Worker embeds the dashboard.
-await writeUi();
+// The Worker embeds the dashboard and the document of the API.
+await writeBuilt();
 
 /** Where Linux keeps files in memory. What tests store need not survive them, and a disk is waited for at each commit. */
 const MEMORY = '/dev/shm';

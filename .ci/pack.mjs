@@ -9,13 +9,13 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildCli, buildCreate, writeLicences } from './cli.mjs';
-import { writeUi } from './ui.mjs';
+import { writeBuilt } from './ui.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const dist = join(root, 'dist');
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-await writeUi();
+await writeBuilt();
 rmSync(dist, { recursive: true, force: true });
 await build({
   absWorkingDir: root,

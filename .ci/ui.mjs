@@ -1,5 +1,6 @@
 /**
- * Builds the dashboard of src/ui into one module that the Worker embeds: src/http/ui/built.js, which is not committed.
+ * Builds what the Worker embeds, as modules that are not committed: the dashboard of src/ui, src/http/ui/built.js, and the document
+ * of the API, src/http/openapi/built.js.
  * `npm ci` runs this as `prepare`, and so does whatever is about to bundle the Worker: wrangler, vitest, the package.
  * Names of files carry a hash of what is in them, so that browsers may keep them for good.
  */
@@ -12,6 +13,7 @@ import { build } from 'esbuild';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BUILT = join(root, 'src/http/ui/built.js');
+const BUILT_DOCUMENT = join(root, 'src/http/openapi/built.js');
 
 const TYPES = {
   '.js': 'text/javascript; charset=utf-8',
@@ -108,16 +110,38 @@ function hashOf(text) {
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
-/** Builds the dashboard and writes the module, unless it is there as it should be: who watches it is not woken for nothing. */
-export async function writeUi() {
-  const { shell, assets, first } = await buildUi();
-  const members = Object.entries({ shell, version: hashOf(shell), assets, first });
-  const text = [
-    '// Made by .ci/ui.mjs from src/ui.',
-    ...members.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`),
-    '',
-  ].join('\n');
-  if (!existsSync(BUILT) || readFileSync(BUILT, 'utf8') !== text) writeFileSync(BUILT, text);
+/** The document of the API as it is served: what explains is for readers of the documents. */
+function servedDocument() {
+  const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
+  return JSON.stringify(withoutDescriptions(document));
 }
 
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) await writeUi();
+/** @param isMap its members are names that somebody gave, so that `description` may be one of them */
+function withoutDescriptions(value, isMap = false) {
+  if (Array.isArray(value)) return value.map((entry) => withoutDescriptions(entry));
+  if (typeof value !== 'object' || value === null) return value;
+  // Those of answers are required.
+  const isAnswer = Object.keys(value).every((name) => name === 'description' || name === 'content');
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name]) => isMap || name !== 'description' || isAnswer)
+      .map(([name, member]) => [name, withoutDescriptions(member, name === 'properties' && !isMap)]),
+  );
+}
+
+/** Writes a module, unless it is there as it should be: who watches it is not woken for nothing. */
+function write(path, text) {
+  if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
+}
+
+/** Builds what the Worker embeds, and writes the modules. */
+export async function writeBuilt() {
+  const { shell, assets, first } = await buildUi();
+  const members = Object.entries({ shell, version: hashOf(shell), assets, first });
+  const lines = members.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`);
+  write(BUILT, ['// Made by .ci/ui.mjs from src/ui.', ...lines, ''].join('\n'));
+  const text = `export const document = ${JSON.stringify(servedDocument())};\n`;
+  write(BUILT_DOCUMENT, `// Made by .ci/ui.mjs from docs/reference/openapi.json.\n${text}`);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) await writeBuilt();

@@ -1,6 +1,7 @@
 /** What every handler finds in its context, and how it answers. */
 import type { Context, Hono } from 'hono';
 import type { Env } from '../config';
+import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
 import type { From, Hold } from './request/room';
@@ -110,6 +111,16 @@ export function jsonText<Body, Status extends number = 200>(
   headers: Record<string, string> = {},
 ): Answer<Body, Status> {
   return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
+}
+
+/** An answer that is no JSON of the protocol's. */
+export function media<Type extends string>(
+  c: AppContext,
+  body: BodyInit,
+  type: Type,
+  headers: Record<string, string> = {},
+): Answer<Media<Type>> {
+  return respond(c, body, 200, { ...headers, 'Content-Type': type }) as Answer<Media<Type>>;
 }
 
 /** An answer of success without a body. */

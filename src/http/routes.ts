@@ -16,6 +16,7 @@ import { logRoutes } from './logs/routes';
 import { adminMaintenanceRoutes } from './maintenance/routes';
 import { metricsRoutes } from './metrics/routes';
 import { statsRoutes } from './metrics/stats';
+import { openapiRoutes } from './openapi/routes';
 import { adminPoolRoutes } from './pools/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
@@ -68,7 +69,7 @@ export const ROUTES: readonly MountedRoute[] = [
     adminPoolRoutes,
     statsRoutes,
   ),
-  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes, schemaRoutes),
+  ...below(PREFIX, webhookRoutes, uniqueJobRoutes, surroundingRoutes, schemaRoutes, openapiRoutes),
   ...below(ADMIN_PREFIX, adminOperationRoutes),
 ];
 

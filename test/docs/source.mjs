@@ -6,14 +6,14 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { root } from './dev.mjs';
 
-/** Stands for the modules of the runtime, which Node does not have, and for the built page: only lists are read here. */
+/** Stands for the modules of the runtime, which Node does not have, and for what is built: only lists are read here. */
 const RUNTIME = `
 class Stub {}
 export { Stub as DurableObject, Stub as RpcTarget, Stub as WorkerEntrypoint };
 export const env = {};
 export const exports = {};
 `;
-const PAGE = "export const shell = '', version = '', assets = {}, first = [];";
+const PAGE = "export const shell = '', version = '', assets = {}, first = [], document = '';";
 
 const runtime = {
   name: 'runtime',

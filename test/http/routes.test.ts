@@ -12,6 +12,7 @@ GET /health public
 GET /ready public
 GET /ojs/v1/health public
 GET /v1/health public
+GET /ojs/v1/openapi.json public
 GET /v1/queues data:read
 GET /v1/dead-letter data:read
 GET /v1/workers data:read

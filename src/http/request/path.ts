@@ -29,3 +29,12 @@ export async function callJob<T>(
 ): Promise<T> {
   return unwrap(await withJob(c.env, id, (queue, name) => call(queue, id, name)));
 }
+
+/** Where a queue is that is one part of an application, or behind a proxy that says so. */
+const PREFIX = /^(\/[\w.~%-]+)+$/;
+
+/** What stands before every path of this server, seen from outside; empty: nothing. */
+export function mountPrefix(c: AppContext): string {
+  const prefix = c.req.header('X-Forwarded-Prefix') ?? '';
+  return PREFIX.test(prefix) ? prefix : '';
+}

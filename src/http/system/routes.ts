@@ -8,6 +8,7 @@ import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
 import { readBody } from '../request/body';
+import { mountPrefix } from '../request/path';
 import { DATA, get, post, type Route } from '../route';
 import { listWorkers } from '../workers/routes';
 import { showConfiguration } from './configuration';
@@ -88,13 +89,9 @@ export const systemRoutes: readonly Route[] = [
   get('/v1/workers', (c) => listWorkers(c)),
 ];
 
-/** Where a queue is that is one part of an application, or behind a proxy that says so. */
-const PREFIX = /^(\/[\w.~%-]+)+$/;
-
 function showManifest(c: AppContext): Response {
-  const prefix = c.req.header('X-Forwarded-Prefix') ?? '';
   const [manifest, health] = ['/ojs/manifest', '/ojs/v1/health'];
-  const base = new URL(`${PREFIX.test(prefix) ? prefix : ''}/ojs/v1`, c.req.url);
+  const base = new URL(`${mountPrefix(c)}/ojs/v1`, c.req.url);
   return json(c, { ...MANIFEST, endpoints: { base_url: base.href, manifest, health } });
 }
 

@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { writeUi } from '../../../.ci/ui.mjs';
+import { writeBuilt } from '../../../.ci/ui.mjs';
 import { bundle, classes, freePort } from '../../crash/server.mjs';
 
 const workerd = createRequire(import.meta.url)('workerd').default;
@@ -66,7 +66,7 @@ const handler :Workerd.Worker = (
  * @returns {Promise<{ open: string, closed: string, stop: () => Promise<void> }>} base URLs
  */
 export async function startServers({ handlers, entry } = WORK) {
-  await writeUi();
+  await writeBuilt();
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-browser-'));
   mkdirSync(join(folder, 'state'));
   bundle('src/index.ts', join(folder, 'queue.js'));

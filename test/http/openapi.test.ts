@@ -1,0 +1,45 @@
+/** The document of the API, as a server hands it out. */
+import { describe, expect, it } from 'vitest';
+import documented from '../../docs/reference/openapi.json';
+import { ROUTES } from '../../src/http/routes';
+import { TestServer, V1 } from '../support/server';
+
+interface Served {
+  openapi: string;
+  servers: unknown;
+  paths: Record<string, Record<string, { operationId?: string; responses: unknown }>>;
+}
+
+async function fetched(headers: Record<string, string> = {}): Promise<Served> {
+  // A server with keys, which gets none.
+  const { send } = TestServer.with({ API_KEYS: 'k' });
+  const response = await send(new Request(`http://localhost${V1}/openapi.json`, { headers }));
+  expect([response.status, response.headers.get('Content-Type')]).toEqual([200, 'application/json']);
+  return response.json();
+}
+
+describe('the document of the API', () => {
+  it('is served without a key, and names every route', async () => {
+    const { openapi, paths } = await fetched();
+    expect(openapi).toBe('3.1.0');
+    const named = ROUTES.map(({ method, path }) => {
+      const { [method.toLowerCase()]: operation } = paths[path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')] ?? {};
+      return operation && `${method} ${path}`;
+    });
+    expect(named).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`));
+  });
+
+  it('is the one in the documents without its explanations', async () => {
+    const served = await fetched();
+    expect(documented).toMatchObject({ openapi: served.openapi });
+    expect(Object.keys(served.paths)).toEqual(Object.keys(documented.paths));
+    const operation = served.paths[`${V1}/rate-limits/{key}`]?.get;
+    expect(operation).toMatchObject({ operationId: 'rate-limits.show', responses: { 200: { description: 'OK' } } });
+    expect(JSON.stringify(served).length).toBeLessThan(JSON.stringify(documented).length);
+  });
+
+  it('says where the server is that is a part of an application', async () => {
+    expect((await fetched()).servers).toEqual([{ url: '/' }]);
+    expect((await fetched({ 'X-Forwarded-Prefix': '/queue' })).servers).toEqual([{ url: '/queue' }]);
+  });
+});
