@@ -1,84 +1,25 @@
 /** Webhooks through the client: who is told of events, and what became of the telling. */
+import type * as contract from '../contract/webhooks';
+import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** A message for Slack, an event for PagerDuty's Events API v2, or JSON of your own with placeholders. */
-export type WebhookFormat =
-  | 'slack'
-  | 'pagerduty'
-  | { template: string | Readonly<Record<string, unknown>> | readonly unknown[] };
+export type { WebhookFormat } from '../job/webhook/parse';
 
 /** What a subscription says. */
-export interface WebhookOptions {
-  /** HTTPS. */
-  url: string;
-  /** `job.discarded`, `job.*`, `*`. */
-  events: readonly string[];
-  /** Only events of these queues, and of jobs of these types. */
-  filter?: { queues?: readonly string[]; types?: readonly string[] } | null;
-  /** False: it is told of nothing. */
-  active?: boolean;
-  /** What it is sent in the place of the event. A template has placeholders such as `{{data.job_id}}`. */
-  format?: WebhookFormat | null;
-  /** Of PagerDuty, beside the format `pagerduty`. It is not shown again. */
-  routingKey?: string;
-  /** Whatever is to be remembered with it. */
-  metadata?: Readonly<Record<string, unknown>> | null;
-}
+export type WebhookOptions = Omit<Named<contract.WebhookRequest>, 'secret'>;
 
-/** A subscription. Times are RFC 3339. */
-export interface Webhook {
-  id: string;
-  url: string;
-  events: string[];
-  filter?: { queues?: string[]; types?: string[] };
-  active: boolean;
-  /** The name under which the code declares it. */
-  declared?: string;
-  metadata?: Record<string, unknown>;
-  /** Absent: the event itself. */
-  format?: WebhookFormat;
-  createdAt: string;
-  updatedAt: string;
-  lastDeliveryAt: string | null;
-  lastDeliveryStatus: string | number | null;
-  successCount: number;
-  /** Deliveries that were given up. */
-  failureCount: number;
-  pendingCount: number;
-  failingSince?: string;
-  disabledReason?: string;
-  disabledAt?: string;
-  formerSecretUntil?: string;
-}
+/** A subscription. */
+export type Webhook = Named<contract.Webhook>;
 
 /** An event on its way to a subscription. */
-export interface WebhookDelivery {
-  id: string;
-  subscriptionId: string;
-  eventId: string;
-  eventType: string;
-  jobId?: string;
-  /** `failed`: the receiver does not want it; `dead`: given up. */
-  status: 'pending' | 'delivered' | 'failed' | 'dead';
-  /** How often it was tried. */
-  attempt: number;
-  attempts: { at: string; statusCode?: number; error?: string; durationMs: number }[];
-  nextAttemptAt: string | null;
-  createdAt: string;
-  /** What the receiver answered, for keys with `data:reveal`. */
-  responseBody?: string;
-}
+export type WebhookDelivery = Named<contract.WebhookDelivery>;
 
-export interface WebhookTest {
-  success: boolean;
-  statusCode: number | null;
-  responseTimeMs: number;
-  error?: string;
-  responseBody?: string;
-}
+/** What a receiver answered to a test. */
+export type WebhookTest = Named<contract.WebhookTest>;
 
 const ALL = '/webhooks/subscriptions';
 

@@ -53,6 +53,12 @@ export interface Page<Item> {
   pagination: Pagination;
 }
 
+/** What the sender should know of a request that was taken. */
+export interface Warned {
+  /** Such as members that are not known and have no effect. The header `Warning` says the same. */
+  warnings?: string[];
+}
+
 /** A change that every queue must hear of. */
 export interface Spreading {
   /** Queues and the like that have not confirmed the change yet; absent: all have. */

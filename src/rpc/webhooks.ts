@@ -3,7 +3,7 @@
  * keeps the log: a receiver that is slow or gone delays nobody else.
  */
 import type { Outcome } from '../job/errors';
-import type { DeclarableWebhook, Webhook, WebhookMembers } from '../job/webhook/subscription';
+import type { DeclarableWebhook, DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
 export interface Notice {
@@ -13,10 +13,6 @@ export interface Notice {
   /** JSON text. */
   body: string;
 }
-
-/** `failed`: the receiver does not want it. `dead`: it was tried often enough, or there was no room for it. */
-export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'dead'] as const;
-export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** One attempt to deliver. */
 export interface DeliveryAttempt {

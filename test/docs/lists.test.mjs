@@ -16,7 +16,7 @@ const source = await load(
   'client/index.ts',
   'job/webhook/schedule.ts',
   'rpc/failures.ts',
-  'rpc/webhooks.ts',
+  'job/webhook/subscription.ts',
 );
 
 /** The texts of a union such as `'a' | 'b'`. */

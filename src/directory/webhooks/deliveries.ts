@@ -5,15 +5,8 @@
  */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
 import type { Verdict } from '../../job/webhook/schedule';
-import {
-  DELIVERY_STATUSES,
-  type DeliveriesRequest,
-  type Delivery,
-  type DeliveryAttempt,
-  type DeliveryStatus,
-  type Notice,
-  type WebhookStats,
-} from '../../rpc/webhooks';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../job/webhook/subscription';
+import type { DeliveriesRequest, Delivery, DeliveryAttempt, Notice, WebhookStats } from '../../rpc/webhooks';
 
 /** Deliveries that are over are kept so long, ms, and so many of them. */
 const KEPT_MS = 7 * 86_400_000;

@@ -1,14 +1,13 @@
 /** Subscriptions and deliveries as clients see them. */
 import type { WebhookView } from '../../across/webhooks';
+import type { Webhook, WebhookAnswer, WebhookDelivery } from '../../contract/webhooks';
 import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { Delivery } from '../../rpc/webhooks';
 import { pendingQueues } from '../queues/pending';
 
-type Members = Record<string, unknown>;
-
 /** A subscription, without its secret. */
-export function renderWebhook({ webhook, stats }: WebhookView): Members {
+export function renderWebhook({ webhook, stats }: WebhookView): Webhook {
   const { filter, metadata, disabled } = webhook;
   return defined({
     id: webhook.id,
@@ -34,18 +33,18 @@ export function renderWebhook({ webhook, stats }: WebhookView): Members {
 }
 
 /** As a client wrote it, without the key. */
-function formatOf({ format }: WebhookView['webhook']): unknown {
+function formatOf({ format }: WebhookView['webhook']): Webhook['format'] {
   return typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
 }
 
 /** The answer about one subscription: as a member, and flat for clients that read it so. */
-export function webhookAnswer(view: WebhookView, more: Members = {}): Members {
-  const shown = { ...renderWebhook(view), ...more };
-  return { subscription: shown, ...shown, ...pendingQueues(view.untold) };
+export function webhookAnswer<More extends object>(view: WebhookView, more?: More) {
+  const shown = { ...renderWebhook(view), ...(more as More) };
+  return { subscription: shown, ...shown, ...pendingQueues(view.untold) } satisfies WebhookAnswer;
 }
 
 /** @param withResponse may it be seen what the receiver answered? */
-export function renderDelivery(delivery: Delivery, withResponse: boolean): Members {
+export function renderDelivery(delivery: Delivery, withResponse: boolean): WebhookDelivery {
   return defined({
     id: delivery.id,
     subscription_id: delivery.subscription_id,

@@ -9,76 +9,61 @@ import {
   type WebhookView,
 } from '../../across/webhooks';
 import { newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../../config';
-import type { Scope } from '../../job/access';
+import { webhooks } from '../../contract/webhooks';
 import { optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
 import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
+import { DELIVERY_STATUSES } from '../../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
-import { DELIVERY_STATUSES } from '../../rpc/webhooks';
-import { type AppContext, json, may, respond, unredacted } from '../context';
+import { type AppContext, json, may, noContent, unredacted } from '../context';
 import { warningsOf } from '../jobs/render';
 import { pendingQueues } from '../queues/pending';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, textParam } from '../request/query';
-import { del, get, patch, post, put, type Route } from '../route';
+import { serve } from '../route';
 import { renderDelivery, renderWebhook, webhookAnswer } from './render';
-
-const LIST = '/webhooks/subscriptions';
-const ONE = `${LIST}/:id`;
-const DELIVERIES = '/webhooks/deliveries';
-const READ: { scope: Scope } = { scope: 'admin:read' };
-const write = (verb: string): { scope: Scope; audit: string } => ({ scope: 'admin:write', audit: `webhook.${verb}` });
 
 /** Deliveries are not read further back by pages: each subscription keeps a thousand. */
 const MAX_BACK = 2_000;
 
 /** Routes below `/ojs/v1`. */
-export const webhookRoutes: readonly Route[] = [
-  post(LIST, create, write('create')),
-  get(LIST, list, READ),
-  get(ONE, show, READ),
-  patch(ONE, change, write('change')),
-  put(ONE, change, write('change')),
-  del(ONE, remove, write('delete')),
-  post(`${ONE}/test`, test, write('test')),
-  post(`${ONE}/rotate-secret`, rotate, write('rotate')),
-  get(DELIVERIES, deliveries, READ),
-  get(`${DELIVERIES}/:id`, delivery, READ),
-  post(`${DELIVERIES}/:id/retry`, retry, write('redeliver')),
-];
+export const webhookRoutes = serve(webhooks, {
+  ...{ create, list, show, change, put: change, remove, test, rotate },
+  ...{ deliveries, delivery, retry },
+});
 
-async function create(c: AppContext): Promise<Response> {
+async function create(c: AppContext) {
   mayChoose(c);
   const body = await readBody(c);
   const secret = optional(body, 'secret', readWebhookSecret) ?? newWebhookSecret();
   const members = parseWebhook(body, urlReader(c));
   const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
   const warned = warnedOf(body);
-  const headers = { Location: `/ojs/v1${LIST}/${view.webhook.id}`, ...warned.headers };
+  const headers = { Location: `/ojs/v1${webhooks.list.path}/${view.webhook.id}`, ...warned.headers };
   return unredacted(c, { ...webhookAnswer(view, { secret }), ...warned.members }, 201, headers);
 }
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const page = pageByName(await directoryObject(c.env).webhooks(), ({ id }) => id, paging);
   const items = (await viewsOf(c.env, page.items)).map(renderWebhook);
   return json(c, { subscriptions: items, items, total: page.pagination.total, pagination: page.pagination });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const [view] = await viewsOf(c.env, [await readWebhook(c.env, idIn(c))]);
   return json(c, webhookAnswer(view as WebhookView));
 }
 
-async function change(c: AppContext): Promise<Response> {
+async function change(c: AppContext) {
   const id = idIn(c);
   const body = await readBody(c);
   if (body.secret !== undefined)
-    throw invalidRequest('secret', `secret is changed by POST ${LIST}/${id}/rotate-secret.`);
+    throw invalidRequest('secret', `secret is changed by POST ${webhooks.list.path}/${id}/rotate-secret.`);
   const members = parseWebhookChange(body, urlReader(c));
   if (['url', 'events', 'filter', 'format'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
   const view = await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members));
@@ -92,13 +77,13 @@ function warnedOf(body: JsonObject) {
   return warningsOf([], unknown);
 }
 
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   const id = idIn(c);
   if (!unwrap(await directoryObject(c.env).deleteWebhook(id))) throw notFound('webhook', id);
-  return respond(c, null, 204);
+  return noContent(c);
 }
 
-async function test(c: AppContext): Promise<Response> {
+async function test(c: AppContext) {
   await readOptionalBody(c);
   const id = idIn(c);
   const answer = unwrap(await webhookObject(c.env, id).testWebhook(id));
@@ -107,7 +92,7 @@ async function test(c: AppContext): Promise<Response> {
   return json(c, { status_code: null, ...rest, status: answer.status_code ?? 0, ...seen });
 }
 
-async function rotate(c: AppContext): Promise<Response> {
+async function rotate(c: AppContext) {
   mayChoose(c);
   const id = idIn(c);
   const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readWebhookSecret) ?? newWebhookSecret();
@@ -116,7 +101,7 @@ async function rotate(c: AppContext): Promise<Response> {
   return unredacted(c, { secret, new_secret: secret, subscription, ...pendingQueues(view.untold) });
 }
 
-async function deliveries(c: AppContext): Promise<Response> {
+async function deliveries(c: AppContext) {
   const paging = readPaging(c);
   const subscription = textParam(c, 'subscription') ?? textParam(c, 'subscription_id');
   if (subscription !== undefined) await readWebhook(c.env, mustBeId(subscription));
@@ -131,12 +116,12 @@ async function deliveries(c: AppContext): Promise<Response> {
   return json(c, { deliveries: items, items, total: found.total, pagination: pagination(paging, place) });
 }
 
-async function delivery(c: AppContext): Promise<Response> {
+async function delivery(c: AppContext) {
   const found = renderDelivery(await findDelivery(c.env, pathParam(c, 'id')), mayRead(c));
   return json(c, { delivery: found, ...found });
 }
 
-async function retry(c: AppContext): Promise<Response> {
+async function retry(c: AppContext) {
   await readOptionalBody(c);
   const found = renderDelivery(await redeliver(c.env, pathParam(c, 'id')), mayRead(c));
   return json(c, { delivery: found, ...found }, 202);

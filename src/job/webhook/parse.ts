@@ -1,15 +1,4 @@
-/**
- * Reads what a client says of a subscription.
- *
- * | member | value | default |
- * |---|---|---|
- * | `url` | where to | required |
- * | `events` | types, `job.*` for a kind, `*` for all | required |
- * | `filter` | `{queues, types}`: only events of these queues, of jobs of these types; also `job_types` | all |
- * | `active` | false: nothing is sent | true |
- * | `format`, `routing_key` | in which form it is told: see `read-form` | the event |
- * | `metadata` | whatever the client wants to remember | none |
- */
+/** Reads what a client says of a subscription. */
 import {
   isObject,
   optional,
@@ -27,7 +16,46 @@ import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { readForm } from './read-form';
 import { typesSubscribed, WEBHOOK_EVENTS, type WebhookFilter, type WebhookMembers } from './subscription';
 
-const MEMBERS = ['url', 'events', 'filter', 'active', 'metadata', 'secret', 'format', 'routing_key'];
+/** What a subscription says. */
+export interface WebhookRequest {
+  /** Where events are sent: HTTPS. */
+  url: string;
+  /** Types of events, such as `job.discarded`; `job.*` for a kind, `*` for all. */
+  events: readonly string[];
+  /** Only events of these queues, and of jobs of these types. Default: all. */
+  filter?: {
+    queues?: readonly string[];
+    /** An entry may end in `*`. */
+    types?: readonly string[];
+    /** The same as `types`. */
+    job_types?: readonly string[];
+  } | null;
+  /** False: nothing is sent. Default true. */
+  active?: boolean;
+  /**
+   * What is sent in the place of the event: a message for an incoming webhook of Slack, an event for PagerDuty's Events API v2, or
+   * JSON of your own with placeholders such as `{{data.job_id}}`, as a value or as its text. Default: the event.
+   */
+  format?: WebhookFormat | null;
+  /** Of PagerDuty, required beside the format `pagerduty`. It is not shown again. */
+  routing_key?: string;
+  /** Whatever is to be remembered with it. */
+  metadata?: Readonly<Record<string, unknown>> | null;
+  /** The secret that signs what is sent. Default: a new one. */
+  secret?: string;
+}
+
+/** In which form a subscription is notified. */
+export type WebhookFormat =
+  | 'slack'
+  | 'pagerduty'
+  | { template: string | Readonly<Record<string, unknown>> | readonly unknown[] };
+
+/** Each is read, or it would not be listed. */
+const MEMBERS = Object.keys({
+  ...{ url: true, events: true, filter: true, active: true, metadata: true },
+  ...{ secret: true, format: true, routing_key: true },
+} satisfies Record<keyof WebhookRequest, true>);
 /** Clients send back what they have read. */
 const ANSWERED = [
   ...['id', 'created_at', 'updated_at', 'last_delivery_at', 'last_delivery_status', 'success_count', 'failure_count'],

@@ -16,6 +16,10 @@ export interface WebhookRoute extends WebhookFilter {
   events: string[];
 }
 
+/** `failed`: the receiver does not want it. `dead`: it was tried often enough, or there was no room for it. */
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'dead'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
 /** Why nothing is sent any more: the receiver said that it is gone (410), or failed for days. */
 export interface Disabled {
   reason: 'gone' | 'failing';

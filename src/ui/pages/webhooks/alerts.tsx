@@ -1,5 +1,6 @@
 /** Alert rules: a number of a queue, its bound, and whether it is beyond. */
 import { useState } from 'preact/hooks';
+import type { Webhook } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
@@ -13,10 +14,10 @@ import { span } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import { ALERTS, type Alert, alertPath, type List, METRICS, type Subscription, shownAs } from './types';
+import { ALERTS, type Alert, alertPath, type List, METRICS, shownAs } from './types';
 import { useAfterEvents } from './updates';
 
-export function Alerts({ subscriptions }: { subscriptions: readonly Subscription[] }) {
+export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] }) {
   const alerts = useResource((signal) => api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal), []);
   useAfterEvents(alerts.reload, ({ event }) => event.startsWith('alert.'));
   const mayWrite = can('admin:write');
@@ -58,7 +59,7 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Subscription
   );
 }
 
-function columns(subscriptions: readonly Subscription[], remove: (row: Alert) => void): Column<Alert>[] {
+function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void): Column<Alert>[] {
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   return [
     {
@@ -136,7 +137,7 @@ function columns(subscriptions: readonly Subscription[], remove: (row: Alert) =>
   ];
 }
 
-function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Subscription[]; onSaved: () => void }) {
+function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webhook[]; onSaved: () => void }) {
   const { of: before, subscriptions, onSaved } = props;
   const [metric, setMetric] = useState(before?.metric ?? 'error_rate');
   const close = () => openAside({ edit: null });

@@ -1,4 +1,5 @@
 /** What was delivered, what is tried again, and what was given up. */
+import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { Code } from '../../components/json';
 import { FilterChips, Filters, Pager, SelectFilter } from '../../components/list';
@@ -14,23 +15,23 @@ import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { DELIVERIES, DELIVERY_STATES, type Delivery, deliveryPath, type List, type Subscription } from './types';
+import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List } from './types';
 import { isTold, useAfterEvents, useAfterTry } from './updates';
 
 const PER_PAGE = 50;
 
-export function Deliveries({ subscriptions }: { subscriptions: readonly Subscription[] }) {
+export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[] }) {
   const page = pageNumber();
   const [subscription, status] = [query('subscription'), query('status')];
   const deliveries = useResource(
-    (signal) => api.get<List<Delivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE }, signal),
+    (signal) => api.get<List<WebhookDelivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE }, signal),
     [subscription, status, page],
   );
   const shown = subscriptions.filter(({ id }) => subscription === '' || id === subscription);
   useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
-  const replay = async ({ id }: Delivery) => {
+  const replay = async ({ id }: WebhookDelivery) => {
     if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'It is delivered again.')) deliveries.reload();
   };
   return (
@@ -79,12 +80,12 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Subscrip
 }
 
 /** When the next of them is tried. */
-function earliest(items: readonly Delivery[] = []): string | undefined {
+function earliest(items: readonly WebhookDelivery[] = []): string | undefined {
   return items.flatMap(({ next_attempt_at: at }) => at ?? []).sort()[0];
 }
 
-export function DeliveryStatus({ status }: { status: string }) {
-  const [tone, icon] = DELIVERY_STATES[status] ?? ['neutral', 'available'];
+export function DeliveryStatus({ status }: { status: WebhookDelivery['status'] }) {
+  const [tone, icon] = DELIVERY_STATES[status];
   return (
     <Badge tone={tone} icon={icon}>
       {status}
@@ -92,7 +93,7 @@ export function DeliveryStatus({ status }: { status: string }) {
   );
 }
 
-function columns(urls: ReadonlyMap<string, string>, replay: (row: Delivery) => void): Column<Delivery>[] {
+function columns(urls: ReadonlyMap<string, string>, replay: (row: WebhookDelivery) => void): Column<WebhookDelivery>[] {
   return [
     {
       id: 'event',
@@ -123,7 +124,7 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: Delivery) => v
     { id: 'attempts', label: 'Attempts', end: true, render: ({ attempt }) => number(attempt) },
     { id: 'next', label: 'Next try', end: true, render: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
     { id: 'created', label: 'When', end: true, render: ({ created_at }) => <Time at={created_at} /> },
-    ...actionsColumn(can('admin:write'), (row: Delivery) => (
+    ...actionsColumn(can('admin:write'), (row: WebhookDelivery) => (
       <button type="button" class="small" onClick={() => replay(row)}>
         Replay
       </button>
@@ -134,11 +135,12 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: Delivery) => v
 function DeliveryDrawer(props: {
   id: string;
   urls: ReadonlyMap<string, string>;
-  onReplay: (delivery: Delivery) => Promise<void>;
+  onReplay: (delivery: WebhookDelivery) => Promise<void>;
 }) {
   const { id, urls, onReplay } = props;
   const one = useResource(
-    (signal) => api.get<{ delivery: Delivery }>(deliveryPath(id), undefined, signal).then(({ delivery }) => delivery),
+    (signal) =>
+      api.get<{ delivery: WebhookDelivery }>(deliveryPath(id), undefined, signal).then(({ delivery }) => delivery),
     [id],
   );
   useAfterTry(one.reload, one.data?.next_attempt_at);
@@ -185,7 +187,7 @@ function DeliveryDrawer(props: {
   );
 }
 
-function Attempts({ of: { attempts, attempt } }: { of: Delivery }) {
+function Attempts({ of: { attempts, attempt } }: { of: WebhookDelivery }) {
   if (attempts.length === 0) return <p class="faint">None yet.</p>;
   return (
     <div class="table-frame">

@@ -1,5 +1,6 @@
 /** Makes a subscription, or changes one. */
 import { useState } from 'preact/hooks';
+import type { Webhook } from '../../../contract/webhooks';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { api } from '../../core/api';
@@ -7,18 +8,18 @@ import { openAside } from '../../core/aside';
 import { toast } from '../../core/dialogs';
 import { Picker } from './picker';
 import { Secret } from './secret';
-import { FORMS, formOf, SUBSCRIPTIONS, type Subscription, subscriptionPath } from './types';
+import { FORMS, formOf, SUBSCRIPTIONS, subscriptionPath } from './types';
 
 const wordsOf = (text: FormDataEntryValue | null) =>
   String(text ?? '')
     .split(/[\s,]+/)
     .filter(Boolean);
 
-const templateText = (before: Subscription | undefined): string =>
+const templateText = (before: Webhook | undefined): string =>
   typeof before?.format === 'object' ? JSON.stringify(before.format.template, null, 2) : '{"text": "{{type}}"}';
 
 /** The members that say in which form it is told. A key that is there already is not shown, and stays. */
-function formatIn(data: FormData, form: keyof typeof FORMS, before: Subscription | undefined): object {
+function formatIn(data: FormData, form: keyof typeof FORMS, before: Webhook | undefined): object {
   const key = textIn(data, 'routing_key');
   if (form === 'event') return { format: null };
   if (form === 'template') return { format: { template: textIn(data, 'template') } };
@@ -26,7 +27,7 @@ function formatIn(data: FormData, form: keyof typeof FORMS, before: Subscription
   return key === '' && before?.format === 'pagerduty' ? {} : { format: form, routing_key: key };
 }
 
-export function SubscriptionForm({ of: before, onSaved }: { of: Subscription | undefined; onSaved: () => void }) {
+export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefined; onSaved: () => void }) {
   const [events, setEvents] = useState<readonly string[]>(before?.events ?? []);
   const [secret, setSecret] = useState('');
   const [form, setForm] = useState<keyof typeof FORMS>(before ? formOf(before) : 'event');

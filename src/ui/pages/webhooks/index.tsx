@@ -1,4 +1,5 @@
 /** Webhooks: who is told of what, what was delivered, and the rules that raise an alarm. */
+import type { Webhook } from '../../../contract/webhooks';
 import { Icon } from '../../components/icon';
 import { openTab, PageHead, Tabs } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
@@ -14,7 +15,7 @@ import { SubscriptionForm } from './form';
 import { SubscriptionDrawer } from './one';
 import css from './page.css' with { type: 'text' };
 import { Subscriptions } from './subscriptions';
-import { type List, SUBSCRIPTIONS, type Subscription } from './types';
+import { type List, SUBSCRIPTIONS } from './types';
 
 adopt(shared);
 adopt(css);
@@ -26,10 +27,7 @@ const TABS = [
 ];
 
 export default function WebhooksPage() {
-  const subscriptions = useResource(
-    (signal) => api.get<List<Subscription>>(SUBSCRIPTIONS, { per_page: 100 }, signal),
-    [],
-  );
+  const subscriptions = useResource((signal) => api.get<List<Webhook>>(SUBSCRIPTIONS, { per_page: 100 }, signal), []);
   const tab = openTab(TABS);
   const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
   return (

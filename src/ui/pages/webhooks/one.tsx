@@ -1,5 +1,6 @@
 /** One subscription in a drawer: what it takes, how it gets on, a try, its secret anew. */
 import { useState } from 'preact/hooks';
+import type { Webhook, WebhookTest } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { Code } from '../../components/json';
 import { Drawer } from '../../components/overlays';
@@ -13,26 +14,18 @@ import { number } from '../../core/format';
 import { can } from '../../core/session';
 import { Secret } from './secret';
 import { Health } from './subscriptions';
-import { FORMS, formOf, type Subscription, subscriptionPath } from './types';
+import { FORMS, formOf, subscriptionPath } from './types';
 
-interface Answer {
-  success: boolean;
-  status_code: number | null;
-  error?: string;
-  response_time_ms: number;
-  response_body?: string;
-}
-
-export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; onChanged: () => void }) {
+export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChanged: () => void }) {
   const [secret, setSecret] = useState('');
-  const [answer, setAnswer] = useState<Answer>();
+  const [answer, setAnswer] = useState<WebhookTest>();
   const path = subscriptionPath(one.id);
   const done = async (work: Promise<boolean>) => (await work) && onChanged();
 
   const test = () =>
     act(async () => {
       setAnswer(undefined);
-      setAnswer(await api.post<Answer>(`${path}/test`));
+      setAnswer(await api.post<WebhookTest>(`${path}/test`));
     });
   const rotate = async () => {
     const sure = await confirm({
@@ -124,7 +117,7 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Subscription; o
   );
 }
 
-function TestAnswer({ of: answer }: { of: Answer }) {
+function TestAnswer({ of: answer }: { of: WebhookTest }) {
   return (
     <div class="card answer" role="status">
       <Badge tone={answer.success ? 'green' : 'red'} icon={answer.success ? 'completed' : 'discarded'}>

@@ -1,14 +1,15 @@
 /** The subscriptions, with how each gets on. */
+import type { Webhook } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Count, Foreign, Time, Words } from '../../components/text';
 import { aside } from '../../core/aside';
 import type { Resource } from '../../core/resource';
-import { healthOf, type List, type Subscription } from './types';
+import { healthOf, type List } from './types';
 import { isTold, useAfterEvents } from './updates';
 
-export function Subscriptions({ of: subscriptions }: { of: Resource<List<Subscription>> }) {
+export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook>> }) {
   useAfterEvents(subscriptions.reload, (event) => isTold(subscriptions.data?.items ?? [], event));
   return (
     <Loaded of={subscriptions}>
@@ -31,7 +32,7 @@ export function Subscriptions({ of: subscriptions }: { of: Resource<List<Subscri
   );
 }
 
-export function Health({ of: subscription }: { of: Subscription }) {
+export function Health({ of: subscription }: { of: Webhook }) {
   const [tone, icon, text] = healthOf(subscription);
   return (
     <Badge tone={tone} icon={icon}>
@@ -40,7 +41,7 @@ export function Health({ of: subscription }: { of: Subscription }) {
   );
 }
 
-const COLUMNS: readonly Column<Subscription>[] = [
+const COLUMNS: readonly Column<Webhook>[] = [
   {
     id: 'url',
     label: 'Sent to',
@@ -90,10 +91,7 @@ const COLUMNS: readonly Column<Subscription>[] = [
 ];
 
 /** What it subscribed to: a few of them, and how many more. */
-export function Wanted({
-  events,
-  filter,
-}: Pick<Subscription, 'events'> & { filter: Subscription['filter'] | undefined }) {
+export function Wanted({ events, filter }: Pick<Webhook, 'events'> & { filter: Webhook['filter'] | undefined }) {
   const { queues = [], types = [] } = filter ?? {};
   const some = events.slice(0, 3);
   return (

@@ -1,53 +1,10 @@
 /** Webhooks, their deliveries and alert rules, as the API tells of them. */
+import type { Page } from '../../../contract/common';
+import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
 import type { Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
 import { segment } from '../../core/base';
 import { duration, number, percent } from '../../core/format';
-
-export interface Subscription {
-  id: string;
-  url: string;
-  events: readonly string[];
-  filter?: { queues?: readonly string[]; types?: readonly string[] };
-  active: boolean;
-  metadata?: unknown;
-  /** The name under which the code declares it. */
-  declared?: string;
-  /** Absent: the event itself. */
-  format?: 'slack' | 'pagerduty' | { template: unknown };
-  created_at: string;
-  updated_at: string;
-  last_delivery_at: string | null;
-  last_delivery_status: string | null;
-  success_count: number;
-  failure_count: number;
-  pending_count: number;
-  failing_since?: string;
-  disabled_reason?: string;
-  disabled_at?: string;
-  former_secret_until?: string;
-}
-
-export interface Attempt {
-  at: string;
-  status_code?: number;
-  error?: string;
-  duration_ms: number;
-}
-
-export interface Delivery {
-  id: string;
-  subscription_id: string;
-  event_id: string;
-  event_type: string;
-  job_id?: string;
-  status: string;
-  attempt: number;
-  attempts: readonly Attempt[];
-  next_attempt_at: string | null;
-  created_at: string;
-  response_body?: string;
-}
 
 export interface Alert {
   id: string;
@@ -64,10 +21,7 @@ export interface Alert {
   queues: readonly { queue: string; state: string; since: string; last_value: number }[];
 }
 
-export interface List<T> {
-  items: readonly T[];
-  total: number;
-}
+export type List<T> = Pick<Page<T>, 'items' | 'total'>;
 
 export const SUBSCRIPTIONS = 'webhooks/subscriptions';
 export const DELIVERIES = 'webhooks/deliveries';
@@ -78,7 +32,7 @@ export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
 export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
 
 /** In which form a subscription is told, in a word. */
-export function formOf({ format }: Pick<Subscription, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
+export function formOf({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
   return typeof format === 'object' ? 'template' : (format ?? 'event');
 }
 
@@ -87,7 +41,7 @@ export const FORMS = { event: 'The event', slack: 'Slack', pagerduty: 'PagerDuty
 type Look = readonly [Tone, IconName, string];
 
 /** How a subscription gets on. */
-export function healthOf(one: Subscription): Look {
+export function healthOf(one: Webhook): Look {
   if (one.disabled_reason === 'gone') return ['red', 'discarded', 'gone'];
   if (one.disabled_reason) return ['red', 'discarded', 'disabled'];
   if (!one.active) return ['neutral', 'pause', 'off'];
@@ -96,7 +50,7 @@ export function healthOf(one: Subscription): Look {
   return ['green', 'completed', 'well'];
 }
 
-export const DELIVERY_STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
+export const DELIVERY_STATES: Readonly<Record<WebhookDelivery['status'], readonly [Tone, IconName]>> = {
   pending: ['amber', 'retry'],
   delivered: ['green', 'completed'],
   failed: ['red', 'discarded'],

@@ -1,7 +1,7 @@
 /** What was delivered is no event: it is asked for after the events that are told. */
 import { useEffect, useRef } from 'preact/hooks';
+import type { Webhook } from '../../../contract/webhooks';
 import { type LiveEvent, useLive } from '../../core/live';
-import type { Subscription } from './types';
 
 /** After an event it takes a moment until its receiver has answered. */
 const DELIVERED_MS = 1_500;
@@ -29,7 +29,7 @@ const fits = (pattern: string, text: string) =>
   pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
 
 /** Is one of these told of the event? Then what keeps its deliveries is awake, and may be asked. */
-export function isTold(subscriptions: readonly Subscription[], { event, data }: LiveEvent): boolean {
+export function isTold(subscriptions: readonly Webhook[], { event, data }: LiveEvent): boolean {
   // Rules and webhooks that are disabled tell whoever they name.
   if (/^(alert|webhook)\./.test(event)) return true;
   return subscriptions.some(({ active, events, filter: { queues, types } = {} }) => {

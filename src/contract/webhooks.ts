@@ -1,0 +1,174 @@
+/** Webhooks: subscriptions to events, and what was delivered to them. */
+
+import type { WebhookRequest } from '../job/webhook/parse';
+import type { DeliveryStatus, Disabled } from '../job/webhook/subscription';
+import type { CursorQuery, Page, PageQuery, Spreading, Time, Warned } from './common';
+import { del, get, patch, post, put } from './route';
+
+export type { WebhookRequest };
+
+/** Which events a subscription wants, of those that it names. Absent members take all. */
+export interface WebhookFilterInForce {
+  queues?: string[];
+  /** Types of jobs; an entry may end in `*`. */
+  types?: string[];
+  /** The same as `types`. */
+  job_types?: string[];
+}
+
+/** A subscription, without its secret. */
+export interface Webhook {
+  id: string;
+  url: string;
+  events: string[];
+  filter?: WebhookFilterInForce;
+  /** False: nothing is sent. */
+  active: boolean;
+  /** The name under which the code declares it. */
+  declared?: string;
+  metadata?: Record<string, unknown>;
+  /** What is sent in the place of the event; absent: the event itself. */
+  format?: 'slack' | 'pagerduty' | { template: unknown };
+  created_at: Time;
+  updated_at: Time;
+  /** When the last attempt to deliver was; null: none has been. */
+  last_delivery_at: Time | null;
+  /** What came of that attempt. */
+  last_delivery_status: DeliveryStatus | null;
+  success_count: number;
+  /** Deliveries that were given up. */
+  failure_count: number;
+  pending_count: number;
+  /** Since when every attempt has failed. */
+  failing_since?: Time;
+  /** Why nothing is sent any more: the receiver answered 410, or failed for days. */
+  disabled_reason?: Disabled['reason'];
+  disabled_at?: Time;
+  /** Until when the former secret signs, too. */
+  former_secret_until?: Time;
+}
+
+/** A subscription: as a member, and flat for clients that read it so. */
+export interface WebhookAnswer extends Webhook, Spreading {
+  subscription: Webhook;
+}
+
+export interface WebhookChanged extends WebhookAnswer, Warned {}
+
+/** A subscription with the secret that signs, which is not shown again. */
+export interface WebhookCreated extends WebhookChanged {
+  subscription: Webhook & { secret: string };
+  secret: string;
+}
+
+export interface WebhookList extends Page<Webhook> {
+  /** The same as `items`. */
+  subscriptions: Webhook[];
+}
+
+/** Changes the members that are named; `null` removes one. */
+export type WebhookChange = { [Name in keyof Omit<WebhookRequest, 'secret'>]?: WebhookRequest[Name] | null };
+
+/** What a receiver answered to a test. */
+export interface WebhookTest {
+  success: boolean;
+  /** The receiver's status; null: it did not answer. */
+  status_code: number | null;
+  /** The same; 0: it did not answer. */
+  status: number;
+  response_time_ms: number;
+  error?: string;
+  /** What the receiver answered, for keys with `data:reveal`. */
+  response_body?: string;
+}
+
+/** One attempt to deliver. */
+export interface DeliveryAttempt {
+  at: Time;
+  status_code?: number;
+  error?: string;
+  duration_ms: number;
+}
+
+/** An event on its way to a subscription. */
+export interface WebhookDelivery {
+  id: string;
+  subscription_id: string;
+  event_id: string;
+  event_type: string;
+  job_id?: string;
+  status: DeliveryStatus;
+  /** How often it was tried. */
+  attempt: number;
+  /** The last attempts. */
+  attempts: DeliveryAttempt[];
+  /** When it is tried again; null: not again. */
+  next_attempt_at: Time | null;
+  created_at: Time;
+  /** What the receiver answered, for keys with `data:reveal`. */
+  response_body?: string;
+}
+
+/** A delivery: as a member, and flat for clients that read it so. */
+export interface DeliveryAnswer extends WebhookDelivery {
+  delivery: WebhookDelivery;
+}
+
+export interface DeliveryList extends Page<WebhookDelivery> {
+  /** The same as `items`. */
+  deliveries: WebhookDelivery[];
+}
+
+/** Which secret signs from now on. */
+export interface SecretRequest {
+  /** Default: a new one. */
+  secret?: string;
+}
+
+/** The new secret, which is not shown again. */
+export interface SecretRotated extends Spreading {
+  secret: string;
+  /** The same as `secret`. */
+  new_secret: string;
+  subscription: Webhook;
+}
+
+interface DeliveryQuery extends PageQuery {
+  /** Only those of this subscription. */
+  subscription?: string;
+  /** The same as `subscription`. */
+  subscription_id?: string;
+  /** Only those in these states, separated by commas: `pending`, `delivered`, `failed`, `dead`. */
+  status?: string;
+}
+
+const LIST = '/webhooks/subscriptions';
+const DELIVERIES = '/webhooks/deliveries';
+const READ = { scope: 'admin:read' } as const;
+const write = (verb: string) => ({ scope: 'admin:write', audit: `webhook.${verb}` }) as const;
+
+/** Below `/ojs/v1`: they are the operators', wherever their paths are. */
+export const webhooks = {
+  /** Subscribes a URL to events. The secret that signs is in this answer, and never again. */
+  create: post<{ body: WebhookRequest; 201: WebhookCreated; errors: 409 }>(LIST, write('create')),
+  /** Lists the subscriptions. */
+  list: get<{ query: CursorQuery; 200: WebhookList }>(LIST, READ),
+  /** Shows a subscription. */
+  show: get<{ 200: WebhookAnswer; errors: 404 }>(`${LIST}/:id`, READ),
+  /** Changes the members of a subscription that are named. */
+  change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, write('change')),
+  /** Changes the members of a subscription that are named, as PATCH does. */
+  put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, write('change')),
+  /** Deletes a subscription, with what waits to be delivered. */
+  remove: del<{ 204: null; errors: 404 | 409 }>(`${LIST}/:id`, write('delete')),
+  /** Sends a test to a subscription, also while it is not active. */
+  test: post<{ 200: WebhookTest; errors: 404 }>(`${LIST}/:id/test`, write('test')),
+  /** Gives a subscription another secret. The former one signs as well for a day. */
+  rotate: post<{ body: SecretRequest; 200: SecretRotated; errors: 404 }>(`${LIST}/:id/rotate-secret`, write('rotate')),
+  /** Lists deliveries, the newest first. */
+  deliveries: get<{ query: DeliveryQuery; 200: DeliveryList; errors: 404 }>(DELIVERIES, READ),
+  /** Shows a delivery with its last attempts. */
+  delivery: get<{ 200: DeliveryAnswer; errors: 404 }>(`${DELIVERIES}/:id`, READ),
+  /** Delivers an event once more, at once. */
+  retry: post<{ 202: DeliveryAnswer; errors: 404 }>(`${DELIVERIES}/:id/retry`, write('redeliver')),
+};
