@@ -33,8 +33,8 @@ export function endpointOf(options: ConnectionOptions, env: Terminal['env']): En
   }
   const { username, password } = new URL(url);
   if (username !== '' || password !== '') {
-    const message = `${withoutPassword(url)} has a user name or a password in it, which no request can carry.`;
-    throw usageError(message, 'Leave it out, and give the key of the queue with --key or TOCSIN_KEY.');
+    const message = `${withoutPassword(url)} contains a user name or a password, which requests cannot carry.`;
+    throw usageError(message, 'Remove it, and pass the API key with --key or TOCSIN_KEY.');
   }
   return { url, key: options.key ?? (env.TOCSIN_KEY || undefined) };
 }

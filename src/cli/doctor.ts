@@ -32,7 +32,7 @@ export interface Check {
   hint?: string;
 }
 
-const ADD = 'npx tocsin init adds what is missing.';
+const ADD = 'Add what is missing with: npx tocsin init';
 
 /** The project in a folder. @returns nothing when there is none */
 export function projectChecks(folder: string): Check[] {
@@ -70,13 +70,17 @@ function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
   if (classes.length > 0) checks.push(failed('migrations', `${name} has no migration for ${classes.join(', ')}.`, ADD));
   if (withoutSqlite.length > 0) {
     const of = env === undefined ? '' : ` in env.${env}`;
-    const message = `${withoutSqlite.join(', ')} was made by new_classes${of}; the queue needs new_sqlite_classes.`;
+    const message = `${withoutSqlite.join(', ')} was created by new_classes${of}; the queue needs new_sqlite_classes.`;
     checks.push(
-      failed('migrations', message, 'A deployed class cannot be changed: delete it by a migration and make it anew.'),
+      failed(
+        'migrations',
+        message,
+        'A deployed class cannot be changed: delete it with a migration and create it again.',
+      ),
     );
   }
   if (flag) {
-    const message = `${name} needs the flag ${EXPORTS_FLAG}: before ${EXPORTS_DATE} a Worker finds its own classes only with it.`;
+    const message = `${name} needs the flag ${EXPORTS_FLAG}: its compatibility date is before ${EXPORTS_DATE}.`;
     checks.push(failed('compatibility', message, ADD));
   }
   return checks;
@@ -87,8 +91,8 @@ function bindingChecks({ file, values }: WranglerConfig, env: string, own: Recor
   const top: Record<string, unknown> = values;
   const lacking = ['vars', 'services', 'durable_objects'].filter((name) => top[name] !== undefined && !(name in own));
   if (lacking.length === 0) return [];
-  const message = `env.${env} of ${file} has no ${lacking.join(' and no ')}: those of the top level do not count there.`;
-  return [warned('environment', message, 'Write there what the queue and its handlers need of them.')];
+  const message = `env.${env} of ${file} has no ${lacking.join(' and no ')}: an environment does not inherit those of the top level.`;
+  return [warned('environment', message, 'Repeat there what the queue and its handlers need.')];
 }
 
 function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wrangler | undefined): Check {
@@ -98,9 +102,9 @@ function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wr
   if (typeof date !== 'string') return failed('compatibility', `${file} has no compatibility_date.`);
   const newest = wrangler?.newestDate;
   if (newest === undefined || date <= newest)
-    return ok('compatibility', `${date}${newest ? `, wrangler knows up to ${newest}` : ''}`);
-  const message = `${date} is newer than what the installed wrangler ${wrangler?.version} knows: ${newest}.`;
-  return failed('compatibility', message, `Write ${newest}, or install a newer wrangler.`);
+    return ok('compatibility', `${date}${newest ? `, wrangler supports up to ${newest}` : ''}`);
+  const message = `${date} is newer than the installed wrangler ${wrangler?.version} supports: ${newest}.`;
+  return failed('compatibility', message, `Use ${newest}, or install a newer wrangler.`);
 }
 
 function wranglerCheck(wrangler: Wrangler | undefined): Check {
@@ -109,13 +113,13 @@ function wranglerCheck(wrangler: Wrangler | undefined): Check {
 }
 
 function mainCheck(folder: string, file: string, main: unknown): Check {
-  if (typeof main !== 'string') return failed('main module', `${file} names no main module.`);
+  if (typeof main !== 'string') return failed('main module', `${file} has no main module.`);
   const path = join(folder, main);
-  if (!existsSync(path)) return warned('main module', `${main} is not there: does a build make it?`);
+  if (!existsSync(path)) return warned('main module', `${main} does not exist. Does a build create it?`);
   const adapted = adaptModule(readFileSync(path, 'utf8'), main, './tocsin');
   if (adapted.kind === 'complete') return ok('main module', `${main} exports the queue`);
   if (adapted.kind === 'changed') return failed('main module', `${main} is not complete.`, ADD);
-  return warned('main module', `${main}: ${adapted.why}.`, 'npx tocsin init prints the lines to add.');
+  return warned('main module', `${main}: ${adapted.why}.`, 'Print the lines to add with: npx tocsin init');
 }
 
 function packageCheck(folder: string): Check {
@@ -162,12 +166,14 @@ function settingsChecks(found: Deployment | undefined, now: Deployment | undefin
   if (!now.inEffect) {
     const problems = now.problems?.length ? now.problems.map((problem) => `: ${problem}`) : ['.'];
     const warnings = problems.map((why) => `What the code declares is not in effect${why}`);
-    return [...lines, ...warnings.map((message) => warned('settings', message, 'npx tocsin apply tries it again.'))];
+    return [...lines, ...warnings.map((message) => warned('settings', message, 'Try again with: npx tocsin apply'))];
   }
   if (found?.inEffect !== false) return lines;
-  const message =
-    'What the code declares was not in effect before this look: nothing has happened there since the deploy.';
-  return [...lines, warned('settings', message, 'Deploy with npx tocsin deploy, or run npx tocsin apply after it.')];
+  const message = 'What the code declares took effect only with this check: no request has come since the deploy.';
+  return [
+    ...lines,
+    warned('settings', message, 'Deploy with "npx tocsin deploy", or run "npx tocsin apply" after a deploy.'),
+  ];
 }
 
 /** The handlers in the Worker of the queue, as a target; what they take is among the settings. */
@@ -185,10 +191,10 @@ async function targetChecks(tocsin: TocsinClient): Promise<Check[]> {
 }
 
 function targetCheck({ name, state, types, patterns, lastError }: TargetStatus): Check {
-  const takes = types ? types.join(', ') : `${patterns.join(', ')} (not asked yet what it takes)`;
+  const takes = types ? types.join(', ') : `${patterns.join(', ')} (its job types are not known yet)`;
   if (state === 'up') return ok('target', `${name}: ${takes}`);
-  const message = `${name} is ${state}: ${lastError ?? 'it does not take its calls'}`;
-  return warned('target', message, `Start or deploy it, then: tocsin targets resume ${shellWord(name)}`);
+  const message = `${name} is ${state}: ${lastError ?? 'it does not accept calls'}`;
+  return warned('target', message, `Start or deploy it, then run: tocsin targets resume ${shellWord(name)}`);
 }
 
 /** Versions that differ in more than the last number may not know each other's commands. */
@@ -198,7 +204,7 @@ function versionCheck(server: string, own: string): Check {
   return warned(
     'version',
     `The server has ${server}, this program is ${own}.`,
-    `npx tocsin@${line(server)} fits the server.`,
+    `npx tocsin@${line(server)} matches the server.`,
   );
 }
 

@@ -64,7 +64,7 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
   const { code, status, message } = error;
   const at = where?.url ?? 'this address';
   if (code === 'network_error') {
-    const start = isLocal(where) ? 'Start it with "npx tocsin dev", or name' : 'Name';
+    const start = isLocal(where) ? 'Start it with "npx tocsin dev", or set' : 'Set';
     return {
       message: `No queue answers at ${at}: ${causeOf(error)}.`,
       hint: `${start} its address with --url or TOCSIN_URL.`,
@@ -72,13 +72,13 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
   }
   // A queue says in JSON what is wrong, with a code of its own.
   if (code === `http_${status}` && status >= 500) {
-    const hint = 'What stands before the queue says so, or its Worker fails: npx wrangler tail shows the log.';
-    return { message: `${at} answered ${status}, and no queue says why.`, hint };
+    const hint = 'A proxy answered, or the Worker fails. See its log with: npx wrangler tail';
+    return { message: `${at} answered ${status} without an error of the queue.`, hint };
   }
   if (code === 'invalid_response' || code === `http_${status}`) {
     return {
-      message: `What answers at ${at} is no Tocsin: ${message}`,
-      hint: 'Is the queue mounted below a path? Then that belongs to its address: https://example.com/tocsin.',
+      message: `${at} is not a Tocsin queue: ${message}`,
+      hint: 'If the queue is mounted below a path, include it in the address: https://example.com/tocsin.',
     };
   }
   if (error instanceof UnauthorizedError) return { message, hint: keyHint(error, where) };
@@ -90,10 +90,12 @@ function keyHint({ status, hint, message }: UnauthorizedError, where: Where | un
   // Whatever key is given: it has none.
   if (/no API key/.test(message)) return hint;
   if (where?.key !== undefined) {
-    return 'It was given with --key or TOCSIN_KEY: is it one of API_KEYS there, and written as there?';
+    return 'Check that the key in --key or TOCSIN_KEY is one of API_KEYS of this deployment.';
   }
-  const local = isLocal(where) ? ' In development: API_KEYS in .dev.vars has them, and without it none is needed.' : '';
-  return `Give a key with --key or TOCSIN_KEY.${local}`;
+  const local = isLocal(where)
+    ? ' In development, keys are in API_KEYS in .dev.vars; without API_KEYS no key is needed.'
+    : '';
+  return `Pass a key with --key or TOCSIN_KEY.${local}`;
 }
 
 function isLocal(where: Where | undefined): boolean {
@@ -106,7 +108,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection broke off',
   UND_ERR_SOCKET: 'the connection broke off',
-  ENOTFOUND: 'there is no such host',
+  ENOTFOUND: 'no such host',
   EAI_AGAIN: 'the name of the host could not be looked up',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',

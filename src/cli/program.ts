@@ -32,10 +32,10 @@ import { printable, type Terminal } from './output';
 /** The commands of `tocsin`. */
 export function createProgram(terminal: Terminal, version: string): Command {
   const program = new Command('tocsin')
-    .description('A durable job queue in your Worker: start, look, act.')
+    .description('A durable job queue in your Worker: create, inspect and operate it.')
     .version(version, '--version', 'print the version')
     .showSuggestionAfterError()
-    .addHelpText('after', '\nEvery command takes --json; tocsin <command> --help shows the rest.');
+    .addHelpText('after', '\nEvery command takes --json. For its options: tocsin <command> --help');
   const commands = [
     initCommand(terminal, version, '.'),
     devCommand(terminal),

@@ -175,10 +175,7 @@ const named = (given: readonly (string | undefined)[]) => given.filter((word) =>
 
 /** Says what to send as JSON, for what the options do not say. */
 export function fromFile(command: Command): Command {
-  return command.option(
-    '--file <path>',
-    'JSON to send, as over HTTP; - reads it from standard input; options go before it',
-  );
+  return command.option('--file <path>', 'JSON body, as over HTTP; - reads standard input; options override it');
 }
 
 /** The body of a request: the JSON of `--file`, and over it what options say. */

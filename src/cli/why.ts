@@ -43,7 +43,7 @@ const COMMANDS: { [Reason in WaitingReason]?: (job: JobEnvelope, waiting: Envelo
 function fromState(job: JobEnvelope, now: number): Explanation {
   if (job.state === 'active') {
     const { workerId, attempt, maxAttempts, lastHeartbeatAt, leaseExpiresAt } = job;
-    const heard = lastHeartbeatAt ? ` Its worker was heard of ${whenText(lastHeartbeatAt, now)}.` : '';
+    const heard = lastHeartbeatAt ? ` Its worker was last seen ${whenText(lastHeartbeatAt, now)}.` : '';
     const text = `It is running${workerId ? ` at ${workerId}` : ''}, attempt ${attempt} of ${maxAttempts}.${heard}`;
     const { startedAt: since } = job;
     return { reason: 'running', text, ...(since && { since }), ...(leaseExpiresAt && { until: leaseExpiresAt }) };
@@ -135,7 +135,7 @@ function progressText({ progress, message, data }: JobProgress): string | undefi
 export function stepText(step: JobStep, now: number): string {
   const time = (at: number) => timeText(new Date(at).toISOString(), now);
   if (step.signal) return `signal ${time(step.signal.at)}: ${textOf(step.signal.payload)}`;
-  if (step.timedOut) return 'no signal came in time';
+  if (step.timedOut) return 'timed out without a signal';
   if (step.until !== undefined) return `until ${time(step.until)}`;
   return `done: ${textOf(step.result ?? null)}`;
 }

@@ -121,7 +121,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.equal((await json('jobs', '--q', 'full box', '--fingerprint', fingerprint)).jobs.length, 2);
     const redriven = await json('failures', 'redrive', fingerprint, '--queue', 'groups');
     assert.deepEqual([redriven.matched, redriven.succeeded], [2, 2]);
-    assert.match((await run('failures', '--queue', 'groups')).stdout, /Nothing has failed/);
+    assert.match((await run('failures', '--queue', 'groups')).stdout, /No failures/);
     await failNext('groups', { code: 'full', type: 'BoxError', message: 'box 3 is full' });
     assert.equal((await json('failures', 'discard', fingerprint)).succeeded, 1);
   });
@@ -236,11 +236,8 @@ describe('tocsin', { timeout: 120_000 }, () => {
     gone.close();
     const cases = [
       [nobody, new RegExp(`^tocsin: No queue answers at ${nobody}: the connection was refused \\(ECONNREFUSED\\)\\.`)],
-      [
-        shop,
-        new RegExp(`What answers at ${shop} is no Tocsin: The queue answered 404.*\\n→ Is the queue mounted below`),
-      ],
-      [`${shop}/page`, new RegExp(`What answers at ${shop}/page is no Tocsin: The answer to GET \\S+ is not JSON`)],
+      [shop, new RegExp(`${shop} is not a Tocsin queue: The queue answered 404.*\\n→ If the queue is mounted below`)],
+      [`${shop}/page`, new RegExp(`${shop}/page is not a Tocsin queue: The answer to GET \\S+ is not JSON`)],
       [`${shop}/broken`, new RegExp(`${shop}/broken answered 502, and no queue says why`)],
     ];
     try {
@@ -273,7 +270,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
     const named = await tocsin(['jobs'], { env: { ...env, TOCSIN_KEY: 'typo' } });
     assert.equal(named.stderr, wrong.stderr);
     const none = await tocsin(['jobs'], { env });
-    assert.match(none.stderr, /key is required\.\n→ Give a key with --key or TOCSIN_KEY\. In development: /);
+    assert.match(none.stderr, /key is required\.\n→ Pass a key with --key or TOCSIN_KEY\. In development, /);
     closed.close();
   });
 

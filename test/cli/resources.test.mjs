@@ -37,7 +37,7 @@ async function text(...args) {
 
 describe('tocsin', { timeout: 180_000 }, () => {
   it('makes alert rules from options or a file, turns them off and on, and deletes them', async () => {
-    assert.equal(await text('alerts'), 'Nothing is watched.\n');
+    assert.equal(await text('alerts'), 'No alert rules.\n');
     const late = ['alerts', 'add', 'mail is late', '--queue', 'mail', '--metric', 'oldest_age', '--above', '5m'];
     const { alert } = await json(...late, '--for', '1m');
     assert.deepEqual(
@@ -111,7 +111,7 @@ describe('tocsin', { timeout: 180_000 }, () => {
     assert.deepEqual((await json('crons', 'groups')).groups, [{ name: 'billing', count: 1 }]);
     assert.deepEqual(await json('crons', 'remove-group', 'billing'), { removed: 'billing' });
     for (const name of ['nightly', 'hourly']) await json('crons', 'remove', name);
-    assert.equal(await text('crons'), 'There are no schedules.\n');
+    assert.equal(await text('crons'), 'No schedules.\n');
     assert.match((await run('crons', 'set', 'x', '--expression', 'never', '--type', 'a.b')).stderr, /expression/);
   });
 
@@ -171,7 +171,7 @@ describe('tocsin', { timeout: 180_000 }, () => {
     assert.match(await text('pools', 'stats', 'mail'), /^mail +urgent +3 +0/m);
     assert.equal((await run('pools', 'set', 'mail', '--weight', 'urgent')).code, 2);
     assert.deepEqual(await json('pools', 'remove', 'mail'), { removed: 'mail' });
-    assert.equal(await text('pools'), 'There are no pools.\n');
+    assert.equal(await text('pools'), 'No pools.\n');
   });
 
   it('says of a file what is wrong with it, before anything is sent', async () => {

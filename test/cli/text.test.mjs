@@ -59,7 +59,7 @@ describe('why', () => {
     const running = { ...JOB, state: 'active', attempt: 1, workerId: 'w1', startedAt: at('40') };
     Object.assign(running, { lastHeartbeatAt: at('59'), leaseExpiresAt: '2026-01-01T12:01:00.000Z' });
     const { text, until } = explain(running, {}, NOW);
-    assert.equal(text, 'It is running at w1, attempt 1 of 3. Its worker was heard of 1m ago.');
+    assert.equal(text, 'It is running at w1, attempt 1 of 3. Its worker was last seen 1m ago.');
     assert.equal(until, '2026-01-01T12:01:00.000Z');
   });
 
@@ -117,7 +117,7 @@ describe('output', () => {
         'done: {"a":1}',
         'until 2026-01-01T14:00:00.000Z (in 2h)',
         'signal 2026-01-01T12:00:00.000Z (0s ago): yes',
-        'no signal came in time',
+        'timed out without a signal',
         'done: null',
       ],
     );
@@ -163,8 +163,8 @@ describe('output', () => {
     const fetchFailed = (cause) => unanswered('No answer', true, new TypeError('fetch failed', { cause }));
     const failure = (cause, url) => failureOf(fetchFailed(cause), { url });
     const { message, hint } = failure(coded('ENOTFOUND', 'getaddrinfo'), 'https://nowhere.example');
-    assert.equal(message, 'No queue answers at https://nowhere.example: there is no such host (ENOTFOUND).');
-    assert.equal(hint, 'Name its address with --url or TOCSIN_URL.');
+    assert.equal(message, 'No queue answers at https://nowhere.example: no such host (ENOTFOUND).');
+    assert.equal(hint, 'Set its address with --url or TOCSIN_URL.');
     const both = new AggregateError([coded('ECONNREFUSED', '::1'), coded('ECONNREFUSED', '127.0.0.1')]);
     const local = failure(both, 'http://localhost:8787');
     assert.equal(

@@ -137,7 +137,7 @@ describe('tocsin top', { timeout: 180_000 }, () => {
     top.press('r');
     await top.shown.has(/Redrive 3 jobs\?/);
     top.press('n');
-    await top.shown.has(/Nothing was done/);
+    await top.shown.has(/Nothing was changed/);
     top.press('\r');
     await top.shown.has(/discarded +email\.send/);
     top.press('\r');
@@ -149,7 +149,7 @@ describe('tocsin top', { timeout: 180_000 }, () => {
     await top.shown.has(/Redrive 3 jobs\?/);
     top.press('y');
     await top.shown.has(/3 of 3/);
-    await top.shown.has(/Nothing has failed/);
+    await top.shown.has(/No failures/);
     assert.equal((await call('GET', '/jobs/count?queue=mail&state=available')).count, 3);
     await top.quit();
   });

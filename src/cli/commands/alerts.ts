@@ -26,39 +26,43 @@ const COLUMNS: readonly Column<Alert>[] = [
   ['LAST', ({ lastValue }) => lastValue],
 ];
 
-/** Lists the rules that watch numbers of queues, and changes them. */
+/** Lists and changes alert rules. */
 export function alertsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'alerts',
-    summary: 'list the rules that watch numbers of queues',
-    list: (opened) => listed(opened, 'alerts', opened.tocsin.alerts.list(), COLUMNS, 'Nothing is watched.'),
-    one: [['<id>', 'of the rule']],
+    summary: 'list alert rules',
+    list: (opened) => listed(opened, 'alerts', opened.tocsin.alerts.list(), COLUMNS, 'No alert rules.'),
+    one: [['<id>', 'id of the rule']],
     verbs: [
       verb({
         name: 'show',
-        summary: 'show a rule, and how it stands in each queue',
+        summary: 'show a rule and its state in each queue',
         run: async (opened, id = '') => shown(opened, 'alert', await opened.tocsin.alerts.get(id)),
       }),
       verb<Members>({
         name: 'add',
-        summary: 'watch a number',
-        takes: [['[name]', 'for humans']],
+        summary: 'create a rule',
+        takes: [['[name]', 'display name']],
         options: members,
         run: async (opened, name) =>
           shown(opened, 'alert', await opened.write('POST', '/admin/alerts', bodyFrom(opened, { name }))),
       }),
       verb<Members>({
         name: 'change',
-        summary: 'change what a rule says',
-        options: (command) => members(command.option('--name <text>', 'for humans')),
+        summary: 'change a rule',
+        options: (command) => members(command.option('--name <text>', 'display name')),
         run: (opened, id = '') => change(opened, id, bodyFrom(opened, { name: opened.options.name })),
       }),
       verb({
         name: 'pause',
-        summary: 'watch nothing for now; a rule that fires is forgotten',
+        summary: 'pause a rule; an alert that is firing is dropped',
         run: (opened, id = '') => change(opened, id, { active: false }),
       }),
-      verb({ name: 'resume', summary: 'watch again', run: (opened, id = '') => change(opened, id, { active: true }) }),
+      verb({
+        name: 'resume',
+        summary: 'resume a rule',
+        run: (opened, id = '') => change(opened, id, { active: true }),
+      }),
       removal('the rule', ({ tocsin }, id = '') => tocsin.alerts.delete(id)),
     ],
   });
@@ -70,11 +74,11 @@ const change = async (opened: Session<object>, id: string, body: object) =>
 function members(command: Command): Command {
   return fromFile(
     command
-      .option('--queue <name>', 'only this queue; default: each for itself')
+      .option('--queue <name>', 'watch only this queue; default: each queue separately')
       .option('--metric <metric>', 'error_rate, oldest_age, depth, dead_letters')
-      .option('--above <n>', 'it fires above this: a number; of oldest_age seconds, or 5m')
-      .option('--for <duration>', 'above it for this time without a break: 1m, PT1M')
-      .option('--webhook <id>', 'notify only this one; default: all that subscribed to alert.*'),
+      .option('--above <n>', 'threshold: a number; for oldest_age seconds, or such as 5m')
+      .option('--for <duration>', 'time the metric must stay above the threshold: 1m, PT1M')
+      .option('--webhook <id>', 'notify only this webhook; default: all that subscribe to alert.*'),
   );
 }
 

@@ -13,8 +13,8 @@ interface Options extends ConnectionOptions {
 
 /** Puts into effect what the code of a deployment declares, before anything happens there. */
 export function applyCommand(terminal: Terminal): Command {
-  return remote('apply', 'put into effect what the code of a deployment declares: schedules, settings, limits')
-    .option('--reset <schedules>', 'put these back as they are declared, whatever an operator did to them', list)
+  return remote('apply', 'apply what the deployed code declares: schedules, settings, limits')
+    .option('--reset <schedules>', "reset these to what is declared, undoing operators' changes", list)
     .action(async (options: Options) => {
       const { tocsin, endpoint, answer } = session(terminal, options);
       const { url } = endpoint;
@@ -27,7 +27,7 @@ export function applyCommand(terminal: Terminal): Command {
 /** What is in effect now, a line for each kind. */
 export function appliedText(url: string, deployment: Deployment): string {
   const lines = settingsLines(deployment);
-  if (lines.length === 0) return `The code at ${url} declares nothing.`;
+  if (lines.length === 0) return `The code deployed at ${url} declares nothing.`;
   const said = facts(lines.map(({ name, message }) => [name, message]));
   return `${deployment.inEffect ? 'In effect' : 'Not in effect'} at ${url}\n${said}`;
 }

@@ -16,13 +16,13 @@ interface Options extends ConnectionOptions {
 
 /** Lists what operators have changed. */
 export function auditCommand(terminal: Terminal): Command {
-  return remote('audit', 'list who changed what, newest first')
-    .option('--actor <name>', 'by the key of this name')
-    .option('--action <action>', 'such as queue.pause, or queue.*', list)
-    .option('--queue <name>', 'in this queue')
-    .option('--job <id>', 'to this job')
-    .option('--since <when>', 'after this time (RFC 3339) or this long ago (24h)')
-    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
+  return remote('audit', 'list changes made by operators, newest first')
+    .option('--actor <name>', 'only changes made with the key of this name')
+    .option('--action <action>', 'only this action, such as queue.pause or queue.*', list)
+    .option('--queue <name>', 'only changes to this queue')
+    .option('--job <id>', 'only changes to this job')
+    .option('--since <when>', 'only after this time (RFC 3339), or in the last such as 24h')
+    .option('--limit <n>', 'maximum number of entries', integer(1, 10_000), 20)
     .action(async ({ actor, action, queue, job, since, limit, ...options }: Options) => {
       const { tocsin, answer } = session(terminal, options);
       const query = {
@@ -36,7 +36,7 @@ export function auditCommand(terminal: Terminal): Command {
 }
 
 function auditTable(entries: readonly AuditEntry[]): string {
-  if (entries.length === 0) return 'Nothing was changed.';
+  if (entries.length === 0) return 'No entries.';
   const rows = entries.map(({ at, actor, action, target, count, status, filter, reason }) => [
     at,
     actor.name ?? actor.keyHint ?? 'anybody',

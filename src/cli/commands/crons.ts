@@ -78,29 +78,29 @@ const ONE_GROUP: Taken = [['<group>', 'name of the group']];
 export function cronsCommand(terminal: Terminal): Command {
   return resourceCommand<{ group?: string }>(terminal, {
     name: 'crons',
-    summary: 'list the schedules, and when they fire next',
-    options: (command) => command.option('--group <name>', 'of this group'),
+    summary: 'list schedules and when they fire next',
+    options: (command) => command.option('--group <name>', 'only schedules of this group'),
     list: (opened) => {
       const { group } = opened.options;
       const found = opened.tocsin.cron.list(group === undefined ? {} : { group });
-      return listed(opened, 'crons', found, COLUMNS, 'There are no schedules.');
+      return listed(opened, 'crons', found, COLUMNS, 'No schedules.');
     },
-    one: [['<name>', 'of the schedule']],
+    one: [['<name>', 'name of the schedule']],
     verbs: [
       verb({
         name: 'show',
-        summary: 'show a schedule, with its next fires',
+        summary: 'show a schedule and its next fires',
         run: async (opened, name = '') => one(opened, await opened.tocsin.cron.get(name)),
       }),
       verb<Members & Job>({
         name: 'set',
-        summary: 'make a schedule, or replace the one of that name',
+        summary: 'create a schedule, or replace the one with this name',
         options: (command) =>
           members(
             command
-              .option('--type <type>', 'of the job that each fire enqueues')
-              .option('--args <json>', 'its arguments: a list', json)
-              .option('--queue <name>', 'its queue'),
+              .option('--type <type>', 'type of the job to enqueue')
+              .option('--args <json>', 'arguments of the job: a JSON array', json)
+              .option('--queue <name>', 'queue of the job'),
           ),
         async run(opened, name) {
           const body = { ...bodyFrom(opened.options), name };
@@ -110,7 +110,7 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb<Members>({
         name: 'change',
-        summary: 'change when a schedule fires; its job stays, unless the file has another',
+        summary: 'change a schedule; its job stays unless the file has another',
         options: members,
         async run(opened, name = '') {
           const { cron } = await opened.write('PATCH', pathTo`/cron/${name}`, bodyFrom(opened.options));
@@ -119,17 +119,17 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'pause',
-        summary: 'fire no more; the times of the pause are not made up for',
+        summary: 'pause a schedule; fires missed meanwhile are not made up for',
         run: async ({ tocsin }, name = '') => standing(await tocsin.cron.pause(name)),
       }),
       verb({
         name: 'resume',
-        summary: 'fire again',
+        summary: 'resume a schedule',
         run: async ({ tocsin }, name = '') => standing(await tocsin.cron.resume(name)),
       }),
       verb({
         name: 'trigger',
-        summary: 'enqueue its job now, in addition',
+        summary: 'enqueue the job of a schedule now, in addition',
         async run({ tocsin }, name = '') {
           const job = await tocsin.cron.trigger(name);
           return { value: { job }, text: `${job.id}  ${job.type}  ${job.queue}  ${job.state}` };
@@ -137,27 +137,27 @@ export function cronsCommand(terminal: Terminal): Command {
       }),
       verb<{ limit: number }>({
         name: 'history',
-        summary: 'list the jobs that it enqueued of late, and what it skipped',
-        options: (command) => command.option('--limit <n>', 'at most this many jobs', integer(1, 50), 20),
+        summary: 'list jobs that a schedule enqueued recently, and skipped fires',
+        options: (command) => command.option('--limit <n>', 'maximum number of jobs', integer(1, 50), 20),
         async run({ tocsin, options, terminal: { now } }, name = '') {
           const { executions, skipped } = await tocsin.cron.history(name, { limit: options.limit });
           const missed = tableOf(skipped, SKIPPED, '', now());
-          const text = tableOf(executions, EXECUTIONS, 'It has enqueued nothing.', now());
+          const text = tableOf(executions, EXECUTIONS, 'No jobs enqueued yet.', now());
           return { value: { executions, skipped }, text: missed ? `${text}\n\n${missed}` : text };
         },
       }),
       verb({
         name: 'groups',
-        summary: 'list the groups of schedules',
+        summary: 'list groups of schedules',
         takes: [],
-        run: (opened) => listed(opened, 'groups', opened.tocsin.cronGroups.list(), GROUPS, 'There are no groups.'),
+        run: (opened) => listed(opened, 'groups', opened.tocsin.cronGroups.list(), GROUPS, 'No groups.'),
       }),
       verb<{ file: string }>({
         name: 'set-group',
-        summary: 'declare all schedules of a group: others of it are deleted',
+        summary: 'replace all schedules of a group; those left out are deleted',
         takes: ONE_GROUP,
         options: (command) =>
-          command.requiredOption('--file <path>', 'JSON to send, as over HTTP: {entries}; - reads standard input'),
+          command.requiredOption('--file <path>', 'JSON body, as over HTTP: {entries}; - reads standard input'),
         async run({ write, options, terminal: { now } }, name = '') {
           const answer: unknown = await write('PUT', pathTo`/cron-groups/${name}`, readObject(options.file));
           const group = answer as CronGroupResult;
@@ -182,14 +182,14 @@ export function cronsCommand(terminal: Terminal): Command {
 function members(command: Command): Command {
   return fromFile(
     command
-      .option('--expression <cron>', "when it fires: '0 2 * * MON-FRI', @daily, '@every 90s'")
-      .option('--timezone <name>', 'such as Europe/Paris; default: UTC')
-      .option('--overlap <policy>', 'while its last job runs: skip, allow, cancel_previous, enqueue')
-      .option('--missed <policy>', 'times that were missed: skip, fire_once, fire_all')
-      .option('--start <time>', 'not before this time: RFC 3339')
-      .option('--end <time>', 'not after this time')
+      .option('--expression <cron>', "cron expression: '0 2 * * MON-FRI', @daily, '@every 90s'")
+      .option('--timezone <name>', 'time zone, such as Europe/Paris; default: UTC')
+      .option('--overlap <policy>', 'if the previous job has not ended: skip, allow, cancel_previous, enqueue')
+      .option('--missed <policy>', 'what to do with missed fires: skip, fire_once, fire_all')
+      .option('--start <time>', 'do not fire before this time: RFC 3339')
+      .option('--end <time>', 'do not fire after this time: RFC 3339')
       .option('--fires <n>', 'end after this many fires', integer(1, 1_000_000_000))
-      .option('--description <text>', 'for humans'),
+      .option('--description <text>', 'description, for operators'),
   );
 }
 

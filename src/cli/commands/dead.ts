@@ -18,8 +18,8 @@ const LONGEST_WAIT_MS = 600_000;
 
 /** Lists and redrives dead letters. */
 export function deadCommand(terminal: Terminal): Command {
-  const dead = filters(remote('dead', 'list dead letters: discarded jobs that wait for a human'))
-    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
+  const dead = filters(remote('dead', 'list dead letters: discarded jobs kept for review'))
+    .option('--limit <n>', 'maximum number of dead letters', integer(1, 10_000), 20)
     .action(async (options: Options & { limit: number }) => {
       const { tocsin, answer } = session(terminal, options);
       const { queue, type, errorType, limit } = options;
@@ -34,13 +34,13 @@ export function deadCommand(terminal: Terminal): Command {
 
 function filters(command: Command): Command {
   return command
-    .option('--queue <name>', 'of this queue')
-    .option('--type <type>', 'of this job type')
-    .option('--error-type <type>', 'whose last error has this type');
+    .option('--queue <name>', 'only this queue')
+    .option('--type <type>', 'only this job type')
+    .option('--error-type <type>', 'only jobs whose last error has this type');
 }
 
 function deadTable(jobs: readonly JobEnvelope[], now: number): string {
-  if (jobs.length === 0) return 'There are no dead letters.';
+  if (jobs.length === 0) return 'No dead letters.';
   const rows = jobs.map((job) => [
     job.id,
     job.queue,
@@ -54,26 +54,26 @@ function deadTable(jobs: readonly JobEnvelope[], now: number): string {
 
 function retryCommand(terminal: Terminal): Command {
   // Its options stand on both sides: commander reads what comes before `retry` as those of `dead`.
-  return filters(remote('retry', 'run dead letters again: one, or all that match'))
+  return filters(remote('retry', 'retry dead letters: one, or all that match'))
     .argument('[id]', 'id of one dead letter')
-    .option('--all', 'all, of all queues')
+    .option('--all', 'all dead letters of all queues')
     .action(async (id: string | undefined, _: Options, command: Command) => {
       const options = command.optsWithGlobals<Options & { all?: boolean }>();
       const { tocsin, answer } = session(terminal, options);
       const which = selectionOf(options);
       if (id !== undefined) {
-        if (which !== undefined) throw usageError('Name an id, or a selection, not both.');
+        if (which !== undefined) throw usageError('Give an id or a selection, not both.');
         const job = await tocsin.deadLetters.retry(id);
         return answer({ succeeded: 1, failed: 0, jobs: [job] }, () => `${job.id}  ${job.state}  ${job.queue}`);
       }
       if (which === undefined) {
-        throw usageError('Which dead letters?', 'Name an id, --type, --queue or --error-type, or say --all.');
+        throw usageError('Which dead letters?', 'Give an id, --type, --queue, --error-type or --all.');
       }
       const begun = await tocsin.deadLetters.retryMany(which);
       const done = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
       const { matched, succeeded, skipped, failed } = done;
-      answer({ matched, succeeded, skipped, failed, items: done.items }, () => `${succeeded} of ${matched} run again.`);
-      if (failed > 0) throw new CliError(`${failed} stayed dead letters.`, 'tocsin dead', 'partial');
+      answer({ matched, succeeded, skipped, failed, items: done.items }, () => `${succeeded} of ${matched} retried.`);
+      if (failed > 0) throw new CliError(`${failed} remain dead letters.`, 'tocsin dead', 'partial');
     });
 }
 
@@ -82,7 +82,7 @@ function selectionOf(options: Options & { all?: boolean }): DeadLetterSelection 
   const { queue, type, errorType, all } = options;
   const query = { ...(queue && { queue }), ...(type && { type }), ...(errorType && { errorType }) };
   if (Object.keys(query).length > 0) {
-    if (all) throw usageError('--all means all of all queues: it takes no other condition.');
+    if (all) throw usageError('--all cannot be combined with other conditions.');
     return query;
   }
   return all ? 'all' : undefined;

@@ -25,11 +25,11 @@ const CLOCKS_DIFFER_MS = 5_000;
 /** Deploys the Worker of this folder, and sees to it that its schedules begin. */
 export function deployCommand(terminal: Terminal): Command {
   return new Command('deploy')
-    .description('deploy the Worker in this folder, and put into effect what its code declares')
-    .option('--url <url>', 'address of the queue; default: TOCSIN_URL, else what wrangler says')
-    .option('--key <key>', 'API key (TOCSIN_KEY); without one the Worker is asked, and nothing is confirmed')
+    .description('deploy the Worker in this folder, then apply what its code declares')
+    .option('--url <url>', 'address of the queue; default: TOCSIN_URL, else as wrangler prints it')
+    .option('--key <key>', 'API key (TOCSIN_KEY); without it the result is not confirmed')
     .option('--json', 'print JSON')
-    .argument('[wrangler...]', 'further arguments go to wrangler deploy')
+    .argument('[wrangler...]', 'further arguments for wrangler deploy')
     .allowUnknownOption()
     .action(async (more: string[], options: ConnectionOptions) => {
       const began = Date.now() - CLOCKS_DIFFER_MS;
@@ -37,7 +37,7 @@ export function deployCommand(terminal: Terminal): Command {
       if (more.includes('--dry-run')) return;
       const url = options.url ?? (terminal.env.TOCSIN_URL || said);
       if (url === undefined) {
-        const hint = 'Name it by --url or TOCSIN_URL, then: npx tocsin apply';
+        const hint = 'Set --url or TOCSIN_URL, then run: npx tocsin apply';
         terminal.err(`tocsin: deployed, but its address is not known, so no schedule was started.\n→ ${hint}\n`);
         return print(terminal, options.json, { url: null, inEffect: null }, () => '');
       }
@@ -46,7 +46,7 @@ export function deployCommand(terminal: Terminal): Command {
         await awaken(url);
         const unconfirmed = facts([
           ['asked', url],
-          ['→', 'TOCSIN_KEY with the scope admin:write has it confirmed.'],
+          ['→', 'To confirm the result, set TOCSIN_KEY to a key with the scope admin:write.'],
         ]);
         return print(terminal, options.json, { url, inEffect: null }, () => unconfirmed);
       }
@@ -72,7 +72,7 @@ async function deployed(more: readonly string[], json: boolean): Promise<string 
     });
     const [code] = (await once(child, 'exit')) as [code: number | null];
     if (code !== 0) {
-      throw new CliError(`wrangler deploy ended with code ${code}.`, undefined, 'ended', code ?? EXIT.failure);
+      throw new CliError(`wrangler deploy exited with code ${code}.`, undefined, 'ended', code ?? EXIT.failure);
     }
     return deployedAt(file);
   } finally {
@@ -84,7 +84,8 @@ async function deployed(more: readonly string[], json: boolean): Promise<string 
 async function awaken(url: string): Promise<void> {
   const ask = async () => {
     const answer = await fetch(`${url.replace(/\/$/, '')}/ojs/v1/health`);
-    if (!answer.ok) throw new CliError(`${url} answers ${answer.status}.`, 'Is the queue there? npx tocsin doctor');
+    if (!answer.ok)
+      throw new CliError(`${url} answered ${answer.status}.`, 'Check the deployment with: npx tocsin doctor');
   };
   await persistently(ask, () => true);
 }

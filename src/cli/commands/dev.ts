@@ -36,16 +36,17 @@ function awaken(url: string): void {
 /** Runs the Worker of this folder, queue and handlers included. */
 export function devCommand(terminal: Terminal): Command {
   return new Command('dev')
-    .description('run the Worker in this folder on this machine: queue, handlers and routes')
-    .option('--port <n>', 'where to serve; default 8787, or the next free port', integer(1, 65_535))
+    .description('run the Worker in this folder locally: queue, handlers and routes')
+    .option('--port <n>', 'port to listen on; default 8787, or the next free port', integer(1, 65_535))
     .option('--no-open', 'do not open the browser')
     .option('--json', 'print JSON')
-    .argument('[wrangler...]', 'further arguments go to wrangler dev')
+    .argument('[wrangler...]', 'further arguments for wrangler dev')
     .allowUnknownOption()
     .action(async (more: string[], options: Options) => {
       const folder = process.cwd();
       const config = findConfig(folder);
-      if (!config) throw new CliError('There is no wrangler configuration here.', 'npx tocsin init makes a project.');
+      if (!config)
+        throw new CliError('No wrangler configuration in this folder.', 'Create a project with: npx tocsin init');
       const wrangler = findWrangler(folder);
       if (!wrangler)
         throw new CliError('wrangler is not installed here.', 'npm install; or npm install --save-dev wrangler');
@@ -84,7 +85,7 @@ export function devCommand(terminal: Terminal): Command {
       await said;
       if (stopped === 'SIGINT') return;
       const exit = stopped === undefined ? (code ?? EXIT.failure) : 128 + constants.signals[stopped];
-      if (exit !== 0) throw new CliError(`wrangler dev ended with code ${exit}.`, undefined, 'ended', exit);
+      if (exit !== 0) throw new CliError(`wrangler dev exited with code ${exit}.`, undefined, 'ended', exit);
     });
 }
 
@@ -103,7 +104,7 @@ async function frontFor(
   try {
     return { ...(await openFront(port, typeof ip === 'string' ? ip : undefined)), more: rest };
   } catch (error) {
-    throw new CliError(error instanceof Error ? error.message : String(error), 'Name another port with --port.');
+    throw new CliError(error instanceof Error ? error.message : String(error), 'Choose another port with --port.');
   }
 }
 
@@ -112,7 +113,7 @@ async function freePort({ values }: WranglerConfig): Promise<number> {
   if (typeof values.dev?.port === 'number') return values.dev.port;
   const first = Number(new URL(DEFAULT_URL).port);
   for (let port = first; port < first + PORTS; port++) if (await isFree(port)) return port;
-  throw new CliError(`The ports from ${first} to ${first + PORTS - 1} are taken.`, 'Name another with --port.');
+  throw new CliError(`The ports from ${first} to ${first + PORTS - 1} are in use.`, 'Choose another with --port.');
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -25,24 +25,24 @@ interface Options extends ConnectionOptions {
 export function enqueueCommand(terminal: Terminal): Command {
   return remote('enqueue', 'enqueue a job')
     .argument('<type>', 'job type, like email.send')
-    .argument('[args...]', "the job's arguments: each JSON, or else plain text")
+    .argument('[args...]', 'arguments of the job: each JSON, or plain text')
     .option('--queue <name>', 'queue (default: default)')
-    .option('--delay <duration>', 'start after this time: 30s, 5m, PT1H')
-    .option('--at <time>', 'start at this time: RFC 3339')
-    .option('--priority <n>', 'higher first: -100 to 100', integer(-100, 100))
+    .option('--delay <duration>', 'delay before the first run: 30s, 5m, PT1H')
+    .option('--at <time>', 'time of the first run: RFC 3339')
+    .option('--priority <n>', 'priority from -100 to 100, higher first', integer(-100, 100))
     .option('--id <uuid>', 'id of the job: a UUIDv7')
-    .option('--max-attempts <n>', 'runs in all', integer(0, 1_000_000))
-    .option('--timeout <ms>', 'limit of a run, in ms', integer(1, 86_400_000))
+    .option('--max-attempts <n>', 'maximum number of attempts', integer(0, 1_000_000))
+    .option('--timeout <ms>', 'timeout of an attempt, in ms', integer(1, 86_400_000))
     .option('--tag <tag>', 'tag; may be given several times', list)
-    .option('--meta <json>', 'an object that is kept with the job', json)
-    .option('--idempotency-key <key>', 'the same key enqueues once in 24 hours')
-    .option('--wait', 'wait for the end of the job, and print its result')
+    .option('--meta <json>', 'metadata of the job: a JSON object', json)
+    .option('--idempotency-key <key>', 'a key enqueues only one job in 24 hours')
+    .option('--wait', 'wait until the job ends, and print its result')
     .action(async (type: string, args: string[], options: Options) => {
       const { tocsin, answer } = session(terminal, options);
-      if (options.delay !== undefined && options.at !== undefined) throw usageError('Say --delay or --at, not both.');
+      if (options.delay !== undefined && options.at !== undefined) throw usageError('Use --delay or --at, not both.');
       const job = await tocsin.enqueue(type, args.map(argument), enqueueOptions(options));
       if (!options.wait) {
-        const noted = job.deduplicated ? ' (it existed already)' : '';
+        const noted = job.deduplicated ? ' (already exists)' : '';
         return answer({ job }, () => `${job.id}  ${job.type}  ${job.queue}  ${job.state}${noted}`);
       }
       const outcome = await tocsin.jobs.wait(job.id).catch((error: unknown) => {

@@ -19,29 +19,29 @@ const LONGEST_WAIT_MS = 600_000;
 
 /** Groups failed jobs, and acts on a group. */
 export function failuresCommand(terminal: Terminal): Command {
-  const failures = conditions(remote('failures', 'group failed jobs by what went wrong'))
-    .option('--since <when>', 'failed last after this time (RFC 3339) or this long ago (24h)')
-    .option('--limit <n>', 'at most this many groups', integer(1, 200), 20)
+  const failures = conditions(remote('failures', 'group failed jobs by error'))
+    .option('--since <when>', 'only failures after this time (RFC 3339), or in the last such as 24h')
+    .option('--limit <n>', 'maximum number of groups', integer(1, 200), 20)
     .action(async (options: Options & { since?: string; limit: number }) => {
       const { tocsin, answer } = session(terminal, options);
       const query = { ...partOf(options), ...(options.since && { since: options.since }) };
       const { items, ...found } = await tocsin.failures.list(query);
       const groups = items.slice(0, options.limit);
       answer({ failures: groups, searched: found.searched, more: found.more }, () => {
-        const rest = found.more ? `\nThe newest ${found.searched} failures; there are more.` : '';
+        const rest = found.more ? `\nOnly the newest ${found.searched} failures were searched.` : '';
         return groupTable(groups, terminal.now()) + rest;
       });
     });
-  failures.addCommand(actCommand(terminal, 'redrive', 'run the jobs of a group again', 'run again'));
-  failures.addCommand(actCommand(terminal, 'discard', 'remove the jobs of a group for good', 'removed'));
+  failures.addCommand(actCommand(terminal, 'redrive', 'retry the jobs of a group', 'retried'));
+  failures.addCommand(actCommand(terminal, 'discard', 'delete the jobs of a group permanently', 'deleted'));
   return failures;
 }
 
 function conditions(command: Command): Command {
   return command
-    .option('--queue <name>', 'of this queue; a list, or several times', list)
-    .option('--type <type>', 'of this job type; * stands for anything', list)
-    .option('--state <state>', `standing so: ${STATES.join(', ')}`, list);
+    .option('--queue <name>', 'only this queue; a list, or several times', list)
+    .option('--type <type>', 'only this job type; * matches anything', list)
+    .option('--state <state>', `only jobs in this state: ${STATES.join(', ')}`, list);
 }
 
 function partOf({ queue, type, state }: Options) {
@@ -52,7 +52,7 @@ function partOf({ queue, type, state }: Options) {
 }
 
 function groupTable(groups: readonly FailureGroup[], now: number): string {
-  if (groups.length === 0) return 'Nothing has failed.';
+  if (groups.length === 0) return 'No failures.';
   const rows = groups.map(({ fingerprint, type, error, count, queues, lastSeenAt }) => [
     fingerprint,
     String(count),
@@ -67,13 +67,13 @@ function groupTable(groups: readonly FailureGroup[], now: number): string {
 function actCommand(terminal: Terminal, verb: 'redrive' | 'discard', summary: string, done: string): Command {
   // Its options stand on both sides: commander reads what comes before the verb as those of `failures`.
   return conditions(remote(verb, summary))
-    .argument('<fingerprint>', 'of the group')
+    .argument('<fingerprint>', 'fingerprint of the group')
     .action(async (fingerprint: string, _: Options, command: Command) => {
       const options = command.optsWithGlobals<Options>();
       const { tocsin, answer } = session(terminal, options);
       const begun = await tocsin.failures[verb](fingerprint, partOf(options));
       const { matched, succeeded, skipped, failed } = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
       answer({ matched, succeeded, skipped, failed }, () => `${succeeded} of ${matched} ${done}.`);
-      if (failed > 0) throw new CliError(`${failed} stayed as they were.`, 'tocsin failures', 'partial');
+      if (failed > 0) throw new CliError(`${failed} could not be changed.`, 'tocsin failures', 'partial');
     });
 }

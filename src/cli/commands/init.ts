@@ -27,21 +27,24 @@ interface Options {
 export function initCommand(terminal: Terminal, version: string, folder: string | undefined): Command {
   const command = new Command('init')
     .description('add the queue to the Worker in a folder, or start a project there')
-    .argument('[folder]', folder === undefined ? 'where' : 'where; default: this folder')
-    .option('-y, --yes', 'ask nothing; files that exist are only added to, never replaced')
-    .addOption(new Option('--config <format>', 'of a new wrangler configuration').choices(['jsonc', 'toml']))
+    .argument('[folder]', folder === undefined ? 'where' : 'project folder; default: this one')
+    .option('-y, --yes', 'do not ask; existing files are extended, never replaced')
+    .addOption(new Option('--config <format>', 'format of a new wrangler configuration').choices(['jsonc', 'toml']))
     .addOption(
       new Option('--print [format]', 'print the lines to add by hand, and change nothing').choices(['jsonc', 'toml']),
     )
-    .option('--dry-run', 'say what would change, and change nothing')
+    .option('--dry-run', 'show what would change, and change nothing')
     .option('--no-install', 'do not install dependencies')
-    .addOption(new Option('--tocsin <spec>', 'version or place of the package').env('TOCSIN_SPEC').hideHelp())
+    .addOption(new Option('--tocsin <spec>', 'version or location of the package').env('TOCSIN_SPEC').hideHelp())
     .option('--json', 'print JSON');
   return command.action(async (named: string | undefined, options: Options) => {
     if (options.print) return printSnippet(terminal, options.print === true ? 'jsonc' : options.print, options.json);
     const asks = terminal.interactive && !options.yes && !options.json;
     if (!asks && !options.yes && !options.dryRun) {
-      throw usageError('There is no terminal to ask at.', 'Pass --yes, or --dry-run to see what would change.');
+      throw usageError(
+        'Cannot ask for confirmation without a terminal.',
+        'Pass --yes, or --dry-run to see what would change.',
+      );
     }
     const chosen = named ?? folder ?? (asks ? await askFolder() : 'my-queue');
     const path = resolve(chosen);
@@ -73,8 +76,8 @@ export function initCommand(terminal: Terminal, version: string, folder: string 
     if (byHand.length > 0 && !options.dryRun) {
       const files = byHand.map(({ path }) => path).join(', ');
       throw new CliError(
-        `Some lines are left for you to add: ${files}.`,
-        'Then "npx tocsin doctor" says whether all is well.',
+        `Some lines must be added by hand: ${files}.`,
+        'Check the result with: npx tocsin doctor',
         'by_hand',
       );
     }
@@ -98,14 +101,14 @@ function write(folder: string, plan: Plan): void {
 function planText({ changes, kept, byHand }: Plan): string {
   const lines = [
     ...changes.map(({ path, action, note }) => [action, path, note] as const),
-    ...kept.map((path) => ['keep', path, 'is there already'] as const),
+    ...kept.map((path) => ['keep', path, 'already there'] as const),
   ];
   const width = Math.max(0, ...lines.map(([, path]) => path.length));
   const files = facts(lines.map(([action, path, note]) => [action, `${path.padEnd(width)}  ${note}`]));
   const manual = byHand.map(({ path, why, lines }) =>
     `by hand ${path}: ${why}.\n${lines.replace(/^(?=.)/gm, '    ')}`.trimEnd(),
   );
-  return [files || 'Nothing to do: the queue is here already.', ...manual].join('\n\n');
+  return [files || 'Nothing to do: this folder already has the queue.', ...manual].join('\n\n');
 }
 
 function nextText(folder: string, plan: Plan, installs: boolean, terminal: Terminal): string {
@@ -119,7 +122,7 @@ function nextText(folder: string, plan: Plan, installs: boolean, terminal: Termi
     'npx tocsin enqueue greeting.write Ada --wait      # in a second terminal',
   ];
   const note = deploysByItself(folder)
-    ? '\n\nThe deploy script of package.json runs "wrangler deploy". With "tocsin deploy" in its place, which takes the same\narguments, schedules in code begin with the deploy.'
+    ? '\n\nThe deploy script of package.json runs "wrangler deploy". Replace it with "tocsin deploy", which takes the same\narguments, and schedules declared in code start right after the deploy.'
     : '';
   return `Next:\n${steps.map((step) => `  ${step}`).join('\n')}${note}`;
 }

@@ -21,17 +21,17 @@ export function jobCommands(terminal: Terminal): Command[] {
     shown('why', 'explain why a job does not run, or how it ended').action((id: string, options: ShowOptions) =>
       show(terminal, id, options, false),
     ),
-    remote('log', 'show what the handler of a job has logged, in all its attempts')
+    remote('log', "show the log lines that the job's handler wrote, of all attempts")
       .argument('<id>', 'id of the job')
       .action(async (id: string, options: ConnectionOptions) => {
         const { tocsin, answer } = session(terminal, options);
         const lines = await tocsin.jobs.log(id);
-        answer({ jobId: id, lines }, () => logOf(lines) || 'It has logged nothing.');
+        answer({ jobId: id, lines }, () => logOf(lines) || 'No log lines.');
       }),
-    remote('signal', 'send a signal to a job that waits for it, or will')
+    remote('signal', 'send a signal that a job waits for, or will wait for')
       .argument('<id>', 'id of the job')
       .argument('<name>', 'name of the signal')
-      .argument('[payload]', 'what the handler is given: JSON', json)
+      .argument('[payload]', 'data for the handler: JSON', json)
       .action(async (id: string, name: string, payload: unknown, options: ConnectionOptions) => {
         const { tocsin, answer } = session(terminal, options);
         const job = await tocsin.signal(id, name, payload);
@@ -41,9 +41,7 @@ export function jobCommands(terminal: Terminal): Command[] {
 }
 
 const shown = (name: string, summary: string) =>
-  remote(name, summary)
-    .argument('<id>', 'id of the job')
-    .option('--full', 'all steps and the whole of each value, however long');
+  remote(name, summary).argument('<id>', 'id of the job').option('--full', 'show all steps, and every value in full');
 
 async function show(terminal: Terminal, id: string, options: ShowOptions, factsFirst: boolean): Promise<void> {
   const { tocsin, answer } = session(terminal, options);
@@ -60,7 +58,7 @@ async function show(terminal: Terminal, id: string, options: ShowOptions, factsF
     const { full = false } = options;
     const [known, isCut] = brief(jobFacts(job, progress, now, log), full);
     const [done, areCut] = stepsOf(steps, now, full);
-    const rest = isCut || areCut ? `Cut at … : tocsin job ${id} --full shows all of it.` : '';
+    const rest = isCut || areCut ? `Values end in "…" where they are cut. Show all: tocsin job ${id} --full` : '';
     const last = logOf(log.slice(-LAST_LINES));
     return printable([...(factsFirst ? [known, said] : [said, known]), done, last, rest].filter(Boolean).join('\n\n'));
   });
@@ -90,7 +88,7 @@ function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [t
   const all = Object.entries(steps).map(([name, step]): Fact => [name, stepText(step, now)]);
   const left = full ? 0 : Math.max(0, all.length - LAST_STEPS);
   const [text, isCut] = brief(all.slice(left), full);
-  return [left > 0 ? `… and ${left} steps before these\n${text}` : text, isCut || left > 0];
+  return [left > 0 ? `… and ${left} earlier steps\n${text}` : text, isCut || left > 0];
 }
 
 function logOf(lines: readonly JobLogLine[]): string {

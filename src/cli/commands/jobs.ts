@@ -26,14 +26,14 @@ interface ListOptions extends ConnectionOptions {
 /** Lists jobs. */
 export function jobsCommand(terminal: Terminal): Command {
   return remote('jobs', 'list jobs, newest first')
-    .option('--queue <name>', 'of this queue; a list, or several times', list)
-    .option('--state <state>', `in this state: ${JOB_STATES.join(', ')}`, list)
-    .option('--type <type>', 'of this type; * stands for anything', list)
-    .option('--tag <tag>', 'with this tag', list)
-    .option('--parent <id>', 'enqueued by the handler of this job')
-    .option('--q <words>', 'that say all of these words, anywhere')
-    .option('--fingerprint <name>', 'of this group of failures', list)
-    .option('--limit <n>', 'at most this many', integer(1, 10_000), 20)
+    .option('--queue <name>', 'only this queue; a list, or several times', list)
+    .option('--state <state>', `only jobs in this state: ${JOB_STATES.join(', ')}`, list)
+    .option('--type <type>', 'only this type; * matches anything', list)
+    .option('--tag <tag>', 'only jobs with this tag', list)
+    .option('--parent <id>', 'only jobs enqueued by the handler of this job')
+    .option('--q <words>', 'only jobs that contain all of these words')
+    .option('--fingerprint <name>', 'only jobs of this failure group', list)
+    .option('--limit <n>', 'maximum number of jobs', integer(1, 10_000), 20)
     .action(async (options: ListOptions) => {
       const { tocsin, answer } = session(terminal, options);
       const wrong = options.state?.find((state) => !JOB_STATES.some((known) => known === state));
@@ -74,20 +74,20 @@ export function jobTable(jobs: readonly JobEnvelope[], now: number, none: string
 /** Changes single jobs. */
 export function changeCommands(terminal: Terminal): Command[] {
   return [
-    remote('retry', 'run jobs again that were discarded or cancelled, or wait for a retry')
+    remote('retry', 'retry jobs: discarded, cancelled, or waiting for a retry')
       .argument('<id...>', 'ids of the jobs')
       .action((ids: string[], options: ConnectionOptions) => each(ids, options, (tocsin, id) => tocsin.jobs.retry(id))),
     remote('cancel', 'cancel jobs that have not ended')
       .argument('<id...>', 'ids of the jobs')
       .action((ids: string[], options: ConnectionOptions) => each(ids, options, (tocsin, id) => tocsin.cancel(id))),
-    remote('activate', 'make jobs available that were enqueued as pending')
+    remote('activate', 'activate jobs that were enqueued as pending')
       .argument('<id...>', 'ids of the jobs')
       .action((ids: string[], options: ConnectionOptions) =>
         each(ids, options, (tocsin, id) => tocsin.jobs.activate(id)),
       ),
-    remote('reschedule', 'start a job that waits earlier or later')
+    remote('reschedule', 'change when a waiting job starts')
       .argument('<id>', 'id of the job')
-      .argument('[when]', 'after this time (30s, PT1H) or at this one (RFC 3339); default: now')
+      .argument('[when]', 'delay (30s, PT1H) or time (RFC 3339); default: now')
       .action((id: string, when: string | undefined, options: ConnectionOptions) =>
         each([id], options, (tocsin) => tocsin.patch(id, startOf(when))),
       ),
@@ -121,7 +121,7 @@ export function changeCommands(terminal: Terminal): Command[] {
     );
     if (failed.length === 0) return;
     const first = failed.map(({ message }) => message)[0] ?? '';
-    throw new CliError(`${failed.length} of ${ids.length} jobs stayed as they were: ${first}`, undefined, 'partial');
+    throw new CliError(`${failed.length} of ${ids.length} jobs could not be changed: ${first}`, undefined, 'partial');
   }
 }
 

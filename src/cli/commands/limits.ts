@@ -43,30 +43,30 @@ const QUEUES: readonly Column<RateLimitStatus['queues'][number]>[] = [
   ['WAITING', ({ waiting }) => waiting],
 ];
 
-/** Lists the keys that limit jobs, and puts other limits in the place of theirs. */
+/** Lists limit keys, and overrides their limits. */
 export function limitsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'limits',
-    summary: 'list the keys that limit jobs, and who waits for them',
-    list: (opened) => listed(opened, 'rate_limits', opened.tocsin.rateLimits.list(), COLUMNS, 'No key limits any job.'),
-    one: [['<key>', 'that jobs count under']],
+    summary: 'list limit keys and the jobs that wait for them',
+    list: (opened) => listed(opened, 'rate_limits', opened.tocsin.rateLimits.list(), COLUMNS, 'No limit keys.'),
+    one: [['<key>', 'limit key']],
     verbs: [
       verb({
         name: 'show',
-        summary: 'show a key, and how it stands in each queue',
+        summary: 'show a key and its use in each queue',
         run: async (opened, key = '') => one(opened, await opened.tocsin.rateLimits.get(key)),
       }),
       verb<Members>({
         name: 'override',
-        summary: 'put other limits in the place of its own, in every queue; 0 stops it',
+        summary: 'override the limits of a key in every queue; 0 stops its jobs',
         options: (command) =>
           fromFile(
             command
-              .option('--concurrency <n>', 'attempts at once', integer(0, 10_000))
-              .option('--rate <n>', 'starts in a period', integer(0, 1_000_000))
-              .option('--period <period>', 'second, minute, hour, day, or a duration; default: its own')
-              .option('--for <duration>', 'end by itself after this time: PT15M')
-              .option('--until <time>', 'end by itself at this time: RFC 3339'),
+              .option('--concurrency <n>', 'maximum number of attempts running at once', integer(0, 10_000))
+              .option('--rate <n>', 'maximum number of starts in a period', integer(0, 1_000_000))
+              .option('--period <period>', "second, minute, hour, day, or a duration; default: the key's own")
+              .option('--for <duration>', 'end the override after this time: PT15M')
+              .option('--until <time>', 'end the override at this time: RFC 3339'),
           ),
         async run(opened, key = '') {
           const { concurrency, rate: limit, period, for: after, until, file } = opened.options;
@@ -78,7 +78,7 @@ export function limitsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'restore',
-        summary: 'end the override: its own limits hold again',
+        summary: "remove the override; the key's own limits apply again",
         async run({ tocsin }, key = '') {
           await tocsin.rateLimits.removeOverride(key);
           return { value: { restored: key }, text: `${key}  restored` };
@@ -89,7 +89,7 @@ export function limitsCommand(terminal: Terminal): Command {
 }
 
 function one(opened: Session<object>, limit: RateLimitStatus): Said {
-  const queues = tableOf(limit.queues, QUEUES, 'No queue knows it.', opened.terminal.now());
+  const queues = tableOf(limit.queues, QUEUES, 'No queue uses this key.', opened.terminal.now());
   return shown(opened, 'rate_limit', limit, { waitingCount: '', queues });
 }
 

@@ -6,19 +6,17 @@ import { remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { printable, type Terminal, timeText } from '../output';
 
-/** Says whether maintenance holds, begins and ends it. */
+/** Shows, starts and ends maintenance. */
 export function maintenanceCommand(terminal: Terminal): Command {
-  const shown = remote('maintenance', 'say whether queues are shut for maintenance').action(
-    async (options: ConnectionOptions) => {
-      const { tocsin, answer } = session(terminal, options);
-      const state = await tocsin.maintenance.get();
-      answer({ maintenance: state }, () => stateText(state, terminal.now()));
-    },
-  );
+  const shown = remote('maintenance', 'show whether maintenance is on').action(async (options: ConnectionOptions) => {
+    const { tocsin, answer } = session(terminal, options);
+    const state = await tocsin.maintenance.get();
+    answer({ maintenance: state }, () => stateText(state, terminal.now()));
+  });
   shown.addCommand(
-    remote('on', 'hand out no jobs and fire no schedules; jobs are still accepted')
-      .option('--reason <text>', 'shown as the reason why jobs wait')
-      .option('--for <duration>', 'end by itself after this time: 20m, PT1H')
+    remote('on', 'start maintenance: no job starts, no schedule fires; jobs are still accepted')
+      .option('--reason <text>', 'reason, shown where jobs wait')
+      .option('--for <duration>', 'end maintenance after this time: 20m, PT1H')
       .action(async (_: unknown, command: Command) => {
         const options = command.optsWithGlobals<ConnectionOptions & { reason?: string; for?: string }>();
         const { tocsin, answer } = session(terminal, options);
@@ -39,7 +37,7 @@ export function maintenanceCommand(terminal: Terminal): Command {
 }
 
 function stateText({ enabled, reason, startedAt, endsAt, pendingQueues }: MaintenanceState, now: number): string {
-  const untold = pendingQueues ? `\n${pendingQueues} queues were not reached yet; it is sent to them again.` : '';
+  const untold = pendingQueues ? `\n${pendingQueues} queues could not be reached yet; they are retried.` : '';
   if (!enabled) return `off${untold}`;
   const end = endsAt === null ? '' : `, ends ${timeText(endsAt, now)}`;
   const why = reason === null ? '' : `: ${reason.replace(/\s+/g, ' ')}`;

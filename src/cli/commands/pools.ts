@@ -33,13 +33,13 @@ const GIVEN: readonly Column<SchedulingStats['queues'][number]>[] = [
 
 const queueText = (name: string, weight = 1) => (weight === 1 ? name : `${name}=${weight}`);
 
-/** Lists the queues that share their workers, and changes that. */
+/** Lists and changes pools: queues that share workers. */
 export function poolsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'pools',
-    summary: 'list the queues that share their workers',
-    list: (opened) => listed(opened, 'pools', opened.tocsin.pools.list(), COLUMNS, 'There are no pools.'),
-    one: [['<name>', 'of the pool']],
+    summary: 'list pools: queues that share workers',
+    list: (opened) => listed(opened, 'pools', opened.tocsin.pools.list(), COLUMNS, 'No pools.'),
+    one: [['<name>', 'name of the pool']],
     verbs: [
       verb({
         name: 'show',
@@ -48,14 +48,14 @@ export function poolsCommand(terminal: Terminal): Command {
       }),
       verb<Members>({
         name: 'set',
-        summary: 'define a pool, or define it anew',
+        summary: 'create or replace a pool',
         options: (command) =>
           fromFile(
             command
-              .option('--queue <name>', 'of the pool; a list, or several times', list)
-              .option('--weight <queue=n>', 'portion of a queue; several times', weight)
+              .option('--queue <name>', 'queue of the pool; a list, or several times', list)
+              .option('--weight <queue=n>', 'weight of a queue; may be given several times', weight)
               .option('--strategy <strategy>', 'strict, round-robin, weighted')
-              .option('--concurrency <n>', 'jobs of the pool that run at once', integer(1, 1_000_000)),
+              .option('--concurrency <n>', 'maximum number of jobs running at once', integer(1, 1_000_000)),
           ),
         async run(opened, name = '') {
           const { queue: queues, weight: weights, strategy, concurrency, file } = opened.options;
@@ -66,15 +66,15 @@ export function poolsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'stats',
-        summary: 'say what the pools have given, queue by queue',
-        takes: [['[name]', 'of the pool; default: all']],
+        summary: 'show the jobs that pools handed out, queue by queue',
+        takes: [['[name]', 'name of the pool; default: all']],
         async run({ tocsin, terminal: { now } }, name) {
           const { queues, stats } = await tocsin.pools.stats(name);
-          return { value: { queues, stats }, text: tableOf(queues, GIVEN, 'There are no pools.', now()) };
+          return { value: { queues, stats }, text: tableOf(queues, GIVEN, 'No pools.', now()) };
         },
       }),
       removal('the pool', ({ tocsin }, name = '') => tocsin.pools.delete(name), {
-        summary: 'remove the pool: its queues are on their own again',
+        summary: 'delete a pool; its queues stay',
       }),
     ],
   });

@@ -7,7 +7,7 @@ import { type Terminal, table } from '../output';
 
 /** Lists the queues, and stops or starts one. */
 export function queuesCommand(terminal: Terminal): Command {
-  const queues = remote('queues', 'list the queues and how many jobs they have').action(
+  const queues = remote('queues', 'list queues and how many jobs they have').action(
     async (options: ConnectionOptions) => {
       const { tocsin, answer } = session(terminal, options);
       const found: QueueOverview[] = [];
@@ -16,8 +16,8 @@ export function queuesCommand(terminal: Terminal): Command {
     },
   );
   for (const [name, description] of [
-    ['pause', 'hand out no more jobs of a queue; it still accepts them'],
-    ['resume', 'end a pause'],
+    ['pause', 'pause a queue: it accepts jobs but hands none out'],
+    ['resume', 'resume a queue'],
   ] as const) {
     queues.addCommand(
       remote(name, description)
@@ -35,7 +35,7 @@ export function queuesCommand(terminal: Terminal): Command {
 const COUNTS = ['available', 'active', 'scheduled', 'retryable', 'pending', 'completed', 'discarded'] as const;
 
 function queueTable(queues: readonly QueueOverview[]): string {
-  if (queues.length === 0) return 'There are no queues yet: the first job makes one.';
+  if (queues.length === 0) return 'No queues yet. A queue is created by its first job.';
   const head = ['QUEUE', 'STATUS', ...COUNTS.map((state) => state.toUpperCase())];
   return table(
     head,

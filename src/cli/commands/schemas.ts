@@ -15,11 +15,11 @@ const COLUMNS: readonly Column<ArgsSchema>[] = [
 export function schemasCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'schemas',
-    summary: 'list the schemas that arguments of jobs must fit',
-    list: (opened) => listed(opened, 'schemas', opened.tocsin.schemas.list(), COLUMNS, 'No arguments are checked.'),
+    summary: "list the schemas of jobs' arguments",
+    list: (opened) => listed(opened, 'schemas', opened.tocsin.schemas.list(), COLUMNS, 'No schemas.'),
     one: [
       ['<type>', 'job type'],
-      ['<version>', 'of the schema'],
+      ['<version>', 'version of the schema'],
     ],
     verbs: [
       verb({
@@ -27,7 +27,7 @@ export function schemasCommand(terminal: Terminal): Command {
         summary: 'show a schema',
         takes: [
           ['<type>', 'job type'],
-          ['[version]', 'of the schema; default: the latest'],
+          ['[version]', 'version of the schema; default: the latest'],
         ],
         async run(opened, type = '', version) {
           const schema = await opened.tocsin.schemas.get(type, version);

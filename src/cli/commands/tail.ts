@@ -17,16 +17,16 @@ interface Options extends ConnectionOptions {
 /** Shows events as they happen. */
 export function tailCommand(terminal: Terminal): Command {
   return remote('tail', 'show events as they happen, until Ctrl-C')
-    .option('--queue <name>', 'of this queue; a list, or several times', list)
-    .option('--type <type>', 'of this event type (job.failed, queue.*) or job type (email.*)', list)
-    .option('--limit <n>', 'end after this many; default: at Ctrl-C', integer(1, 1_000_000_000))
+    .option('--queue <name>', 'only this queue; a list, or several times', list)
+    .option('--type <type>', 'only this event type (job.failed, queue.*) or job type (email.*)', list)
+    .option('--limit <n>', 'exit after this many events; default: at Ctrl-C', integer(1, 1_000_000_000))
     .action(async (options: Options) => {
       const { tocsin, endpoint, answer } = session(terminal, options);
       const interrupted = terminal.interrupted();
       const stop = new AbortController();
       const signal = AbortSignal.any([interrupted, stop.signal]);
       const onConnection = (error?: unknown) =>
-        terminal.err(error ? `${failureOf(error, endpoint).message} Trying again.\n` : 'It answers again.\n');
+        terminal.err(error ? `${failureOf(error, endpoint).message} Reconnecting.\n` : 'Connected again.\n');
       const query = options.queue ? { queue: options.queue } : {};
       const wanted = typeFilter(options.type);
       const client = tocsin.with({ signal });

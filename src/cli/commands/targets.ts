@@ -16,7 +16,7 @@ export function targetsCommand(terminal: Terminal): Command {
     },
   );
   return targets.addCommand(
-    remote('resume', 'try a handler now that is down')
+    remote('resume', 'call a handler that is down, to see whether it is up')
       .argument('<name>', 'name of the handler, as tocsin targets shows it')
       .action(async (name: string, _: ConnectionOptions, command: Command) => {
         const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
@@ -25,7 +25,7 @@ export function targetsCommand(terminal: Terminal): Command {
         answer(outcome, () => printable(resumedText(name, tried, resumed)));
         const down = queues.find(({ state }) => state !== 'up');
         if (down === undefined) return;
-        const error = down.lastError ?? 'it does not take its calls';
+        const error = down.lastError ?? 'it does not accept calls';
         throw new CliError(
           `${name} is still down in ${tried - resumed} of ${tried} queues: ${error}`,
           undefined,
@@ -36,7 +36,7 @@ export function targetsCommand(terminal: Terminal): Command {
 }
 
 function resumedText(name: string, tried: number, resumed: number): string {
-  if (tried === 0) return `${name} is down in no queue.`;
+  if (tried === 0) return `${name} is not down in any queue.`;
   return resumed === 0 ? '' : `${name} is up again in ${resumed} ${resumed === 1 ? 'queue' : 'queues'}.`;
 }
 

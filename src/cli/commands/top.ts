@@ -26,11 +26,11 @@ const PRINTED_WIDTH = 160;
 export function topCommand(terminal: Terminal): Command {
   const names = PAGES.filter(({ key }) => key !== undefined).map(({ id }) => id);
   return remote('top', 'watch the queues and act on them, in the terminal')
-    .argument('[page]', `where to begin: ${names.join(', ')}; or queue, job, workflow with a name`)
-    .argument('[name]', 'of the queue, job or workflow')
-    .option('--state <state>', 'jobs, failures or workflows in this state')
-    .option('--q <words>', 'that say these words')
-    .option('--once', 'print the page, and end')
+    .argument('[page]', `page to open: ${names.join(', ')}; or queue, job, workflow with a name`)
+    .argument('[name]', 'name of the queue, id of the job or workflow')
+    .option('--state <state>', 'only jobs, failures or workflows in this state')
+    .option('--q <words>', 'only rows that contain these words')
+    .option('--once', 'print the page and exit')
     .action(async (page: string | undefined, name: string | undefined, options: Options) => {
       const endpoint = endpointOf(options, terminal.env);
       const place = placeOf(page, name, options);
@@ -46,7 +46,7 @@ export function topCommand(terminal: Terminal): Command {
         mustSee(session, place);
         const { url } = endpoint;
         const exitCode = await runTop({ ...{ api, session, place, url, screen, color }, now: terminal.now });
-        if (exitCode !== EXIT.ok) throw new CliError('Ended by a signal.', undefined, 'signal', exitCode);
+        if (exitCode !== EXIT.ok) throw new CliError('Terminated by a signal.', undefined, 'signal', exitCode);
       } finally {
         stop.abort();
       }

@@ -49,24 +49,24 @@ export function webhooksCommand(terminal: Terminal): Command {
     name: 'webhooks',
     summary: 'list the webhooks',
     list: (opened) => listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'No webhooks.'),
-    one: [['<id>', 'of the webhook']],
+    one: [['<id>', 'id of the webhook']],
     verbs: [
       verb({
         name: 'show',
-        summary: 'show all that is known of a webhook',
+        summary: 'show a webhook in full',
         run: async (opened, id = '') => shown(opened, 'subscription', await opened.tocsin.webhooks.get(id)),
       }),
       verb<AddOptions>({
         name: 'add',
-        summary: 'send events to a URL',
+        summary: 'create a webhook: send events to a URL',
         takes: [['<url>', 'HTTPS address of the receiver']],
         options: (command) =>
           command
             .requiredOption('--event <name>', 'job.discarded, job.* or *; a list, or several times', list)
-            .option('--queue <name>', 'only of this queue; a list, or several times', list)
-            .option('--type <type>', 'only of this job type; a list, or several times', list)
+            .option('--queue <name>', 'only events of this queue; a list, or several times', list)
+            .option('--type <type>', 'only events of this job type; a list, or several times', list)
             .option('--format <form>', 'slack, pagerduty, or a template: JSON with {{data.job_id}} and the like')
-            .option('--routing-key <key>', 'of PagerDuty'),
+            .option('--routing-key <key>', 'routing key of PagerDuty'),
         async run({ tocsin, options }, url = '') {
           const { event: events, queue: queues, type: types, format, routingKey } = options;
           const filter = queues || types ? { filter: { ...(queues && { queues }), ...(types && { types }) } } : {};
@@ -86,24 +86,24 @@ export function webhooksCommand(terminal: Terminal): Command {
       removal('the webhook', ({ tocsin }, id = '') => tocsin.webhooks.delete(id), {
         summary: 'delete the webhook',
       }),
-      turned('pause', false, 'send nothing to it for now'),
-      turned('resume', true, 'send events to it again'),
+      turned('pause', false, 'pause a webhook'),
+      turned('resume', true, 'resume a webhook'),
       verb({
         name: 'test',
-        summary: 'send it webhook.test once',
+        summary: 'send the event webhook.test once',
         async run({ tocsin }, id = '') {
           const outcome = await tocsin.webhooks.test(id);
           const { success, statusCode, error, responseTimeMs } = outcome;
           const said = statusCode === null ? (error ?? 'no answer') : String(statusCode);
           const text = `${success ? 'delivered' : 'not delivered'}  ${said}  ${responseTimeMs} ms`;
           if (success) return { value: { outcome }, text };
-          const failure = new CliError('The receiver did not take it.', `tocsin webhooks deliveries ${id}`, 'failed');
+          const failure = new CliError('The receiver did not accept it.', `tocsin webhooks deliveries ${id}`, 'failed');
           return { value: { outcome }, text, failure };
         },
       }),
       verb({
         name: 'rotate',
-        summary: 'make another secret; the former one signs as well for a day',
+        summary: 'create a new secret; the old one also signs for a day',
         async run({ tocsin }, id = '') {
           const secret = await tocsin.webhooks.rotateSecret(id);
           return { value: { id, secret }, text: secret };
@@ -111,12 +111,12 @@ export function webhooksCommand(terminal: Terminal): Command {
       }),
       verb<{ status?: WebhookDelivery['status']; limit: number }>({
         name: 'deliveries',
-        summary: 'list what became of events, newest first',
-        takes: [['[id]', 'of the webhook; default: all']],
+        summary: 'list deliveries, newest first',
+        takes: [['[id]', 'id of the webhook; default: all']],
         options: (command) =>
           command
             .option('--status <status>', STATUSES.join(', '))
-            .option('--limit <n>', 'at most this many', integer(1, 1_000), 20),
+            .option('--limit <n>', 'maximum number of deliveries', integer(1, 1_000), 20),
         async run(opened, subscription) {
           const { status, limit } = opened.options;
           if (status !== undefined && !STATUSES.includes(status)) {
@@ -129,8 +129,8 @@ export function webhooksCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'redeliver',
-        summary: 'deliver an event again now',
-        takes: [['<id>', 'of the delivery']],
+        summary: 'repeat a delivery now',
+        takes: [['<id>', 'id of the delivery']],
         async run({ tocsin }, id = '') {
           const delivery = await tocsin.webhooks.redeliver(id);
           return { value: { delivery }, text: `${delivery.id}  ${delivery.status}` };

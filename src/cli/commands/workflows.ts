@@ -47,8 +47,8 @@ export function workflowsCommand(terminal: Terminal): Command {
     summary: 'list workflows, newest first',
     options: (command) =>
       command
-        .option('--state <state>', `in this state: ${STATES.join(', ')}`, list)
-        .option('--limit <n>', 'at most this many', integer(1, 10_000), 20),
+        .option('--state <state>', `only workflows in this state: ${STATES.join(', ')}`, list)
+        .option('--limit <n>', 'maximum number of workflows', integer(1, 10_000), 20),
     list: (opened) => {
       const { state, limit } = opened.options;
       const wrong = state?.find((one) => !STATES.some((known) => known === one));
@@ -64,7 +64,7 @@ export function workflowsCommand(terminal: Terminal): Command {
         'No workflows match.',
       );
     },
-    one: [['<id>', 'of the workflow']],
+    one: [['<id>', 'id of the workflow']],
     verbs: [
       verb({
         name: 'show',
@@ -80,7 +80,7 @@ export function workflowsCommand(terminal: Terminal): Command {
       }),
       verb({
         name: 'progress',
-        summary: 'show how far each of its jobs is',
+        summary: 'show the progress of each job',
         async run(opened, id = '') {
           const progress = await opened.tocsin.workflows.progress(id);
           const rows = progress.steps.map((step) => [
@@ -90,7 +90,7 @@ export function workflowsCommand(terminal: Terminal): Command {
           const columns = ['STEP', 'TYPE', 'STATE', 'JOB', 'DONE'].map(
             (head, index): Column<string[]> => [head, (row) => row[index]],
           );
-          const text = tableOf(rows, columns, 'It has no steps.', opened.terminal.now());
+          const text = tableOf(rows, columns, 'No steps.', opened.terminal.now());
           return {
             value: { progress },
             text: `${progress.state}  ${Math.round(100 * progress.progress)} %\n\n${text}`,

@@ -43,7 +43,7 @@ export async function install(folder: string, env: Terminal['env'], quiet: boole
   });
   if (code === 0) return;
   throw new CliError(
-    `"${manager} install" ended with code ${code}.`,
-    'All files are written: install by hand and go on.',
+    `"${manager} install" exited with code ${code}.`,
+    'All files are written. Install the dependencies by hand.',
   );
 }

@@ -13,10 +13,11 @@ export function readJson(text: string, path: string): Record<string, unknown> {
     const line = text.slice(0, error.offset).split('\n').length;
     throw new CliError(
       `${path}, line ${line}: ${printParseErrorCode(error.error)}.`,
-      'Correct it, then run this again.',
+      'Correct it, then run this command again.',
     );
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new CliError(`${path} is no object.`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new CliError(`${path} is not an object.`);
   return value as Record<string, unknown>;
 }
 

@@ -49,7 +49,7 @@ export function adaptModule(text: string, path: string, deployment: string): Ada
     if (declares(body, 'tocsin')) return manual('it uses the name tocsin for something else', deployment);
     const { start, end } = spanOf(found.declaration as Expression);
     edits.push({ at: start, insert: 'tocsin.worker(' }, { at: end, insert: ')' });
-    added.push('its default export serves the queue, too');
+    added.push('its default export also serves the queue');
     lines.push(`import { tocsin } from '${deployment}';`);
   }
   if (missing.length > 0) {

@@ -135,16 +135,16 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
   project.create(config, wranglerConfig(format, name), 'the Worker and its objects');
   project.create('src/tocsin.ts', deploymentModule(true), 'the queue and its handlers');
   const main = project.read('src/index.ts');
-  if (main === undefined) project.create('src/index.ts', mainModule('./tocsin'), 'a route that enqueues');
+  if (main === undefined) project.create('src/index.ts', mainModule('./tocsin'), 'a route that enqueues a job');
   else adaptMain(project, 'src/index.ts', main);
-  project.create('tsconfig.json', TSCONFIG, 'types of Workers');
-  project.create('vitest.config.mts', vitestConfig(config), 'tests in the runtime of Workers');
+  project.create('tsconfig.json', TSCONFIG, 'types of the Workers runtime');
+  project.create('vitest.config.mts', vitestConfig(config), 'tests in the Workers runtime');
   // A main module of the user's own has no greetings.
   if (main === undefined) {
     project.create(
       'test/greeting.test.ts',
       greetingTest('../src/tocsin'),
-      'from the route to the result, and an hour later',
+      'a test of the route, the result and a delay',
     );
     project.create('test/env.d.ts', TEST_TYPES, 'types of the Worker in tests');
   }
@@ -163,7 +163,8 @@ function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOp
   for (const main of new Set(mains)) {
     const text = main === '' ? undefined : project.read(main);
     if (text === undefined) {
-      const why = main === '' ? `${config.file} names no main module` : `${main} is not there, so a build may make it`;
+      const why =
+        main === '' ? `${config.file} has no main module` : `${main} does not exist, so a build may create it`;
       project.plan.byHand.push({ path: main || config.file, why, lines: `${exportLine()}\n` });
     } else {
       adaptMain(project, main, text);
@@ -180,7 +181,7 @@ function extendConfig(project: Folder, config: WranglerConfig): void {
     const needs = needsOf(extended, env);
     const of = env === undefined ? '' : ` in env.${env}`;
     if (needs.withoutSqlite.length > 0) {
-      const why = `${needs.withoutSqlite.join(', ')} was made without SQLite${of}; the queue needs classes made by new_sqlite_classes`;
+      const why = `${needs.withoutSqlite.join(', ')} was created without SQLite${of}; the queue needs classes created by new_sqlite_classes`;
       project.plan.byHand.push({ path: config.file, why, lines: '' });
     }
     if (needs.classes.length === 0 && !needs.flag) continue;
@@ -234,7 +235,7 @@ function openLocalhost(project: Folder, gitignore?: string): void {
   }
   const ignored = project.read('.gitignore');
   if (ignored === undefined) {
-    if (gitignore !== undefined) project.create('.gitignore', gitignore, 'what is not to be committed');
+    if (gitignore !== undefined) project.create('.gitignore', gitignore, 'files that must not be committed');
     return;
   }
   const wanted = gitignore === undefined ? ['.dev.vars'] : gitignore.trim().split('\n');

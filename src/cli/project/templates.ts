@@ -15,11 +15,11 @@ interface Jobs {
     : '';
   return `import { createTocsin, defineHandlers } from 'tocsin/queue';
 
-${types}/** One function for each job type. What it returns is the result of the job; when it throws, the job is tried again. */
+${types}/** One function for each job type. Its return value is the result of the job. When it throws, the job is retried. */
 export const handlers = defineHandlers${typescript ? '<Jobs>' : ''}({
   'greeting.write': (job) => {
     const [name] = job.args;
-    if (name === '') throw Object.assign(new Error('Nobody is named.'), { name: 'NobodyError' });
+    if (name === '') throw Object.assign(new Error('The name is empty.'), { name: 'EmptyNameError' });
     return { text: \`Hello, \${name}!\` };
   },
 });
@@ -50,9 +50,9 @@ export default tocsin.worker({
 
 /** A new Worker's sockets are those of its workers and producers. */
 const PLAIN_SOCKETS = 'no_web_socket_compression';
-const WHY_PLAIN = 'Messages of the queue are small and many: compressing them takes more than it saves.';
+const WHY_PLAIN = "The queue's messages are small and frequent: compressing them costs more than it saves.";
 
-const WHY_MINIFIED = 'Less to load at each start; the source map, which goes with it, keeps stack traces readable.';
+const WHY_MINIFIED = 'Loads faster at each start. The uploaded source map keeps stack traces readable.';
 
 /** The wrangler configuration of a new project. */
 export function wranglerConfig(format: ConfigFormat, name: string): string {
@@ -149,14 +149,14 @@ import type { handlers } from '${deployment}';
 // The queue of this Worker. Its clock moves only when a test says so.
 const queue = testQueue<JobsOf<typeof handlers>>();
 
-it('writes a greeting for whoever is named', async () => {
+it('writes a greeting with the given name', async () => {
   const answer = await exports.default.fetch('http://localhost/greetings?name=Ada', { method: 'POST' });
   const { id } = (await answer.json()) as { id: string };
   await queue.idle();
   expect(await queue.job(id)).toMatchObject({ state: 'completed', result: { text: 'Hello, Ada!' } });
 });
 
-it('writes it when its time has come', async () => {
+it('writes a delayed greeting after the delay', async () => {
   await queue.enqueue('greeting.write', ['Ada'], { delay: '1h' });
   await queue.advance('59m');
   await expect(queue).not.toHaveCompleted('greeting.write');
@@ -164,10 +164,10 @@ it('writes it when its time has come', async () => {
   await expect(queue).toHaveCompleted('greeting.write', ['Ada']);
 });
 
-it('is tried once where nobody is named, when the policy says that this error stays', async () => {
-  const { id } = await queue.enqueue('greeting.write', [''], { retry: { nonRetryableErrors: ['NobodyError'] } });
+it('does not retry an error that the policy calls non-retryable', async () => {
+  const { id } = await queue.enqueue('greeting.write', [''], { retry: { nonRetryableErrors: ['EmptyNameError'] } });
   await queue.idle();
-  expect(await queue.job(id)).toMatchObject({ state: 'discarded', attempt: 1, error: { type: 'NobodyError' } });
+  expect(await queue.job(id)).toMatchObject({ state: 'discarded', attempt: 1, error: { type: 'EmptyNameError' } });
 });
 `;
 }

@@ -86,7 +86,7 @@ function readToml(file: string, text: string): Record<string, unknown> {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const what = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '');
-    throw new CliError(`${file}, line ${error.line}: ${what}.`, 'Correct it, then run this again.');
+    throw new CliError(`${file}, line ${error.line}: ${what}.`, 'Correct it, then run this command again.');
   }
 }
 

@@ -57,6 +57,6 @@ export function nodeFor(folder: string, oldest: number): string {
   if (found) return found;
   throw new CliError(
     `wrangler needs Node ${oldest}, this is ${process.versions.node}.`,
-    'npm install --save-dev node@24 brings one for the scripts of this project.',
+    'npm install --save-dev node@24 installs one for the scripts of this project.',
   );
 }

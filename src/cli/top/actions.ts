@@ -43,7 +43,7 @@ export const ACTIONS: readonly Action[] = [
     states: ['scheduled', 'available', 'pending', 'active', 'retryable'],
   },
   {
-    ...{ key: 'p', kind: 'queue', scope: 'admin:write', means: 'Jobs that run go on; no other job starts.' },
+    ...{ key: 'p', kind: 'queue', scope: 'admin:write', means: 'Running jobs continue; no other job starts.' },
     verb: (thing) => (isPaused(thing) ? 'resume' : 'pause'),
     request: (thing) => post(`${pathTo`/admin/queues/${thing.id}`}/${isPaused(thing) ? 'resume' : 'pause'}`),
   },
@@ -53,7 +53,7 @@ export const ACTIONS: readonly Action[] = [
     request: ({ id }) => post(pathTo`/admin/failures/${id}/redrive`, { confirm: true }),
   },
   {
-    ...{ key: 'd', kind: 'group', scope: 'admin:purge', counts: true, means: 'They are gone for good.' },
+    ...{ key: 'd', kind: 'group', scope: 'admin:purge', counts: true, means: 'This cannot be undone.' },
     verb: () => 'discard',
     request: ({ id }) => post(pathTo`/admin/failures/${id}/discard`, { confirm: true }),
   },
@@ -68,12 +68,12 @@ export const ACTIONS: readonly Action[] = [
     request: ({ id, state }) => post(`${pathTo`/cron/${id}`}/${state === 'paused' ? 'resume' : 'pause'}`),
   },
   {
-    ...{ key: 'c', kind: 'workflow', scope: 'data:write', means: 'Its steps that wait or run are cancelled.' },
+    ...{ key: 'c', kind: 'workflow', scope: 'data:write', means: 'Its waiting and running steps are cancelled.' },
     verb: ({ state }) => (state === 'running' || state === 'pending' ? 'cancel' : undefined),
     request: ({ id }) => post(pathTo`/workflows/${id}/cancel`),
   },
   {
-    ...{ key: 'p', kind: 'worker', scope: 'admin:write', means: 'It finishes its jobs and gets no more.' },
+    ...{ key: 'p', kind: 'worker', scope: 'admin:write', means: 'It finishes its jobs and gets no new ones.' },
     verb: ({ state }) => (state === 'running' ? 'quiet' : state === 'quiet' ? 'resume' : undefined),
     request: ({ id, state }) =>
       post('/admin/workers/directive', { worker_id: id, directive: state === 'quiet' ? 'running' : 'quiet' }),
@@ -84,7 +84,7 @@ export const ACTIONS: readonly Action[] = [
     request: ({ id }) => post(pathTo`/targets/${id}/resume`),
   },
   {
-    ...{ key: 'p', kind: 'webhook', scope: 'admin:write', means: 'Nothing is sent to it until it is resumed.' },
+    ...{ key: 'p', kind: 'webhook', scope: 'admin:write', means: 'No events are sent to it until it is resumed.' },
     verb: ({ state }) => (state === 'off' ? 'resume' : 'pause'),
     request: ({ id, state }) => ({
       method: 'PATCH',
@@ -93,8 +93,8 @@ export const ACTIONS: readonly Action[] = [
     }),
   },
   {
-    ...{ key: 'm', kind: 'deployment', scope: 'admin:write', means: 'No queue hands out jobs, and no schedule fires.' },
-    verb: ({ state }) => (state === 'maintenance' ? 'end maintenance' : 'begin maintenance'),
+    ...{ key: 'm', kind: 'deployment', scope: 'admin:write', means: 'No job starts, and no schedule fires.' },
+    verb: ({ state }) => (state === 'maintenance' ? 'end maintenance' : 'start maintenance'),
     request: ({ state }) => post('/admin/maintenance', { enabled: state !== 'maintenance' }),
   },
 ];

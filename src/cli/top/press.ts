@@ -26,7 +26,7 @@ export function press(before: State, key: string, now: number): Next {
       const notice = { text: `${wishText(mode.wish)} …`, tone: 'plain' } as const;
       return { state: { ...asked, notice }, effects: [{ do: 'act', wish: mode.wish }] };
     }
-    return stay({ ...asked, notice: { text: 'Nothing was done.', tone: 'faint' } });
+    return stay({ ...asked, notice: { text: 'Nothing was changed.', tone: 'faint' } });
   }
   if (state.isGoing) return go({ ...state, isGoing: false }, key);
   return browse(state, key, now);

@@ -92,7 +92,7 @@ function bodyLines(state: State, view: View, width: number, room: number): Line[
   const shownFacts = facts.length > most ? [...facts.slice(0, most - 1), [faint('   …')]] : facts;
   const above = [...problem, ...shownFacts, ...(facts.length > 0 ? [[]] : [])];
   if (rows.length === 0) {
-    return [...above, [plain(` ${state.place.q ? 'Nothing here has these words.' : listing.empty}`)]];
+    return [...above, [plain(` ${state.place.q ? 'No row contains these words.' : listing.empty}`)]];
   }
   const height = Math.max(1, room - above.length - 1);
   const from = Math.max(0, Math.min(index - Math.floor(height / 2), rows.length - height));
@@ -217,7 +217,7 @@ function hintLine(state: State, view: View, width: number, now: number): Line {
 const CONNECTIONS: Record<State['connection'], Span> = {
   connecting: { text: 'connecting', tone: 'warn' },
   live: { text: 'live', tone: 'good' },
-  lost: { text: 'connection lost, trying again', tone: 'bad' },
+  lost: { text: 'connection lost, reconnecting', tone: 'bad' },
   refused: { text: 'not live', tone: 'warn' },
 };
 
@@ -233,13 +233,13 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
   ['Esc', 'back: selection, search, page'],
   ['x', 'select the row'],
   ['A', 'all that match'],
-  ['/', 'search; on Jobs in what jobs say, elsewhere in the rows'],
+  ['/', 'search: the contents of jobs on Jobs, else the rows'],
   ['s', 'next state'],
   ['[ ]', 'previous and next page of a list'],
   ['Tab ← →', 'next and previous tab'],
   ['.', 'pause live updates'],
-  ['u', 'load again'],
-  ['r', 'retry, redrive, run now, try'],
+  ['u', 'reload'],
+  ['r', 'retry, redrive, run now, try a handler'],
   ['c', 'cancel'],
   ['p', 'pause, resume'],
   ['d', 'discard a group of failures'],
@@ -254,12 +254,12 @@ function helpLines({ session }: State, width: number): Line[] {
     plain(what),
   ];
   // In a wide window the pages stand beside the keys.
-  if (width < 90) return [[], ...HELP.map(line), [], ...pages.map(line), [], [faint(' Any key goes back.')]];
+  if (width < 90) return [[], ...HELP.map(line), [], ...pages.map(line), [], [faint(' Press any key to go back.')]];
   const beside = HELP.map((entry, place): Line => {
     const page = pages[place];
     const left = line(entry);
     const used = left.reduce((sum, { text }) => sum + widthOf(text), 0);
     return page ? [...left, plain(' '.repeat(Math.max(1, 70 - used))), ...line(page)] : left;
   });
-  return [[], ...beside, [], [faint(' Any key goes back.')]];
+  return [[], ...beside, [], [faint(' Press any key to go back.')]];
 }

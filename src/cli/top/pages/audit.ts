@@ -38,6 +38,6 @@ export const audit = definePage<{ items: readonly AuditEntry[]; total: number }>
       ],
     })),
     total,
-    empty: 'No operator has changed anything.',
+    empty: 'No changes by operators.',
   }),
 });

@@ -25,7 +25,7 @@ export const events = definePage<{ events: readonly QueueEvent[] }>({
       { label: 'WHAT', rank: 0 },
     ],
     rows: answer.events.map((event) => eventRow(event, now)),
-    empty: 'Nothing has happened of late.',
+    empty: 'No recent events.',
   }),
   hear: (answer, heard) => {
     const known = new Set(answer.events.map(({ id }) => id));

@@ -28,7 +28,7 @@ export const failures = definePage<FailureGroups>({
     ],
     rows: items.map((group) => groupRow(group, now)),
     total,
-    empty: 'Nothing has failed.',
+    empty: 'No failures.',
   }),
   // To search every queue anew at each failure would wake those that sleep.
   hear: (_, events) => ({ newer: events.filter(({ type }) => FAILED.test(type)).length }),

@@ -67,7 +67,7 @@ export function showJobs(answer: JobAnswer, now: number): Omit<Listing, 'facts'>
     rows: answer.items.map((job) => jobRow(job, now)),
     total: answer.total,
     atLeast: answer.totalIsExact === false,
-    empty: answer.more ? `None in the newest ${answer.searched} jobs; there are more to look at.` : 'No jobs here.',
+    empty: answer.more ? `None in the newest ${answer.searched} jobs; older ones were not searched.` : 'No jobs.',
   };
 }
 

@@ -53,7 +53,7 @@ export const job = definePage<Story>({
         { label: 'DETAIL', rank: 0 },
       ],
       rows: [...story.timeline.map((entry, index) => entryRow(entry, index, story, now)), ...childRows(story, now)],
-      empty: 'Nothing has happened to it yet.',
+      empty: 'No attempts yet.',
       subject: { kind: 'job', id: story.id, state: story.state },
     };
   },

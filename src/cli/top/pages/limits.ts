@@ -34,6 +34,6 @@ export const limits = definePage<{ items: readonly RateLimitStatus[]; total: num
       ],
     })),
     total,
-    empty: 'No job has counted under a key lately.',
+    empty: 'No limit keys in use.',
   }),
 });

@@ -47,7 +47,7 @@ export const overview = definePage<Overview>({
     columns: QUEUE_COLUMNS,
     rows: [...answer.items].sort(byDepth).map((item) => queueRow(item, now)),
     total: answer.total,
-    empty: 'No queues yet: a queue appears with its first job.',
+    empty: 'No queues yet. A queue is created by its first job.',
     subject: { kind: 'deployment', id: 'deployment', state: answer.maintenance.enabled ? 'maintenance' : 'running' },
   }),
   hear: (answer, events) =>

@@ -13,7 +13,7 @@ export const queues = definePage<QueueList>({
     columns: QUEUE_COLUMNS,
     rows: items.map((item) => queueRow(item, now)),
     total,
-    empty: 'No queues yet: a queue appears with its first job.',
+    empty: 'No queues yet. A queue is created by its first job.',
   }),
   hear: hearQueues,
   ask: askQueues,

@@ -17,7 +17,7 @@ export const settings = definePage<Readonly<Record<string, unknown>>>({
       { label: 'VALUE', rank: 0 },
     ],
     rows: Object.entries(answer).flatMap(([name, value]) => rowsOf(name, value)),
-    empty: 'Nothing is set.',
+    empty: 'No settings.',
   }),
 });
 

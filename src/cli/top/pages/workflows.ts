@@ -95,7 +95,7 @@ export const workflow = definePage<Brief & { steps: readonly Step[] }>({
         foreign(step.jobId ?? ''),
       ],
     })),
-    empty: 'It has no steps.',
+    empty: 'No steps.',
     subject: { kind: 'workflow', id, called: name || id, state },
   }),
   hear: ({ id }, events) => (events.some(({ data }) => data.workflow_id === id) ? { reload: true } : {}),
