@@ -23,7 +23,7 @@ export function App() {
     '?': { label: 'This help', run: () => setHelp(true) },
     '/': { label: 'Search', run: () => document.querySelector<HTMLInputElement>('#search')?.focus() },
     '.': {
-      label: paused.value ? 'Go on with live updates' : 'Pause live updates',
+      label: paused.value ? 'Resume live updates' : 'Pause live updates',
       run: () => setPaused(!paused.value),
     },
     Escape: { label: 'Back', run: stepBack, always: true },
@@ -90,7 +90,7 @@ function Outlet() {
   }, [path.value]);
   if (!found) {
     return (
-      <Empty icon="search" title="There is no such page">
+      <Empty icon="search" title="Page not found">
         <a href={href('')}>To the overview</a>
       </Empty>
     );

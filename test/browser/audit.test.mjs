@@ -34,7 +34,7 @@ describe('the audit page', { timeout: 60_000 }, () => {
     await page.getByLabel('Since').selectOption('1h');
     await row(page, 'queue.resume').waitFor();
     await page.getByRole('searchbox', { name: /^Who/ }).fill('nobody');
-    await page.getByRole('heading', { name: 'Nothing fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matches' }).waitFor();
   });
 
   it('opens an entry, also from its URL, and leads to what was changed', async () => {

@@ -30,7 +30,7 @@ describe('the events page', { timeout: 60_000 }, () => {
     await row(page, 'events.later').waitFor();
     assert.equal(await row(page, 'other.later').count(), 0);
     await page.getByRole('searchbox', { name: /^Id, subject/ }).fill('no such text');
-    await page.getByRole('heading', { name: 'No event fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching events' }).waitFor();
   });
 
   it('holds events while it is paused, and says how many', async () => {

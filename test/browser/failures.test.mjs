@@ -50,8 +50,8 @@ describe('the failures page', { timeout: 60_000 }, () => {
     assert.match(page.url(), /\/ui\/failures\?queue=fail\.grouped$/);
     await page.getByRole('searchbox', { name: 'Type' }).fill('report.*');
     await group.waitFor({ state: 'detached' });
-    await page.getByLabel('What became of them').selectOption('retrying');
-    await page.getByRole('heading', { name: 'No failure fits' }).waitFor();
+    await page.getByLabel('State').selectOption('retrying');
+    await page.getByRole('heading', { name: 'No matching failures' }).waitFor();
     await page.getByRole('button', { name: 'Show all failures' }).click();
     await page.waitForURL('**/ui/failures');
   });
@@ -68,7 +68,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
     await page.getByRole('dialog', { name: 'Redrive 2 jobs?' }).getByText('In queue fail.redrive').waitFor();
     await page.getByRole('button', { name: 'Redrive 2 jobs' }).click();
     await page.getByText('2 jobs redriven.').waitFor();
-    await drawer.getByRole('heading', { name: 'No failures are left here' }).waitFor();
+    await drawer.getByRole('heading', { name: 'No failures left' }).waitFor();
     const { available, discarded } = await counts('fail.redrive');
     assert.deepEqual({ available, discarded }, { available: 2, discarded: 1 });
   });
@@ -82,7 +82,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
     await asked.getByRole('textbox').fill('2');
     await assertAccessible(page);
     await asked.getByRole('button', { name: 'Discard 2 jobs' }).click();
-    await page.getByText('2 jobs discarded for good.').waitFor();
+    await page.getByText('2 jobs deleted permanently.').waitFor();
     assert.equal((await counts('fail.discard')).discarded, 0);
   });
 

@@ -74,7 +74,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await attempts.getByText('SmtpError: connect ETIMEDOUT 1').waitFor();
     const log = section(page, 'Log');
     await log.getByText('begins 1').waitFor();
-    await log.getByLabel('Least level').selectOption('warn');
+    await log.getByLabel('Minimum level').selectOption('warn');
     await page.waitForURL('**?level=warn');
     await log.getByText('slow').waitFor();
     assert.equal(await log.getByText('begins 1').count(), 0);
@@ -197,7 +197,7 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     await dialog.getByRole('button', { name: 'Delete the job' }).click();
     await page.waitForURL('**/ui/jobs');
     await page.goto(`/ui/jobs/${id}`);
-    await page.getByRole('heading', { name: 'There is no such job' }).waitFor();
+    await page.getByRole('heading', { name: 'Job not found' }).waitFor();
     await assertAccessible(page);
   });
 

@@ -42,12 +42,12 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.getByRole('searchbox', { name: 'Search', exact: true }).fill('giraffe');
     await page.waitForURL('**/ui/jobs?queue=jobs.found&q=giraffe');
     await count(page, 2);
-    await page.getByText('Looked at 3 jobs, the newest first. These were all.').waitFor();
+    await page.getByText('Searched 3 jobs, the newest first. No more jobs.').waitFor();
     await page.getByRole('searchbox', { name: 'Type' }).fill('mail.*');
     await count(page, 1);
     await page.getByRole('link', { name: 'Remove the filter Search giraffe' }).click();
     await count(page, 2);
-    await page.getByRole('searchbox', { name: 'Words of the error' }).fill('zebra');
+    await page.getByRole('searchbox', { name: 'Words in the error' }).fill('zebra');
     await count(page, 1);
     await page.getByRole('link', { name: 'Clear all' }).click();
     await page.waitForURL('**/ui/jobs');
@@ -55,7 +55,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await count(page, 1);
     await page.reload();
     await count(page, 1);
-    assert.equal(await page.getByRole('searchbox', { name: 'Words of the error' }).inputValue(), 'zebra');
+    assert.equal(await page.getByRole('searchbox', { name: 'Words in the error' }).inputValue(), 'zebra');
   });
 
   it('leads nowhere from a tag that is hidden from the key', async () => {
@@ -139,10 +139,10 @@ describe('the jobs page', { timeout: 60_000 }, () => {
         }),
     });
     await page.goto('/ui/jobs?queue=jobs.found&q=giraffe');
-    await page.getByText('Looked at 20,000 jobs').waitFor();
+    await page.getByText('Searched 20,000 jobs').waitFor();
     await count(page, 1);
-    await page.getByRole('button', { name: 'look further' }).click();
-    await page.getByText('Looked at 25,000 jobs, the newest first. These were all.').waitFor();
+    await page.getByRole('button', { name: 'Search further' }).click();
+    await page.getByText('Searched 25,000 jobs, the newest first. No more jobs.').waitFor();
     await count(page, 2);
   });
 
@@ -201,7 +201,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.keyboard.press('x');
     await page.keyboard.press('j');
     await page.keyboard.press('x');
-    const bar = page.getByRole('region', { name: 'Chosen rows' });
+    const bar = page.getByRole('region', { name: 'Selected rows' });
     await bar.getByText('2 jobs').waitFor();
     await bar.getByRole('button', { name: 'Cancel' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel 2 jobs?' });
@@ -209,10 +209,10 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.getByText('2 jobs cancelled.').waitFor();
     await bar.waitFor({ state: 'detached' });
     assert.deepEqual(await states('jobs.chosen'), { available: 1, cancelled: 2, discarded: 1 });
-    await page.getByRole('checkbox', { name: 'Choose all rows on this page' }).check();
+    await page.getByRole('checkbox', { name: 'Select all rows on this page' }).check();
     await bar.getByRole('button', { name: 'Retry' }).click();
     const retry = page.getByRole('dialog', { name: 'Retry 3 jobs?' });
-    await retry.getByText('1 job of these will be left alone').waitFor();
+    await retry.getByText('1 job will be skipped').waitFor();
     await assertAccessible(page);
     await retry.getByRole('button', { name: 'Retry 3 jobs' }).click();
     await page.getByText('3 jobs retried.').waitFor();
@@ -228,7 +228,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/jobs?queue=jobs.all&tag=old');
     await count(page, 50);
     await page.keyboard.press('A');
-    const bar = page.getByRole('region', { name: 'Chosen rows' });
+    const bar = page.getByRole('region', { name: 'Selected rows' });
     await bar.getByText('60 jobs (all that match)').waitFor();
     await bar.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Cancel 60 jobs' }).click();
@@ -243,7 +243,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await dialog.getByRole('textbox').fill('60');
     await sure.click();
     await page.getByText('60 jobs deleted.').waitFor();
-    await page.getByRole('heading', { name: 'No job fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching jobs' }).waitFor();
     assert.deepEqual(await states('jobs.all'), { available: 10 });
   });
 
@@ -256,7 +256,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.waitForURL('**&dead=true');
     await count(page, 1);
     await page.keyboard.press('A');
-    const bar = page.getByRole('region', { name: 'Chosen rows' });
+    const bar = page.getByRole('region', { name: 'Selected rows' });
     await bar.getByRole('button', { name: 'Discard' }).waitFor();
     await bar.getByRole('button', { name: 'Redrive' }).click();
     await page.getByRole('button', { name: 'Redrive 1 job' }).click();
@@ -288,12 +288,12 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     });
     await count(page, 1);
     await page.keyboard.press('A');
-    await page.getByRole('region', { name: 'Chosen rows' }).getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('region', { name: 'Selected rows' }).getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: 'Cancel 900 jobs' }).click();
     await page.getByText('450 of 900').waitFor();
     assert.equal(await page.getByRole('progressbar', { name: 'Cancelling' }).getAttribute('value'), '0.5');
     await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText('Stopped: 450 jobs cancelled. What was done stays done.').waitFor();
+    await page.getByText('Stopped: 450 jobs cancelled. Completed changes stay.').waitFor();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
@@ -343,7 +343,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.goto('/ui/jobs');
     await page.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: 'Broken mail' }).click();
     await page.waitForURL('**/ui/jobs?queue=jobs.found&state=discarded');
-    await page.getByRole('button', { name: 'Forget view' }).click();
+    await page.getByRole('button', { name: 'Delete view' }).click();
     assert.equal(await page.getByRole('navigation', { name: 'Saved views' }).count(), 0);
   });
 
@@ -374,7 +374,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.keyboard.press('A');
     await page.keyboard.press('j');
     await page.keyboard.press('c');
-    assert.equal(await page.getByRole('region', { name: 'Chosen rows' }).count(), 0);
+    assert.equal(await page.getByRole('region', { name: 'Selected rows' }).count(), 0);
     const filter = { filter: { queue: 'jobs.viewer' }, confirm: true };
     for (const [path, body] of [
       ['admin/jobs/bulk/cancel', filter],

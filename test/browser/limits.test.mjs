@@ -27,7 +27,7 @@ describe('the page of limits', { timeout: 60_000 }, () => {
     await assertFitForAll(page);
     await page.setViewportSize({ width: 1280, height: 800 });
     await dialog.getByLabel('Running at once').fill('0');
-    await dialog.getByLabel('It ends').selectOption('in an hour');
+    await dialog.getByLabel('Ends').selectOption('in an hour');
     await dialog.getByRole('button', { name: 'Override' }).click();
     await row(page, 'lim.pay').getByText('stopped').waitFor();
     await row(page, 'lim.pay')
@@ -90,6 +90,6 @@ describe('the page of limits', { timeout: 60_000 }, () => {
     assert.equal(await page.getByRole('button', { name: /Override|Remove/ }).count(), 0);
     await assert.rejects(board.callClosed(KEYS.viewer, 'PUT', 'rate-limits/lim.role', { concurrency: 0 }), /403/);
     await page.getByRole('searchbox', { name: 'Filter by key' }).fill('nothing.like.it');
-    await page.getByRole('heading', { name: 'No key fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching keys' }).waitFor();
   });
 });

@@ -107,7 +107,7 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await field('Accepted types').fill('wait.*, work.*');
     await field('Retry policy').fill('{"max_attempts": 4}');
     await save();
-    await page.getByText('The settings hold from now on.').waitFor();
+    await page.getByText('Settings saved.').waitFor();
     const saved = await config('one.set');
     assert.deepEqual(
       {
@@ -137,7 +137,7 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     for (let n = 0; n < 3; n++) await enqueue('one.purge');
     const page = await board.newPage('/ui/queues/one.purge?tab=danger');
     await page.getByRole('button', { name: 'Count and purge' }).click();
-    await page.getByText('No job fits').waitFor();
+    await page.getByText('No matching jobs').waitFor();
     await page.getByLabel('completed').uncheck();
     await page.getByRole('button', { name: 'Count and purge' }).click();
     await page.locator('.failure').waitFor();
@@ -148,7 +148,7 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await assertFitForAll(page);
     assert.equal(await dialog.getByRole('button', { name: 'Purge 3 jobs' }).isDisabled(), true);
     await answer(page, 'Purge 3 jobs', 'one.purge');
-    await page.getByText('3 jobs are gone.').waitFor();
+    await page.getByText('3 jobs were deleted.').waitFor();
     assert.equal((await board.call('GET', 'admin/queues/one.purge')).counts.available, 0);
   });
 

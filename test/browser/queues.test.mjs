@@ -62,7 +62,7 @@ describe('the list of queues', { timeout: 60_000 }, () => {
     await page.getByRole('combobox', { name: 'Mode' }).selectOption('draining');
     await page.waitForURL(/mode=draining/);
     await row(page, 'acts.a').getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('heading', { name: 'No queue fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching queues' }).waitFor();
   });
 
   it('moves counts and sparklines as things happen, and shows new queues', async () => {

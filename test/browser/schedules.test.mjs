@@ -43,7 +43,7 @@ describe('the schedules page', { timeout: 60_000 }, () => {
   it('runs one now, and shows how it went, as it happens', async () => {
     const page = await board.newPage('/ui/schedules?q=sched-runs&open=sched-runs');
     const drawer = page.getByRole('dialog', { name: 'sched-runs' });
-    await drawer.getByText('It has not run yet').waitFor();
+    await drawer.getByText('No runs yet').waitFor();
     await drawer.getByRole('button', { name: 'Run now' }).click();
     await page.getByRole('dialog', { name: 'Run sched-runs now?' }).getByRole('button', { name: 'Run now' }).click();
     await page.getByRole('link', { name: 'Open the job' }).waitFor();
@@ -93,7 +93,7 @@ describe('the schedules page', { timeout: 60_000 }, () => {
     await drawer.getByRole('button', { name: 'Edit' }).click();
     const edit = page.getByRole('dialog', { name: 'Edit sched-made' });
     await edit.getByLabel('Time zone').fill('Europe/Paris');
-    await edit.getByLabel('When jobs meet').selectOption('enqueue');
+    await edit.getByLabel('If the previous job has not ended').selectOption('enqueue');
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.waitFor({ state: 'detached' });
     await drawer.getByText('In Europe/Paris').waitFor();
@@ -102,7 +102,7 @@ describe('the schedules page', { timeout: 60_000 }, () => {
     assert.equal(saved.timezone, 'Europe/Paris');
     await drawer.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Delete the schedule' }).click();
-    await page.getByRole('heading', { name: 'No schedule fits' }).waitFor();
+    await page.getByRole('heading', { name: 'No matching schedules' }).waitFor();
     assert.doesNotMatch(page.url(), /open=/);
   });
 

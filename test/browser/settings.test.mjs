@@ -23,8 +23,8 @@ describe('the settings page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/settings?tab=deployment');
     await page.getByText('in effect', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Apply' }).click();
-    await page.getByRole('button', { name: 'Put into effect' }).click();
-    await page.getByText('It is in effect.').waitFor();
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByText('Applied.').waitFor();
     const { items } = await board.call('GET', 'admin/audit?action=deployment.apply');
     assert.ok(items.length > 0);
   });
@@ -53,13 +53,13 @@ describe('the settings page', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'Delete the schema' }).click();
     await row(page, 'urn:ojs:schema:settings.bill:2').waitFor({ state: 'detached' });
     await row(page, 'urn:ojs:schema:settings.bill:1').waitFor();
-    const mode = page.getByLabel(/^Jobs that do not fit/);
+    const mode = page.getByLabel(/^Jobs that do not match/);
     await mode.selectOption('off');
-    await page.getByText('Jobs that do not fit are not looked at.').waitFor();
+    await page.getByText('Jobs that do not match are not validated.').waitFor();
     const { effective } = await board.call('GET', 'admin/queues/_default/config');
     assert.equal(effective.schemas, 'off');
     await mode.selectOption('warn');
-    await page.getByText('Jobs that do not fit are accepted with a warning.').waitFor();
+    await page.getByText('Jobs that do not match are accepted with a warning.').waitFor();
     await board.call('DELETE', 'admin/schemas/settings.bill/1');
   });
 
@@ -79,7 +79,7 @@ describe('the settings page', { timeout: 60_000 }, () => {
     await page.getByRole('link', { name: 'settings-pool' }).click();
     const edit = page.getByRole('dialog', { name: 'Edit settings-pool' });
     assert.equal(await edit.getByLabel('Queues').inputValue(), 'settings.a: 3, settings.b: 1');
-    await edit.getByLabel('Jobs that may run at once').fill('7');
+    await edit.getByLabel('Maximum jobs running at once').fill('7');
     await edit.getByRole('button', { name: 'Save' }).click();
     await pool.getByText('of 7').waitFor();
     await pool.getByRole('button', { name: 'Delete settings-pool' }).click();
@@ -135,7 +135,7 @@ describe('the settings page', { timeout: 60_000 }, () => {
     for (const [tab, sign] of [
       ['Configuration', page.getByText('ALLOW_LOCALHOST')],
       ['Deployment', page.getByText('in effect', { exact: true })],
-      ['Schemas', page.getByLabel(/^Jobs that do not fit/)],
+      ['Schemas', page.getByLabel(/^Jobs that do not match/)],
       ['Pools', page.getByText('settings-axe')],
       ['Retry curve', page.getByRole('img', { name: /^Delays/ })],
       ['This browser', page.getByLabel('Dark')],

@@ -48,7 +48,7 @@ describe('the dashboard', { timeout: 60_000 }, () => {
 
   it('says so where there is no such page', async () => {
     const page = await board.newPage('/ui/nothing/here');
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await page.getByRole('link', { name: 'To the overview' }).click();
     await heading(page, 'Overview');
   });

@@ -40,13 +40,13 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     assert.ok(await made.getByRole('button', { name: 'Create' }).isDisabled());
     await made.getByLabel('discarded').check();
     await made.getByLabel('queue.*').check();
-    await made.getByLabel('Only of these queues').fill('hooks.made, mail');
+    await made.getByLabel('Only these queues').fill('hooks.made, mail');
     await made.getByRole('button', { name: 'Create' }).click();
     await made.locator('.field.wrong', { hasText: 'URL' }).getByRole('alert').waitFor();
     await assertAccessible(page);
     await made.getByLabel('URL').fill(`${base}/204/made`);
     await made.getByRole('button', { name: 'Create' }).click();
-    const secret = page.getByRole('dialog', { name: 'The webhook is made' });
+    const secret = page.getByRole('dialog', { name: 'Webhook created' });
     await secret.getByText(/^whsec_/).waitFor();
     const first = await secret.locator('pre').innerText();
     await secret.getByRole('button', { name: 'Copy secret' }).click();
@@ -56,7 +56,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await drawer.getByText('hooks.made, mail').waitFor();
     assert.equal(await page.getByText(/whsec_/).count(), 0);
     await drawer.getByRole('button', { name: 'New secret' }).click();
-    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await page.getByRole('button', { name: 'Create a new secret' }).click();
     await drawer.getByText(/^whsec_/).waitFor();
     assert.notEqual(await drawer.locator('.secret pre').innerText(), first);
     await drawer.getByText('Both secrets sign until').waitFor();
@@ -69,7 +69,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await drawer.getByText('queue.*').waitFor({ state: 'detached' });
     await drawer.getByText('The event', { exact: true }).waitFor();
     await drawer.getByRole('button', { name: 'Edit' }).click();
-    await edit.getByLabel('In the form of').selectOption('Template');
+    await edit.getByLabel('Format').selectOption('Template');
     await edit.getByRole('textbox', { name: 'Template' }).fill('{"text": {{type}}}');
     await edit.getByRole('button', { name: 'Save' }).click();
     await edit.locator('.field.wrong', { hasText: 'Template' }).getByRole('alert').waitFor();
@@ -119,7 +119,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     assert.equal(await attempts.count(), 1);
     await assertAccessible(page);
     await drawer.getByRole('button', { name: 'Replay' }).click();
-    await page.getByText('It is delivered again.').waitFor();
+    await page.getByText('Delivery repeated.').waitFor();
     await attempts.nth(1).waitFor();
     await page.keyboard.press('Escape');
     await page.getByLabel('Status').selectOption('delivered');
@@ -133,7 +133,7 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await page.getByRole('button', { name: 'New alert rule' }).click();
     const made = page.getByRole('dialog', { name: 'New alert rule' });
     await made.getByLabel('Name').fill('too deep');
-    await made.getByLabel('What is watched').selectOption('depth');
+    await made.getByLabel('Metric').selectOption('depth');
     await made.getByLabel('Fires above').fill('much');
     await made.getByLabel('Queue').fill('hooks.deep');
     await made.getByRole('button', { name: 'Create' }).click();
@@ -147,8 +147,8 @@ describe('the webhooks page', { timeout: 60_000 }, () => {
     await rule.getByText('firing').waitFor();
     await page.getByRole('link', { name: 'too deep' }).click();
     const edit = page.getByRole('dialog', { name: 'Edit the alert rule' });
-    await edit.getByLabel('For so long').fill('5m');
-    await edit.getByLabel('It is on').uncheck();
+    await edit.getByLabel('Duration').fill('5m');
+    await edit.getByLabel('Active').uncheck();
     await edit.getByRole('button', { name: 'Save' }).click();
     await rule.getByText('for 5 min').waitFor();
     await rule.getByText('off', { exact: true }).waitFor();

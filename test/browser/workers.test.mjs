@@ -45,11 +45,11 @@ describe('the page of workers and targets', { timeout: 60_000 }, () => {
     assert.equal(await directive('wrk-told'), 'running');
     await row(page, 'wrk-told').getByRole('button', { name: 'Terminate' }).click();
     await answer(page, 'Terminate');
-    await page.getByText('wrk-told ends once its jobs have.').waitFor();
+    await page.getByText('wrk-told exits when its jobs have ended.').waitFor();
     assert.equal(await directive('wrk-told'), 'terminate');
     await page.getByRole('button', { name: 'Resume all' }).click();
-    await answer(page, /^Tell/);
-    await page.getByText('All workers were told.').waitFor();
+    await answer(page, /^Notify/);
+    await page.getByText('All workers were notified.').waitFor();
     assert.equal(await directive('wrk-told'), 'running');
   });
 
@@ -80,10 +80,10 @@ describe('the page of workers and targets', { timeout: 60_000 }, () => {
         });
       },
     });
-    await row(page, 'wrk-gone').getByRole('button', { name: 'Forget' }).click();
-    await page.getByText('The jobs that it holds run elsewhere at once.').waitFor();
-    await answer(page, 'Forget');
-    await page.getByRole('heading', { name: 'No worker has been heard of' }).waitFor();
+    await row(page, 'wrk-gone').getByRole('button', { name: 'Remove' }).click();
+    await page.getByText('Its jobs run elsewhere at once.').waitFor();
+    await answer(page, 'Remove');
+    await page.getByRole('heading', { name: 'No workers yet' }).waitFor();
   });
 
   it('shows handlers, queue by queue, and tries one', async () => {
@@ -103,9 +103,9 @@ describe('the page of workers and targets', { timeout: 60_000 }, () => {
     await assertFitForAll(page);
     await page.setViewportSize({ width: 1280, height: 800 });
     await board.callClosed(KEYS.operator, 'POST', 'workers/heartbeat', { worker_id: 'wrk-role', active_jobs: [] });
-    await page.getByRole('button', { name: 'Look again' }).click();
+    await page.getByRole('button', { name: 'Reload' }).click();
     await row(page, 'wrk-role').waitFor();
-    assert.equal(await page.getByRole('button', { name: /Quiet|Terminate|Forget|Try|Resume/ }).count(), 0);
+    assert.equal(await page.getByRole('button', { name: /Quiet|Terminate|Remove|Try|Resume/ }).count(), 0);
     await assert.rejects(board.callClosed(KEYS.viewer, 'POST', 'admin/workers/wrk-role/quiet'), /403/);
   });
 });

@@ -42,7 +42,7 @@ export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: b
       </p>
       {typeof backoff === 'number' && (
         <p class="faint">
-          The next attempt was put off by <Duration ms={backoff} />.
+          The next attempt was delayed by <Duration ms={backoff} />.
         </p>
       )}
       {stack && (

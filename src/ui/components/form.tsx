@@ -53,7 +53,8 @@ export function JsonField(props: {
       label={props.label}
       error={error}
       hint={
-        rounded !== undefined && `${rounded} has more digits than the server keeps of a number: write it as a text.`
+        rounded !== undefined &&
+        `${rounded} has more digits than the server can store as a number: write it as a string.`
       }
     >
       <textarea

@@ -15,7 +15,7 @@ export function Login() {
       <Form action="Sign in" onSubmit={(form) => login(textIn(form, 'key'))}>
         <Field
           label="API key"
-          hint="A key of this deployment. The browser keeps it in a cookie that no script can read."
+          hint="An API key of this deployment. The browser stores it in a cookie that scripts cannot read."
         >
           <input name="key" type="password" required autocomplete="current-password" autofocus />
         </Field>

@@ -129,7 +129,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
         if (isTyped && matched > 0) run();
       }}
     >
-      <p>{matched === 0 ? 'No job is in a state in which this can be done.' : operation.text}</p>
+      <p>{matched === 0 ? 'No job is in a state that allows this.' : operation.text}</p>
       <ul class="preview">
         {Object.entries(byState).map(([state, count]) => (
           <li key={state}>
@@ -147,7 +147,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
           {queues.length > 5 && ', …'}
         </p>
       )}
-      {left > 0 && <p class="faint">{jobs(left)} of these will be left alone: their state does not fit.</p>}
+      {left > 0 && <p class="faint">{jobs(left)} will be skipped: their state does not allow this.</p>}
       {operation.danger && matched > 0 && (
         <label class="field">
           <span>
@@ -193,8 +193,8 @@ function Running(props: { operation: Operation; preview: Preview | undefined; ou
         <p role="status">
           {aborted ? 'Stopped: ' : ''}
           {jobs(succeeded)} {operation.done}
-          {skipped > 0 && `, ${number(skipped)} left as they were`}
-          {wrong > 0 && `, ${number(wrong)} failed`}.{aborted && ' What was done stays done.'}
+          {skipped > 0 && `, ${number(skipped)} skipped`}
+          {wrong > 0 && `, ${number(wrong)} failed`}.{aborted && ' Completed changes stay.'}
         </p>
       ) : (
         <OperationProgress
@@ -216,7 +216,7 @@ function Running(props: { operation: Operation; preview: Preview | undefined; ou
       )}
       <div class="actions operation-end">
         <button type="button" onClick={onClose}>
-          {completed ? 'Close' : 'Let it go on'}
+          {completed ? 'Close' : 'Continue in the background'}
         </button>
       </div>
     </>

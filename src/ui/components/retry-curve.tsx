@@ -22,7 +22,7 @@ export function RetryCurve({ delays, done = 0 }: { delays: readonly RetryDelay[]
     <figure class="chart">
       <figcaption>
         <span>
-          Delay after each failure{delays.length > 0 && `, ${duration(delays.at(-1)?.cumulative_ms ?? 0)} in all`}
+          Delay after each failure{delays.length > 0 && `, ${duration(delays.at(-1)?.cumulative_ms ?? 0)} in total`}
         </span>
         <button type="button" class="link" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
           {asTable ? 'As a chart' : 'As a table'}
@@ -111,7 +111,7 @@ function Delays({ of: delays }: { of: readonly RetryDelay[] }) {
               Between
             </th>
             <th scope="col" class="end">
-              In all
+              Total
             </th>
           </tr>
         </thead>

@@ -60,14 +60,14 @@ export function SelectionBar(props: {
   const count = selection.all ? total : selection.ids.size;
   if (count === 0) return null;
   return (
-    <section class="selection" aria-label="Chosen rows">
+    <section class="selection" aria-label="Selected rows">
       <strong>
         {number(count)} {count === 1 ? noun.replace(/s$/, '') : noun}
         {selection.all && ' (all that match)'}
       </strong>
       {!selection.all && total > count && (
         <button type="button" class="link" onClick={selection.chooseAll}>
-          Choose all {number(total)} that match
+          Select all {number(total)} that match
         </button>
       )}
       <span class="actions">

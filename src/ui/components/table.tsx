@@ -74,8 +74,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     k: { label: 'Previous row', run: () => move(-1) },
     ...(rowHref && { Enter: { label: 'Open the row', run: onCurrent((row) => navigate(rowHref(row))) } }),
     ...(selection && {
-      x: { label: 'Choose the row', run: onCurrent((row) => selection.toggle(rowKey(row))) },
-      A: { label: 'Choose all that match', run: () => selection.chooseAll() },
+      x: { label: 'Select the row', run: onCurrent((row) => selection.toggle(rowKey(row))) },
+      A: { label: 'Select all that match', run: () => selection.chooseAll() },
     }),
     ...(Object.fromEntries(
       Object.entries(keys).map(([key, { label: does, run }]) => [key, { label: does, run: onCurrent(run) }]),
@@ -91,7 +91,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {selection && (
               <th class="choose">
                 <Choose
-                  label="Choose all rows on this page"
+                  label="Select all rows on this page"
                   checked={rows.every((row) => selection.has(rowKey(row)))}
                   some={rows.some((row) => selection.has(rowKey(row)))}
                   onChange={(on) => selection.set(rows.map(rowKey), on)}
@@ -117,7 +117,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 {selection && (
                   <td class="choose">
                     <Choose
-                      label={`Choose ${key}`}
+                      label={`Select ${key}`}
                       checked={selection.has(key)}
                       onChange={() => selection.toggle(key)}
                     />

@@ -71,13 +71,13 @@ export default function AuditPage() {
   const isFiltered = asked.some(([, value]) => value !== '');
   return (
     <div class="audit-page">
-      <PageHead title="Audit" sub="What operators have changed. It is kept for 90 days, 20,000 entries at most.">
+      <PageHead title="Audit" sub="Changes made by operators, kept for 90 days (at most 20,000 entries).">
         <button type="button" onClick={entries.reload}>
           Refresh
         </button>
       </PageHead>
       <Filters>
-        <TextFilter name="actor" label="Who: name of a key" />
+        <TextFilter name="actor" label="Name of a key" />
         <SelectFilter name="action" label="What" all="Any action" options={KINDS} />
         <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
         <SelectFilter
@@ -104,10 +104,10 @@ export default function AuditPage() {
               rowHref={({ id }) => aside({ open: id })}
               empty={
                 isFiltered ? (
-                  <Empty icon="search" title="Nothing fits" />
+                  <Empty icon="search" title="No matches" />
                 ) : (
-                  <Empty icon="audit" title="Nothing was changed yet">
-                    Each change by an operator is written here: here, in the command line, or over HTTP.
+                  <Empty icon="audit" title="No changes yet">
+                    Changes made in the dashboard, on the command line or over HTTP appear here.
                   </Empty>
                 )
               }
@@ -178,7 +178,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { id: 'actor', label: 'Who', render: ({ actor }) => <Actor of={actor} /> },
   {
     id: 'target',
-    label: 'To what',
+    label: 'Target',
     render: ({ action, target }) =>
       target === null ? (
         <span class="faint">–</span>
@@ -205,7 +205,7 @@ const COLUMNS: readonly Column<Entry>[] = [
       </>
     ),
   },
-  { id: 'count', label: 'How many', end: true, render: ({ count }) => <Count value={count} /> },
+  { id: 'count', label: 'Count', end: true, render: ({ count }) => <Count value={count} /> },
   { id: 'at', label: 'When', end: true, render: ({ at }) => <Time at={at} /> },
 ];
 
@@ -218,8 +218,8 @@ function EntryDrawer({ of: entry }: { of: Entry }) {
           ['When', <span class="mono lines">{absolute(Date.parse(at))}</span>],
           ['Who', <Actor of={actor} />],
           ['Key', actor.key_hint && <span class="mono">{actor.key_hint}…</span>],
-          ['To what', target !== null && <Target {...{ action, target }} />],
-          ['How many', count !== null && <Count value={count} exact />],
+          ['Target', target !== null && <Target {...{ action, target }} />],
+          ['Count', count !== null && <Count value={count} exact />],
           ['Answer', <Badge tone={status < 300 ? 'green' : 'red'}>{status}</Badge>],
           ['Reason', reason && <Foreign>{reason}</Foreign>],
           ['Operation', operation_id && <span class="mono">{operation_id}</span>],

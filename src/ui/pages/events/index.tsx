@@ -80,7 +80,7 @@ function CopyAll({ of: events }: { of: readonly Shown[] }) {
     const lines = events.filter(isWanted).map(({ id, event, timestamp, data }) => {
       return stringifyExact({ id, event, timestamp, data }, 0);
     });
-    return act(() => writeClipboard(lines.join('\n')), `${number(lines.length)} events are copied, one a line.`);
+    return act(() => writeClipboard(lines.join('\n')), `${number(lines.length)} events copied, one per line.`);
   };
   return (
     <button type="button" onClick={copy}>
@@ -104,10 +104,10 @@ function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isA
         changed={fresh}
         empty={
           isAny ? (
-            <Empty icon="search" title="No event fits" />
+            <Empty icon="search" title="No matching events" />
           ) : (
-            <Empty icon="events" title="Nothing yet">
-              Events appear here the moment something happens.
+            <Empty icon="events" title="No events yet">
+              Events appear here as they happen.
             </Empty>
           )
         }

@@ -33,8 +33,8 @@ export function GroupDrawer({ fingerprint, version, onAct }: Props) {
   return (
     <Drawer title="Failures" name="group">
       {isGone ? (
-        <Empty icon="completed" title="No failures are left here">
-          Its jobs run again, succeeded, or are gone.
+        <Empty icon="completed" title="No failures left">
+          Its jobs were retried, completed or deleted.
         </Empty>
       ) : (
         <Loaded of={group}>{(found) => <Shown group={found as OneGroup & Group} onAct={onAct} />}</Loaded>

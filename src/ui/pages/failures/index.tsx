@@ -41,13 +41,13 @@ export default function FailuresPage() {
   const updates = useGroupUpdates(groups, load);
   return (
     <div class="failures">
-      <PageHead title="Failures" sub="Jobs that failed with the same error, together." />
+      <PageHead title="Failures" sub="Failed jobs, grouped by error." />
       <Filters>
         <QueueFilter />
         <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
         <SelectFilter
           name="state"
-          label="What became of them"
+          label="State"
           all="Dead and retrying"
           options={[
             ['dead', 'Dead letters'],
@@ -116,10 +116,10 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
       />
       {(further.more || further.searched > 0) && (
         <p class="note faint" role="status">
-          Looked at the {number(list.searched + further.searched)} newest failures.{' '}
+          Searched the {number(list.searched + further.searched)} newest failures.{' '}
           {further.more && (
             <button type="button" class="link" disabled={further.busy} onClick={further.look}>
-              {further.busy ? 'Looking…' : 'There are older ones: look further'}
+              {further.busy ? 'Searching…' : 'Search older ones'}
             </button>
           )}
         </p>
@@ -212,13 +212,13 @@ function Nothing() {
   const isFiltered = FILTERS.some((name) => query(name) !== '');
   if (!isFiltered) {
     return (
-      <Empty icon="completed" title="Nothing has failed">
-        Jobs whose attempts failed, and dead letters, are grouped here by their error.
+      <Empty icon="completed" title="No failures">
+        Failed jobs and dead letters appear here, grouped by error.
       </Empty>
     );
   }
   return (
-    <Empty icon="search" title="No failure fits">
+    <Empty icon="search" title="No matching failures">
       <button type="button" class="link" onClick={() => navigate(href('failures'))}>
         Show all failures
       </button>

@@ -18,11 +18,11 @@ export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): Ope
     action === 'redrive'
       ? {
           ...{ verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
-          text: 'They run again as soon as there is room, those that wait for their next attempt too.',
+          text: 'They run again as soon as there is capacity, including those that wait for their next attempt.',
         }
       : {
-          ...{ verb: 'Discard', doing: 'Discarding', done: 'discarded for good', danger: true },
-          text: 'They are removed with all that is on record of them, those that wait for their next attempt too. This cannot be undone.',
+          ...{ verb: 'Discard', doing: 'Discarding', done: 'deleted permanently', danger: true },
+          text: 'They are deleted with their history, including those that wait for their next attempt. This cannot be undone.',
         };
   return {
     ...words,

@@ -24,11 +24,12 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
     if (await act(work, said)) reload();
   };
   const retry = () => run(() => api.post(`${path}/retry`), 'It runs again.');
-  const runNow = () => run(() => api.post(`${path}/activate`), 'It runs as soon as there is room.');
+  const runNow = () => run(() => api.post(`${path}/activate`), 'It runs as soon as there is capacity.');
   const cancel = async () => {
     const sure = await confirm({
       title: 'Cancel this job?',
-      text: state === 'active' ? 'It runs: its handler is told to stop.' : 'It does not run, unless it is retried.',
+      text:
+        state === 'active' ? 'It is running: its handler is asked to stop.' : 'It does not run unless you retry it.',
       action: 'Cancel the job',
       danger: true,
     });
@@ -37,7 +38,7 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
   const remove = async () => {
     const sure = await confirm({
       title: 'Delete this job?',
-      text: 'It is removed with all that is on record of it. This cannot be undone.',
+      text: 'It is deleted with its history. This cannot be undone.',
       action: 'Delete the job',
       danger: true,
       typed: id.slice(-6),
@@ -112,12 +113,12 @@ function Priority({ of: job, onClose, reload }: { of: Job; onClose: () => void; 
         onCancel={onClose}
         onSubmit={async (form) => {
           await api.patch(`admin/jobs/${segment(job.id)}`, { priority: Number(form.get('priority')) });
-          toast('Its priority is changed.');
+          toast('Priority changed.');
           onClose();
           reload();
         }}
       >
-        <Field label="Priority" hint="−100 to 100; higher ones of the queue come first">
+        <Field label="Priority" hint="−100 to 100; higher priorities run first">
           <input name="priority" type="number" min={-100} max={100} step={1} required defaultValue={job.priority} />
         </Field>
       </Form>

@@ -15,7 +15,7 @@ const TONES: Readonly<Record<Attempt['state'], Tone>> = { failed: 'red', active:
 export function Attempts({ of: job }: { of: Job }) {
   const [all, setAll] = useState(false);
   const { attempts } = job;
-  if (attempts.length === 0) return <p class="faint">It has not been tried yet.</p>;
+  if (attempts.length === 0) return <p class="faint">No attempts yet.</p>;
   const shown = all ? attempts : attempts.slice(-SHOWN);
   return (
     <>

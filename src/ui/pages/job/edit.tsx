@@ -42,19 +42,17 @@ export function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 
       ...(queue !== job.queue && { queue }),
       ...(isOther && { options: { priority: Number(priority) } }),
     });
-    toast('A new job like it was enqueued.');
+    toast('A copy of the job was enqueued.');
     navigate(href(`jobs/${made.id}`));
   };
   return (
     <Drawer title={kind === 'edit' ? 'Edit and retry' : 'Clone'}>
       <p class="faint">
         {kind === 'edit'
-          ? 'It keeps its id and its history; attempts begin again at 1.'
-          : 'A new job with an id of its own. This one stays as it is.'}
+          ? 'It keeps its id and its history; attempts restart at 1.'
+          : 'A new job with its own id. This one does not change.'}
       </p>
-      {isHidden && (
-        <p class="note amber">Parts are hidden from your key. What you do not change here stays as it is.</p>
-      )}
+      {isHidden && <p class="note amber">Parts are hidden from your key. What you do not edit here does not change.</p>}
       <Form action={kind === 'edit' ? 'Retry' : 'Enqueue'} onSubmit={submit} onCancel={close}>
         {(error) => (
           <>

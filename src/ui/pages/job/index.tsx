@@ -72,13 +72,13 @@ function Gone({ id, wasHere }: { id: string; wasHere: boolean }) {
   return (
     <>
       <PageHead title="Job" up={{ href: href('jobs'), text: 'Jobs' }} />
-      <Empty icon="search" title={wasHere ? 'This job is gone' : 'There is no such job'}>
+      <Empty icon="search" title={wasHere ? 'This job no longer exists' : 'Job not found'}>
         <p>
           <span class="mono">
             <Foreign>{id}</Foreign>
           </span>
         </p>
-        <p>Jobs that ended are kept as long as the retention of their queue says, unless they are deleted.</p>
+        <p>Ended jobs are kept for the retention of their queue, unless they are deleted.</p>
         <a href={href('jobs', { q: `"${id}"` })}>Jobs that mention it</a>
       </Empty>
     </>
@@ -97,11 +97,7 @@ function Shown({ job, reload }: { job: Job; reload: () => void }) {
       >
         <Actions of={job} reload={reload} />
       </PageHead>
-      {session.value?.redacts && (
-        <p class="note faint">
-          What your key may not see stands as [redacted], wherever the server was told to hide it.
-        </p>
-      )}
+      {session.value?.redacts && <p class="note faint">Values that are hidden from your key appear as [redacted].</p>}
       <Waiting of={job} />
       {job.state === 'active' && job.progress !== undefined && <Progress of={job} />}
       <JobFacts of={job} />

@@ -27,7 +27,7 @@ export function RetryPolicy({ of: job }: { of: Job }) {
       {job.max_attempts > 1 ? (
         <Loaded of={preview}>{({ delays }) => <RetryCurve delays={delays} done={job.attempt} />}</Loaded>
       ) : (
-        <p class="faint">It is tried once.</p>
+        <p class="faint">It has one attempt.</p>
       )}
       <Json value={policy} label="retry policy" open={1} />
     </>

@@ -19,12 +19,12 @@ export function Log({ of: lines }: { of: readonly LogLine[] }) {
   const names = Object.keys(LEVELS) as LogLine['level'][];
   const least = names.indexOf(query('level') as LogLine['level']);
   const shown = lines.filter(({ level }) => names.indexOf(level) >= least);
-  if (lines.length === 0) return <p class="faint">Its handler has logged nothing.</p>;
+  if (lines.length === 0) return <p class="faint">No log lines.</p>;
   return (
     <>
       <div class="log-head">
         <label class="field inline">
-          <span class="hidden">Least level</span>
+          <span class="hidden">Minimum level</span>
           <select
             value={query('level')}
             onChange={({ currentTarget }) => setQuery({ level: currentTarget.value }, { replace: true })}
@@ -43,7 +43,7 @@ export function Log({ of: lines }: { of: readonly LogLine[] }) {
         {shown.map((line, index) => (
           <Line key={`${line.at} ${index}`} of={line} />
         ))}
-        {shown.length === 0 && <li class="faint">No line is of that level.</li>}
+        {shown.length === 0 && <li class="faint">No line has this level.</li>}
       </ol>
     </>
   );
@@ -165,7 +165,7 @@ function wordsOf(entry: Entry) {
     case 'step':
       return (
         <>
-          Step {foreign(name)}: {entry.is === 'signal' ? 'the signal came' : 'sleeps until then'}
+          Step {foreign(name)}: {entry.is === 'signal' ? 'the signal arrived' : 'sleeps until then'}
         </>
       );
     default:

@@ -33,7 +33,7 @@ export function EnqueueDrawer() {
       },
     });
     const link = { href: href(`jobs/${enqueued.job.id}`), text: 'Open the job' };
-    toast(enqueued.deduplicated ? 'A job like this one is there already.' : 'Enqueued.', { link });
+    toast(enqueued.deduplicated ? 'A duplicate of this job exists already.' : 'Enqueued.', { link });
     if (enqueued.warnings) setWarned(enqueued);
     else openAside({ enqueue: null });
   };
@@ -51,7 +51,7 @@ export function EnqueueDrawer() {
       <Form action="Enqueue" onSubmit={submit} disabled={!isJson(args)}>
         {(error) => (
           <>
-            <Field label="Type" hint="Dotted, in lower case: mail.send" error={errorAt(error, 'type')}>
+            <Field label="Type" hint="Lower case, with dots: mail.send" error={errorAt(error, 'type')}>
               <input
                 name="type"
                 class="mono"
@@ -85,7 +85,7 @@ export function EnqueueDrawer() {
                 <input name="priority" type="number" min={-100} max={100} step={1} placeholder="0" />
               </Field>
             </div>
-            <Field label="Tags" hint="Separated by blanks" error={errorAt(error, 'options.tags')}>
+            <Field label="Tags" hint="Separated by spaces" error={errorAt(error, 'options.tags')}>
               <input name="tags" autocomplete="off" placeholder="None" />
             </Field>
           </>

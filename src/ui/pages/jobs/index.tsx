@@ -99,7 +99,7 @@ function JobFilters() {
       <QueueFilter />
       <TextFilter name="type" label="Type" placeholder="Type: mail.*" />
       <TextFilter name="tag" label="Tag" />
-      <TextFilter name="error" label="Words of the error" placeholder="Error" />
+      <TextFilter name="error" label="Words in the error" placeholder="Error" />
       <SelectFilter
         name="dead"
         label="Dead letters"
@@ -171,13 +171,13 @@ function Found({ list, jobs, changed }: FoundProps) {
       />
       {list.searched !== undefined && (
         <p class="searched" role="status">
-          Looked at {number(list.searched + further.searched)} jobs, the newest first.
+          Searched {number(list.searched + further.searched)} jobs, the newest first.
           {further.more ? (
             <button type="button" class="link" disabled={further.busy} onClick={further.look}>
-              {further.busy ? 'Looking…' : 'There are others: look further'}
+              {further.busy ? 'Searching…' : 'Search further'}
             </button>
           ) : (
-            ' These were all.'
+            ' No more jobs.'
           )}
         </p>
       )}
@@ -220,7 +220,7 @@ function Found({ list, jobs, changed }: FoundProps) {
   );
 }
 
-/** A single row; what became of it is told by its event. */
+/** A single row; its event reports the outcome. */
 function actOn({ id, type }: JobItem, action: 'retry' | 'cancel'): Promise<boolean> {
   const done = action === 'retry' ? 'runs again' : 'is cancelled';
   return act(() => api.post(`admin/jobs/${segment(id)}/${action}`), `${type} ${done}.`);
@@ -229,7 +229,7 @@ function actOn({ id, type }: JobItem, action: 'retry' | 'cancel'): Promise<boole
 function Nothing({ isFiltered, more }: { isFiltered: boolean; more: boolean }) {
   if (isFiltered) {
     return (
-      <Empty icon="search" title={more ? 'Nothing found so far' : 'No job fits'}>
+      <Empty icon="search" title={more ? 'No matches so far' : 'No matching jobs'}>
         <a href={href('jobs')}>Show all jobs</a>
       </Empty>
     );
@@ -239,7 +239,7 @@ function Nothing({ isFiltered, more }: { isFiltered: boolean; more: boolean }) {
       {can('data:write') ? (
         <a href={withQuery({ enqueue: '1' })}>Enqueue the first</a>
       ) : (
-        'They appear here as they are enqueued.'
+        'Jobs appear here as they are enqueued.'
       )}
     </Empty>
   );

@@ -17,13 +17,13 @@ const ACTS_ON: Readonly<Record<Action, readonly string[]>> = {
 type Words = Pick<Operation, 'verb' | 'doing' | 'done' | 'text' | 'danger'>;
 
 const WORDS: Readonly<Record<Action, Words>> = {
-  retry: { verb: 'Retry', doing: 'Retrying', done: 'retried', text: 'They run again as soon as there is room.' },
-  cancel: { verb: 'Cancel', doing: 'Cancelling', done: 'cancelled', text: 'They do not run, unless they are retried.' },
+  retry: { verb: 'Retry', doing: 'Retrying', done: 'retried', text: 'They run again as soon as there is capacity.' },
+  cancel: { verb: 'Cancel', doing: 'Cancelling', done: 'cancelled', text: 'They do not run unless you retry them.' },
   delete: {
     verb: 'Delete',
     doing: 'Deleting',
     done: 'deleted',
-    text: 'They are removed with all that is on record of them. This cannot be undone.',
+    text: 'They are deleted with their history. This cannot be undone.',
     danger: true,
   },
 };
@@ -31,7 +31,7 @@ const WORDS: Readonly<Record<Action, Words>> = {
 /** The same, where all that is listed are dead letters. */
 export const DEAD_WORDS: Readonly<Partial<Record<Action, Pick<Words, 'verb' | 'doing' | 'done'>>>> = {
   retry: { verb: 'Redrive', doing: 'Redriving', done: 'redriven' },
-  delete: { verb: 'Discard', doing: 'Discarding', done: 'discarded for good' },
+  delete: { verb: 'Discard', doing: 'Discarding', done: 'deleted permanently' },
 };
 
 /** How the server answers a dry run. */

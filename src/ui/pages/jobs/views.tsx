@@ -55,7 +55,7 @@ export function Views() {
       {open ? (
         <button type="button" onClick={() => keep(views.filter((view) => view !== open))}>
           <Icon name="trash" size={14} />
-          Forget view
+          Delete view
         </button>
       ) : (
         search !== '' && (
@@ -77,7 +77,7 @@ export function Views() {
               toast(`${name} is saved in this browser.`);
             }}
           >
-            <Field label="Name" hint="It stays in this browser. To share it, share the URL.">
+            <Field label="Name" hint="The view is saved in this browser. To share it, share the URL.">
               <input name="name" required maxLength={40} autocomplete="off" />
             </Field>
           </Form>

@@ -6,7 +6,7 @@ import { LimitKeys } from './keys';
 export default function LimitsPage() {
   return (
     <>
-      <PageHead title="Limits" sub="Keys that jobs count under, over all queues" />
+      <PageHead title="Limits" sub="Limit keys of all queues" />
       <Filters>
         <TextFilter name="key" label="Filter by key" />
       </Filters>

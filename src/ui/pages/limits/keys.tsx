@@ -59,7 +59,7 @@ export function LimitKeys({ queue }: { queue?: string }) {
   const remove = async ({ key: name }: RateLimitStatus) => {
     const sure = await confirm({
       title: `Remove the override of ${name}?`,
-      text: 'The limits that its jobs name hold again, in all queues.',
+      text: 'The limits set by its jobs apply again in all queues.',
       action: 'Remove the override',
     });
     const path = `rate-limits/${segment(name)}/override`;
@@ -85,12 +85,12 @@ export function LimitKeys({ queue }: { queue?: string }) {
             }
             empty={
               key === '' ? (
-                <Empty icon="limits" title="No key limits jobs">
-                  A key appears with the first job that names it:{' '}
+                <Empty icon="limits" title="No limit keys">
+                  A key appears with the first job that uses it:{' '}
                   <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
                 </Empty>
               ) : (
-                <Empty icon="search" title="No key fits" />
+                <Empty icon="search" title="No matching keys" />
               )
             }
           />

@@ -34,7 +34,7 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
       ...(text('period') !== '' && { period: text('period') }),
       ...(text('expires_at') !== '' && { expires_at: text('expires_at') }),
     });
-    toast(`${name} has other limits.`);
+    toast(`${name} has new limits.`);
     onDone();
     onClose();
   };
@@ -45,7 +45,7 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
       <Form action="Override" onSubmit={submit} onCancel={onClose}>
         {(error) => (
           <>
-            <p class="note">It holds in every queue, at once, also for jobs that wait. 0 stops the key.</p>
+            <p class="note">It applies to all queues at once, also to waiting jobs. 0 stops the key's jobs.</p>
             <Field label="Running at once" hint={now(concurrency)} error={errorAt(error, 'concurrency')}>
               <input name="concurrency" inputMode="numeric" autocomplete="off" />
             </Field>
@@ -53,13 +53,13 @@ export function OverrideDialog({ name, shown, onClose, onDone }: OverrideProps) 
               <input name="limit" inputMode="numeric" autocomplete="off" />
             </Field>
             <Field
-              label="In each"
-              hint={`${period === undefined ? 'not limited' : `now ${span(period)}`}; second, minute, hour, or such as 10s`}
+              label="Per"
+              hint={`${period === undefined ? 'not limited' : `now ${span(period)}`}; second, minute, hour, or a duration such as 10s`}
               error={errorAt(error, 'period')}
             >
               <input name="period" autocomplete="off" />
             </Field>
-            <Field label="It ends" error={errorAt(error, 'expires_at')}>
+            <Field label="Ends" error={errorAt(error, 'expires_at')}>
               <select name="expires_at">
                 {ENDS.map(([value, label]) => (
                   <option key={value} value={value}>

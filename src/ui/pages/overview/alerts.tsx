@@ -61,10 +61,10 @@ export function SuspendedTargets({ queues }: { queues: readonly QueueItem[] }) {
         <div key={target} class="banner text" role="status">
           <Icon name="workers" size={18} />
           <div>
-            The handler <strong>{target}</strong> does not take calls: jobs wait in{' '}
+            The handler <strong>{target}</strong> does not accept calls: jobs wait in{' '}
             {names.length === 1 ? names[0] : `${number(names.length)} queues`}.
           </div>
-          <a href={href('workers', { target })}>Look at it</a>
+          <a href={href('workers', { target })}>Show it</a>
         </div>
       ))}
     </>

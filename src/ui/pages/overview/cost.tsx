@@ -11,13 +11,13 @@ const DEAREST = 5;
 export function CostSummary() {
   const costs = useResource((signal) => api.get<Costs>('admin/stats/cost', {}, signal), []);
   return (
-    <Section title="What it costs">
+    <Section title="Cost">
       <Loaded of={costs} loading={<Skeleton rows={1} height={78} />}>
         {(found) => (
           <>
             <div class="stats">
               <CostStats of={found} />
-              <Stat label="A million jobs" sub="at the average of all">
+              <Stat label="Per million jobs" sub="average of all jobs">
                 {dollars(perMillion(found))}
               </Stat>
             </div>

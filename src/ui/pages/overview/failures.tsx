@@ -48,7 +48,7 @@ export function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHe
       <Loaded of={groups}>
         {({ items }) =>
           items.length === 0 ? (
-            <Empty icon="check" title="Nothing has failed" />
+            <Empty icon="check" title="No failures" />
           ) : (
             <ul class="failure-list card">
               {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (

@@ -101,7 +101,7 @@ function Extent({ of: list }: { of: QueueList | undefined }) {
           , <a href={href('queues', { mode: 'paused' })}>{number(stopped)} not active</a>
         </>
       )}
-      {items.length < total && `; the numbers are those of the first ${number(items.length)}`}
+      {items.length < total && `; the numbers cover the first ${number(items.length)}`}
     </>
   );
 }

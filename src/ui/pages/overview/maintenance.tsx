@@ -34,11 +34,11 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
   if (!data || !isOn(maintenance, now)) return null;
   const end = async () => {
     const sure = await confirm({
-      title: 'End the maintenance?',
-      text: 'Jobs that wait start again in all queues, and schedules fire.',
+      title: 'End maintenance?',
+      text: 'Waiting jobs start again in all queues, and schedules fire.',
       action: 'End maintenance',
     });
-    if (sure && (await act(() => api.post(PATH, { enabled: false }), 'The maintenance has ended.'))) {
+    if (sure && (await act(() => api.post(PATH, { enabled: false }), 'Maintenance has ended.'))) {
       maintenance.reload();
     }
   };
@@ -49,10 +49,10 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
         <strong>Maintenance</strong> since <Time at={data.started_at} />
         {data.ends_at ? (
           <>
-            , it ends <Time at={data.ends_at} />
+            , ends <Time at={data.ends_at} />
           </>
         ) : (
-          ', until it is ended'
+          ', without an end'
         )}
         . No job starts.{' '}
         {data.reason && (
@@ -89,23 +89,25 @@ export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenanc
             onSubmit={async (form) => {
               const [reason, duration] = [textIn(form, 'reason'), textIn(form, 'duration')];
               await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
-              toast('No job starts until the maintenance ends.');
+              toast('No job starts until maintenance ends.');
               maintenance.reload();
               close();
             }}
           >
             {(error) => (
               <>
-                <p class="note">Jobs that run go on and new ones are accepted; none starts and no schedule fires.</p>
-                <Field label="Reason" hint="Told to whoever asks why a job waits." error={errorAt(error, 'reason')}>
+                <p class="note">
+                  Running jobs continue and new ones are accepted; no job starts and no schedule fires.
+                </p>
+                <Field label="Reason" hint="Shown with jobs that wait because of it." error={errorAt(error, 'reason')}>
                   <input name="reason" maxLength={1000} autocomplete="off" />
                 </Field>
                 <Field
                   label="For"
-                  hint="Such as 30m or 2h. Empty: until it is ended."
+                  hint="For example 30m or 2h. Empty: until an operator ends it."
                   error={errorAt(error, 'duration')}
                 >
-                  <input name="duration" placeholder="until it is ended" autocomplete="off" />
+                  <input name="duration" placeholder="no end" autocomplete="off" />
                 </Field>
               </>
             )}

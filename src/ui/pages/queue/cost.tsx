@@ -11,7 +11,7 @@ export function CostTab({ queue: { name }, round }: QueueTab) {
     <Loaded of={costs}>
       {(found) =>
         found.items.length === 0 ? (
-          <Empty icon="jobs" title="It has cost nothing yet" />
+          <Empty icon="jobs" title="No cost yet" />
         ) : (
           <>
             <div class="stats">

@@ -51,19 +51,19 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
     const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
     const { matched, matched_is_exact, by_state } = await api.del<Preview>(path, { body: { ...body, dry_run: true } });
     if (matched === 0) {
-      toast('No job fits: nothing would be removed.');
+      toast('No matching jobs: nothing to delete.');
       return;
     }
     const parts = Object.entries(by_state).map(([state, count]) => `${number(count)} ${state}`);
     const some = `${matched_is_exact ? '' : 'at least '}${jobs(matched)}`;
     const sure = await confirm({
       title: `Purge ${some}?`,
-      text: `They are removed from ${name} for good: ${parts.join(', ')}.`,
+      text: `They are permanently deleted from ${name}: ${parts.join(', ')}.`,
       ...{ action: `Purge ${jobs(matched)}`, danger: true, typed: name },
     });
     if (!sure) return;
     const begun = await api.del<Purged>(path, { body: { ...body, confirm: true }, query: { wait: 2 } });
-    if (begun.completed) toast(`${jobs(begun.purged_count)} are gone.`);
+    if (begun.completed) toast(`${jobs(begun.purged_count)} were deleted.`);
     else await follow(begun.operation_id, matched);
     reload();
   };
@@ -75,7 +75,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
       setRunning({ id, total, done: seen.succeeded });
       if (!seen.completed) continue;
       setRunning(undefined);
-      toast(`${jobs(seen.succeeded)} are gone${seen.aborted ? '; it was stopped' : ''}.`);
+      toast(`${jobs(seen.succeeded)} were deleted${seen.aborted ? '; the purge was stopped' : ''}.`);
       return;
     }
   };
@@ -83,7 +83,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
   return (
     <section class="card">
       <h2>Purge</h2>
-      <p class="faint">Removes jobs for good. What would go is counted first. Jobs that run cannot be purged.</p>
+      <p class="faint">Deletes jobs permanently, after showing how many match. Running jobs cannot be purged.</p>
       <Form action="Count and purge" danger onSubmit={purge}>
         {(error) => (
           <>
@@ -105,10 +105,10 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
             </fieldset>
             <Field
               label="Older than"
-              hint="Such as 1d or 12h, since their end or their enqueue. Empty: of any age."
+              hint="For example 1d or 12h, since their end or their enqueue. Empty: any age."
               error={errorAt(error, 'older_than')}
             >
-              <input name="older_than" autocomplete="off" placeholder="of any age" />
+              <input name="older_than" autocomplete="off" placeholder="any age" />
             </Field>
           </>
         )}
@@ -126,9 +126,9 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
 }
 
 const STRATEGIES = [
-  ['reject', 'must not be there, else nothing happens'],
-  ['discard', 'are removed, running ones too'],
-  ['move', 'go to another queue'],
+  ['reject', 'prevent the deletion'],
+  ['discard', 'are deleted, including running ones'],
+  ['move', 'move to another queue'],
 ] as const;
 
 function Delete({ name }: { name: string }) {
@@ -137,20 +137,20 @@ function Delete({ name }: { name: string }) {
     const target = textIn(form, 'target_queue');
     const sure = await confirm({
       title: `Delete ${name}?`,
-      text: 'The queue goes, with its settings and its ended jobs.',
+      text: 'The queue is deleted with its settings and its ended jobs.',
       ...{ action: 'Delete the queue', danger: true, typed: name },
     });
     if (!sure) return;
     const { state } = await api.del<{ state: string }>(`queues/${segment(name)}`, {
       body: { strategy, ...(strategy === 'move' && { target_queue: target }) },
     });
-    toast(state === 'deleted' ? `${name} is deleted.` : `${name} is being deleted; it goes on by itself.`);
+    toast(state === 'deleted' ? `${name} is deleted.` : `${name} is being deleted in the background.`);
     navigate(href('queues'));
   };
   return (
     <section class="card">
       <h2>Delete the queue</h2>
-      <p class="faint">From the first moment on it accepts no jobs and hands none out.</p>
+      <p class="faint">The queue stops accepting and handing out jobs at once.</p>
       <Form action="Delete the queue" danger onSubmit={remove}>
         {(error) => (
           <>

@@ -22,15 +22,15 @@ export interface SettingGroup {
   fields: readonly SettingField[];
 }
 
-const DAYS = 'Such as 12h or 30d; 0 keeps nothing';
+const DAYS = 'For example 12h or 30d; 0 keeps nothing';
 
 export const GROUPS: readonly SettingGroup[] = [
   {
     title: 'Concurrency and time',
     fields: [
       { path: 'concurrency', label: 'Pushed jobs at once', kind: 'number', hint: '1 to 10,000' },
-      { path: 'default_timeout', label: 'Execution limit', kind: 'seconds', hint: 'Seconds, or such as 5m' },
-      { path: 'visibility_timeout', label: 'Lease', kind: 'seconds', hint: 'Seconds, or such as 30m' },
+      { path: 'default_timeout', label: 'Execution limit', kind: 'seconds', hint: 'Seconds, or a duration such as 5m' },
+      { path: 'visibility_timeout', label: 'Lease', kind: 'seconds', hint: 'Seconds, or a duration such as 30m' },
     ],
   },
   {
@@ -41,7 +41,7 @@ export const GROUPS: readonly SettingGroup[] = [
         path: 'rate_limit.period',
         label: 'Period',
         kind: 'duration',
-        hint: 'second, minute, hour, day, or such as 10s',
+        hint: 'second, minute, hour, day, or a duration such as 10s',
       },
       { path: 'rate_limit.concurrency', label: 'Running at once', kind: 'number', hint: 'Pushed and fetched together' },
     ],
@@ -51,7 +51,7 @@ export const GROUPS: readonly SettingGroup[] = [
     fields: [
       {
         ...{ path: 'default_retry', label: 'Retry policy', kind: 'json', wide: true },
-        hint: 'Such as {"max_attempts": 5, "backoff": "exponential"}',
+        hint: 'For example {"max_attempts": 5, "backoff": "exponential"}',
       },
     ],
   },
@@ -61,12 +61,12 @@ export const GROUPS: readonly SettingGroup[] = [
       { path: 'retention.completed', label: 'Completed jobs', kind: 'duration', hint: DAYS },
       { path: 'retention.cancelled', label: 'Cancelled jobs', kind: 'duration', hint: DAYS },
       { path: 'retention.discarded', label: 'Discarded jobs', kind: 'duration', hint: DAYS },
-      { path: 'dead_letter.retention.max_age', label: 'Dead letters, for', kind: 'duration', hint: DAYS },
+      { path: 'dead_letter.retention.max_age', label: 'Dead letters, retention', kind: 'duration', hint: DAYS },
       {
         path: 'dead_letter.retention.max_count',
-        label: 'Dead letters, at most',
+        label: 'Dead letters, maximum',
         kind: 'number',
-        hint: 'The oldest go',
+        hint: 'The oldest are deleted',
       },
     ],
   },
@@ -74,18 +74,18 @@ export const GROUPS: readonly SettingGroup[] = [
     title: 'Backpressure and storage',
     fields: [
       { path: 'max_size', label: 'Jobs that have not ended', kind: 'number', hint: 'At most' },
-      { path: 'max_size_bytes', label: 'Bytes of their bodies', kind: 'number', hint: 'At most' },
+      { path: 'max_size_bytes', label: 'Bytes of their payloads', kind: 'number', hint: 'At most' },
       {
         ...{ path: 'overflow_policy', label: 'When it is full', kind: 'choice' },
-        ...{ choices: ['reject', 'drop_oldest'], hint: 'What becomes of a new job' },
+        ...{ choices: ['reject', 'drop_oldest'], hint: 'What happens to a new job' },
       },
       {
         path: 'backpressure.warning_threshold',
         label: 'Warn producers from',
         kind: 'number',
-        hint: 'Part of the most, 0 to 1',
+        hint: 'Fraction of the maximum, 0 to 1',
       },
-      { path: 'max_storage_bytes', label: 'Bytes stored in all', kind: 'number', hint: 'With its ended jobs' },
+      { path: 'max_storage_bytes', label: 'Bytes stored in total', kind: 'number', hint: 'Including ended jobs' },
     ],
   },
   {
@@ -93,11 +93,11 @@ export const GROUPS: readonly SettingGroup[] = [
     fields: [
       {
         ...{ path: 'allowed_job_types', label: 'Accepted types', kind: 'list', wide: true },
-        hint: 'Separated by commas; email.* is all that begin so',
+        hint: 'Separated by commas; email.* matches all types with this prefix',
       },
       {
         ...{ path: 'schemas', label: 'Registered schemas', kind: 'choice' },
-        ...{ choices: ['off', 'warn', 'strict'], hint: 'What becomes of arguments that do not fit' },
+        ...{ choices: ['off', 'warn', 'strict'], hint: 'What happens to arguments that do not match' },
       },
     ],
   },

@@ -35,12 +35,12 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
         </div>
       </Section>
       <HistoryChart history={history} />
-      <Section title="How long it takes">
+      <Section title="Durations">
         <div class="table-frame">
-          <table class="table plain times" aria-label="How long it takes">
+          <table class="table plain times" aria-label="Durations">
             <thead>
               <tr>
-                <th scope="col">Of the last half hour</th>
+                <th scope="col">Last half hour</th>
                 <th scope="col" class="end">
                   p50
                 </th>

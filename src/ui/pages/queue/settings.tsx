@@ -23,11 +23,11 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
   const save = async (own: Config, form: FormData) => {
     const change = changesOf(own, form);
     if (!change) {
-      toast('Nothing was changed.');
+      toast('No changes.');
       return;
     }
     await api.put(`admin/queues/${segment(name)}/config`, change);
-    toast('The settings hold from now on.');
+    toast('Settings saved.');
     settings.reload();
     reload();
   };
@@ -53,7 +53,7 @@ function Groups(props: { of: Settings; error?: ApiFailure | undefined; isReadOnl
   return (
     <>
       <p class="note faint">
-        An empty field takes what the code declares, else the settings of all queues, else what is built in.
+        An empty field uses the value declared in code, then the settings of all queues, then the built-in default.
       </p>
       {GROUPS.map(({ title, fields }) => (
         <fieldset key={title} disabled={props.isReadOnly}>
@@ -109,7 +109,7 @@ function Setting({ field, of: { config, declared, effective }, error, isFirst }:
       {kind === 'choice' ? (
         <select name={path}>
           <option value="" selected={own === ''}>
-            {holds !== '' && own === '' ? `as inherited: ${holds}` : 'as inherited'}
+            {holds !== '' && own === '' ? `inherited: ${holds}` : 'inherited'}
           </option>
           {choices.map((choice) => (
             <option key={choice} value={choice} selected={own === choice}>

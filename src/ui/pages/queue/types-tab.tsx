@@ -63,12 +63,12 @@ export function TypesTab({ queue: { name }, round }: QueueTab) {
             count('expired', 'Expired'),
             times('queue_time_ms', 'p50', 'Waits p50'),
             times('queue_time_ms', 'p95', 'Waits p95'),
-            times('duration_ms', 'p50', 'Takes p50'),
-            times('duration_ms', 'p95', 'Takes p95'),
+            times('duration_ms', 'p50', 'Runs p50'),
+            times('duration_ms', 'p95', 'Runs p95'),
           ]}
           empty={
-            <Empty icon="jobs" title="No job has been counted">
-              Types appear with their first job.
+            <Empty icon="jobs" title="No jobs counted yet">
+              A type appears with its first job.
             </Empty>
           }
         />

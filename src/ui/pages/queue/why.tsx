@@ -57,7 +57,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
 }
 
 /** Does another line say so already? */
-function isToldOf(
+function isShown(
   reason: string,
   {
     queue,
@@ -106,7 +106,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
     add(
       'mode',
       'down',
-      <>The queue drains: it hands out what it has and accepts nothing.</>,
+      <>The queue is draining: it hands out its jobs and accepts no new ones.</>,
       button('Resume', () => toggle(queue)),
     );
   }
@@ -130,12 +130,12 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       `target ${target}`,
       'workers',
       <>
-        The handler <a href={href('workers', { target })}>{target}</a> did not take the last calls.
+        The handler <a href={href('workers', { target })}>{target}</a> did not accept the last calls.
       </>,
       button('Try it now', () =>
         act(
           () => api.post(`admin/targets/${segment(target)}/resume`, {}, { query: { queue: name } }),
-          `${target} was tried.`,
+          `${target} was called.`,
         ),
       ),
     );
@@ -144,7 +144,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
     add(
       'concurrency',
       'active',
-      <>All {number(concurrency.limit)} places are taken.</>,
+      <>All {number(concurrency.limit)} slots are in use.</>,
       <a href={href(`queues/${segment(name)}`, { tab: 'settings' })}>Settings</a>,
     );
   }
@@ -157,11 +157,11 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       <>
         {number(waiting)} {waiting === 1 ? 'job waits' : 'jobs wait'} for the key{' '}
         <a href={href('limits', { key })}>{key}</a>
-        {most !== undefined && `, of which ${number(active)} of ${number(most)} run`}.
+        {most !== undefined && `, with ${number(active)} of ${number(most)} running`}.
       </>,
     );
   }
-  if (first?.waiting_for && !isToldOf(first.waiting_for.reason, { queue, maintenance, limits })) {
+  if (first?.waiting_for && !isShown(first.waiting_for.reason, { queue, maintenance, limits })) {
     add(
       'first',
       'waiting',
@@ -201,7 +201,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
   }
   const isStill = counts.active === 0;
   return (
-    <Section title={isStill ? 'Why nothing runs' : 'What holds jobs back'}>
+    <Section title={isStill ? 'Why nothing runs' : 'What blocks jobs'}>
       <ul class="why card text">
         {reasons.length > 0 ? (
           reasons
@@ -210,10 +210,10 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
             <Icon name="check" />
             <div>
               {counts.available > 0
-                ? 'Nothing is in the way: jobs are handed out as they come.'
+                ? 'Nothing blocks jobs: they are handed out as they arrive.'
                 : isStill
-                  ? 'There is nothing to run.'
-                  : 'Nothing waits.'}
+                  ? 'There are no jobs to run.'
+                  : 'No jobs wait.'}
             </div>
           </li>
         )}

@@ -12,7 +12,7 @@ export function FirstJob({ title }: { title: string }) {
   return (
     <Empty icon="queues" title={title}>
       <div class="first-job">
-        <p>A queue appears with its first job. Enqueue one from a terminal:</p>
+        <p>A queue is created by its first job. Enqueue one from a terminal:</p>
         <Code label="the command" text={command()} />
         <p>
           It shows here at once. A handler Worker or a worker that pulls then runs it; until one does, the job{' '}

@@ -56,7 +56,7 @@ export default function QueuesPage() {
         {({ items, total }) => (
           <>
             {mode !== '' && total > items.length && (
-              <p class="note faint">The mode is looked for among the queues of this page.</p>
+              <p class="note faint">Only the queues of this page are filtered by mode.</p>
             )}
             <DataTable
               label="Queues"
@@ -77,7 +77,7 @@ export default function QueuesPage() {
                 total === 0 && name === '' ? (
                   <FirstJob title="No queues yet" />
                 ) : (
-                  <Empty icon="search" title="No queue fits">
+                  <Empty icon="search" title="No matching queues">
                     Change or remove the filters above.
                   </Empty>
                 )

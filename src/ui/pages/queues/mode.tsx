@@ -21,7 +21,7 @@ export async function toggle({ name, status }: Named): Promise<boolean> {
   }
   const sure = await confirm({
     title: `Pause ${name}?`,
-    text: 'Jobs that run go on; no other job starts until the queue is resumed.',
+    text: 'Running jobs continue; no other job starts until the queue is resumed.',
     action: 'Pause',
   });
   return sure && act(() => api.post(`admin/queues/${segment(name)}/pause`), `${name} is paused.`);
@@ -31,7 +31,7 @@ export async function toggle({ name, status }: Named): Promise<boolean> {
 export async function drain({ name }: Named): Promise<boolean> {
   const sure = await confirm({
     title: `Drain ${name}?`,
-    text: 'Jobs that are in it run to their end. New ones are refused until the queue is resumed.',
+    text: 'Its jobs run to their end. New ones are rejected until the queue is resumed.',
     action: 'Drain',
   });
   return sure && act(() => api.post(`queues/${segment(name)}/drain`), `${name} drains.`);

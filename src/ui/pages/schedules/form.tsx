@@ -95,7 +95,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
           <div class="columns-2">
             <Field
               label="Expression"
-              hint={describe(expression) ?? 'Such as 0 2 * * MON-FRI, @hourly, @every 90s'}
+              hint={describe(expression) ?? 'For example 0 2 * * MON-FRI, @hourly, @every 90s'}
               error={errorAt(error, 'expression', 'cron', 'schedule')}
             >
               <input
@@ -137,7 +137,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
             ))}
           </datalist>
           {isHidden ? (
-            <p class="faint">The job is not to be edited here: this key is not shown all that it carries.</p>
+            <p class="faint">The job cannot be edited here: parts of it are hidden from your key.</p>
           ) : (
             <>
               <JsonField
@@ -148,7 +148,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
                 error={errorAt(error, 'job_template.args', 'args')}
               />
               <JsonField
-                label="Options of the job"
+                label="Job options"
                 rows={3}
                 value={options}
                 onChange={setOptions}
@@ -157,24 +157,24 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
             </>
           )}
           <div class="columns-2">
-            <Field label="When jobs meet" error={errorAt(error, 'overlap_policy')}>
+            <Field label="If the previous job has not ended" error={errorAt(error, 'overlap_policy')}>
               <Choice name="overlap_policy" of={OVERLAPS} value={before?.overlap_policy ?? 'skip'} />
             </Field>
-            <Field label="When times are missed" error={errorAt(error, 'missed_policy')}>
+            <Field label="Missed fires" error={errorAt(error, 'missed_policy')}>
               <Choice name="missed_policy" of={MISSES} value={missed} onChange={setMissed} />
             </Field>
             {missed === 'fire_all' && (
-              <Field label="At most so many" hint="Default: 100" error={errorAt(error, 'max_catchup')}>
+              <Field label="At most" hint="Default: 100" error={errorAt(error, 'max_catchup')}>
                 <input name="max_catchup" type="number" min="1" max="1000" defaultValue={before?.max_catchup ?? ''} />
               </Field>
             )}
-            <Field label="Not before" hint="A time, or relative: +PT1H" error={errorAt(error, 'start_at')}>
+            <Field label="Not before" hint="A time, or a relative one: +PT1H" error={errorAt(error, 'start_at')}>
               <input name="start_at" defaultValue={before?.start_at ?? ''} autocomplete="off" />
             </Field>
-            <Field label="Not after" hint="A time, or relative: +P30D" error={errorAt(error, 'end_at')}>
+            <Field label="Not after" hint="A time, or a relative one: +P30D" error={errorAt(error, 'end_at')}>
               <input name="end_at" defaultValue={before?.end_at ?? ''} autocomplete="off" />
             </Field>
-            <Field label="Ends after so many fires" error={errorAt(error, 'limit')}>
+            <Field label="Ends after this many fires" error={errorAt(error, 'limit')}>
               <input name="limit" type="number" min="1" defaultValue={before?.limit ?? ''} />
             </Field>
           </div>

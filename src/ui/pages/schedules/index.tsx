@@ -112,7 +112,7 @@ export default function SchedulesPage() {
                     }
                   : {}
               }
-              empty={items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No schedule fits" />}
+              empty={items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No matching schedules" />}
             />
             <Pager total={pagination.total} perPage={PER_PAGE} />
           </>
@@ -238,7 +238,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
 function NoSchedules() {
   return (
     <Empty icon="schedules" title="No schedules yet">
-      A schedule enqueues a job again and again: make one here, or with <code>POST /ojs/v1/cron</code>.
+      A schedule enqueues a job repeatedly. Create one here, or with <code>POST /ojs/v1/cron</code>.
     </Empty>
   );
 }

@@ -120,9 +120,9 @@ function About({ of: schedule }: { of: Schedule }) {
           ],
           ['Job', <Foreign>{schedule.type}</Foreign>],
           ['Queue', <QueueLink name={schedule.queue} />],
-          ['When jobs meet', OVERLAPS[overlap_policy] ?? overlap_policy],
+          ['If the previous job has not ended', OVERLAPS[overlap_policy] ?? overlap_policy],
           [
-            'When times are missed',
+            'Missed fires',
             <>
               {MISSES[missed_policy] ?? missed_policy}
               {schedule.max_catchup !== undefined && <>, at most {number(schedule.max_catchup)}</>}
@@ -130,7 +130,7 @@ function About({ of: schedule }: { of: Schedule }) {
           ],
           ['Runs', <Count value={schedule.run_count} exact />],
           ['Skipped', <Count value={schedule.skipped_count} exact />],
-          ['Fires that wait', schedule.waiting > 0 && <Count value={schedule.waiting} exact />],
+          ['Waiting fires', schedule.waiting > 0 && <Count value={schedule.waiting} exact />],
           ['Ends after', limit !== undefined && <>{number(limit)} fires</>],
           ['From', schedule.start_at && <Time at={schedule.start_at} />],
           ['Until', schedule.end_at && <Time at={schedule.end_at} />],
@@ -155,7 +155,7 @@ function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: S
   if (fires.length === 0 || !enabled) {
     return (
       <Section title="Next runs">
-        <p class="faint">{enabled ? 'None: it is over.' : 'None while it is paused.'}</p>
+        <p class="faint">{enabled ? 'None: the schedule has ended.' : 'None while it is paused.'}</p>
       </Section>
     );
   }
@@ -202,7 +202,7 @@ function Runs({ of: executions }: { of: readonly Execution[] }) {
   if (executions.length === 0) {
     return (
       <Section title="Last runs">
-        <Empty icon="schedules" title="It has not run yet" />
+        <Empty icon="schedules" title="No runs yet" />
       </Section>
     );
   }
@@ -216,7 +216,7 @@ function Runs({ of: executions }: { of: readonly Execution[] }) {
     <Section title="Last runs">
       <ol class="runs" aria-label="Last runs">
         {runs.map(({ job_id: job, state, trigger, triggered_at: at, ms }) => {
-          const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${new Date(at).toISOString()}${trigger === 'manual' ? ', run by hand' : ''}`;
+          const text = `${state}${ms > 0 ? ` in ${duration(ms)}` : ''}, ${new Date(at).toISOString()}${trigger === 'manual' ? ', triggered by hand' : ''}`;
           return (
             <li key={job}>
               <a
@@ -243,7 +243,7 @@ const spanOf = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.p
 
 function Skips({ of: skips }: { of: readonly Skip[] }) {
   return (
-    <Section title="Left out">
+    <Section title="Skipped">
       <ul class="skips">
         {[...skips].reverse().map(({ scheduled_at: at, scheduled_until: until, reason, message, job_id: job }) => (
           <li key={`${at} ${reason}`}>

@@ -54,24 +54,24 @@ export interface Skip {
 }
 
 export const OVERLAPS: Readonly<Record<string, string>> = {
-  skip: 'Skip while the job before has not ended',
-  allow: 'Let jobs run side by side',
-  cancel_previous: 'Cancel the job before',
-  enqueue: 'Wait until the job before has ended',
+  skip: 'Skip while the previous job has not ended',
+  allow: 'Allow jobs to overlap',
+  cancel_previous: 'Cancel the previous job',
+  enqueue: 'Wait until the previous job has ended',
 };
 
 export const MISSES: Readonly<Record<string, string>> = {
-  fire_once: 'Fire once for all that were missed',
-  skip: 'Leave out what was missed',
-  fire_all: 'Make up for each that was missed',
+  fire_once: 'Fire once for all missed fires',
+  skip: 'Skip missed fires',
+  fire_all: 'Make up for each missed fire',
 };
 
 export const REASONS: Readonly<Record<string, string>> = {
-  overlap_skip: 'The job before had not ended',
-  waiting_full: 'Too many fires waited already',
-  missed: 'The time was missed',
-  unique: 'There was such a job already',
-  refused: 'The queue refused the job',
+  overlap_skip: 'The previous job had not ended',
+  waiting_full: 'Too many fires were waiting',
+  missed: 'The fire was missed',
+  unique: 'A duplicate job existed',
+  refused: 'The queue rejected the job',
 };
 
 export const pathOf = (name: string) => `crons/${segment(name)}`;
@@ -91,14 +91,14 @@ export async function runNow({ name, type }: Schedule): Promise<boolean> {
   if (!sure) return false;
   return act(async () => {
     const { job_id: job } = await api.post<{ job_id: string }>(`${pathOf(name)}/trigger`);
-    toast(`${name} has enqueued a job.`, { link: { href: href(`jobs/${segment(job)}`), text: 'Open the job' } });
+    toast(`${name} enqueued a job.`, { link: { href: href(`jobs/${segment(job)}`), text: 'Open the job' } });
   });
 }
 
 export async function remove({ name }: Schedule): Promise<boolean> {
   const sure = await confirm({
     title: `Delete ${name}?`,
-    text: 'It fires no more, and its history is gone. The jobs that it has enqueued stay.',
+    text: 'It no longer fires, and its history is deleted. Jobs that it enqueued stay.',
     action: 'Delete the schedule',
     danger: true,
   });

@@ -52,16 +52,16 @@ export function Configuration() {
               of={[
                 ['Version', version],
                 [
-                  'Asks for a key',
+                  'API key required',
                   access.open_to_localhost ? (
                     <Badge tone="amber" icon="failures">
-                      no: open to this machine
+                      no: open to localhost
                     </Badge>
                   ) : (
                     <a href={aside({ tab: 'keys' })}>yes, one of {number(access.keys.length)}</a>
                   ),
                 ],
-                ['Other origins that may ask', access.allowed_origins.join(', ') || 'none'],
+                ['Allowed origins', access.allowed_origins.join(', ') || 'none'],
                 [
                   'Test hooks',
                   test_hooks && (
@@ -86,7 +86,7 @@ export function Configuration() {
               empty={<Empty icon="settings" title="No variables" />}
             />
           </Section>
-          <Section title="Targets that jobs are pushed to">
+          <Section title="Push targets">
             <DataTable
               label="Targets"
               rows={targets}
@@ -94,12 +94,12 @@ export function Configuration() {
               rowKey={({ id }) => id}
               empty={
                 <Empty icon="workers" title="No targets">
-                  Jobs wait for workers that fetch them. <code>HANDLERS</code> names what they are pushed to.
+                  Jobs wait for workers that fetch them. <code>HANDLERS</code> configures push targets.
                 </Empty>
               }
             />
           </Section>
-          <Section title="What holds in all queues">
+          <Section title="Settings of all queues">
             <Json value={defaults.effective} label="settings of all queues" open={1} />
           </Section>
         </>
@@ -109,10 +109,10 @@ export function Configuration() {
 }
 
 const LIMITS: Readonly<Record<string, string>> = {
-  max_envelope_bytes: 'Largest job',
-  max_meta_bytes: 'Largest meta of a job',
-  max_result_bytes: 'Largest result',
-  max_batch_size: 'Jobs in a request',
+  max_envelope_bytes: 'Maximum job size',
+  max_meta_bytes: 'Maximum size of meta',
+  max_result_bytes: 'Maximum result size',
+  max_batch_size: 'Maximum jobs per request',
 };
 
 type Variable = [name: string, { set: boolean; value?: string }];
@@ -178,8 +178,8 @@ export function Keys() {
           rowKey={({ id }) => id}
           empty={
             <Empty icon="settings" title="No keys">
-              Whoever reaches this server from the same machine may do everything. The secret <code>API_KEYS</code>{' '}
-              holds keys with their roles.
+              Requests from the same machine may do everything. The secret <code>API_KEYS</code> holds keys with their
+              roles.
             </Empty>
           }
         />
@@ -197,7 +197,7 @@ const KEYS: readonly Column<Key & { id: string }>[] = [
       name === null ? (
         <span class="faint">without a name</span>
       ) : (
-        <a href={href('audit', { actor: name })} title="What it has changed">
+        <a href={href('audit', { actor: name })} title="Its changes">
           <Foreign>{name}</Foreign>
         </a>
       ),

@@ -53,15 +53,15 @@ export function Deployment() {
   const maintenance = useResource((signal) => api.get<Maintenance>('admin/system/maintenance', {}, signal), []);
   const apply = async (resetCrons: boolean) => {
     const sure = await confirm({
-      title: resetCrons ? 'Put the schedules back as they are declared?' : 'Put into effect what the code declares?',
+      title: resetCrons ? 'Reset the schedules to what the code declares?' : 'Apply what the code declares?',
       text: resetCrons
-        ? 'What operators have changed of the schedules is undone, and deleted ones come back.'
-        : 'Queues, limits, schedules, webhooks and alert rules become as the code says. What operators have set stays before it.',
-      action: resetCrons ? 'Put them back' : 'Put into effect',
+        ? 'Changes that operators made to schedules are undone, and deleted schedules are created again.'
+        : 'Queues, limits, schedules, webhooks and alert rules are set to what the code declares. Settings of operators keep precedence.',
+      action: resetCrons ? 'Reset schedules' : 'Apply',
     });
     if (!sure) return;
     const body = resetCrons ? { reset_crons: true } : {};
-    if (await act(() => api.post('admin/deployment/apply', body), 'It is in effect.')) declared.reload();
+    if (await act(() => api.post('admin/deployment/apply', body), 'Applied.')) declared.reload();
   };
   return (
     <>
@@ -156,7 +156,7 @@ function MaintenanceState({ of: { enabled, reason, started_at, ends_at } }: { of
             'Change it',
             can('admin:write') && (
               <a href={href('', enabled ? {} : { do: 'maintenance' })}>
-                {enabled ? 'End it on the overview' : 'Start one on the overview'}
+                {enabled ? 'End maintenance on the overview' : 'Start maintenance on the overview'}
               </a>
             ),
           ],

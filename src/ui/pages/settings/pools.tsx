@@ -33,9 +33,9 @@ interface Given {
 }
 
 const STRATEGIES: Readonly<Record<string, string>> = {
-  'round-robin': 'in turn, each the same',
-  weighted: 'in turn, each by its weight',
-  strict: 'in the order in which they are named',
+  'round-robin': 'in turn, equally',
+  weighted: 'in turn, by weight',
+  strict: 'strictly in the order listed',
 };
 
 const pathOf = (name: string) => `admin/pools/${segment(name)}`;
@@ -52,7 +52,7 @@ export function Pools() {
   const remove = async ({ name }: Pool) => {
     const sure = await confirm({
       title: `Delete the pool ${name}?`,
-      text: 'Its queues and their jobs stay. Workers that ask for the pool get none.',
+      text: 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.',
       action: 'Delete the pool',
       danger: true,
     });
@@ -80,7 +80,7 @@ export function Pools() {
             {...(mayWrite && { rowHref: ({ name }: Pool) => aside({ edit: name }) })}
             empty={
               <Empty icon="limits" title="No pools yet">
-                A pool keeps one busy queue from holding up the others.
+                A pool prevents one busy queue from delaying the others.
               </Empty>
             }
           />
@@ -119,7 +119,7 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
           {queues.map((queue) => {
             const own = given.find((one) => one.pool === pool && one.name === queue);
             return (
-              <span key={queue} title={own && `${number(own.dispatched)} jobs given`}>
+              <span key={queue} title={own && `${number(own.dispatched)} jobs handed out`}>
                 <QueueLink name={queue} />
                 {strategy === 'weighted' && ` ×${weights[queue] ?? 1}`}{' '}
                 {own?.starved && (
@@ -228,7 +228,7 @@ function PoolForm({ of: before, onSaved }: { of: Pool | undefined; onSaved: () =
                 spellcheck={false}
               />
             </Field>
-            <Field label="Jobs that may run at once" hint="Empty: any number." error={errorAt(error, 'concurrency')}>
+            <Field label="Maximum jobs running at once" hint="Empty: no limit." error={errorAt(error, 'concurrency')}>
               <input name="concurrency" type="number" min="1" defaultValue={before?.concurrency ?? ''} />
             </Field>
           </>

@@ -59,12 +59,12 @@ export function RetryCalculator() {
   return (
     <div class="calculator">
       <form class="card" onSubmit={(event) => event.preventDefault()}>
-        <Choice name="preset" label="Begins with" all="What the deployment does" of={PRESETS} />
-        <Choice name="strategy" label="Strategy" all="As it is" of={STRATEGIES} />
+        <Choice name="preset" label="Begins with" all="Default of the deployment" of={PRESETS} />
+        <Choice name="strategy" label="Strategy" all="Unchanged" of={STRATEGIES} />
         {field('base', 'First delay', '1s', 'A duration: 500ms, 15s, 1m', 'retry.initial_interval')}
         {field('factor', 'Factor', '2', 'Base of exponential, exponent of polynomial', 'retry.backoff_coefficient')}
-        {field('max', 'Longest delay', '5m', 'A duration, or none', 'retry.max_interval')}
-        <Choice name="jitter" label="Jitter" all="As it is" of={['on', 'off']} />
+        {field('max', 'Maximum delay', '5m', 'A duration, or none', 'retry.max_interval')}
+        <Choice name="jitter" label="Jitter" all="Unchanged" of={['on', 'off']} />
         {field('attempts', 'Failures shown', '10', '1 to 100', 'attempts')}
       </form>
       <div>

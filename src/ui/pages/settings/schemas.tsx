@@ -38,7 +38,7 @@ export function Schemas() {
   const remove = async (one: Schema) => {
     const sure = await confirm({
       title: `Delete version ${one.version} of ${one.type}?`,
-      text: 'Jobs that name it fit no more; the others must fit the latest that is left.',
+      text: 'Jobs that name this version no longer match; others must match the latest one left.',
       action: 'Delete the schema',
       danger: true,
     });
@@ -67,7 +67,7 @@ export function Schemas() {
               rowHref={(row) => aside({ open: nameOf(row) })}
               empty={
                 <Empty icon="jobs" title="No schemas yet">
-                  With a schema for its type, a job with wrong arguments is noticed when it is enqueued.
+                  With a schema for its type, wrong arguments are detected when a job is enqueued.
                 </Empty>
               }
             />
@@ -108,9 +108,9 @@ export function Schemas() {
 }
 
 const MODES: Readonly<Record<string, string>> = {
-  off: 'are not looked at',
+  off: 'are not validated',
   warn: 'are accepted with a warning',
-  strict: 'are refused',
+  strict: 'are rejected',
 };
 
 const DEFAULTS = 'admin/queues/_default/config';
@@ -120,7 +120,7 @@ function Mode() {
   const defaults = useResource((signal) => api.get<{ effective: { schemas?: string } }>(DEFAULTS, {}, signal), []);
   const mode = defaults.data?.effective.schemas ?? 'warn';
   const change = async (next: string) => {
-    await act(() => api.put(DEFAULTS, { schemas: next }), `Jobs that do not fit ${MODES[next]}.`);
+    await act(() => api.put(DEFAULTS, { schemas: next }), `Jobs that do not match ${MODES[next]}.`);
     defaults.reload();
   };
   return (
@@ -128,7 +128,7 @@ function Mode() {
       {() =>
         can('admin:write') ? (
           <label class="mode">
-            <span>Jobs that do not fit, in queues that say nothing else:</span>
+            <span>Jobs that do not match, in queues without their own setting:</span>
             <select value={mode} onChange={({ currentTarget }) => change(currentTarget.value)}>
               {Object.entries(MODES).map(([option, words]) => (
                 <option key={option} value={option} selected={option === mode}>
@@ -139,7 +139,7 @@ function Mode() {
           </label>
         ) : (
           <p>
-            Jobs that do not fit {MODES[mode]} <Badge>{mode}</Badge>
+            Jobs that do not match {MODES[mode]} <Badge>{mode}</Badge>
           </p>
         )
       }
@@ -196,7 +196,7 @@ function SchemaForm({ from, onSaved }: { from: Schema | undefined; onSaved: () =
                   spellcheck={false}
                 />
               </Field>
-              <Field label="Version" hint="A version is never replaced." error={errorAt(error, 'version')}>
+              <Field label="Version" hint="A version cannot be replaced." error={errorAt(error, 'version')}>
                 <input name="version" required defaultValue={next} autocomplete="off" spellcheck={false} />
               </Field>
             </div>
@@ -207,7 +207,9 @@ function SchemaForm({ from, onSaved }: { from: Schema | undefined; onSaved: () =
               onChange={setSchema}
               error={errorAt(error, 'schema')}
             />
-            <p class="faint">A schema of type object is about the first argument, any other about the list of all.</p>
+            <p class="faint">
+              A schema of type object validates the first argument, any other schema the array of all arguments.
+            </p>
           </>
         )}
       </Form>

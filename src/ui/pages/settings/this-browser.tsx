@@ -8,7 +8,7 @@ import { logout, session } from '../../core/session';
 import { setTheme, type Theme, theme } from '../../core/theme';
 
 const THEMES: readonly (readonly [Theme, string])[] = [
-  ['auto', 'As the system'],
+  ['auto', 'Same as system'],
   ['light', 'Light'],
   ['dark', 'Dark'],
 ];
@@ -18,7 +18,7 @@ export function ThisBrowser() {
   return (
     <>
       <Section
-        title="Who looks"
+        title="Signed in as"
         actions={
           who &&
           !who.open && (
@@ -31,7 +31,7 @@ export function ThisBrowser() {
         <div class="card">
           <Facts
             of={[
-              ['Key', who?.open ? 'none is asked for' : who?.name ? <Foreign>{who.name}</Foreign> : 'without a name'],
+              ['Key', who?.open ? 'no key required' : who?.name ? <Foreign>{who.name}</Foreign> : 'without a name'],
               ['Role', <Badge>{who?.role ?? ''}</Badge>],
               [
                 'May',
@@ -41,7 +41,7 @@ export function ThisBrowser() {
                   ))}
                 </span>,
               ],
-              ['Shown', who?.redacts ? 'parts of what jobs carry are hidden' : 'all that jobs carry'],
+              ['Shown', who?.redacts ? 'parts of payloads are hidden' : 'full payloads'],
             ]}
           />
         </div>
@@ -67,8 +67,8 @@ export function ThisBrowser() {
           Pages change as things happen <kbd>.</kbd>
         </label>
         <p class="faint">
-          {paused.value ? `Paused, ${held.value} events are held.` : `Connection: ${connection.value}.`} Nothing is
-          asked again and again, and a queue that sleeps is not woken.
+          {paused.value ? `Paused, ${held.value} events are held.` : `Connection: ${connection.value}.`} The page does
+          not poll, and sleeping queues are not woken.
         </p>
       </Section>
     </>

@@ -24,7 +24,7 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] })
   const remove = async ({ id, name }: Alert) => {
     const sure = await confirm({
       title: `Delete ${name}?`,
-      text: 'Nobody is told any more. An alarm that is on is forgotten.',
+      text: 'No more notifications are sent. A firing alert is dropped.',
       action: 'Delete the rule',
       danger: true,
     });
@@ -42,7 +42,7 @@ export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] })
             {...(mayWrite && { rowHref: ({ id }: Alert) => aside({ edit: id }) })}
             empty={
               <Empty icon="failures" title="No alert rules yet">
-                A rule tells your webhooks when an error rate, an age or a number of jobs passes a bound.
+                A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
               </Empty>
             }
           />
@@ -116,7 +116,7 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
     },
     {
       id: 'value',
-      label: 'Was then',
+      label: 'Last value',
       end: true,
       render: ({ metric, last_value: value }) =>
         value === null ? <span class="faint">–</span> : shownAs(metric, value),
@@ -124,10 +124,10 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
     { id: 'since', label: 'Since', end: true, render: ({ since }) => <Time at={since} /> },
     {
       id: 'tells',
-      label: 'Tells',
+      label: 'Notifies',
       wide: true,
       render: ({ subscription_id: id }) =>
-        id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">whoever takes alert.*</span>,
+        id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
     },
     ...actionsColumn(can('admin:write'), (row: Alert) => (
       <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
@@ -168,7 +168,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
               <input name="name" required maxLength={128} defaultValue={before?.name ?? ''} autocomplete="off" />
             </Field>
             <div class="columns-2">
-              <Field label="What is watched" error={errorAt(error, 'metric')}>
+              <Field label="Metric" error={errorAt(error, 'metric')}>
                 <select value={metric} onChange={({ currentTarget }) => setMetric(currentTarget.value)}>
                   {Object.entries(METRICS).map(([option, words]) => (
                     <option key={option} value={option}>
@@ -180,15 +180,15 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
               <Field label="Fires above" hint={BOUNDS[metric]} error={errorAt(error, 'above')}>
                 <input name="above" required defaultValue={before?.above ?? ''} autocomplete="off" />
               </Field>
-              <Field label="For so long" hint="Such as 5m. Empty: at once." error={errorAt(error, 'for')}>
+              <Field label="Duration" hint="For example 5m. Empty: at once." error={errorAt(error, 'for')}>
                 <input name="for" defaultValue={before && before.for !== 'PT0S' ? before.for : ''} autocomplete="off" />
               </Field>
-              <Field label="Queue" hint="Empty: each queue for itself." error={errorAt(error, 'queue')}>
+              <Field label="Queue" hint="Empty: each queue separately." error={errorAt(error, 'queue')}>
                 <input name="queue" defaultValue={before?.queue ?? ''} autocomplete="off" spellcheck={false} />
               </Field>
-              <Field label="Tells" error={errorAt(error, 'subscription_id')}>
+              <Field label="Notifies" error={errorAt(error, 'subscription_id')}>
                 <select name="subscription_id" defaultValue={before?.subscription_id ?? ''}>
-                  <option value="">Whoever takes alert.*</option>
+                  <option value="">All subscribed to alert.*</option>
                   {subscriptions.map(({ id, url }) => (
                     <option key={id} value={id} selected={id === before?.subscription_id}>
                       {url}
@@ -198,7 +198,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
               </Field>
             </div>
             <label class="check">
-              <input name="active" type="checkbox" defaultChecked={before?.active ?? true} /> It is on
+              <input name="active" type="checkbox" defaultChecked={before?.active ?? true} /> Active
             </label>
           </>
         )}
@@ -208,7 +208,7 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
 }
 
 const BOUNDS: Readonly<Record<string, string>> = {
-  error_rate: 'Part of the attempts of five minutes that fail, from 0 to 1',
+  error_rate: 'Fraction of the attempts of five minutes that failed, from 0 to 1',
   oldest_age: 'Seconds, or a duration such as 5m',
   depth: 'A number of jobs',
   dead_letters: 'A number of jobs',

@@ -32,7 +32,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   const replay = async ({ id }: WebhookDelivery) => {
-    if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'It is delivered again.')) deliveries.reload();
+    if (await act(() => api.post(`${deliveryPath(id)}/retry`), 'Delivery repeated.')) deliveries.reload();
   };
   return (
     <>
@@ -66,7 +66,7 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
               keys={can('admin:write') ? { r: { label: 'Deliver again', run: replay } } : {}}
               empty={
                 <Empty icon="webhooks" title="No deliveries">
-                  The last thousand of each webhook are kept, for a week.
+                  The last thousand deliveries of each webhook are kept for a week.
                 </Empty>
               }
             />

@@ -46,7 +46,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
     };
     if (before) {
       await api.patch(subscriptionPath(before.id), body);
-      toast('The webhook is saved.');
+      toast('Webhook saved.');
       onSaved();
       openAside({ edit: null });
       return;
@@ -62,7 +62,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
 
   if (secret) {
     return (
-      <Dialog title="The webhook is made" wide onClose={close}>
+      <Dialog title="Webhook created" wide onClose={close}>
         <Secret text={secret} />
         <div class="actions">
           <button type="button" class="primary" onClick={close}>
@@ -77,7 +77,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
       <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close} disabled={events.length === 0}>
         {(error) => (
           <>
-            <Field label="URL" hint="https, of a server that is not this one." error={errorAt(error, 'url')}>
+            <Field label="URL" hint="An https URL of another server." error={errorAt(error, 'url')}>
               <input
                 name="url"
                 type="url"
@@ -90,7 +90,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
             </Field>
             <Picker chosen={events} onChange={setEvents} error={errorAt(error, 'events')} />
             <div class="columns-2">
-              <Field label="Only of these queues" hint="None: of all." error={errorAt(error, 'filter.queues')}>
+              <Field label="Only these queues" hint="Empty: all." error={errorAt(error, 'filter.queues')}>
                 <input
                   name="queues"
                   defaultValue={before?.filter?.queues?.join(', ') ?? ''}
@@ -99,7 +99,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
                   spellcheck={false}
                 />
               </Field>
-              <Field label="Only of jobs of these types" hint="None: of all." error={errorAt(error, 'filter.types')}>
+              <Field label="Only these job types" hint="Empty: all." error={errorAt(error, 'filter.types')}>
                 <input
                   name="types"
                   defaultValue={before?.filter?.types?.join(', ') ?? ''}
@@ -109,7 +109,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
                 />
               </Field>
             </div>
-            <Field label="In the form of">
+            <Field label="Format">
               <select value={form} onChange={({ currentTarget }) => setForm(currentTarget.value as typeof form)}>
                 {Object.entries(FORMS).map(([name, label]) => (
                   <option key={name} value={name}>
@@ -122,7 +122,9 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
               <Field
                 label="Routing key"
                 hint={
-                  before?.format === 'pagerduty' ? 'Empty: the one that is there.' : 'Of an integration: Events API v2.'
+                  before?.format === 'pagerduty'
+                    ? 'Empty: keep the current one.'
+                    : 'The key of an Events API v2 integration.'
                 }
                 error={errorAt(error, 'routing_key')}
               >
@@ -139,7 +141,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
               </Field>
             )}
             {!before && (
-              <Field label="Secret of your own" hint="Empty: a new one is made." error={errorAt(error, 'secret')}>
+              <Field label="Secret" hint="Empty: a new one is generated." error={errorAt(error, 'secret')}>
                 <input name="secret" autocomplete="off" spellcheck={false} />
               </Field>
             )}

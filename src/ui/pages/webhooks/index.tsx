@@ -32,7 +32,7 @@ export default function WebhooksPage() {
   const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
   return (
     <div class="webhooks-page">
-      <PageHead title="Webhooks" sub="HTTPS requests that tell other servers what happens here.">
+      <PageHead title="Webhooks" sub="HTTPS requests that notify other servers of events.">
         {can('admin:write') && (
           <button type="button" class="primary" onClick={() => openAside({ edit: 'new' })}>
             <Icon name="plus" size={14} /> {tab === 'alerts' ? 'New alert rule' : 'New webhook'}

@@ -29,19 +29,19 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
     });
   const rotate = async () => {
     const sure = await confirm({
-      title: 'Make a new secret?',
-      text: 'Both secrets sign for 24 hours, so that the receiver can be changed meanwhile.',
-      action: 'Make a new secret',
+      title: 'Create a new secret?',
+      text: 'Both secrets sign for 24 hours, so that you can update the receiver.',
+      action: 'Create a new secret',
     });
     if (!sure) return false;
     return act(async () => setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret));
   };
   const toggle = () =>
-    act(() => api.patch(path, { active: !one.active }), one.active ? 'Nothing is sent any more.' : 'It is sent again.');
+    act(() => api.patch(path, { active: !one.active }), one.active ? 'Deliveries paused.' : 'Deliveries resumed.');
   const remove = async () => {
     const sure = await confirm({
       title: 'Delete this webhook?',
-      text: `${number(one.pending_count)} deliveries that wait are dropped.`,
+      text: `${number(one.pending_count)} waiting deliveries are dropped.`,
       action: 'Delete the webhook',
       danger: true,
     });
@@ -75,20 +75,20 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
       {one.disabled_reason && (
         <p class="failure">
           {one.disabled_reason === 'gone'
-            ? 'The receiver said that it is gone (410). Nothing is sent until it is enabled again.'
-            : 'Every attempt failed for days. Nothing is sent until it is enabled again.'}
+            ? 'The receiver answered 410 Gone. No events are sent until you enable the webhook again.'
+            : 'Every attempt failed for days. No events are sent until you enable the webhook again.'}
         </p>
       )}
       <Facts
         of={[
           ['Health', <Health of={one} />],
           ['Sent to', <Foreign>{one.url}</Foreign>],
-          ['In code as', one.declared && <Foreign>{one.declared}</Foreign>],
-          ['In the form of', FORMS[formOf(one)]],
+          ['Name in code', one.declared && <Foreign>{one.declared}</Foreign>],
+          ['Format', FORMS[formOf(one)]],
           ['Last delivery', <Time at={one.last_delivery_at} />],
-          ['Its status', one.last_delivery_status],
+          ['Status', one.last_delivery_status],
           ['Delivered', <Count value={one.success_count} exact />],
-          ['Given up', <Count value={one.failure_count} exact />],
+          ['Abandoned', <Count value={one.failure_count} exact />],
           ['Waiting', <Count value={one.pending_count} exact />],
           ['Failing since', one.failing_since && <Time at={one.failing_since} />],
           ['Both secrets sign until', one.former_secret_until && <Time at={one.former_secret_until} />],
@@ -100,18 +100,20 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
         <p>
           <Words of={one.events} />
         </p>
-        {one.filter?.queues && <p>Of the queues {one.filter.queues.join(', ')}.</p>}
-        {one.filter?.types && <p>Of jobs {one.filter.types.join(', ')}.</p>}
+        {one.filter?.queues && <p>Queues {one.filter.queues.join(', ')}.</p>}
+        {one.filter?.types && <p>Job types {one.filter.types.join(', ')}.</p>}
       </Section>
       {typeof one.format === 'object' && (
         <Section title="Template">
-          <Code text={JSON.stringify(one.format.template, null, 2)} label="the template" />
+          <Code text={JSON.stringify(one.format.template, null, 2)} label="template" />
         </Section>
       )}
       <p>
-        <a href={href('webhooks', { tab: 'deliveries', subscription: one.id })}>All its deliveries</a>
+        <a href={href('webhooks', { tab: 'deliveries', subscription: one.id })}>All deliveries</a>
         {' · '}
-        <a href={aside({ open: null, tab: 'deliveries', subscription: one.id, status: 'dead' })}>Those given up</a>
+        <a href={aside({ open: null, tab: 'deliveries', subscription: one.id, status: 'dead' })}>
+          Abandoned deliveries
+        </a>
       </p>
     </Drawer>
   );

@@ -4,7 +4,7 @@ import { Code } from '../../components/json';
 export function Secret({ text }: { text: string }) {
   return (
     <div class="card secret" role="status">
-      <strong>The secret that signs what is sent</strong>
+      <strong>Signing secret</strong>
       <Code text={text} label="secret" />
       <p class="faint">Copy it now: it is not shown again.</p>
     </div>

@@ -22,7 +22,7 @@ export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook
           rowHref={({ id }) => aside({ open: id })}
           empty={
             <Empty icon="webhooks" title="No webhooks yet">
-              A webhook sends events to a server of yours: make one here, or with{' '}
+              A webhook sends events to your server. Create one here, or with{' '}
               <code>POST /ojs/v1/webhooks/subscriptions</code>.
             </Empty>
           }
@@ -71,7 +71,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
   },
   {
     id: 'failed',
-    label: 'Given up',
+    label: 'Abandoned',
     end: true,
     sort: ({ failure_count }) => failure_count,
     render: ({ failure_count }) => (

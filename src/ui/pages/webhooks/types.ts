@@ -46,7 +46,7 @@ export function healthOf(one: Webhook): Look {
   if (one.disabled_reason) return ['red', 'discarded', 'disabled'];
   if (!one.active) return ['neutral', 'pause', 'off'];
   if (one.failing_since) return ['amber', 'failures', 'failing'];
-  if (one.last_delivery_at === null) return ['neutral', 'waiting', 'nothing yet'];
+  if (one.last_delivery_at === null) return ['neutral', 'waiting', 'none yet'];
   return ['green', 'completed', 'well'];
 }
 

@@ -46,12 +46,12 @@ export default function WorkersPage() {
     reload();
     targets.reload();
   };
-  useKeys('Workers', { u: { label: 'Look again', run: both } });
+  useKeys('Workers', { u: { label: 'Reload', run: both } });
   return (
     <div class="workers-page">
-      <PageHead title="Workers" sub="Who runs jobs: workers that pull, and handlers that jobs are pushed to">
+      <PageHead title="Workers" sub="Workers that pull jobs, and handlers that jobs are pushed to">
         <button type="button" onClick={both}>
-          Look again
+          Reload
         </button>
       </PageHead>
       <WorkerTable workers={workers} reload={reload} />

@@ -37,8 +37,8 @@ async function tryNow(name: string): Promise<void> {
   try {
     const { tried, resumed } = await api.post<Tried>(`admin/targets/${segment(name)}/resume`);
     if (tried === 0) toast(`No queue has stopped calling ${name}.`);
-    else if (resumed === tried) toast(`${name} answers again, in ${queues(resumed)}.`);
-    else toast(`${name} does not answer yet in ${queues(tried - resumed)}.`, { kind: 'error' });
+    else if (resumed === tried) toast(`${name} is up again in ${queues(resumed)}.`);
+    else toast(`${name} is still down in ${queues(tried - resumed)}.`, { kind: 'error' });
   } catch (error) {
     failed(error);
   }
@@ -57,7 +57,7 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
             rows={items}
             rowKey={({ name }) => name}
             rowHref={({ name }) => aside({ target: name })}
-            keys={can('admin:write') ? { t: { label: 'Try the handler', run: tryIt } } : {}}
+            keys={can('admin:write') ? { t: { label: 'Call the handler now', run: tryIt } } : {}}
             columns={[
               {
                 id: 'target',
@@ -100,8 +100,8 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
               )),
             ]}
             empty={
-              <Empty icon="workers" title="No handler is called">
-                Bind a handler Worker and name it in <code>HANDLERS</code>: jobs of its types are pushed to it.
+              <Empty icon="workers" title="No handlers">
+                Bind a handler Worker and list it in <code>HANDLERS</code>: jobs of its types are pushed to it.
               </Empty>
             }
           />
@@ -126,11 +126,11 @@ function TargetDrawer({ name }: { name: string }) {
             <Facts
               of={[
                 ['Calls', <Circuit state={data.state} />],
-                ['Mapped to it', <Foreign>{data.patterns.join(', ')}</Foreign>],
-                ['It takes', data.types && <Foreign>{data.types.join(', ')}</Foreign>],
+                ['Mapped types', <Foreign>{data.patterns.join(', ')}</Foreign>],
+                ['Accepted types', data.types && <Foreign>{data.types.join(', ')}</Foreign>],
               ]}
             />
-            <h3 class="held">Queue by queue</h3>
+            <h3 class="held">Per queue</h3>
             <ul class="held-jobs text">
               {data.queues.map(({ queue, state, since, last_error, last_tried_at, next_try_at }) => (
                 <li key={queue}>

@@ -25,10 +25,10 @@ const TONES: Readonly<Record<string, Tone>> = { running: 'green', quiet: 'amber'
 
 type Directive = 'running' | 'quiet' | 'terminate';
 
-const TOLD: Readonly<Record<Directive, string>> = {
+const EFFECTS: Readonly<Record<Directive, string>> = {
   running: 'takes jobs again',
   quiet: 'takes no more jobs',
-  terminate: 'ends once its jobs have',
+  terminate: 'exits when its jobs have ended',
 };
 
 async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
@@ -36,29 +36,30 @@ async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
     directive !== 'terminate' ||
     (await confirm({
       title: `Terminate ${id}?`,
-      text: 'It takes no more jobs, ends when those that it runs have ended, and hears of it with its next heartbeat.',
+      text: 'From its next heartbeat it takes no more jobs, and it exits when its running jobs have ended.',
       ...{ action: 'Terminate', danger: true },
     }));
   const told = () => api.post('admin/workers/directive', { directive, worker_id: id });
-  return sure && act(told, `${id} ${TOLD[directive]}.`);
+  return sure && act(told, `${id} ${EFFECTS[directive]}.`);
 }
 
 async function tellAll(directive: Directive, count: number): Promise<boolean> {
   const sure = await confirm({
-    title: directive === 'running' ? 'Let all workers take jobs?' : `Tell all workers: ${directive}?`,
-    text: `${counted(count, 'worker')}: each ${TOLD[directive]}.`,
-    ...{ action: `Tell ${number(count)}`, danger: directive === 'terminate' },
+    title:
+      directive === 'running' ? 'Resume all workers?' : `${directive === 'quiet' ? 'Quiet' : 'Terminate'} all workers?`,
+    text: `${counted(count, 'worker')}: each ${EFFECTS[directive]}.`,
+    ...{ action: `Notify ${number(count)}`, danger: directive === 'terminate' },
   });
-  return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were told.');
+  return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were notified.');
 }
 
-async function forget({ id, active_jobs }: Worker): Promise<boolean> {
+async function remove({ id, active_jobs }: Worker): Promise<boolean> {
   const sure = await confirm({
-    title: `Forget ${id}?`,
-    text: `It is silent. ${active_jobs > 0 ? 'The jobs that it holds run elsewhere at once.' : 'It holds no job.'}`,
-    ...{ action: 'Forget', danger: true },
+    title: `Remove ${id}?`,
+    text: `It has stopped sending heartbeats. ${active_jobs > 0 ? 'Its jobs run elsewhere at once.' : 'It holds no jobs.'}`,
+    ...{ action: 'Remove', danger: true },
   });
-  return sure && act(() => api.del(`admin/workers/${segment(id)}`), `${id} is forgotten.`);
+  return sure && act(() => api.del(`admin/workers/${segment(id)}`), `${id} was removed.`);
 }
 
 export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
@@ -67,9 +68,9 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
     <Loaded of={workers}>
       {({ items, summary }) =>
         summary.total === 0 ? (
-          <Empty icon="workers" title="No worker has been heard of">
-            Workers that pull appear with their first heartbeat: <code>npx tocsin create worker</code>, or{' '}
-            <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to need none; they stand below.
+          <Empty icon="workers" title="No workers yet">
+            A worker that pulls appears with its first heartbeat: <code>npx tocsin create worker</code>, or{' '}
+            <code>POST /ojs/v1/workers/heartbeat</code>. Handlers that jobs are pushed to are listed below.
           </Empty>
         ) : (
           <>
@@ -85,8 +86,8 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
               ))}
             </div>
             {can('admin:write') && (
-              <div class="actions tell-all">
-                <span class="faint">Tell all</span>
+              <div class="actions all-workers">
+                <span class="faint">All workers</span>
                 {(['quiet', 'running', 'terminate'] as const).map((directive) => (
                   <button
                     key={directive}
@@ -154,7 +155,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
         <>
           <Badge tone={TONES[state] ?? 'neutral'}>{state}</Badge>
           {directive !== 'running' && reported_state === 'running' && state !== 'stale' && (
-            <span class="faint"> not heard of yet</span>
+            <span class="faint"> no heartbeat yet</span>
           )}
         </>
       ),
@@ -188,8 +189,8 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
     ...actionsColumn(can('admin:write'), (row: Worker) => (
       <span class="row-actions">
         {row.state === 'stale' ? (
-          <button type="button" class="small" onClick={() => after(forget(row))}>
-            Forget
+          <button type="button" class="small" onClick={() => after(remove(row))}>
+            Remove
           </button>
         ) : (
           <>
@@ -232,7 +233,7 @@ function WorkerDrawer({ id }: { id: string }) {
                 ['Last heartbeat', <Time at={data.last_heartbeat_at} />],
               ]}
             />
-            <h3 class="held">Jobs that it holds</h3>
+            <h3 class="held">Its jobs</h3>
             <HeldJobs jobs={data.jobs} />
           </>
         )}

@@ -14,7 +14,7 @@ export async function cancelWorkflow({
   if (state !== 'running') return false;
   const sure = await confirm({
     title: `Cancel ${name ?? 'the workflow'}?`,
-    text: 'Its jobs are cancelled, those that run too, and no further step starts.',
+    text: 'Its jobs are cancelled, including running ones, and no further step starts.',
     action: 'Cancel the workflow',
     danger: true,
   });
@@ -26,7 +26,7 @@ export async function retryJobs(ids: readonly string[]): Promise<boolean> {
   const jobs = counted(ids.length, 'failed job');
   const sure = await confirm({
     title: `Retry ${jobs}?`,
-    text: 'They run again, each on its own. The workflow has ended: it does not go on, and no further step starts.',
+    text: 'Each job runs again on its own. The workflow has ended: it does not continue, and no further step starts.',
     action: `Retry ${jobs}`,
   });
   return sure && act(() => api.post('jobs/bulk/retry', { job_ids: ids }), 'They are retried.');

@@ -114,7 +114,7 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
         <Stat label="Started">
           <Time at={created_at} />
         </Stat>
-        <Stat label={end ? 'Took' : 'Has taken'}>
+        <Stat label={end ? 'Took' : 'Duration'}>
           <Duration ms={lastedOf(workflow, now)} />
         </Stat>
         <Stat label="Critical path" sub={ms > 0 && counted(jobs, 'step')}>
@@ -127,14 +127,14 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
           <Steps of={leaves} now={at} />
         ) : nodes.length > MOST_NODES ? (
           <Empty icon="workflows" title={`${nodes.length} nodes are too many to draw`}>
-            <a href={withQuery({ tab: 'steps' })}>See them as a list</a>
+            <a href={withQuery({ tab: 'steps' })}>Show them as a list</a>
           </Empty>
         ) : (
           <>
             <Drawing nodes={nodes} critical={new Set(keys)} progress={progress} now={at} />
             {keys.length > 1 && (
               <p class="faint legend">
-                <i class="critical" /> the critical path: the way that takes longest
+                <i class="critical" /> critical path: the longest chain of steps
               </p>
             )}
           </>

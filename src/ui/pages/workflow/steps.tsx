@@ -44,7 +44,7 @@ export function Steps({ of: leaves, now }: { of: readonly Leaf[]; now: number })
         columns={columns(now)}
         rowKey={({ path }) => path}
         rowHref={({ path }) => aside({ open: path })}
-        empty={<Empty icon="workflows" title="It has no steps" />}
+        empty={<Empty icon="workflows" title="No steps" />}
       />
       {open && <StepDrawer of={open} />}
     </>
