@@ -105,7 +105,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
     const retried = await json('dead', 'retry', '--type', 'email.send');
     assert.deepEqual([retried.matched, retried.succeeded], [2, 2]);
     assert.equal((await json('dead', 'retry', jobs[0].id)).jobs[0].state, 'available');
-    assert.match((await run('dead')).stdout, /no dead letters/);
+    assert.match((await run('dead')).stdout, /No dead letters/);
   });
 
   it('groups failures, and redrives or discards a group', async () => {
@@ -218,7 +218,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
       const { code, stdout, stderr } = await tocsin(args, { env });
       assert.equal(code, 2, stderr);
       assert.doesNotMatch(stdout + stderr, /hunter2/);
-      assert.match(stderr, /…@(?:127|h).* (?:is not an address|has a user name or a password)/);
+      assert.match(stderr, /…@(?:127|h).* (?:is not an address|contains a user name or a password)/);
     }
   });
 
@@ -238,7 +238,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
       [nobody, new RegExp(`^tocsin: No queue answers at ${nobody}: the connection was refused \\(ECONNREFUSED\\)\\.`)],
       [shop, new RegExp(`${shop} is not a Tocsin queue: The queue answered 404.*\\n→ If the queue is mounted below`)],
       [`${shop}/page`, new RegExp(`${shop}/page is not a Tocsin queue: The answer to GET \\S+ is not JSON`)],
-      [`${shop}/broken`, new RegExp(`${shop}/broken answered 502, and no queue says why`)],
+      [`${shop}/broken`, new RegExp(`${shop}/broken answered 502 without an error of the queue`)],
     ];
     try {
       await Promise.all(
@@ -263,10 +263,7 @@ describe('tocsin', { timeout: 120_000 }, () => {
     await once(closed, 'listening');
     const env = { TOCSIN_URL: `http://127.0.0.1:${closed.address().port}` };
     const wrong = await tocsin(['jobs', '--key', 'typo'], { env });
-    assert.match(
-      wrong.stderr,
-      /key is not known\.\n→ It was given with --key or TOCSIN_KEY: is it one of API_KEYS there/,
-    );
+    assert.match(wrong.stderr, /key is not known\.\n→ Check that the key in --key or TOCSIN_KEY is one of API_KEYS/);
     const named = await tocsin(['jobs'], { env: { ...env, TOCSIN_KEY: 'typo' } });
     assert.equal(named.stderr, wrong.stderr);
     const none = await tocsin(['jobs'], { env });

@@ -111,7 +111,7 @@ describe('tocsin init', () => {
     assert.equal(code, 1);
     assert.match(stdout, /by hand src\/index\.ts: its default export is a class/);
     assert.match(stdout, /^ {4}export default tocsin\.worker\(/m);
-    assert.match(stderr, /left for you to add: src\/index\.ts/);
+    assert.match(stderr, /must be added by hand: src\/index\.ts/);
     assert.equal(read('src/index.ts'), main);
   });
 
@@ -153,7 +153,7 @@ describe('tocsin dev', () => {
   });
 
   it('says what is missing', async () => {
-    assert.match((await run('dev')).stderr, /no wrangler configuration.*\n→ npx tocsin init/);
+    assert.match((await run('dev')).stderr, /No wrangler configuration.*\n→ .*npx tocsin init/);
     worker();
     assert.match((await run('dev')).stderr, /wrangler is not installed/);
   });
