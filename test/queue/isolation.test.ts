@@ -147,6 +147,18 @@ describe('an attempt that cannot be ended', () => {
     expect(await queue.state(id)).toBe('active');
   });
 
+  it('is no attempt that was reported: whoever reports it late is refused', async () => {
+    const queue = new TestQueue();
+    const id = await queue.add();
+    const [job] = await queue.claim({ visibility_timeout_ms: 1000 });
+    await queue.inside(({ sql }) => failOnce(sql, /^INSERT INTO jobs/));
+    clock.set(T0 + 1000);
+    expect(await queue.state(id)).toBe('discarded');
+    const late = { job_id: id, delivery_id: job?.delivery_id as string, error: {}, requeue: true };
+    expect(refusal(await queue.api.nack(late))).toMatchObject({ status: 409 });
+    expect(await queue.state(id)).toBe('discarded');
+  });
+
   it('stays as it is where it cannot become a dead letter either, and stops nobody', async () => {
     const queue = new TestQueue();
     const [id, other] = (await queue.enqueue({}, {})).map((job) => job.id) as [string, string];

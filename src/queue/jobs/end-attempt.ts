@@ -140,8 +140,9 @@ export function undoClaim(
 
 /** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */
 export function quarantine(q: QueueState, row: JobRow, now: number): void {
+  const active = q.leases.active.get(row.key);
   const entry: JobErrorEntry = {
-    attempt: q.leases.active.get(row.key)?.attempt ?? row.attempt,
+    attempt: active?.attempt ?? row.attempt,
     occurred_at: now,
     duration_ms: null,
     code: 'unreadable_record',
@@ -151,6 +152,7 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
     reason: 'crash',
   };
   const history: JobHistory = { error: entry, errors: [entry], discarded_at: now, reason: 'crash', dead_letter: true };
+  if (active) history.unreported = true;
   move(q, row, 'quarantine', { state: STATE.dead, history }, now);
 }
 
