@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { readReports } from '../../src/job/attempt/read-report';
 import type { Outcome } from '../../src/job/errors';
 import { enqueueEach } from '../../src/queue/jobs/enqueue-each';
+import { logOf } from '../../src/queue/jobs/log';
 import { reportEach } from '../../src/queue/jobs/report-each';
 import type { EachReceipt, EnqueuedJob } from '../../src/rpc/receipts';
 import type { Report, Reported } from '../../src/rpc/workers';
@@ -15,6 +16,7 @@ import { attempt, order, pick } from './orders';
 import { failureOf, named, pickForReport, resultOf } from './reports';
 import type { Scene } from './scene';
 import type { StepOf } from './steps';
+import { write } from './texts';
 import { newJob } from './wire';
 
 /** A report among others. */
@@ -25,21 +27,31 @@ export interface Item {
   /** Of a snooze, ms. */
   in: number;
   mark: number;
+  /** How long the result of its step is; absent: short. */
+  kib?: number | undefined;
+  /** It brings a line of the log, where it ends the attempt. */
+  logs?: boolean | undefined;
 }
 
 export type BatchStep =
-  | { op: 'report-each'; items: Item[]; worker: 'right' | 'none' }
+  /** In the answer there is room for so many bytes of steps; absent: for all. */
+  | { op: 'report-each'; items: Item[]; worker: 'right' | 'none'; room?: number | undefined }
   /** Perhaps the answer is lost, and they are sent again. */
   | { op: 'enqueue-each'; jobs: JobOrder[]; again: boolean };
 
 /** Bytes of steps that an answer may hold: enough for all. */
-const MAX_TOLD = 1_000_000;
+const MAX_TOLD = 100_000_000;
+
+/** Steps of one job that are on record together, KiB: those of the simulation are far below it or far above. */
+const MAX_STEPS_KIB = 760;
 
 /** A report as it is sent, and what the model knows of it. */
 export interface Sent extends Item {
   job: string;
   by: rules.Named;
   wire: Record<string, unknown>;
+  /** What it says in the log. */
+  line?: string | undefined;
 }
 
 /** The reports that these items mean now. @param worker who sends them; absent: it does not say */
@@ -49,12 +61,22 @@ export function sentOf(scene: Scene, items: readonly Item[], worker?: string): S
     if (!job) return [];
     const by = { attempt: named(job, item.attempt), worker };
     const name = { job_id: job.id, ...(by.attempt !== undefined && { attempt: by.attempt }) };
-    return [{ ...item, job: job.id, by, wire: { ...name, ...wireOf(job, item) } }];
+    const line = item.logs && !NOTES.has(item.how) ? `line ${++scene.operations}` : undefined;
+    const log = line && { log: [{ level: 'info', message: line }] };
+    return [{ ...item, job: job.id, by, line, wire: { ...name, ...wireOf(job, item), ...log } }];
   });
 }
 
-function wireOf(job: ModelJob, { how, in: after, mark }: Item): Record<string, unknown> {
-  const steps = { [`s${mark}`]: { result: mark } };
+/** Reports that do not end the attempt. */
+const NOTES: ReadonlySet<Item['how']> = new Set(['progress', 'step']);
+
+/** The result of a step. */
+const resultOfStep = (mark: number, kib: number | undefined): unknown =>
+  kib === undefined ? mark : write({ of: 'ascii', length: 1_024 * kib });
+
+function wireOf(job: ModelJob, { how, in: after, mark, kib }: Item): Record<string, unknown> {
+  const result = resultOfStep(mark, kib);
+  const steps = { [`s${mark}`]: { result } };
   const error = failureOf();
   switch (how) {
     case 'ack':
@@ -62,7 +84,7 @@ function wireOf(job: ModelJob, { how, in: after, mark }: Item): Record<string, u
     case 'progress':
       return { action: 'progress', progress: 0.5 };
     case 'step':
-      return { action: 'step', name: `s${mark}`, result: mark };
+      return { action: 'step', name: `s${mark}`, result };
     case 'snooze':
       return { action: 'nack', requeue: true, attempt_used: false, snooze: { in: after, steps } };
     case 'requeue':
@@ -90,42 +112,72 @@ export function readSent(scene: Scene, sent: readonly Sent[], worker?: string): 
   });
 }
 
-/** This must have become of them, one after the other. */
-export function reported(scene: Scene, sent: readonly Sent[], outcomes: readonly Outcome<Reported>[]): void {
+/**
+ * This must have become of them, one after the other.
+ * @param room for steps that are told, bytes; it shrinks. Absent: nobody knows
+ */
+export function reported(
+  scene: Scene,
+  sent: readonly Sent[],
+  outcomes: readonly Outcome<Reported>[],
+  room?: { bytes: number },
+): void {
   same(outcomes.length, sent.length, 'outcomes');
   for (const [index, item] of sent.entries()) {
     const job = scene.model.jobs.find(({ id }) => id === item.job) as ModelJob;
     const before = job.state;
-    const hadMark = job.marks?.has(item.mark);
+    const kept = job.marks?.has(item.mark)
+      ? JSON.stringify({ result: resultOfStep(item.mark, job.long?.[item.mark]) })
+      : undefined;
+    if (item.line) job.logged ??= new Set();
     const status = tell(scene, job, item);
     const outcome = outcomes[index] as Outcome<Reported>;
     same(outcome.ok ? 200 : outcome.error.status, status, `${item.how} of ${job.id} in ${before}`);
     if (!outcome.ok) continue;
-    const { state, attempt, due_at, step } = outcome.value;
+    if (item.line) job.logged?.add(item.line);
+    const { state, attempt, due_at, step, step_omitted: isOmitted = false } = outcome.value;
     // A dead letter that is not kept is told of once more.
     const isGone = job.state === 'gone' && job.dead;
     same(state, isGone ? 'discarded' : scene.model.stateOf(job, scene.now), `state after ${item.how} of ${job.id}`);
     same(attempt, job.attempt, `attempt after ${item.how} of ${job.id}`);
     const waits = state === 'retryable' || state === 'scheduled';
     same(due_at, waits ? job.availableAt : undefined, `when ${job.id} goes on`);
-    if (item.how === 'step') same(step, hadMark ? JSON.stringify({ result: item.mark }) : undefined);
+    if (item.how !== 'step') continue;
+    const mayOmit = kept !== undefined && (room === undefined || kept.length > room.bytes);
+    holds(isOmitted ? mayOmit : !mayOmit || room === undefined, () => `a step of ${job.id}, omitted: ${isOmitted}`);
+    if (isOmitted) continue;
+    same(step, kept, `step of ${job.id}`);
+    if (kept !== undefined && room) room.bytes -= kept.length;
   }
 }
 
-function tell({ model, now }: Scene, job: ModelJob, { how, by, in: after, mark }: Sent): number {
+/** The job has done a step. @returns false: with it, its steps would be too long */
+function noted(job: ModelJob, { mark, kib }: Item): boolean {
+  if (kib === undefined || job.marks?.has(mark)) return true;
+  const long = { ...job.long, [mark]: kib };
+  if (Object.values(long).reduce((sum, n) => sum + n, 0) > MAX_STEPS_KIB) return false;
+  job.long = long;
+  return true;
+}
+
+function tell({ model, now }: Scene, job: ModelJob, item: Sent): number {
+  const { how, by, in: after, mark } = item;
   // Something else is being decided about it.
   if (job.undecided !== undefined && job.state !== 'gone') return 503;
   switch (how) {
     case 'ack':
       return rules.acked(model, job, by, now);
     case 'snooze':
+      if (rules.isRunning(job, by) && !noted(job, item)) return 413;
       return rules.snoozed(model, job, by, now, { in: after, mark, signal: false });
     case 'progress':
       return rules.progressed(model, job, by, now);
     case 'step': {
       const status = rules.mayNote(job, by);
-      if (status === 200) job.marks = (job.marks ?? new Set()).add(mark);
-      return status;
+      if (status !== 200) return status;
+      if (!noted(job, item)) return 413;
+      job.marks = (job.marks ?? new Set()).add(mark);
+      return 200;
     }
     default:
       return rules.nacked(model, job, by, now, { how });
@@ -133,19 +185,40 @@ function tell({ model, now }: Scene, job: ModelJob, { how, by, in: after, mark }
 }
 
 /** Many reports in one operation. */
-function reportMany(scene: Scene, { items, worker }: StepOf<'report-each'>): void {
+function reportMany(scene: Scene, { items, worker, room: bytes = MAX_TOLD }: StepOf<'report-each'>): void {
   const first = pickForReport(scene, items[0]?.pick ?? 1);
   const sender = worker === 'right' ? first?.lease?.worker : undefined;
   const sent = sentOf(scene, items, sender);
   const reports = readSent(scene, sent, sender);
+  const [room, left] = [{ bytes }, { bytes }];
   // One transaction takes as many as are not too much work for it.
   for (let from = 0; from < sent.length; ) {
-    const left = reports.slice(from);
-    const outcomes = scene.write((now) => reportEach(scene.q, left, now, () => 0.5, { bytes: MAX_TOLD }));
+    const some = reports.slice(from);
+    const { saves } = scene.world;
+    const outcomes = scene.write((now) => reportEach(scene.q, some, now, () => 0.5, room));
+    const taken = sent.slice(from, from + outcomes.length);
+    const saved = scene.world.saves - saves;
+    holds(saved <= mostSaves(taken), () => `${saved} rows with steps are written by ${taken.length} reports`);
     scene.tidy();
     holds(outcomes.length > 0, () => 'none of the reports was taken');
-    reported(scene, sent.slice(from, from + outcomes.length), scene.weighed(outcomes));
+    reported(scene, taken, scene.weighed(outcomes), left);
     from += outcomes.length;
+  }
+}
+
+/** The steps of a job are written once by all reports about it, and once more by each that ends an attempt. */
+function mostSaves(sent: readonly Sent[]): number {
+  const about = new Set(sent.flatMap(({ how, job }) => (how === 'step' || how === 'snooze' ? [job] : [])));
+  return about.size + sent.filter(({ how }) => !NOTES.has(how)).length;
+}
+
+/** What is refused leaves nothing in the log, and what is accepted is there once. */
+function compareLogs({ q, model }: Scene): void {
+  for (const { id, state, isMoving, logged } of model.jobs) {
+    if (!logged || state === 'gone' || isMoving) continue;
+    const lines = logOf(q, id).map(({ message }) => message);
+    const wrong = lines.find((line, index) => !logged.has(line) || lines.indexOf(line) !== index);
+    holds(wrong === undefined, () => `${wrong} is in the log of ${id}, of ${lines.join()}`);
   }
 }
 
@@ -187,6 +260,7 @@ export const item: fc.Arbitrary<Item> = fc.record({
   ),
   in: fc.constantFrom(0, 300, 2_000),
   mark: fc.constantFrom(0, 0, 1),
+  logs: fc.constantFrom(undefined, undefined, true),
 });
 
 /** Reports, some of them about the same job. */
@@ -201,6 +275,7 @@ export const batchSteps = [
       op: fc.constant('report-each' as const),
       items,
       worker: fc.constantFrom('right' as const, 'none' as const),
+      room: fc.constantFrom(undefined, undefined, 0, 20),
     }),
   },
   {
@@ -234,4 +309,7 @@ export const area: Area<BatchStep> = {
     },
   },
   steps: batchSteps,
+  compare(scene, depth) {
+    if (depth !== 'wake') compareLogs(scene);
+  },
 };

@@ -1,8 +1,9 @@
 /** What producers and operators do to jobs and to the queue as a whole. */
 import fc from 'fast-check';
+import { writeBatch } from '../../src/across/receipts';
+import type { ParsedJob } from '../../src/job/envelope/parse';
 import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { LimitOverrides } from '../../src/job/limits/overrides';
-import type { NewJob } from '../../src/job/record';
 import { createTask, stepTask } from '../../src/queue/features/bulk/tasks';
 import { configure, setPaused, takeDefaults } from '../../src/queue/features/lifecycle/settings';
 import { activate } from '../../src/queue/jobs/activate';
@@ -20,14 +21,15 @@ import { order, orders, pick } from './orders';
 import * as reports from './reports';
 import { type Scene, statusOf } from './scene';
 import type { StepOf } from './steps';
-import { isTooLarge, newJob } from './wire';
+import { isTooLarge, parsedJob } from './wire';
 
 export type JobStep =
   /** Each of the jobs so many times; absent: once. A claim may wait for them. */
   | { op: 'enqueue'; jobs: JobOrder[]; times?: number; claim?: reports.Claim }
   | { op: 'cancel'; pick: number }
   | { op: 'activate'; pick: number }
-  | { op: 'redrive'; pick: number }
+  /** Perhaps it adds a member to what the job says of itself. */
+  | { op: 'redrive'; pick: number; adds?: Addition | undefined }
   | { op: 'delete-dead'; pick: number }
   | { op: 'patch'; pick: number; change: JobChange }
   | { op: 'bulk'; action: 'cancel' | 'retry' | 'delete' | 'purge'; priority: number }
@@ -42,6 +44,23 @@ export interface JobChange {
   maxAttempts?: number;
 }
 
+/** As much as a policy may say. None of it holds for the simulated jobs, which say for themselves what matters. */
+const LONG_POLICY = {
+  backoff_strategy: 'table' as const,
+  table: Array.from({ length: 1_000 }, (_, index) => `PT${100_000 + index}S`),
+  non_retryable_errors: Array.from({ length: 100 }, (_, index) => `nobody-${index}-`.padEnd(255, 'y')),
+};
+
+/** A member of `meta`, with so many bytes in it. */
+interface Addition {
+  name: 'a' | 'b' | 'c';
+  bytes: number;
+}
+
+/** What a job may say of itself, and what a simulated one says there beside, bytes. */
+const MAX_META = 65_536;
+const PLAIN_META = 2_000;
+
 /** A job that takes part in no other rule, to see whether the queue still works. */
 export const PROBE: JobOrder = {
   ...{ priority: 5, delay: 0, ttl: 0, pending: false, maxAttempts: 1, backoff: 0, timeout: 0, deadLetter: false },
@@ -54,10 +73,10 @@ export function ordersOf({ jobs, times = 1 }: StepOf<'enqueue'>): JobOrder[] {
 }
 
 /** Reads the jobs of a step as the queue takes them; undefined: one of them is too large. */
-export async function readJobs(scene: Scene, step: StepOf<'enqueue'>): Promise<NewJob[] | undefined> {
+async function readJobs(scene: Scene, step: StepOf<'enqueue'>): Promise<ParsedJob[] | undefined> {
   const tooLarge = step.jobs.map(isTooLarge);
   try {
-    const once = await Promise.all(step.jobs.map((order) => newJob(order, scene.now)));
+    const once = await Promise.all(step.jobs.map((order) => parsedJob(order, scene.now)));
     holds(!tooLarge.includes(true), () => 'a job that is too large was taken');
     return Array.from({ length: step.times ?? 1 }, () => once).flat();
   } catch (error) {
@@ -71,8 +90,11 @@ export async function readJobs(scene: Scene, step: StepOf<'enqueue'>): Promise<N
 }
 
 /** @param jobs the orders of the step, as the queue takes them */
-export function enqueue(scene: Scene, step: StepOf<'enqueue'>, jobs: readonly NewJob[]): void {
+function enqueue(scene: Scene, step: StepOf<'enqueue'>, parsed: readonly ParsedJob[]): void {
+  const jobs = parsed.map(({ job }) => job);
   const outcome = scene.attempt((now) => enqueueJobs(scene.q, jobs, now));
+  // What its producer is told, written out.
+  if (scene.isLarge && 'value' in outcome) scene.weighed(writeBatch(outcome.value.jobs, parsed, {}, {}));
   scene.tidy();
   expectPlaced(scene, ordersOf(step), outcome);
 }
@@ -176,17 +198,26 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
       if (picked) activateJob(scene, picked);
       break;
     }
-    case 'redrive':
+    case 'redrive': {
+      const { adds } = step;
+      const meta = adds && { [adds.name]: 'x'.repeat(adds.bytes) };
       scene.onJob(
         step.pick,
-        (id, now) => redrive(q, id, { deadLetterOnly: false }, now),
+        (id, now) => redrive(q, id, { deadLetterOnly: false, ...(meta && { override: { meta } }) }, now),
         (job) => {
           if (!['discarded', 'cancelled', 'retryable'].includes(model.stateOf(job, scene.now))) return 409;
+          if (adds) {
+            const added = { ...job.added, [adds.name]: adds.bytes };
+            const bytes = Object.values(added).reduce((sum, n) => sum + n, PLAIN_META);
+            if (bytes > MAX_META) return 413;
+            job.added = added;
+          }
           model.redrive(job, scene.now);
           return 200;
         },
       );
       break;
+    }
     case 'patch':
       scene.onJob(
         step.pick,
@@ -280,8 +311,9 @@ export const area: Area<JobStep> = {
     pause: (scene, { paused }) => pause(scene, paused),
     override,
   },
-  begin(scene, { keepsNoDead }) {
+  begin(scene, { keepsNoDead, longPolicy }) {
     if (keepsNoDead) keepNoDead(scene);
+    if (longPolicy) scene.write(() => configure(scene.q, { default_retry: LONG_POLICY }));
   },
   clear(scene) {
     for (const key of ['narrow', 'rated', 'spaced'] as const) {

@@ -10,6 +10,7 @@ import { arriving, connects, pullSteps } from './pulls';
 import { area as reports } from './reports';
 import { bounding, settingsSteps } from './settings';
 import type { History, Step } from './steps';
+import { fullBatch, heavySteps, pullThemes, startsTogether, workThemes } from './themes';
 import { manyOf } from './together';
 import { area as trouble, troubles } from './trouble';
 
@@ -178,7 +179,7 @@ export const area: Area<never> = {
     return [
       {
         weight: 70,
-        arbitrary: ofSteps(calmOf(asIs, [...pullSteps, ...settingsSteps]), [connects, connects]),
+        arbitrary: ofSteps(calmOf(asIs, [...pullSteps, ...settingsSteps]), [connects, connects], pullThemes),
       },
       {
         weight: 35,
@@ -194,10 +195,25 @@ export const area: Area<never> = {
       // To drain them would take longer than to play them: a few start in each period.
       {
         weight: 35,
-        arbitrary: ofSteps(fc.oneof(...keyedSteps), [], [{ weight: 8, arbitrary: slidWindow }]).map((history) => ({
-          ...history,
-          drains: false,
-        })),
+        arbitrary: ofSteps(
+          fc.oneof(...keyedSteps),
+          [],
+          [
+            { weight: 8, arbitrary: slidWindow },
+            { weight: 4, arbitrary: startsTogether(order.map((job) => keyed(job, 0))) },
+            ...workThemes,
+          ],
+        ).map((history) => ({ ...history, drains: false })),
+      },
+      {
+        weight: 5,
+        arbitrary: fc.record({ start, pulls: fc.constant(true), steps: heavySteps }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          ...{ start, large: fc.constant(true), longPolicy: fc.constant(true), steps: fc.constant(fullBatch) },
+        }),
       },
     ];
   },

@@ -18,7 +18,7 @@ export interface SnoozeTerms {
 const isAway = ({ state, isMoving = false }: ModelJob): boolean => state === 'gone' || isMoving;
 
 /** Is the report about the attempt that runs? */
-function isRunning(job: ModelJob, { attempt, worker }: Named): boolean {
+export function isRunning(job: ModelJob, { attempt, worker }: Named): boolean {
   const isOther = worker !== undefined && job.lease?.worker !== undefined && worker !== job.lease.worker;
   return job.state === 'active' && (attempt === undefined || attempt === job.attempt) && !isOther;
 }

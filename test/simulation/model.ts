@@ -96,6 +96,12 @@ export interface ModelJob {
   hasSignal?: boolean;
   /** Steps on record. */
   marks?: Set<number>;
+  /** Those of them that are long, with their lengths in KiB. */
+  long?: Record<number, number>;
+  /** Lines that accepted reports have logged. */
+  logged?: Set<string>;
+  /** What redrives have added to what it says of itself: bytes by name. */
+  added?: Record<string, number>;
   /** The batch that is being decided about it: nothing else may happen to it. One that is `gone` comes to be by that. */
   undecided?: string;
   /** A dead letter on its way to another queue: nothing else may happen to it. */
@@ -338,6 +344,16 @@ export class Model {
     job.dead = job.order.deadLetter;
     if (job.dead && !this.keepsDead) job.state = 'gone';
     job.reason = how.final ? 'non_retryable' : 'retries_exhausted';
+  }
+
+  /** Its attempt could not be ended as it should: it is over, and the job is a dead letter. */
+  quarantine(job: ModelJob, now: number): void {
+    for (const gone of ['failedBy', 'requeuedBy', 'late', 'lostBy', 'told', 'error'] as const) delete job[gone];
+    this.endJob(job, 'discarded', now);
+    job.failures = 1;
+    job.reason = 'crash';
+    job.dead = true;
+    if (!this.keepsDead) job.state = 'gone';
   }
 
   /** It never reached its worker: nobody has tried anything. */

@@ -8,6 +8,9 @@ import type { ModelJob } from './model';
 import { pullsOf } from './model-pulls';
 import type { Scene } from './scene';
 
+/** Characters of rows after which no other operation begins in a transaction. */
+const MAX_WORK = 8 * 1024 * 1024;
+
 type Saved = ReturnType<Scene['model']['save']>;
 
 /** An operation of which the model has to follow what it does. */
@@ -49,6 +52,8 @@ export class Observer {
   private claims = 0;
   private running: Running[] = [];
   private transaction = { isUndone: false };
+  /** What had been read and written when the transaction began. */
+  private workAtStart = 0;
   private atStart: Saved | undefined;
   /** The first thing that the model did not agree with inside an operation. */
   private disagreement: { error: unknown } | undefined;
@@ -141,7 +146,11 @@ export class Observer {
     if (isFirst) {
       this.atStart = isDoubtful ? model.save() : undefined;
       this.transaction = { isUndone: false };
+      this.workAtStart = scene.q.written.work;
     }
+    // Whoever comes after so much waits for the next transaction.
+    const work = scene.q.written.work - this.workAtStart;
+    if (work > MAX_WORK) this.disagreement ??= { error: new Error(`an operation follows ${work} characters of work`) };
     // What was done last has failed in the end, when a statement has since.
     const last = this.running.at(-1);
     if (last && last.faults !== world.faults) {

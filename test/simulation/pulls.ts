@@ -23,7 +23,7 @@ import {
   WORKERS,
 } from './model-pulls';
 import { type Followed, Observer } from './observer';
-import { mayStart, requestOf, takes } from './reports';
+import { delivered, mayStart, requestOf, takes } from './reports';
 import type { Scene } from './scene';
 import { Connection, Life } from './sockets';
 import type { StepOf } from './steps';
@@ -473,6 +473,7 @@ class Pulls {
       checkpoint: checkpoint?.state,
     }));
     same(got, shown(given), `jobs of ${name}`);
+    for (const { record } of answer) delivered(model, record);
     if (answer.length > 0 || !waiter || isWithdrawn || this.isFaulted) return;
     holds(scene.now >= deadline, () => `${name} was sent away before its time`);
     // One that has waited asks again; one that does not wait has had its only chance.

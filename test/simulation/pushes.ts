@@ -465,8 +465,10 @@ function expectWake(scene: Scene, pushes: Pushes): void {
   if (scene.lost || model.paused) return;
   const running = model.jobs.filter(({ lease }) => lease?.pushed).length;
   const most = Math.min(10, pushes.terms.concurrency || 10);
-  const waits = model.available(now).filter((job) => job.order.limit === null && job.expiresAt > now);
-  if (running >= most || waits.length === 0 || waits.some(isSuspect)) return;
+  const ready = model.available(now).filter(({ expiresAt }) => expiresAt > now);
+  const waits = ready.filter(({ order }) => order.limit === null);
+  // Nothing passes a job that may have killed its Worker, whatever key it counts under.
+  if (running >= most || waits.length === 0 || ready.some(isSuspect)) return;
   if (model.jobs.some((job) => job.lease?.pushed && job.lostBy === 'crash')) return;
   const due = Math.max(now, pushes.health.until) + WAKE_MS;
   holds(world.alarm !== null && world.alarm <= due, () => `${waits[0]?.id} waits to be pushed, armed: ${world.alarm}`);

@@ -107,13 +107,21 @@ function given(scene: Scene, step: Claim, views: readonly JobView[]): void {
     step,
     views.map(({ record }) => record.id),
   );
-  for (const [index, job] of taken.entries()) seen(job, views[index] as JobView);
+  for (const [index, job] of taken.entries()) seen(scene, job, views[index] as JobView);
 }
 
 /** The worker is told what has been said of the job. */
-export function seen(job: ModelJob, { record }: JobView): void {
+function seen({ model }: Scene, job: ModelJob, { record }: JobView): void {
+  delivered(model, record);
   same(record.attempt, job.attempt);
   same(record.checkpoint?.state, job.checkpoint && write(job.checkpoint), `checkpoint of ${job.id}`);
+}
+
+/** A worker gets a job: by the name of its delivery no other run of the job is meant. */
+export function delivered(model: Model, { id, delivery_id: delivery }: JobView['record']): void {
+  const known = model.part('deliveries', () => new Set<string>());
+  holds(delivery !== undefined && !known.has(delivery), () => `the delivery ${delivery} of ${id} is given twice`);
+  known.add(delivery as string);
 }
 
 /** Jobs that a claim may look for now, all of them before it has taken any. @param kinds absent: all */
@@ -332,9 +340,10 @@ export function failureOf({ code, type, message, details, class: name }: ErrorTe
   };
 }
 
-/** A job for a report: most often one that runs. */
+/** A job for a report: most often one that runs. @param pick below 0: counts from the newest */
 export function pickForReport(scene: Scene, pick: number): ModelJob | undefined {
   const active = scene.model.jobs.filter((job) => job.state === 'active');
+  if (pick < 0) return active.at(pick) ?? scene.pick(pick);
   return pick % 5 === 0 || active.length === 0 ? scene.pick(pick) : active[pick % active.length];
 }
 

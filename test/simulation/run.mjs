@@ -6,13 +6,20 @@
  *     --history file.json                 one history: { "start": ms, "steps": [...] }
  *     --mutations --runs N [name…]        puts known defects back, one at a time, and says after how many histories of at
  *                                         most N each is found; those of mutations/list.json, or of files that are named
+ *     --processes P                       so many at once; absent: one for each core
  */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { playMutations } from './mutations/play.mjs';
 import { playSimulation, whyNot } from './vitest.mjs';
 
-const NUMBERS = { runs: 'SIMULATION_RUNS', seed: 'SIMULATION_SEED', steps: 'SIMULATION_STEPS', seeds: '' };
+const NUMBERS = {
+  runs: 'SIMULATION_RUNS',
+  seed: 'SIMULATION_SEED',
+  steps: 'SIMULATION_STEPS',
+  seeds: '',
+  processes: '',
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -28,6 +35,7 @@ for (const [option, variable] of Object.entries(NUMBERS)) {
   if (!/^-?\d+$/.test(value)) fail(`--${option} must be a whole number, not ${value}`);
   if (variable) env[variable] = value;
 }
+const processes = Number(values.processes ?? availableParallelism());
 const anySeed = () => Math.floor(Math.random() * 2 ** 30);
 env.SIMULATION_SEED ??= String(anySeed());
 if (positionals.length > 0 && !values.mutations) fail(`${positionals[0]}: only --mutations takes names`);
@@ -54,7 +62,7 @@ async function playSeeds(seeds) {
       console.log(said);
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, worker));
+  await Promise.all(Array.from({ length: processes }, worker));
   console.log(
     failed.length === 0 ? `${seeds.length} seeds agree` : `${failed.length} seeds failed: ${failed.join(', ')}`,
   );
@@ -62,7 +70,7 @@ async function playSeeds(seeds) {
 }
 
 async function run() {
-  if (values.mutations) return playMutations(positionals, env);
+  if (values.mutations) return playMutations(positionals, env, processes);
   if (values.seeds === undefined) return (await playSimulation(env, { stdio: 'inherit' })).agreed;
   const first = Number(values.seed ?? anySeed());
   return playSeeds(Array.from({ length: Number(values.seeds) }, (_, index) => first + index));

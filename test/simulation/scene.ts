@@ -167,10 +167,11 @@ export class Scene {
     if (missing) throw new Error(`${missing.fire?.cron} did not fire at ${missing.fire?.tick}`);
   }
 
-  /** Any job; most often one that has not gone. */
+  /** Any job; most often one that has not gone. @param pick below 0: counts from the newest of these */
   pick(pick: number): ModelJob | undefined {
     const { jobs } = this.model;
     const there = jobs.filter((job) => job.state !== 'gone');
+    if (pick < 0) return there.at(pick);
     const from = pick % 10 === 0 || there.length === 0 ? jobs : there;
     return from[pick % Math.max(1, from.length)];
   }

@@ -40,6 +40,8 @@ export interface History {
   steps: (Step | null)[];
   /** Answers are so large that they are weighed. */
   large?: boolean;
+  /** Its queue has a retry policy that is as long as one may be. */
+  longPolicy?: boolean;
   /** No dead letter is kept. */
   keepsNoDead?: boolean;
   /** Workers wait, and operations share transactions. */

@@ -43,11 +43,15 @@ export const MAX_DATA = 65_500;
 /** What a message between objects holds, bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
-/** About how many bytes an answer takes between objects: a text takes one for each unit, or two where it goes beyond Latin. */
-export function weightOf(value: unknown): number {
+/**
+ * About how many bytes an answer takes between objects: a text takes one for each unit, or two where it goes beyond Latin, and
+ * an object that is there several times is sent once.
+ */
+export function weightOf(value: unknown, sent = new Set<unknown>()): number {
   if (typeof value === 'string') return hasWide(value) ? 2 * value.length : value.length;
-  if (typeof value !== 'object' || value === null) return 8;
-  return Object.entries(value).reduce((sum, [name, member]) => sum + name.length + weightOf(member), 0);
+  if (typeof value !== 'object' || value === null || sent.has(value)) return 8;
+  sent.add(value);
+  return Object.entries(value).reduce((sum, [name, member]) => sum + name.length + weightOf(member, sent), 0);
 }
 
 function hasWide(text: string): boolean {

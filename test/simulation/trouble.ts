@@ -1,6 +1,9 @@
 /** What happens to an object by itself: time passes, alarms come or are lost, it dies, storage fails. */
 import fc from 'fast-check';
+import { find, viewOf } from '../../src/queue/read/find';
 import type { Area, Kind } from './area';
+import type { ModelJob } from './model';
+import { isInjected } from './observer';
 import type { Scene } from './scene';
 import type { Step, StepOf } from './steps';
 
@@ -9,6 +12,8 @@ export type TroubleStep =
   | { op: 'alarm'; when: 'due' | 'late' | 'early' | 'twice' }
   | { op: 'lose-alarm' }
   | { op: 'evict' }
+  /** Time passes, and when what is due is treated as due, the statement with this number fails. */
+  | { op: 'strand'; ms: number; statement: number }
   /** The statement with this number fails. */
   | { op: 'fault'; statement: number; step: Step }
   /** The object dies in the turn of this step: before anything is durable, or after, but before it goes on. */
@@ -27,6 +32,28 @@ function alarm(scene: Scene, { when }: StepOf<'alarm'>): void {
   scene.lost = false;
 }
 
+/** An attempt that cannot be ended as it should ends all the same: which of them is nobody's promise, so it is seen. */
+function strand(scene: Scene, { ms, statement }: StepOf<'strand'>): void {
+  const { world, model } = scene;
+  world.now += ms;
+  const isOver = ({ lease }: ModelJob) =>
+    lease !== undefined && Math.min(lease.expiresAt, lease.timeoutAt) <= scene.now;
+  const over = model.jobs.filter(isOver);
+  world.failAt(statement);
+  try {
+    world.engine.tidied();
+  } catch (error) {
+    if (!isInjected(error)) throw error;
+  }
+  world.heal();
+  world.faulted = false;
+  for (const job of over) {
+    const found = find(scene.q, job.id);
+    if (found && viewOf(scene.q, found, scene.now).record.history.reason === 'crash') model.quarantine(job, scene.now);
+  }
+  scene.tidy();
+}
+
 /** A step in which the product does not run. */
 function silently<S>(play: (scene: Scene, step: S) => void): Kind<S> {
   return { prepare: (scene, step) => ({ play: () => play(scene, step) }), silent: true };
@@ -43,6 +70,7 @@ export const area: Area<TroubleStep> = {
       scene.world.alarm = null;
     }),
     evict: silently((scene) => scene.evict()),
+    strand,
     // `play.ts` does these around their steps.
     fault: () => undefined,
     die: () => undefined,

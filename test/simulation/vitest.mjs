@@ -22,12 +22,13 @@ export function whyNot() {
  * @param env what to play
  * @param stdio as `spawn` has it
  * @param root the project, or a copy of it
+ * @param test a file of tests, in the place of the simulation
  * @returns whether all agreed, and what was said unless it was said at once
  */
-export function playSimulation(env, { stdio, root = ROOT }) {
+export function playSimulation(env, { stdio, root = ROOT, test = 'test/simulation' }) {
   const node = [join(ROOT, 'node_modules/node/bin/node'), process.execPath].find(existsSync);
   return new Promise((resolve) => {
-    const vitest = spawn(node, [join(root, VITEST), 'run', 'test/simulation', '--maxWorkers=1'], {
+    const vitest = spawn(node, [join(root, VITEST), 'run', test, '--maxWorkers=1'], {
       cwd: root,
       stdio,
       env: { ...process.env, ...env, PATH: [...TOOLS, process.env.PATH].join(delimiter) },

@@ -1,6 +1,6 @@
 /** Orders of the model as requests of the product, read by the product's own parsers. */
 import { type CronDefinition, parseCron } from '../../src/job/cron/definition';
-import { parseJob, withFingerprint } from '../../src/job/envelope/parse';
+import { type ParsedJob, parseJob, withFingerprint } from '../../src/job/envelope/parse';
 import type { NewJob } from '../../src/job/record';
 import type { JobKind, JobOrder } from './model';
 import type { CronTerms } from './model-crons';
@@ -116,7 +116,12 @@ function policy({ key, by, everywhere, conflict, counting, period, foreign }: Un
 
 /** @param now epoch ms */
 export async function newJob(order: JobOrder, now: number): Promise<NewJob> {
-  return (await withFingerprint(parseJob(jobRequest(order), { now }))).job;
+  return (await parsedJob(order, now)).job;
+}
+
+/** A job with what the answer to its request is made of. @param now epoch ms */
+export function parsedJob(order: JobOrder, now: number): Promise<ParsedJob> {
+  return withFingerprint(parseJob(jobRequest(order), { now }));
 }
 
 /** An entry as its owner would write it. Members that are not given are left out. */

@@ -98,6 +98,8 @@ export class World {
   /** Statements that were made to fail, and transactions committed, so far. */
   faults = 0;
   commits = 0;
+  /** Rows with checkpoints and steps that were written so far. */
+  saves = 0;
   private statementsUntilFault = Number.POSITIVE_INFINITY;
   /** Work of the object that goes on after the event that began it. */
   private hooks: Partial<WorldHooks> = {};
@@ -336,6 +338,7 @@ export class World {
         this.faults++;
         throw new InjectedFault('injected');
       }
+      if (query.includes('INTO checkpoints')) this.saves++;
       return real.sql.exec(query, ...(bindings as never[]));
     };
     let depth = 0;

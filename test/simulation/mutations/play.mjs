@@ -1,6 +1,6 @@
 /** Puts known defects back into a copy of the project, one at a time, and plays histories until one meets it. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { playSimulation, ROOT } from '../vitest.mjs';
 import { mutated, readMutations } from './list.mjs';
@@ -27,11 +27,13 @@ async function playOne(mutation, root, env) {
   const originals = Array.from(texts.keys(), (file) => [file, readFileSync(join(root, file), 'utf8')]);
   for (const [file, text] of texts) writeFileSync(join(root, file), text);
   try {
-    const { agreed, said } = await playSimulation({ ...env, SIMULATION_SHRINK: 'no' }, { stdio: 'pipe', root });
+    const { test } = mutation;
+    const { agreed, said } = await playSimulation({ ...env, SIMULATION_SHRINK: 'no' }, { stdio: 'pipe', root, test });
     if (agreed) return { caught: false };
+    if (test && said.includes('AssertionError')) return { caught: true, after: 'no', why: test };
     // A history that is given is the only one.
     const [, after = 1, why] = /(?:after (\d+) histories|the history): (.*)/.exec(said.replaceAll(COLOURS, '')) ?? [];
-    return why === undefined ? { error: said } : { caught: true, after: Number(after), why };
+    return why === undefined ? { error: said } : { caught: true, after, why };
   } finally {
     for (const [file, text] of originals) writeFileSync(join(root, file), text);
   }
@@ -40,9 +42,10 @@ async function playOne(mutation, root, env) {
 /**
  * @param names which: see `readMutations`
  * @param env what to play: `SIMULATION_RUNS` histories at most for each, all from one seed
+ * @param processes so many at once
  * @returns whether all were caught, and nothing was in the sources as they are
  */
-export async function playMutations(names, env) {
+export async function playMutations(names, env, processes) {
   const seed = env.SIMULATION_SEED ?? String(Math.floor(Math.random() * 2 ** 30));
   const all = readMutations(names);
   // An edit that fits no longer is better known before an hour of playing than after.
@@ -64,7 +67,7 @@ export async function playMutations(names, env) {
       rmSync(root, { recursive: true, force: true });
     }
   };
-  await Promise.all(Array.from({ length: Math.min(availableParallelism(), left.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(processes, left.length) }, worker));
   console.log(missed === 0 ? 'all were found' : `${missed} of ${all.length} were not found, or failed`);
   return missed === 0;
 }

@@ -1,0 +1,147 @@
+/**
+ * Steps that belong together: what only a certain order of things brings out, with chance in what else may differ. They stand
+ * among the other steps of a history, so that whatever was there before takes part.
+ */
+import fc from 'fast-check';
+import type { Weighted } from './area';
+import type { Item } from './batches';
+import { PROBE } from './jobs';
+import type { JobOrder } from './model';
+import type { Step } from './steps';
+
+const PLAIN: JobOrder = { ...PROBE, priority: 0, maxAttempts: 3, deadLetter: true };
+
+const enqueue = (...jobs: JobOrder[]): Step => ({ op: 'enqueue', jobs });
+const poll = (worker: string, count: number, wait = 0): Step => ({ op: 'poll', worker, count, visibility: 0, wait });
+const connect: Step = { op: 'connect', worker: 'ann', visibility: 0 };
+const PICKS = [0, 1, 2, 3];
+const readyAll = (count: number): Step[] => PICKS.map((pick) => ({ op: 'tell', pick, what: { is: 'ready', count } }));
+const pauseAll = PICKS.map((pick): Step => ({ op: 'tell', pick, what: { is: 'pause' } }));
+const item = (how: Item['how'], more: Partial<Item> = {}): Item => ({
+  ...{ pick: -1, attempt: 'right', how, in: 2_000, mark: 0 },
+  ...more,
+});
+const told = (...items: Item[]): Step => ({ op: 'report-each', items, worker: 'none' });
+const newest = fc.constantFrom(-1, -1, -2);
+
+/** A worker with a socket may take two jobs: one has become available, which nobody has noticed, and another one arrives. */
+const takenAlong = fc.nat(40).map((statement): Step[] => [
+  ...[connect, ...readyAll(2), enqueue({ ...PLAIN, delay: 400 })],
+  ...[
+    { op: 'jump' as const, ms: 500 },
+    { op: 'fault' as const, statement, step: enqueue(PLAIN) },
+  ],
+]);
+
+/** A queue has no room for now. A fetch waits for it, and behind that a socket. */
+const standsBehind = fc.constantFrom(350, 3_000).map((wait): Step[] => [
+  ...[connect, ...pauseAll, { op: 'configure' as const, layer: 'own' as const, change: { limit: { rate: 1 } } }],
+  ...[enqueue(PLAIN), poll('ann', 1), poll('bob', 1, wait), ...readyAll(1), enqueue(PLAIN)],
+  ...[
+    { op: 'pass' as const, ms: wait },
+    { op: 'pass' as const, ms: 5_000 },
+  ],
+  { op: 'configure', layer: 'own', change: { limit: undefined } },
+]);
+
+/** A job has long steps, and says more, in the log too, when it ends its attempt. */
+const longSteps = fc
+  .record({
+    first: fc.constantFrom(200, 700),
+    second: fc.constantFrom(200, 700),
+    how: fc.constantFrom('snooze', 'step'),
+  })
+  .map(({ first, second, how }): Step[] => [
+    ...[enqueue(PLAIN), poll('ann', 3), told(item('step', { kib: first }))],
+    told(item(how as Item['how'], { mark: 1, kib: second, logs: true }), item('requeue', { pick: -2, logs: true })),
+  ]);
+
+/** Reports come together over a socket, and cannot be written together. */
+const oneByOne = fc
+  .record({
+    ...{ pick: fc.constantFrom(...PICKS), statement: fc.nat(30), of: newest },
+    how: fc.constantFrom<Item['how']>('plain', 'requeue', 'retry-in', 'ack'),
+  })
+  .map(({ pick, statement, of, how }): Step[] => {
+    const items = [item('step'), item(how, { pick: of, logs: true })];
+    const what = { is: 'report' as const, items, ready: 0 };
+    return [
+      ...[connect, enqueue(PLAIN, PLAIN), poll('ann', 3)],
+      { op: 'fault', statement, step: { op: 'tell', pick, what } },
+    ];
+  });
+
+/** A job ends again and again, and each of its lives is given something. */
+const manyLives = fc
+  .array(fc.record({ name: fc.constantFrom('a', 'b', 'c'), bytes: fc.constantFrom(30_000, 30_000, 60_000) }), {
+    minLength: 2,
+    maxLength: 4,
+  })
+  .map((all): Step[] => [
+    enqueue(PLAIN),
+    ...all.flatMap((adds): Step[] => [
+      { op: 'cancel', pick: -1 },
+      { op: 'redrive', pick: -1, adds },
+    ]),
+  ]);
+
+/** Attempts are over, and cannot be ended as they should; then their jobs live again. */
+const stranded = fc
+  .record({ ms: fc.constantFrom(500, 2_000), statement: fc.nat(14), times: fc.constantFrom(1, 1, 2) })
+  .map(({ ms, statement, times }): Step[] => [
+    enqueue(...Array.from({ length: times }, () => PLAIN)),
+    { op: 'poll', worker: 'ann', count: 4, visibility: 500, wait: 0 },
+    { op: 'strand', ms, statement },
+    ...PICKS.map((pick): Step => ({ op: 'redrive', pick: -1 - pick })),
+    poll('ann', 4),
+  ]);
+
+/** Themes of workers that wait. */
+export const pullThemes: Weighted<Step[]>[] = [
+  { weight: 3, arbitrary: takenAlong },
+  { weight: 1, arbitrary: standsBehind },
+  { weight: 1, arbitrary: longSteps },
+  { weight: 2, arbitrary: oneByOne },
+  { weight: 1, arbitrary: manyLives },
+];
+
+/** Themes that need no more than workers and time. */
+export const workThemes: Weighted<Step[]>[] = [{ weight: 4, arbitrary: stranded }];
+
+/**
+ * The key is free, and a part of it is used in a transaction in which something else fails.
+ * @param keyed a job of the key
+ */
+export function startsTogether(keyed: fc.Arbitrary<JobOrder>): fc.Arbitrary<Step[]> {
+  const second = fc.oneof(
+    keyed.map((job) => enqueue(job)),
+    fc.constant<Step>({ op: 'ack', pick: -1, attempt: 'right', worker: 'right' }),
+    fc.constant<Step>({ op: 'patch', pick: -1, change: { priority: 5 } }),
+  );
+  return fc
+    .record({ job: keyed, count: fc.constantFrom(1, 2), second, statement: fc.nat(50) })
+    .map(({ job, count, second, statement }): Step[] => [
+      ...[
+        { op: 'pass' as const, ms: 25_000 },
+        { op: 'nack-all' as const, error: {} },
+      ],
+      enqueue(...Array.from({ length: 4 }, () => job)),
+      { op: 'fault', statement, step: { op: 'together', steps: [poll('ann', count), second] } },
+      poll('ann', 3),
+    ]);
+}
+
+/** Many jobs, each with steps of many KiB, of which something is said at the same time. */
+export const heavySteps: fc.Arbitrary<Step[]> = fc.constantFrom(9, 12, 14).map((times): Step[] => {
+  const all = Array.from({ length: times }, (_, index) => -1 - index);
+  return [
+    enqueue(...all.map(() => PLAIN)),
+    poll('ann', times),
+    told(...all.map((pick) => item('step', { pick, kib: 700 }))),
+    { op: 'together', steps: all.map((pick) => told(item('step', { pick, mark: 1 }))) },
+    told(...all.map((pick) => item('step', { pick, mark: 1 }))),
+  ];
+});
+
+/** As many jobs as one request may have. */
+export const fullBatch: Step[] = [{ op: 'enqueue', jobs: [PLAIN], times: 1_000 }];
