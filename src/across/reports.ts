@@ -1,5 +1,6 @@
 /** Reports about many jobs, in however many queues: each has an outcome of its own. */
 import type { Env } from '../config';
+import type { AttemptOutcome } from '../job/attempt/outcome';
 import { apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
 import type { JobView } from '../job/record';
 import { bytesOf, grouped, MAX_ANSWER_BYTES } from '../job/size';
@@ -106,12 +107,18 @@ function failureOf(error: unknown): ErrorData {
 
 /** Bytes of all that travels with a report. */
 function bytesOfReport(report: Report): number {
-  if (report.action === 'progress') {
+  if (report.kind === 'progress') {
     return 512 + bytesOf(JSON.stringify([report.message, report.data])) + bytesOf(report.checkpoint ?? '');
   }
-  if (report.action === 'checkpoint') return 512 + bytesOf(report.content);
-  if (report.action === 'step') return 512 + bytesOf(report.record);
-  const { log } = report;
-  const said = report.action === 'ack' ? (report.result ?? '') : JSON.stringify([report.error, report.snooze]);
-  return 512 + bytesOf(said) + (log ? bytesOf(JSON.stringify(log)) : 0);
+  if (report.kind === 'checkpoint') return 512 + bytesOf(report.content);
+  if (report.kind === 'step') return 512 + bytesOf(report.record);
+  const { log, steps = '' } = report;
+  return 512 + bytesOf(bulkOf(report)) + bytesOf(steps) + (log ? bytesOf(JSON.stringify(log)) : 0);
+}
+
+/** What may be long of how an attempt ended. */
+function bulkOf(outcome: AttemptOutcome): string {
+  if (outcome.kind === 'completed') return outcome.result ?? '';
+  if (outcome.kind === 'failed') return JSON.stringify(outcome.error);
+  return JSON.stringify(outcome.kind === 'snoozed' ? outcome.snooze : outcome.release);
 }

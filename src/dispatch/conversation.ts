@@ -2,8 +2,8 @@
  * The answer to a call that is said while its batch runs: messages are dealt with as they come and answered on the live line,
  * outcomes are settled. However much a handler says, and whether it listens or not, what is held of it is bounded.
  */
+import type { AttemptOutcome } from '../job/attempt/outcome';
 import { type ApiError, conflict } from '../job/errors';
-import type { DeliveryOutcome } from './answer';
 import type { EntryText } from './body';
 import type { CallLine } from './line';
 import { type Heard, type Message, readLine, refusalOf } from './said';
@@ -12,7 +12,7 @@ import { type Heard, type Message, readLine, refusalOf } from './said';
 export interface Listener {
   /** Epoch ms. */
   now(): number;
-  settle(outcomes: ReadonlyMap<string, DeliveryOutcome>): Promise<void>;
+  settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
   hear(deliveryId: string, message: Message): Promise<unknown>;
 }
 
@@ -37,7 +37,7 @@ const STEPS_CHARS = 64 * 1024;
 const FAILURE_CHARS = 16 * 1024;
 
 /** Characters that an outcome holds, about. */
-export function charsOf(outcome: DeliveryOutcome): number {
+export function charsOf(outcome: AttemptOutcome): number {
   return outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : FAILURE_CHARS;
 }
 
@@ -64,7 +64,7 @@ export class Conversation {
 
   /** Takes some lines. What is said of a delivery that is not under way, or is none of this call, changes nothing. */
   hear(lines: readonly EntryText[]): void {
-    const outcomes = new Map<string, DeliveryOutcome>();
+    const outcomes = new Map<string, AttemptOutcome>();
     for (const line of lines) {
       const heard = readLine(line, this.listener.now());
       if (!heard) continue;
@@ -76,7 +76,7 @@ export class Conversation {
       } else if (heard.kind === 'log') {
         if (isOpen) void this.listener.hear(heard.id, heard).catch(() => undefined);
       } else {
-        const isOfSteps = heard.kind === 'call' && heard.ask.kind === 'steps';
+        const isOfSteps = heard.kind === 'call' && heard.ask.kind === 'step';
         void this.dealWith(line.text.length + (isOfSteps ? STEPS_CHARS : 0), () => this.answerTo(heard, isOpen));
       }
     }

@@ -1,8 +1,9 @@
 /** Delivering jobs to a handler Worker: one call over its service binding, and what becomes of each job in it. */
 
+import { type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { cut } from '../job/text';
 import { VERSION_HEADER } from './announcement';
-import { type DeliveryOutcome, failed, readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
+import { readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
 import { BodyReader, EntryScanner, LineScanner, readText, textOf } from './body';
 import { callWithin, NoAnswer } from './call';
 import type { Payload, TargetConfig } from './config';
@@ -34,7 +35,7 @@ export interface CallTerms {
   /** Epoch ms. */
   now(): number;
   /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
-  settle(outcomes: ReadonlyMap<string, DeliveryOutcome>): Promise<void>;
+  settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
   /**
    * Takes what the handler of a delivery says while it runs.
    * @returns what it is answered, once that is durable. Rejects with an `ApiError` that it is told
@@ -47,7 +48,7 @@ export interface CallTerms {
 /** What a call led to. */
 export interface CallResult {
   /** By delivery id, but for those that were settled while the answer arrived. */
-  outcomes: ReadonlyMap<string, DeliveryOutcome>;
+  outcomes: ReadonlyMap<string, AttemptOutcome>;
   /** Did the target itself fail, rather than a job? */
   deliveryError: boolean;
   /** How it failed, for humans. */
@@ -67,6 +68,9 @@ const SMALL_ANSWER_BYTES = 1024 * 1024;
 /** Characters of results that are gathered from a large answer before they are settled. */
 const GATHERED_CHARS = 256 * 1024;
 
+/** The handler Worker is not running, so the handler was certainly not called. */
+const NOT_REACHED: AttemptOutcome = { kind: 'released', release: { attempt: 'unreached' } };
+
 /** One call to a handler Worker. */
 export class Call {
   private readonly line: CallLine | undefined;
@@ -74,7 +78,7 @@ export class Call {
   private readonly answered = new Set<string>();
   private readonly cancelled = new Set<string>();
   private stop: (reason: NoAnswer) => void = () => undefined;
-  private gathered = new Map<string, DeliveryOutcome>();
+  private gathered = new Map<string, AttemptOutcome>();
   private version: string | undefined;
   private unreachable = false;
   /** Bytes of the answer, without what was said before it. */
@@ -164,7 +168,7 @@ export class Call {
     this.bytes = body.length;
     const { status, headers } = response;
     const answer: Answer = { status, retryAfter: headers.get('Retry-After'), body, isCut: !isWhole };
-    if (!this.target.isRemote && isNotRunning(answer)) this.conclude({ kind: 'not_running' });
+    if (!this.target.isRemote && isNotRunning(answer)) this.conclude(NOT_REACHED);
     else if (payload === 'batch') this.gathered = readBatchAnswer(answer, this.open, now());
     else this.conclude(readSingleAnswer(answer, now()));
   }
@@ -236,7 +240,7 @@ export class Call {
   }
 
   /** The outcome of all that have none. */
-  private conclude(outcome: DeliveryOutcome): void {
+  private conclude(outcome: AttemptOutcome): void {
     for (const id of this.open) this.gathered.set(id, outcome);
   }
 
@@ -253,17 +257,17 @@ export class Call {
   }
 }
 
-function isDeliveryError(outcome: DeliveryOutcome): boolean {
-  return outcome.kind === 'not_running' || (outcome.kind === 'failed' && outcome.failure.target_rejected === true);
+function isDeliveryError(outcome: AttemptOutcome): boolean {
+  return outcome === NOT_REACHED || (outcome.kind === 'failed' && outcome.error.target_rejected === true);
 }
 
 /** What a delivery error says of the target. */
-function troubleOf(outcome: DeliveryOutcome): string {
-  const said = outcome.kind === 'failed' ? outcome.failure.message : undefined;
+function troubleOf(outcome: AttemptOutcome): string {
+  const said = outcome.kind === 'failed' ? outcome.error.message : undefined;
   return said === undefined ? WORKER_NOT_RUNNING : cut(said, MAX_TROUBLE);
 }
 
-function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
+function failureOfThrow(error: unknown, jobs: number): AttemptOutcome {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NoAnswer) {
     return failed({ code: 'timeout', type: 'timeout', message, retryable: true });
@@ -276,7 +280,7 @@ function failureOfThrow(error: unknown, jobs: number): DeliveryOutcome {
 }
 
 /** The network failed. The handler may have run all the same, so an attempt is over. */
-function unreachable(error: unknown): DeliveryOutcome {
+function unreachable(error: unknown): AttemptOutcome {
   const message = `No answer from the URL: ${error instanceof Error ? error.message : String(error)}`;
   return failed({ code: 'delivery_error', type: 'tocsin.unreachable', message, retryable: true });
 }

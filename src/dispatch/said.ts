@@ -4,30 +4,25 @@
  */
 
 import { checkpointContent, type Progress, readProgress } from '../job/attempt/notes';
+import type { AttemptOutcome, RunNote } from '../job/attempt/outcome';
 import { isObject, parseObject } from '../job/envelope/fields';
 import { ApiError, type ErrorData, invalidRequest } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
-import { readStep, readStepName, type Steps, stepsText } from '../job/steps';
-import { type DeliveryOutcome, readEntry } from './answer';
+import { readStepName, readStepSaid } from '../job/steps';
+import { readEntry } from './answer';
 import type { EntryText } from './body';
 
 type Json = Record<string, unknown>;
 
-/** Something that is answered once it is durable. */
-export type Ask =
-  | { kind: 'progress'; progress: Progress }
-  /** JSON text of a `CheckpointContent`. */
-  | { kind: 'checkpoint'; content: string }
-  | { kind: 'steps'; steps: Steps }
-  /** Jobs to enqueue, as written. */
-  | { kind: 'enqueue'; children: unknown };
+/** Something that is answered once it is durable. @param children jobs to enqueue, as written */
+export type Ask = RunNote | { kind: 'enqueue'; children: unknown };
 
 /** What a handler says while it runs. */
 export type Message = Ask | { kind: 'log'; lines: LogLine[] };
 
 /** A line of an answer that is said as it goes, about one delivery. */
 export type Heard = { id: string } & (
-  | { kind: 'outcome'; outcome: DeliveryOutcome }
+  | { kind: 'outcome'; outcome: AttemptOutcome }
   | { kind: 'log'; lines: LogLine[] }
   | { kind: 'call'; call: number; ask: Ask }
   | { kind: 'wrong'; call: number; error: ErrorData }
@@ -53,26 +48,17 @@ export function readLine(line: EntryText, now: number): Heard | undefined {
 }
 
 function readAsk(entry: Json): Ask {
-  if ('progress' in entry) return { kind: 'progress', progress: mustProgress(entry.progress) };
+  if ('progress' in entry) return { kind: 'progress', ...mustProgress(entry.progress) };
   if ('checkpoint' in entry) {
     return { kind: 'checkpoint', content: checkpointContent({ state: entry.checkpoint ?? null }, 'checkpoint') };
   }
   if ('step' in entry) {
     const step = isObject(entry.step) ? entry.step : {};
-    const { name, until, timed_out, error, result } = step;
-    const record = defaulted({ until, timed_out, error }) ?? { result };
-    const steps = { [readStepName(name, 'step.name')]: readStep(record, 'step') };
-    stepsText(steps);
-    return { kind: 'steps', steps };
+    const name = readStepName(step.name, 'step.name');
+    return { kind: 'step', name, record: JSON.stringify(readStepSaid(step, step.error)) };
   }
   if ('enqueue' in entry) return { kind: 'enqueue', children: entry.enqueue };
   throw invalidRequest('call', 'A call must have progress, checkpoint, step or enqueue.');
-}
-
-/** The members that are there; undefined when none is. */
-function defaulted(members: Json): Json | undefined {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  return given.length > 0 ? Object.fromEntries(given) : undefined;
 }
 
 function mustProgress(value: unknown): Progress {

@@ -172,7 +172,7 @@ export interface JobHistory {
   unused?: UnusedClaims;
 }
 
-/** When a handler goes on, and what it has done so far. */
+/** When a handler goes on. */
 export interface Snooze {
   /** After so many ms, at most 36500 days… */
   in?: number;
@@ -180,8 +180,6 @@ export interface Snooze {
   until?: number;
   /** Before that, when this signal comes. */
   signal?: string;
-  /** JSON text of `Steps` to record with it. */
-  steps?: string;
 }
 
 /** An attempt that ended so that the job goes on later. Times in epoch ms. */

@@ -46,10 +46,13 @@ function shallow(value: unknown, field: string): unknown {
   return value;
 }
 
-/** What a request says of one step: its result, unless it says of a sleep until when, or that a signal has not come. */
-export function readStepSaid({ result, until, timed_out }: Record<string, unknown>): StepRecord {
-  const isResult = until === undefined && timed_out === undefined;
-  return readStep(isResult ? { result } : defined({ until, timed_out }), 'step');
+/**
+ * What is said of one step: its result, unless it says of a sleep until when, or that a signal has not come.
+ * @param error what the step failed with, where that may be said
+ */
+export function readStepSaid({ result, until, timed_out }: Record<string, unknown>, error?: unknown): StepRecord {
+  const isResult = until === undefined && timed_out === undefined && error === undefined;
+  return readStep(isResult ? { result } : defined({ until, timed_out, error }), 'step');
 }
 
 /** Records by name. @throws {ApiError} 400; 413 when they are more than a job may have */

@@ -1,14 +1,14 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 
 import type { Progress } from '../job/attempt/notes';
-import type { AckRequest, AttemptName, NackRequest, Report } from '../job/attempt/read-report';
+import type { AttemptName, EndReport, Report } from '../job/attempt/outcome';
 import type { Reported } from '../job/attempt/render-reported';
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
 import type { AnnouncedType, JobView } from '../job/record';
 import type { JobState } from '../job/states';
 
-export type { AckRequest, AttemptName, NackRequest, Report, Reported };
+export type { AttemptName, Report, Reported };
 
 /** A claim by a worker that pulls. */
 export interface ClaimRequest {
@@ -137,10 +137,10 @@ export interface WorkersApi {
   withdraw(waiter: string): Promise<void>;
   /** Takes back claims whose jobs never reached the caller, as if they had not been made. Those that are over stay so. */
   takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
-  ack(request: AckRequest): Promise<Outcome<JobView>>;
-  nack(request: NackRequest): Promise<Outcome<JobView>>;
+  /** Ends an attempt as its worker reports. */
+  settle(report: EndReport): Promise<Outcome<JobView>>;
   /**
-   * Many acks and nacks, each fenced on its own: an outcome for each, in order.
+   * Many reports, each fenced on its own: an outcome for each, in order.
    * @param mostTold bytes of steps on record that the answer may repeat; absent: 4 MiB
    */
   report(reports: Report[], mostTold?: number): Promise<Outcome<Reported>[]>;

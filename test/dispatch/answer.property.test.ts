@@ -1,15 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type DeliveryOutcome,
-  failureOfStatus,
-  readBatchAnswer,
-  readError,
-  readSingleAnswer,
-} from '../../src/dispatch/answer';
+import { failureOfStatus, readBatchAnswer, readSingleAnswer } from '../../src/dispatch/answer';
 import { readLine } from '../../src/dispatch/said';
 import type { Answer } from '../../src/dispatch/target';
 import { boundedError } from '../../src/job/attempt/bounded-error';
+import type { AttemptOutcome } from '../../src/job/attempt/outcome';
+import { usableError } from '../../src/job/attempt/read-outcome';
 import { MAX_RESULT_BYTES } from '../../src/job/envelope/names';
 import { decideFailure } from '../../src/job/retry/decide';
 import { resolveRetry } from '../../src/job/retry/resolve';
@@ -57,22 +53,23 @@ const answer: fc.Arbitrary<Answer> = fc.record({
 });
 const ids = fc.uniqueArray(fc.constantFrom('del_1', 'del_2', 'del_3', '__proto__', ''), { minLength: 1 });
 
-function expectOutcome(outcome: DeliveryOutcome | undefined): void {
+function expectOutcome(outcome: AttemptOutcome | undefined): void {
   if (outcome?.kind === 'completed') {
     if (outcome.result !== undefined) expect(() => JSON.parse(outcome.result as string)).not.toThrow();
     return;
   }
-  if (outcome?.kind === 'again') return;
+  if (outcome?.kind === 'released') return;
   if (outcome?.kind === 'snoozed') {
-    const { in: after = 0, until = 0, signal, steps = '{}' } = outcome.snooze;
+    const { in: after = 0, until = 0, signal } = outcome.snooze;
     for (const time of [after, until]) expect(Number.isSafeInteger(time) && time >= 0).toBe(true);
     expect(signal?.length ?? 1).toBeGreaterThan(0);
-    for (const record of Object.values(JSON.parse(steps))) expect(Object.keys(record as object)).toHaveLength(1);
+    for (const record of Object.values(JSON.parse(outcome.steps ?? '{}')))
+      expect(Object.keys(record as object)).toHaveLength(1);
     return;
   }
   expect(outcome?.kind).toBe('failed');
   if (outcome?.kind !== 'failed') return;
-  const { failure } = outcome;
+  const { error: failure } = outcome;
   for (const name of ['code', 'type', 'message'] as const) {
     expect(['string', 'undefined']).toContain(typeof failure[name]);
   }
@@ -111,9 +108,9 @@ describe('any answer', () => {
         for (const entry of entries) {
           const outcome = outcomes.get(entry.delivery_id);
           expect(outcome?.kind).toBe(entry.status);
-          if (outcome?.kind === 'failed' && 'error' in entry) expect(outcome.failure).toMatchObject(entry.error);
+          if (outcome?.kind === 'failed' && 'error' in entry) expect(outcome.error).toMatchObject(entry.error);
         }
-        expect(outcomes.get('left out')).toMatchObject({ kind: 'failed', failure: { code: 'invalid_response' } });
+        expect(outcomes.get('left out')).toMatchObject({ kind: 'failed', error: { code: 'invalid_response' } });
       }),
     );
   });
@@ -170,16 +167,16 @@ describe('a result', () => {
   it('is kept up to 1 MiB of JSON, counted in bytes', () => {
     expect(read('x'.repeat(MAX_RESULT_BYTES - 2)).kind).toBe('completed');
     for (const large of ['x'.repeat(MAX_RESULT_BYTES - 1), 'ü'.repeat(MAX_RESULT_BYTES / 2)]) {
-      expect(read(large)).toMatchObject({ kind: 'failed', failure: { code: 'result_too_large', retryable: false } });
+      expect(read(large)).toMatchObject({ kind: 'failed', error: { code: 'result_too_large', retryable: false } });
     }
   });
 });
 
 describe('an error', () => {
   it('keeps what is usable and drops the rest', () => {
-    expect(readError('gone')).toEqual({ code: 'handler_error', message: 'gone' });
-    expect(readError(null)).toEqual({ code: 'handler_error', message: '' });
-    expect(readError({ code: 1, type: 't', classes: ['A', 2, 'B'], kill: 'yes', retryable: 0 })).toEqual({
+    expect(usableError('gone')).toEqual({ code: 'handler_error', message: 'gone' });
+    expect(usableError(null)).toEqual({ code: 'handler_error', message: '' });
+    expect(usableError({ code: 1, type: 't', classes: ['A', 2, 'B'], kill: 'yes', retryable: 0 })).toEqual({
       type: 't',
       classes: ['A', 'B'],
     });
@@ -193,7 +190,7 @@ describe('what an answer says that nests too deeply to be stored', () => {
 
   it.each([101, 3_000, 100_000])('is refused, and never taken for a success: %s levels', (levels) => {
     const deep = nested(levels);
-    const tooDeep = { kind: 'failed', failure: { code: 'result_too_deep', retryable: false } };
+    const tooDeep = { kind: 'failed', error: { code: 'result_too_deep', retryable: false } };
     expect(said(`"result":${deep}`)).toMatchObject(tooDeep);
     // With a number that only a text keeps exactly.
     expect(said(`"result":${deep},"other":12345678901234567890`)).toMatchObject(tooDeep);
@@ -201,18 +198,18 @@ describe('what an answer says that nests too deeply to be stored', () => {
     const outcomes = readBatchAnswer(answered(batch), ['a', 'b'], NOW);
     expect(outcomes.get('a')).toMatchObject(tooDeep);
     expect(outcomes.get('b')).toEqual({ kind: 'completed', result: '1' });
-    const refused = { kind: 'failed', failure: { code: 'invalid_request' } };
+    const refused = { kind: 'failed', error: { code: 'invalid_request' } };
     expect(said(`"checkpoint":${deep}`)).toMatchObject(refused);
     expect(said(`"steps":{"a":{"result":${deep}}}`)).toMatchObject(refused);
     expect(said(`"progress":{"progress":1,"data":{"a":${deep}}}`)).toMatchObject(refused);
     const log = said(`"log":[{"message":"x","fields":{"a":${deep}}}]`);
-    expect(log.said?.log).toMatchObject([{ message: 'x', fields: { truncated: true } }]);
+    expect(log.log).toMatchObject([{ message: 'x', fields: { truncated: true } }]);
     const line = (call: string) => readLine({ text: `{"delivery_id":"a","call":1,${call}}`, isWhole: true }, NOW);
     expect(line(`"step":{"name":"a","result":${deep}}`)).toMatchObject({ kind: 'wrong' });
     expect(line(`"checkpoint":${deep}`)).toMatchObject({ kind: 'wrong' });
     expect(line(`"progress":{"progress":1,"data":{"a":${deep}}}`)).toMatchObject({ kind: 'wrong' });
     const told = readSingleAnswer(answered(`{"status":"failed","error":{"message":"no","details":${deep}}}`), NOW);
-    expect(boundedError((told as { failure: object }).failure)).toMatchObject({
+    expect(boundedError((told as { error: object }).error)).toMatchObject({
       message: 'no',
       details: { truncated: true, max_depth: 100 },
     });

@@ -77,7 +77,7 @@ describe('the answer to a batch, read as it arrives', () => {
       [true, true],
     ]);
     expect(entries.map((text) => readEntry(text, 0))).toMatchObject([
-      { id: 'a', outcome: { kind: 'failed', failure: { code: 'result_too_large', retryable: false } } },
+      { id: 'a', outcome: { kind: 'failed', error: { code: 'result_too_large', retryable: false } } },
       { id: 'b', outcome: { kind: 'completed' } },
     ]);
   });
@@ -86,7 +86,7 @@ describe('the answer to a batch, read as it arrives', () => {
 it('an entry of a failure that is too long is a failure', () => {
   const text = '{"delivery_id":"a","status":"failed","error":{"message":"xxx';
   expect(readEntry({ text, isWhole: false }, 0)).toMatchObject({
-    outcome: { kind: 'failed', failure: { code: 'handler_error' } },
+    outcome: { kind: 'failed', error: { code: 'handler_error' } },
   });
 });
 

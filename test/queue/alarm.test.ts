@@ -300,7 +300,9 @@ describe('without any alarm ever', () => {
     expect(record.history.errors).toMatchObject([
       { attempt: 1, code: 'visibility_timeout', type: 'tocsin.visibility_timeout' },
     ]);
-    expect(await queue.api.ack({ job_id: id, attempt: 1 })).toMatchObject({ error: { status: 409 } });
+    expect(await queue.api.settle({ kind: 'completed', job_id: id, attempt: 1 })).toMatchObject({
+      error: { status: 409 },
+    });
     expect(await queue.api.heartbeat({ worker_id: 'w' })).toMatchObject({ ok: true, value: { extended: [] } });
   });
 

@@ -40,7 +40,7 @@ async function life(queue: TestQueue, jobs: number, size: number, change: JobCha
     const claimed = await queue.claim({ count: size });
     expect(claimed).toHaveLength(size);
     await queue.inside(({ instance }) =>
-      Promise.all(claimed.map(({ id }) => instance.ack({ job_id: id, attempt: 1, result: '1' }))),
+      Promise.all(claimed.map(({ id }) => instance.settle({ kind: 'completed', job_id: id, attempt: 1, result: '1' }))),
     );
   }
   clock.set(T0 + 9 * DAY);
@@ -136,7 +136,9 @@ describe('rows written', () => {
     const count = await written(queue, async () => {
       for (let round = 0; round < 3; round++) {
         await queue.inside(({ instance }) =>
-          Promise.all(claimed.map(({ id }) => instance.nack({ job_id: id, error: { message: 'failed' } }))),
+          Promise.all(
+            claimed.map(({ id }) => instance.settle({ kind: 'failed', job_id: id, error: { message: 'failed' } })),
+          ),
         );
         now += 1000;
         clock.set(now);
@@ -166,7 +168,7 @@ describe('rows written', () => {
       await queue.api.events({ limit: 10 });
       await queue.api.deadLetterPlaces({ limit: 10 });
       await queue.api.config();
-      await queue.api.ack({ job_id: id, attempt: 7 });
+      await queue.api.settle({ kind: 'completed', job_id: id, attempt: 7 });
       await queue.api.activate(id);
       await queue.api.heartbeat({ worker_id: 'somebody-else' });
       await queue.api.resume();

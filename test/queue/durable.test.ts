@@ -207,7 +207,10 @@ describe('an operation that fails inside a shared transaction', () => {
     // The failing acknowledgement frees its lease in memory; the claim beside it must not overwrite the lease's row.
     const outcomes = await queue.inside(async ({ instance, q }) => {
       failLast(q);
-      return Promise.allSettled([instance.ack({ job_id: first }), instance.claim({ count: 1, worker_id: 'w2' })]);
+      return Promise.allSettled([
+        instance.settle({ kind: 'completed', job_id: first }),
+        instance.claim({ count: 1, worker_id: 'w2' }),
+      ]);
     });
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     await abortAllDurableObjects();
@@ -229,7 +232,7 @@ describe('an operation that fails inside a shared transaction', () => {
       failLast(q);
       return Promise.allSettled([
         instance.claim({ count: 1 }),
-        instance.ack({ job_id: free }),
+        instance.settle({ kind: 'completed', job_id: free }),
         instance.claim({ count: 2 }),
       ]);
     });
@@ -252,7 +255,9 @@ describe('an operation that fails inside a shared transaction', () => {
         throw new ApiError({ status: 503, code: 'unavailable', message: 'not now', retryable: true });
       });
     });
-    expect(refusal(await queue.api.ack({ job_id: ids[0] }))).toMatchObject({ message: 'not now' });
+    expect(refusal(await queue.api.settle({ kind: 'completed', job_id: ids[0] }))).toMatchObject({
+      message: 'not now',
+    });
     expect(await queue.counts()).toEqual({ active: 2 });
     for (const id of ids) expect(await queue.ack(id)).toMatchObject({ state: 'completed' });
   });
@@ -307,7 +312,7 @@ describe('an operation that fails inside a shared transaction', () => {
         queue.inside(({ instance }) =>
           Promise.allSettled([
             ...(jobs.length > 0 ? [instance.enqueue(jobs)] : []),
-            ...ids.slice(0, acked).map((id) => instance.ack({ job_id: id })),
+            ...ids.slice(0, acked).map((id) => instance.settle({ kind: 'completed', job_id: id })),
           ]),
         );
       expect((await act()).map(({ status }) => status)).not.toContain('fulfilled');

@@ -143,7 +143,7 @@ describe('an attempt that cannot be ended', () => {
     expect(again?.delivery_id).toBeDefined();
     expect(again?.delivery_id).not.toBe(first?.delivery_id);
     const late = { job_id: id, delivery_id: first?.delivery_id as string };
-    expect(refusal(await queue.api.ack(late))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.settle({ kind: 'completed', ...late }))).toMatchObject({ status: 409 });
     expect(await queue.state(id)).toBe('active');
   });
 
@@ -303,7 +303,7 @@ describe('jobs whose chunk of the archive cannot be read', () => {
     await queue.api.configure({ retention: { completed: DAY } });
     const ids = await arrive(queue);
     await queue.claim({ count: 4 });
-    const acks = ids.slice(0, 4).map((job_id) => ({ action: 'ack' as const, job_id }));
+    const acks = ids.slice(0, 4).map((job_id) => ({ kind: 'completed' as const, job_id }));
     await queue.api.report(acks);
     return ids;
   }
@@ -352,7 +352,7 @@ describe('jobs whose chunk of the archive cannot be read', () => {
     await queue.claim({ count: 5, types: ['a'] });
     const [running] = await queue.claim({ count: 1, types: ['b'] });
     expect(running?.id).toBe(ids[1]);
-    const acks = [0, 2, 4].map((n) => ({ action: 'ack' as const, job_id: ids[n] as string }));
+    const acks = [0, 2, 4].map((n) => ({ kind: 'completed' as const, job_id: ids[n] as string }));
     await queue.api.report(acks);
     await queue.inside(({ sql }) => void sql.exec('UPDATE archive SET data = substr(data, 1, length(data) - 3)'));
     await queue.evict();

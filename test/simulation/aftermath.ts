@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import type { JobView } from '../../src/job/record';
 import { claim } from '../../src/queue/jobs/claim';
 import { enqueue } from '../../src/queue/jobs/enqueue';
-import { ack } from '../../src/queue/jobs/report';
+import { settleReport } from '../../src/queue/jobs/report';
 import { find, keyInside, viewOf } from '../../src/queue/read/find';
 import { list } from '../../src/queue/read/list';
 import { stats } from '../../src/queue/read/stats';
@@ -147,7 +147,14 @@ function workOff(scene: Scene, over: ReadonlySet<string>, pause: number): Set<st
     for (const { record } of views) {
       holds(!over.has(record.id), () => `${record.id} had completed, and runs again`);
       const { id, attempt } = record;
-      engine.writeNow((now) => ack(engine.q, { job_id: id, attempt, worker_id: 'ann', result: '1' }, now));
+      engine.writeNow((now) =>
+        settleReport(
+          engine.q,
+          { kind: 'completed', job_id: id, attempt, worker_id: 'ann', result: '1' },
+          now,
+          () => 0.5,
+        ),
+      );
       ran.add(id);
     }
     silent = views.length > 0 ? 0 : silent + 1;

@@ -1,11 +1,12 @@
 /** Workers: they claim jobs, report on them, and say that they live. */
 import fc from 'fast-check';
+import type { AttemptOutcome, EndReport } from '../../src/job/attempt/outcome';
 import type { JobView } from '../../src/job/record';
 import { saveCheckpoint } from '../../src/queue/jobs/checkpoint';
 import { claim as claimJobs } from '../../src/queue/jobs/claim';
 import { heartbeat as sendHeartbeat } from '../../src/queue/jobs/heartbeat';
 import { reportProgress } from '../../src/queue/jobs/progress';
-import { nack as reportFailure, ack as reportSuccess } from '../../src/queue/jobs/report';
+import { settleReport } from '../../src/queue/jobs/report';
 import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
@@ -201,13 +202,14 @@ export function ack(scene: Scene, step: StepOf<'ack'>): void {
   if (!job) return;
   const attempt = named(job, step.attempt);
   const worker = job.lease?.worker;
-  const request = {
+  const request: EndReport = {
+    kind: 'completed',
     job_id: job.id,
     ...(attempt !== undefined && { attempt }),
     ...(worker !== undefined && { worker_id: step.worker === 'right' ? worker : 'mallory' }),
     result: resultOf(job.id, step.result),
   };
-  const outcome = scene.attempt((now) => reportSuccess(scene.q, request, now));
+  const outcome = scene.attempt((now) => settleReport(scene.q, request, now, () => 0.5));
   scene.tidy();
   const by = { attempt, worker: worker && (step.worker === 'right' ? worker : 'mallory') };
   const { state } = job;
@@ -219,21 +221,19 @@ export function nack(scene: Scene, step: StepOf<'nack'>): void {
   const job = pickForReport(scene, step.pick);
   if (!job) return;
   const attempt = named(job, step.attempt);
-  const request = {
-    job_id: job.id,
-    ...(attempt !== undefined && { attempt }),
-    error: {
-      ...failureOf(step.error),
-      ...(step.how === 'final' && { retryable: false }),
-      ...(step.how === 'retry-in' && { retry_in: 777 }),
-    },
-    ...(step.how === 'requeue' && { requeue: true }),
+  const error = {
+    ...failureOf(step.error),
+    ...(step.how === 'final' && { retryable: false }),
+    ...(step.how === 'retry-in' && { retry_in: 777 }),
   };
-  const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
+  const outcome: AttemptOutcome =
+    step.how === 'requeue' ? { kind: 'released', release: { attempt: 'used', error } } : { kind: 'failed', error };
+  const request = { job_id: job.id, ...(attempt !== undefined && { attempt }), ...outcome };
+  const settled = scene.attempt((now) => settleReport(scene.q, request, now, () => 0.5));
   scene.tidy();
   const { state } = job;
   const status = rules.nacked(scene.model, job, { attempt }, scene.now, step);
-  same(statusOf(outcome), status, `nack of ${job.id} in ${state}`);
+  same(statusOf(settled), status, `nack of ${job.id} in ${state}`);
 }
 
 /** The handler goes on later. */
@@ -242,12 +242,14 @@ export function snooze(scene: Scene, step: StepOf<'snooze'>): void {
   if (!job) return;
   const attempt = named(job, step.attempt);
   const steps = JSON.stringify({ [`s${step.mark}`]: { result: step.mark } });
-  const request = {
-    ...{ job_id: job.id, error: {}, requeue: true, attempt_used: false },
+  const request: EndReport = {
+    kind: 'snoozed',
+    job_id: job.id,
     ...(attempt !== undefined && { attempt }),
-    snooze: { in: step.in, steps, ...(step.signal && { signal: 'go' }) },
+    snooze: { in: step.in, ...(step.signal && { signal: 'go' }) },
+    steps,
   };
-  const outcome = scene.attempt((now) => reportFailure(scene.q, request, now, () => 0.5));
+  const outcome = scene.attempt((now) => settleReport(scene.q, request, now, () => 0.5));
   scene.tidy();
   const { state } = job;
   const status = rules.snoozed(scene.model, job, { attempt }, scene.now, step);
@@ -270,7 +272,7 @@ export function signal(scene: Scene, step: StepOf<'signal'>): void {
 export function nackAll(scene: Scene, { error }: StepOf<'nack-all'>): void {
   for (const { id, attempt } of scene.model.jobs.filter(({ state }) => state === 'active')) {
     const outcome = scene.attempt((now) =>
-      reportFailure(scene.q, { job_id: id, attempt, error: failureOf(error) }, now, () => 0.5),
+      settleReport(scene.q, { kind: 'failed', job_id: id, attempt, error: failureOf(error) }, now, () => 0.5),
     );
     scene.tidy();
     const job = scene.model.jobs.find((candidate) => candidate.id === id) as ModelJob;
@@ -284,7 +286,9 @@ export function nackAll(scene: Scene, { error }: StepOf<'nack-all'>): void {
 /** The attempt of a job succeeds. */
 export function complete(scene: Scene, job: ModelJob): void {
   const result = resultOf(job.id, undefined);
-  const outcome = scene.attempt((now) => reportSuccess(scene.q, { job_id: job.id, attempt: job.attempt, result }, now));
+  const outcome = scene.attempt((now) =>
+    settleReport(scene.q, { kind: 'completed', job_id: job.id, attempt: job.attempt, result }, now, () => 0.5),
+  );
   scene.tidy();
   same(statusOf(outcome), 200, `ack of ${job.id}`);
   delete job.result;

@@ -2,6 +2,7 @@
 
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
+import type { AttemptOutcome } from '../../src/job/attempt/outcome';
 import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
 import type { QueueEngine } from '../../src/queue/engine';
@@ -91,15 +92,18 @@ export class TestQueue {
   }
 
   async ack(job_id: string, rest: Partial<AttemptName> & { result?: string } = {}): Promise<JobRecord> {
-    return unwrap(await this.api.ack({ job_id, ...rest })).record;
+    return unwrap(await this.api.settle({ kind: 'completed', job_id, ...rest })).record;
   }
 
   async nack(
     job_id: string,
     error: ReportedError = { message: 'failed' },
-    rest: Partial<AttemptName> & { requeue?: boolean } = {},
+    { requeue, ...name }: Partial<AttemptName> & { requeue?: boolean } = {},
   ): Promise<JobRecord> {
-    return unwrap(await this.api.nack({ job_id, error, ...rest })).record;
+    const outcome: AttemptOutcome = requeue
+      ? { kind: 'released', release: { attempt: 'used', error } }
+      : { kind: 'failed', error };
+    return unwrap(await this.api.settle({ job_id, ...name, ...outcome })).record;
   }
 
   async get(id: string): Promise<JobRecord> {

@@ -24,7 +24,8 @@ async function drain(queue: string): Promise<number> {
     await new TestQueue(queue).inside(({ instance }) =>
       Promise.all(
         jobs.map((one) =>
-          (instance as unknown as QueueApi).ack({
+          (instance as unknown as QueueApi).settle({
+            kind: 'completed',
             job_id: one.id as string,
             result: JSON.stringify((one.args as number[])[0]),
           }),

@@ -1,12 +1,6 @@
 /** A report in a request of its own: what its path and its head say beside its body. */
-import {
-  type AckRequest,
-  type AttemptName,
-  type NackRequest,
-  readAck,
-  readAttempt,
-  readNack,
-} from '../../job/attempt/read-report';
+import type { AttemptName, EndReport } from '../../job/attempt/outcome';
+import { readAck, readAttempt, readNack } from '../../job/attempt/read-report';
 import type { AppContext } from '../context';
 import type { JsonObject } from '../request/body';
 
@@ -19,7 +13,7 @@ const namingOf = (c: AppContext) => ({ pathId: c.req.param('id'), delivery: c.re
 export const attemptIn = (c: AppContext, body: JsonObject): AttemptName => readAttempt(body, namingOf(c));
 
 /** @throws {ApiError} 400, 404, 413 */
-export const ackIn = (c: AppContext, body: JsonObject): AckRequest => readAck(body, namingOf(c), Date.now());
+export const ackIn = (c: AppContext, body: JsonObject): EndReport => readAck(body, namingOf(c), Date.now());
 
 /** @throws {ApiError} 400, 404 */
-export const nackIn = (c: AppContext, body: JsonObject): NackRequest => readNack(body, namingOf(c), Date.now());
+export const nackIn = (c: AppContext, body: JsonObject): EndReport => readNack(body, namingOf(c), Date.now());

@@ -80,13 +80,13 @@ export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<R
 
 async function ack(c: AppContext, body: JsonObject): Promise<Response> {
   const request = ackIn(c, body);
-  const job = await callJob(c, (queue) => queue.ack(request), request.job_id);
+  const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
   return answerJob(c, job, { acknowledged: true, job_id: job.record.id });
 }
 
 async function nack(c: AppContext, body: JsonObject): Promise<Response> {
   const request = nackIn(c, body);
-  const job = await callJob(c, (queue) => queue.nack(request), request.job_id);
+  const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
   return answerJob(c, job, { job_id: job.record.id });
 }
 

@@ -3,7 +3,7 @@ import { defined, given } from '../envelope/fields';
 import type { ErrorData, Outcome } from '../errors';
 import type { JobState } from '../states';
 import { formatInstant } from '../time';
-import type { Report } from './read-report';
+import type { Report } from './outcome';
 
 /** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
 export interface Reported {

@@ -16,7 +16,8 @@
  *        │ ping ─▶ ◀─ pong                            answered by the runtime: the object sleeps on
  */
 
-import { type Report, readReports, readWorkerId } from '../attempt/read-report';
+import type { Report } from '../attempt/outcome';
+import { readReports, readWorkerId } from '../attempt/read-report';
 import { entriesIn } from '../envelope/batch';
 import { parsePayloads } from '../envelope/exact';
 import {

@@ -1,12 +1,13 @@
 /**
- * Ending an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Every way to end an
- * attempt raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
+ * The ways to end an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Each of them
+ * raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
  */
 
 import { boundedError, MAX_ERROR_NAME } from '../../job/attempt/bounded-error';
+import type { AttemptFailure } from '../../job/attempt/outcome';
 import { fitsBytes } from '../../job/bytes';
 import { deliveryId } from '../../job/ids';
-import type { JobErrorEntry, JobHistory, ReportedError } from '../../job/record';
+import type { JobErrorEntry, JobHistory } from '../../job/record';
 import { decideFailure, type Failure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
 import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
@@ -15,18 +16,6 @@ import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { bodyOf, historyOf, idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-
-/** What is known of a failure: what the handler said, and how the attempt ended where it said nothing. */
-export interface FailureReport extends ReportedError {
-  crash?: boolean;
-  visibility_expired?: boolean;
-  no_handler?: boolean;
-  target_rejected?: boolean;
-  /** The next run must not start earlier than this many ms from now. */
-  at_least_ms?: number;
-  /** Nobody reported: the queue itself ended the attempt. */
-  by_queue?: true;
-}
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
@@ -55,7 +44,7 @@ export function fail(
   q: QueueState,
   row: JobRow,
   active: Active,
-  reported: FailureReport,
+  reported: AttemptFailure,
   now: number,
   random: Random,
 ): JobRow {
@@ -158,7 +147,7 @@ export function quarantine(q: QueueState, row: JobRow, now: number): void {
 
 /** What an error history says of a report. @param className the class that its details name */
 function errorOf(
-  report: FailureReport,
+  report: AttemptFailure,
   className: string | undefined,
 ): Pick<JobErrorEntry, 'code' | 'type' | 'message' | 'retryable' | 'details' | 'stack'> {
   if (report.visibility_expired) {

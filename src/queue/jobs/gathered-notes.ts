@@ -11,7 +11,7 @@ interface Said {
   checkpoint?: { content: string; saves: number };
 }
 
-export class Notes {
+export class GatheredNotes {
   private readonly said = new Map<number, Said>();
 
   /** @param now epoch ms */

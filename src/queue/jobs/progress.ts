@@ -9,7 +9,7 @@ import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import type { QueueState } from '../store/state';
 import { fence } from './fence';
-import type { Notes } from './gathered-notes';
+import type { GatheredNotes } from './gathered-notes';
 
 /**
  * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does
@@ -17,7 +17,12 @@ import type { Notes } from './gathered-notes';
  * @param notes takes a checkpoint that comes with it; absent: it is saved at once
  * @throws {ApiError} 404; 409 for another attempt or another worker's job
  */
-export function reportProgress(q: QueueState, request: ProgressRequest, now: number, notes?: Notes): ProgressReport {
+export function reportProgress(
+  q: QueueState,
+  request: ProgressRequest,
+  now: number,
+  notes?: GatheredNotes,
+): ProgressReport {
   const { row } = mustFindForReport(q, request.job_id);
   const active = row && q.leases.active.get(row.key);
   if (!row || !active) return progressOf(q, request.job_id, now);

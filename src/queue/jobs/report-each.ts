@@ -1,23 +1,19 @@
 /** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
+import { isEnd, type NoteReport } from '../../job/attempt/outcome';
 import { utf8Bytes } from '../../job/bytes';
 import { type Outcome, outcomeOf } from '../../job/errors';
 import { decodeId } from '../../job/ids';
-import type { JobView } from '../../job/record';
 import type { StepRecord } from '../../job/steps';
 import type { Report, Reported } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
-import { Completions } from '../store/attempts';
 import type { QueueState } from '../store/state';
 import { withRows } from '../store/where';
 import type { Random } from './end-attempt';
 import { openRow } from './fence';
-import { Notes } from './gathered-notes';
 import { refuseLocked } from './lock';
 import { reportProgress } from './progress';
-import { ackAmong, nack } from './report';
-
-/** A report that does not end the attempt. */
-type Note = Exclude<Report, { action: 'ack' | 'nack' }>;
+import { reportedOf, settleAmong } from './report';
+import { Settlement } from './settle';
 
 /** Work of one transaction, in characters of rows: the reports that come after it has made so much wait for the next one. */
 const MAX_WORK = 4 * 1024 * 1024;
@@ -41,17 +37,15 @@ export function reportEach(
   room: Room,
 ): Outcome<Reported>[] {
   const keys = reports.map(({ job_id }) => decodeId(job_id).key);
-  const completions = new Completions(q, now);
-  const notes = new Notes(q, now);
+  const settlement = new Settlement(q, now, random);
   const completed = new Set<number>();
   const takeOne = (report: Report, key: number): Reported => {
     refuseLocked(q, report.job_id);
     // Whoever speaks of it again finds it where it is then.
-    if (completed.has(key)) completions.end();
-    if (report.action === 'nack') return reported(nack(q, report, now, random, notes));
-    if (report.action !== 'ack') return take(q, report, now, notes, room);
-    completed.add(key);
-    return ackAmong(q, report, now, completions, notes);
+    if (completed.has(key)) settlement.endCompletions();
+    if (!isEnd(report)) return takeNote(settlement, report, room);
+    if (report.kind === 'completed') completed.add(key);
+    return settleAmong(settlement, report);
   };
   const running = keys.filter((key) => q.leases.active.has(key));
   const most = q.written.work + MAX_WORK;
@@ -64,25 +58,24 @@ export function reportEach(
       if (!outcome.ok) unsay();
       outcomes.push(outcome);
     }
-    completions.end();
-    notes.end();
+    settlement.end();
     return outcomes;
   });
 }
 
-/** Notes what an attempt says while it goes on. */
-function take(q: QueueState, report: Note, now: number, notes: Notes, room: Room): Reported {
-  const said = note(q, report, now, notes, room);
-  return { ...reported(viewOf(q, mustFindForReport(q, report.job_id), now)), ...said };
+/** Notes what an attempt says while it goes on. @returns where its job stands, and what its worker is told beside */
+function takeNote(settlement: Settlement, report: NoteReport, room: Room): Reported {
+  const { q, now } = settlement;
+  const told = noted(settlement, report, room);
+  return { ...reportedOf(viewOf(q, mustFindForReport(q, report.job_id), now)), ...told };
 }
 
-/** @returns what its worker is told beside where the job stands */
-function note(q: QueueState, report: Note, now: number, notes: Notes, room: Room): Partial<Reported> {
-  if (report.action === 'progress') {
+function noted({ q, now, notes }: Settlement, report: NoteReport, room: Room): Partial<Reported> {
+  if (report.kind === 'progress') {
     const { progress } = reportProgress(q, report, now, notes);
     return progress === undefined ? {} : { progress };
   }
-  if (report.action === 'checkpoint') {
+  if (report.kind === 'checkpoint') {
     notes.saveCheckpoint(openRow(q, report, 'its checkpoint', now).key, report.content);
     return {};
   }
@@ -97,17 +90,4 @@ function told(step: string, room: Room): Pick<Reported, 'step' | 'step_omitted'>
   if (bytes > room.bytes) return { step_omitted: true };
   room.bytes -= bytes;
   return { step };
-}
-
-/** Where the job stands now, without what it carries. */
-function reported({ record }: JobView): Reported {
-  const { state, attempt, due_at, history } = record;
-  const { retry_delay_ms, completed_at, discarded_at } = history;
-  const waits = state === 'retryable' || state === 'scheduled';
-  const receipt: Reported = { state, attempt };
-  if (waits && due_at !== undefined) receipt.due_at = due_at;
-  if (state === 'retryable' && retry_delay_ms !== undefined) receipt.retry_delay_ms = retry_delay_ms;
-  if (completed_at !== undefined) receipt.completed_at = completed_at;
-  if (discarded_at !== undefined) receipt.discarded_at = discarded_at;
-  return receipt;
 }

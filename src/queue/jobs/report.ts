@@ -1,153 +1,147 @@
 /**
- * Reports of workers and handlers about an attempt: ack and nack, fenced by the attempt they name.
+ * Reports that end an attempt, fenced by the attempt they name.
  *
  * A report for an attempt that is over changes nothing (409), with three exceptions that change nothing either: a repeated
- * ack or nack that names its attempt is told the stored outcome, and so is one about a pushed attempt that the dispatcher
- * has recorded moments before. Only one late report counts: the ack of a pushed attempt that timed out, while its job
+ * report that names its attempt is answered with the stored outcome, and so is one about a pushed attempt that the dispatcher
+ * has recorded moments before. Only one late report counts: the success of a pushed attempt that timed out, while its job
  * still waits for the next one.
  */
+import type { EndReport } from '../../job/attempt/outcome';
 import type { JobView } from '../../job/record';
-import type { AckRequest, AttemptName, NackRequest, Reported } from '../../rpc/workers';
-import { find, mustFindForReport, viewOf, viewOfArchived, viewOfRow } from '../read/find';
-import type { Active } from '../store/active';
-import { type Completion, type Completions, complete, runningAttempt } from '../store/attempts';
+import type { AttemptName, Reported } from '../../rpc/workers';
+import { find, mustFindForReport, viewOfArchived, viewOfRow } from '../read/find';
+import { type Active, ranBy } from '../store/active';
+import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
-import { type ArchivedJob, bodyOf, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
+import { type ArchivedJob, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import type { QueueState } from '../store/state';
-import { fail, lateAttempt, type Random, requeue, undoClaim } from './end-attempt';
+import { lateAttempt, type Random, undoClaim } from './end-attempt';
 import { fence, isNamed, names, notActive } from './fence';
-import type { Notes } from './gathered-notes';
-import { snooze, snoozedBy } from './snooze';
+import { Settlement } from './settle';
+import { snoozedBy } from './snooze';
 
-/** The attempt succeeded. @throws {ApiError} 404, 409 */
-export function ack(q: QueueState, request: AckRequest, now: number): JobView {
-  const { archived, completion } = succeeded(q, request, now);
-  if (archived) return viewOfArchived(q, archived);
+/** The attempt that a report is about: it runs, or it timed out and succeeds late, or (neither) this report has ended it before. */
+interface Meant {
+  row: JobRow;
+  active?: Active;
+  late?: EndedAttempt;
+  archived?: undefined;
+}
+
+/** @returns for the repeated report of a success: the job that it has completed. @throws {ApiError} 404, 409 */
+function meantBy(q: QueueState, report: EndReport, now: number): Meant | { archived: ArchivedJob } {
+  const { job_id, kind } = report;
+  const { row, archived } = mustFindForReport(q, job_id);
+  if (archived) {
+    if (kind === 'completed' && completedByThis(q, archived, report, now)) return { archived };
+    throw notActive(job_id, 'completed');
+  }
+  const active = q.leases.active.get(row.key);
+  if (active) {
+    fence(q, row, active, report);
+    return { row, active };
+  }
+  if (kind !== 'completed') {
+    if (endedByThis(q, row, report, now)) return { row };
+  } else if (report.delivery_id !== undefined && names(job_id, report, row.attempt, row.claims)) {
+    const late = lateAttempt(q, row, report.delivery_id, now);
+    if (late) return { row, late };
+  }
+  throw notActive(job_id, stateOf(row, false, now));
+}
+
+/** @returns the job as it is now; of one that has completed, as it was. @throws {ApiError} 413 */
+function settleMeant(settlement: Settlement, { row, active, late }: Meant, report: EndReport): JobRow {
+  if (active) return settlement.settle(row, active, report);
+  if (late && report.kind === 'completed') settlement.completeLate(row, late, report.result);
+  return row;
+}
+
+/** Ends an attempt as its worker reports. @returns the job as it is then. @throws {ApiError} 404, 409, 413 */
+export function settleReport(q: QueueState, report: EndReport, now: number, random: Random): JobView {
+  const meant = meantBy(q, report, now);
+  if (meant.archived) return viewOfArchived(q, meant.archived);
+  const settlement = new Settlement(q, now, random);
+  if (report.kind !== 'completed') {
+    const after = settleMeant(settlement, meant, report);
+    settlement.end();
+    return viewOfRow(q, after, now);
+  }
   // What the job looks like then, before its archive chunk is written.
-  const { row, attempt, result } = completion;
-  const before = viewOfRow(q, row, now);
-  complete(q, [completion], now);
+  const before = viewOfRow(q, meant.row, now);
+  settleMeant(settlement, meant, report);
+  settlement.end();
+  const { active, late } = meant;
   const { error: _error, retry_delay_ms: _delay, ...history } = before.record.history;
   const { due_at: _due, worker_id: _worker, target: _target, ...record } = before.record;
+  const { startedAt } = (active ?? late) as { startedAt: number };
   return {
     ...before,
     record: {
       ...record,
-      ...attempt.by,
+      ...(active && ranBy(active, {})),
       state: 'completed',
-      attempt: attempt.number,
-      history: { ...history, started_at: attempt.startedAt, completed_at: now },
-      ...(result !== undefined && { result }),
+      attempt: numberOf(meant),
+      history: { ...history, started_at: startedAt, completed_at: now },
+      ...(report.result !== undefined && { result: report.result }),
     },
   };
 }
 
-/** The same among others, and where the job stands then. @throws {ApiError} 404, 409 */
-export function ackAmong(
-  q: QueueState,
-  request: AckRequest,
-  now: number,
-  completions: Completions,
-  notes: Notes,
-): Reported {
-  const { archived, completion } = succeeded(q, request, now);
-  if (archived) return { state: 'completed', attempt: archived.n, completed_at: archived.at[3] };
-  notes.write(completion.row.key);
-  completions.add(completion);
-  return { state: 'completed', attempt: completion.attempt.number, completed_at: now };
+/** The same among other reports. @returns where the job stands then. @throws {ApiError} 404, 409, 413 */
+export function settleAmong(settlement: Settlement, report: EndReport): Reported {
+  const { q, now } = settlement;
+  const meant = meantBy(q, report, now);
+  if (meant.archived) return { state: 'completed', attempt: meant.archived.n, completed_at: meant.archived.at[3] };
+  const after = settleMeant(settlement, meant, report);
+  if (report.kind === 'completed') return { state: 'completed', attempt: numberOf(meant), completed_at: now };
+  return reportedOf(viewOfRow(q, after, now));
 }
 
-type Success = { archived: ArchivedJob; completion?: undefined } | { archived?: undefined; completion: Completion };
+const numberOf = ({ row, active, late }: Meant): number => active?.attempt ?? late?.number ?? row.attempt;
 
-/** The job that completes by this, or has done so. @throws {ApiError} 404, 409 */
-function succeeded(q: QueueState, request: AckRequest, now: number): Success {
-  const found = mustFindForReport(q, request.job_id);
-  const { archived } = found;
-  if (archived) {
-    if (settledByThis(q, archived, request, now)) return { archived };
-    throw notActive(request.job_id, 'completed');
-  }
-  const { row } = found;
-  const active = q.leases.active.get(row.key);
-  if (active) {
-    fence(q, row, active, request);
-    if (request.log) q.logs.add(active, request.log);
-    return { completion: { row, attempt: runningAttempt(active), result: request.result } };
-  }
-  const late =
-    request.delivery_id !== undefined && names(request.job_id, request, row.attempt, row.claims)
-      ? lateAttempt(q, row, request.delivery_id, now)
-      : undefined;
-  if (late) return { completion: { row, attempt: late, result: request.result } };
-  throw notActive(request.job_id, stateOf(row, false, now));
+/** Where a job stands, without what it carries. */
+export function reportedOf({ record }: JobView): Reported {
+  const { state, attempt, due_at, history } = record;
+  const { retry_delay_ms, completed_at, discarded_at } = history;
+  const waits = state === 'retryable' || state === 'scheduled';
+  const receipt: Reported = { state, attempt };
+  if (waits && due_at !== undefined) receipt.due_at = due_at;
+  if (state === 'retryable' && retry_delay_ms !== undefined) receipt.retry_delay_ms = retry_delay_ms;
+  if (completed_at !== undefined) receipt.completed_at = completed_at;
+  if (discarded_at !== undefined) receipt.discarded_at = discarded_at;
+  return receipt;
 }
 
 /** Is this the repeated report of the attempt that completed the job? */
-function settledByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: number): boolean {
+function completedByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: number): boolean {
   const id = idOfArchived(q.route, job);
   if (isNamed(name)) return names(id, name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }
 
-/** The attempt failed, or the worker gives the job back. @param notes of the same message. @throws {ApiError} 404, 409 */
-export function nack(q: QueueState, request: NackRequest, now: number, random: Random, notes?: Notes): JobView {
-  const found = mustFindForReport(q, request.job_id);
-  if (found.archived) throw notActive(request.job_id, 'completed');
-  const { row } = found;
-  const active = q.leases.active.get(row.key);
-  if (!active) {
-    if (endedByThis(q, row, request, now)) return viewOf(q, found, now);
-    throw notActive(request.job_id, stateOf(row, false, now));
-  }
-  fence(q, row, active, request);
-  if (request.log) q.logs.add(active, request.log);
-  notes?.write(row.key);
-  const after = ended(q, row, active, request, now, random);
-  return viewOfRow(q, after, now);
-}
-
-function ended(q: QueueState, row: JobRow, active: Active, request: NackRequest, now: number, random: Random): JobRow {
-  if (request.snooze) return snooze(q, row, active, request.snooze, now);
-  if (request.requeue && request.attempt_used === false) return giveBackUnused(q, row, active, now);
-  const again = request.requeue && active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts);
-  return again ? requeue(q, row, active, now) : fail(q, row, active, request.error, now, random);
-}
-
-/** Pauses after a job was given back unused for the second time and more, ms: no two workers may hand it to and fro. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
-
-/**
- * No handler was called: the attempt does not count, and the job goes back to where it stood. Each further time in a row it
- * pauses, twice as long as the time before, because the worker that cannot run it may be the only one there is.
- */
-function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number): JobRow {
+/** Is this the repeated report of the attempt that ended last? */
+function endedByThis(q: QueueState, row: JobRow, report: EndReport, now: number): boolean {
+  if (givenBackByThis(q, row, report)) return true;
+  if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
-  const before = history.unused?.attempt === row.attempt ? history.unused.count : 0;
-  history.unused = {
-    attempt: row.attempt,
-    claim: active.claim,
-    count: before + 1,
-    at: now,
-    ...(active.workerId !== undefined && { worker_id: active.workerId }),
-  };
-  const pause = before === 0 ? undefined : Math.min(FIRST_PAUSE_MS * 2 ** Math.min(before - 1, 10), LONGEST_PAUSE_MS);
-  return undoClaim(q, row, now, { history, ...(pause !== undefined && { availableAt: now + pause }) });
+  // A handler that reports by itself what the dispatcher has just recorded names nothing.
+  if (!isNamed(report) && !(history.told_until !== undefined && now <= history.told_until)) return false;
+  if (!names(idOf(q.route, row), report, row.attempt, row.claims)) return false;
+  const last = history.error;
+  // An attempt that left no error was given back.
+  if (last?.attempt !== row.attempt) return report.kind !== 'failed' && row.state === STATE.waiting;
+  return last.code !== 'visibility_timeout' && !history.unreported;
 }
 
-/** Is this the repeated report of a worker that has given the job back unused? */
-function givenBackByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
-  const { unused } = historyOf(row);
-  if (!request.requeue || request.attempt_used !== false || row.state !== STATE.waiting || !isNamed(request))
-    return false;
-  if (unused?.claim !== row.claims) return false;
-  return names(idOf(q.route, row), request, row.attempt + 1, row.claims);
-}
-
-/** Is this the repeated report of a handler that goes on later? */
-function snoozedByThis(q: QueueState, row: JobRow, request: NackRequest): boolean {
-  if (!request.snooze || row.state !== STATE.waiting || !isNamed(request)) return false;
-  return snoozedBy(row, row.claims) && names(idOf(q.route, row), request, row.attempt + 1, row.claims);
+/** Is this the repeated report of a worker that has given the job back unused, or of a handler that goes on later? */
+function givenBackByThis(q: QueueState, row: JobRow, report: EndReport): boolean {
+  const isSnoozed = report.kind === 'snoozed';
+  if (!isSnoozed && !(report.kind === 'released' && report.release.attempt === 'unused')) return false;
+  if (row.state !== STATE.waiting || !isNamed(report)) return false;
+  const isUnused = historyOf(row).unused?.claim === row.claims;
+  if (!isUnused && !(isSnoozed && snoozedBy(row, row.claims))) return false;
+  return names(idOf(q.route, row), report, row.attempt + 1, row.claims);
 }
 
 /** Takes back claims whose jobs never reached their worker: nobody has tried anything. */
@@ -160,18 +154,4 @@ export function takeBack(q: QueueState, claims: readonly AttemptName[], now: num
       undoClaim(q, row, now);
     }
   }
-}
-
-/** Is this the repeated report of the attempt that ended last? */
-function endedByThis(q: QueueState, row: JobRow, request: NackRequest, now: number): boolean {
-  if (givenBackByThis(q, row, request) || snoozedByThis(q, row, request)) return true;
-  if (row.attempt === 0 || row.state === STATE.cancelled) return false;
-  const history = historyOf(row);
-  // A handler that reports by itself what the dispatcher has just recorded names nothing.
-  if (!isNamed(request) && !(history.told_until !== undefined && now <= history.told_until)) return false;
-  if (!names(idOf(q.route, row), request, row.attempt, row.claims)) return false;
-  const last = history.error;
-  // An attempt that left no error was given back.
-  if (last?.attempt !== row.attempt) return request.requeue === true && row.state === STATE.waiting;
-  return last.code !== 'visibility_timeout' && !history.unreported;
 }

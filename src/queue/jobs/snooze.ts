@@ -21,12 +21,11 @@ import { recordedSteps, recordSteps } from './steps';
 const IDLE_PAUSE_MS = 1_000;
 
 /**
- * Ends the attempt, and records its steps with that. Two rows written, one more for steps.
+ * Ends the attempt, and records the steps that it says with that. Two rows written, one more for steps.
  * @throws {ApiError} 413 when these are too much; then nothing has changed
  */
-export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze, now: number): JobRow {
+export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
-  const said = parseSteps(asked.steps);
   const { steps, isNew } = recordSteps(q, row.key, said, now);
   const isHere = signal !== undefined && recordOf(steps, signal)?.signal !== undefined;
   const wanted = isHere ? now : momentOf(asked, now);

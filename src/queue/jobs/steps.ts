@@ -25,12 +25,21 @@ export function recordSteps(q: QueueState, key: number, said: Steps, now: number
   return { steps: book.steps, isNew: book.isChanged };
 }
 
-/** Records one step; the first result wins. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
-export function recordStep(q: QueueState, request: StepRequest, now: number): StepReceipt {
-  const { name, record } = request;
-  const { key } = openRow(q, request, 'its steps', now);
+/** Records one step. @param record JSON text @returns what was on record before, and has won. @throws {ApiError} 413 */
+export function noteStep(
+  q: QueueState,
+  key: number,
+  { name, record }: Pick<StepRequest, 'name' | 'record'>,
+  now: number,
+): StepRecord | undefined {
   const { steps, isNew } = recordSteps(q, key, { [name]: JSON.parse(record) as StepRecord }, now);
-  return isNew ? {} : { earlier: JSON.stringify(steps[name]) };
+  return isNew ? undefined : steps[name];
+}
+
+/** The same for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
+export function recordStep(q: QueueState, request: StepRequest, now: number): StepReceipt {
+  const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
+  return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
 }
 
 /** JSON text of what is on record of a job's steps. @throws {ApiError} 404 */

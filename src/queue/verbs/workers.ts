@@ -11,7 +11,7 @@ import { heartbeat } from '../jobs/heartbeat';
 import { leasedBy, releaseLeased } from '../jobs/leased';
 import { addLog, logOf } from '../jobs/log';
 import { progressOf, reportProgress } from '../jobs/progress';
-import { ack, nack, takeBack } from '../jobs/report';
+import { settleReport, takeBack } from '../jobs/report';
 import { signal } from '../jobs/snooze';
 import { recordStep, stepsOf } from '../jobs/steps';
 import type { QueueLife } from '../life';
@@ -32,8 +32,7 @@ export const WORKER_VERBS = {
   ),
   withdraw: async (life, waiter) => life.withdraw(waiter),
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
-  ack: change((q, now, request) => ack(q, request, now)),
-  nack: change((q, now, request) => nack(q, request, now, Math.random)),
+  settle: change((q, now, report) => settleReport(q, report, now, Math.random)),
   async report(life, reports, mostTold = MAX_CLAIM_BYTES) {
     await life.born();
     return reportTo(life, reports, mostTold);

@@ -73,7 +73,9 @@ describe('a number of the sequence', () => {
     for (let n = 0; n < 4; n++) await queue.enqueue(...Array(50).fill({}));
     const ids: string[] = [];
     for (let n = 0; n < 200; n++) ids.push((await queue.claim())[0]?.id as string);
-    await queue.inside(({ instance }) => Promise.all(ids.map((id) => instance.ack({ job_id: id }))));
+    await queue.inside(({ instance }) =>
+      Promise.all(ids.map((id) => instance.settle({ kind: 'completed', job_id: id }))),
+    );
     await queue.alarm();
     expect((await queue.rows('SELECT id FROM leases')).length).toBeLessThanOrEqual(64);
     await queue.evict();

@@ -61,9 +61,9 @@ type Operation =
   | 'delete dead letter';
 
 const operate: Record<Operation, (queue: TestQueue, id: string) => Promise<unknown>> = {
-  ack: ({ api }, job_id) => api.ack({ job_id }),
-  nack: ({ api }, job_id) => api.nack({ job_id, error: { message: 'm' } }),
-  requeue: ({ api }, job_id) => api.nack({ job_id, error: {}, requeue: true }),
+  ack: ({ api }, job_id) => api.settle({ kind: 'completed', job_id }),
+  nack: ({ api }, job_id) => api.settle({ kind: 'failed', job_id, error: { message: 'm' } }),
+  requeue: ({ api }, job_id) => api.settle({ job_id, kind: 'released', release: { attempt: 'used', error: {} } }),
   cancel: ({ api }, id) => api.cancel(id),
   activate: ({ api }, id) => api.activate(id),
   retry: ({ api }, id) => api.redrive(id, { deadLetterOnly: false }),
@@ -194,9 +194,9 @@ describe('a report about an attempt that is over', () => {
     clock.set(T0 + 500);
     expect(await queue.get(id)).toMatchObject({ state: 'retryable', history: { error: { code: 'timeout' } } });
     const named = { job_id: id, attempt: 1, delivery_id: delivery_id as string };
-    const late = queue.api.nack({ ...named, error: { message: 'late' } });
+    const late = queue.api.settle({ kind: 'failed', ...named, error: { message: 'late' } });
     expect(refusal(await late).status).toBe(409);
-    expect(refusal(await queue.api.ack(named)).status).toBe(409);
+    expect(refusal(await queue.api.settle({ kind: 'completed', ...named })).status).toBe(409);
     expect((await queue.get(id)).history.errors).toHaveLength(1);
   });
 
@@ -234,8 +234,10 @@ describe('a report about an attempt that is over', () => {
         for (const name of stale) {
           const before = await queue.rows('SELECT * FROM jobs');
           const { api } = queue;
-          expect(refusal(await api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
-          expect(refusal(await api.nack({ job_id: id, error: { message: 'late' }, ...name }))).toMatchObject({
+          expect(refusal(await api.settle({ kind: 'completed', job_id: id, ...name }))).toMatchObject({ status: 409 });
+          expect(
+            refusal(await api.settle({ kind: 'failed', job_id: id, error: { message: 'late' }, ...name })),
+          ).toMatchObject({
             status: 409,
           });
           expect(await queue.rows('SELECT * FROM jobs')).toEqual(before);
@@ -261,12 +263,12 @@ describe('a report about an attempt that is over', () => {
     const [id, other] = [await second(queue, 'nack'), await queue.add()];
     await queue.claim({ worker_id: 'w3' });
     const [first, again, late, failed, cancelled] = await queue.inside(({ instance }) => {
-      const ack = (job_id: string, attempt: number) => instance.ack({ job_id, attempt });
+      const ack = (job_id: string, attempt: number) => instance.settle({ kind: 'completed', job_id, attempt });
       return Promise.all([
         ack(id, 2),
         ack(id, 2),
         ack(id, 1),
-        instance.nack({ job_id: id, attempt: 1, error: { message: 'late' } }),
+        instance.settle({ kind: 'failed', job_id: id, attempt: 1, error: { message: 'late' } }),
         instance.cancel(id),
         ack(other, 1),
       ]);
@@ -284,7 +286,7 @@ describe('a report about an attempt that is over', () => {
     for (const name of [{ attempt: 1 }, { delivery_id: `del_${id}_1` }]) {
       expect(await queue.nack(id, { message: 'again' }, name)).toEqual(failed);
     }
-    expect(refusal(await queue.api.nack({ job_id: id, error: {} }))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.settle({ kind: 'failed', job_id: id, error: {} }))).toMatchObject({ status: 409 });
     clock.set(T0 + 1000);
     await queue.claim();
     const done = await queue.ack(id, { result: '"first"', attempt: 2 });
@@ -296,9 +298,11 @@ describe('a report about an attempt that is over', () => {
         expect({ ...again, body: JSON.parse(again.body) }).toEqual({ ...done, body: JSON.parse(done.body) });
       }
       for (const name of [{}, { attempt: 1 }, { worker_id: 'w1' }]) {
-        expect(refusal(await queue.api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
+        expect(refusal(await queue.api.settle({ kind: 'completed', job_id: id, ...name }))).toMatchObject({
+          status: 409,
+        });
       }
-      expect(refusal(await queue.api.nack({ job_id: id, error: {}, attempt: 2 }))).toMatchObject({
+      expect(refusal(await queue.api.settle({ kind: 'failed', job_id: id, error: {}, attempt: 2 }))).toMatchObject({
         status: 409,
       });
     }
@@ -327,8 +331,10 @@ describe('a report about an attempt that is over', () => {
     await queue.claim({ worker_id: 'w1' });
     await queue.cancel(id);
     for (const name of [{}, { attempt: 1 }, { delivery_id: `del_${id}_1` }, { worker_id: 'w1' }]) {
-      expect(refusal(await queue.api.ack({ job_id: id, ...name }))).toMatchObject({ status: 409 });
-      expect(refusal(await queue.api.nack({ job_id: id, error: {}, ...name }))).toMatchObject({
+      expect(refusal(await queue.api.settle({ kind: 'completed', job_id: id, ...name }))).toMatchObject({
+        status: 409,
+      });
+      expect(refusal(await queue.api.settle({ kind: 'failed', job_id: id, error: {}, ...name }))).toMatchObject({
         status: 409,
       });
     }

@@ -25,7 +25,9 @@ clock.startAtT0();
 
 async function completeAll(queue: TestQueue, ids: string[], result?: string): Promise<void> {
   await queue.inside(({ instance }) =>
-    Promise.all(ids.map((job_id) => instance.ack({ job_id, ...(result !== undefined && { result }) }))),
+    Promise.all(
+      ids.map((job_id) => instance.settle({ kind: 'completed', job_id, ...(result !== undefined && { result }) })),
+    ),
   );
 }
 
@@ -399,7 +401,10 @@ describe('a job as large as its parts may be', () => {
     await queue.claim({ count: 2 });
     const result = JSON.stringify('語'.repeat(65_500));
     await queue.inside(async ({ instance }) => {
-      const acks = [instance.ack({ job_id: large, result }), instance.ack({ job_id: small })];
+      const acks = [
+        instance.settle({ kind: 'completed', job_id: large, result }),
+        instance.settle({ kind: 'completed', job_id: small }),
+      ];
       for (const { ok } of await Promise.all(acks)) expect(ok).toBe(true);
     });
     expect(await queue.get(large)).toMatchObject({ state: 'completed', result });

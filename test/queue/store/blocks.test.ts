@@ -121,7 +121,7 @@ describe.each<[string, Arrive]>([
     for (const other of [first, third, last]) await queue.ack(other);
     await queue.evict();
     expect(await queue.claimAll()).toEqual([]);
-    expect(refusal(await queue.api.ack({ job_id: id }))).toMatchObject({ status: 404 });
+    expect(refusal(await queue.api.settle({ kind: 'completed', job_id: id }))).toMatchObject({ status: 404 });
   });
 
   it('does not come back when the lease that named it, and others that were given out, cannot be read', async () => {
@@ -206,7 +206,7 @@ describe('a block', () => {
         const types = [n % 2 ? 'later' : 'test.job'];
         const jobs = unwrap(await instance.claim({ count: 1000, types }));
         most = Math.max(most, cached());
-        await Promise.all(jobs.map(({ record }) => instance.ack({ job_id: record.id })));
+        await Promise.all(jobs.map(({ record }) => instance.settle({ kind: 'completed', job_id: record.id })));
         most = Math.max(most, cached());
       }
       await instance.list({ limit: 10, filter: { types: ['no.such'] } });

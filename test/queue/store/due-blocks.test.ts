@@ -262,7 +262,7 @@ describe('jobs that wait together', () => {
     const ids = (await queue.claim({ count: 5 })).map(({ id }) => id);
     await queue.evict();
     const refused = await queue.inside(({ instance }) => {
-      for (const job_id of ids) void instance.ack({ job_id });
+      for (const job_id of ids) void instance.settle({ kind: 'completed', job_id });
       return instance.enqueue(Array.from({ length: 10 }, () => newJob()));
     });
     expect(refusal(refused)).toMatchObject({ code: 'QUEUE_FULL', details: { depth: 5 } });

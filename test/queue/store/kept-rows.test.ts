@@ -28,7 +28,7 @@ describe('rows', () => {
       for (let n = 0; n < 4; n++) {
         const claimed = await queue.claim({ count: 100 });
         await queue.inside(({ instance }) =>
-          Promise.all(claimed.map(({ id }) => instance.ack({ job_id: id, result: '1' }))),
+          Promise.all(claimed.map(({ id }) => instance.settle({ kind: 'completed', job_id: id, result: '1' }))),
         );
       }
       await queue.passTo(T0 + 30 * DAY);
@@ -116,7 +116,7 @@ describe('chunks that go at the same moment', () => {
     const ids = await queue.claimAll();
     // One transaction each: a chunk of its own.
     await queue.inside(async ({ instance }) => {
-      for (const id of ids) await instance.ack({ job_id: id });
+      for (const id of ids) await instance.settle({ kind: 'completed', job_id: id });
     });
     expect(await queue.counts()).toEqual({ completed: 520 });
     await queue.add();

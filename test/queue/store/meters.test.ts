@@ -264,7 +264,7 @@ describe('a queue with very many busy types', () => {
   const busy = async (queue: TestQueue) => {
     await queue.enqueue(...TYPES.map((type) => ({ type })));
     const ids = (await queue.claim({ count: TYPES.length })).map(({ id }) => id);
-    await queue.api.report(ids.map((job_id) => ({ action: 'ack', job_id })));
+    await queue.api.report(ids.map((job_id) => ({ kind: 'completed' as const, job_id })));
   };
   const sizes = (queue: TestQueue) => queue.rows<{ bytes: number }>('SELECT length(data) AS bytes FROM meters');
 

@@ -133,7 +133,7 @@ describe('a job that arrives while a worker waits', () => {
     expect(again).toMatchObject({ id, attempt: 2 });
     const late = { job_id: id, delivery_id: first?.record.delivery_id as string };
     expect(late.delivery_id).not.toBe(again?.delivery_id);
-    expect(refusal(await queue.api.ack(late))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.settle({ kind: 'completed', ...late }))).toMatchObject({ status: 409 });
   });
 
   it('becomes a dead letter where it cannot be read any more itself, and costs no other', async () => {
@@ -196,7 +196,7 @@ describe('storage that fails', () => {
     expect(await queue.counts()).toEqual({});
     const id = await queue.add(job);
     expect(await queue.listAll()).toMatchObject([{ id }]);
-    expect(refusal(await queue.api.ack({ job_id: id }))).toMatchObject({ status: 409 });
+    expect(refusal(await queue.api.settle({ kind: 'completed', job_id: id }))).toMatchObject({ status: 409 });
     const other = await queue.add({ type: 'another' });
     expect(unwrap(await taken)).toMatchObject([{ record: { id: other } }]);
     expect(await queue.counts()).toEqual({ active: 1, available: 1 });

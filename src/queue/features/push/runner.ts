@@ -4,9 +4,9 @@
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt. What cannot
  * be written is left to the lease.
  */
-import { type DeliveryOutcome, failed } from '../../../dispatch/answer';
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
 import { refusalOf } from '../../../dispatch/said';
+import { type AttemptOutcome, failed } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { writeJob } from '../../../job/envelope/write';
 import { deliveryId } from '../../../job/ids';
@@ -109,7 +109,7 @@ export class CallRunner {
   private async settle(
     target: PushTarget,
     passengers: readonly Passenger[],
-    outcomes: ReadonlyMap<string, DeliveryOutcome>,
+    outcomes: ReadonlyMap<string, AttemptOutcome>,
     result?: CallResult,
   ): Promise<void> {
     const { q, random } = this.host;
@@ -119,7 +119,7 @@ export class CallRunner {
       if (!said) continue;
       const { claimed, delivery } = passenger;
       const outcome = withVerdict(target, passenger, said);
-      const isPlain = outcome.said?.enqueue === undefined;
+      const isPlain = outcome.enqueue === undefined;
       delivered.push(isPlain ? { claimed, delivery, outcome } : await this.withChildren(target, passenger, outcome));
     }
     const note = (now: number): void => {
@@ -136,10 +136,10 @@ export class CallRunner {
   }
 
   /** What is written of a delivery. Jobs that it enqueues and that nobody would take, or that it may not, make it fail. */
-  private async withChildren(target: PushTarget, passenger: Passenger, outcome: DeliveryOutcome): Promise<Delivered> {
+  private async withChildren(target: PushTarget, passenger: Passenger, outcome: AttemptOutcome): Promise<Delivered> {
     const { claimed, delivery } = passenger;
     try {
-      const children = await lettersWith(target.config, outcome.said?.enqueue, parentOf(passenger), this.host.now());
+      const children = await lettersWith(target.config, outcome.enqueue, parentOf(passenger), this.host.now());
       return { claimed, delivery, outcome, children };
     } catch (error) {
       const { code, message } = refusalOf(error);
@@ -164,8 +164,8 @@ function parentOf({ sent: { job } }: Passenger): Parent {
 }
 
 /** What an outcome means here, beyond what it says. */
-function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: DeliveryOutcome): DeliveryOutcome {
-  if (outcome.kind === 'again') {
+function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: AttemptOutcome): AttemptOutcome {
+  if (outcome.kind === 'released' && outcome.release.attempt === 'goes_on') {
     if (!isOpen && target.canTalk) {
       target.keepOpen(claimed.row.type);
       return outcome;
@@ -177,8 +177,8 @@ function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome
 }
 
 /** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
-function withNoHandler(target: PushTarget, outcome: DeliveryOutcome): DeliveryOutcome {
-  if (!target.listsTypes || outcome.kind !== 'failed' || outcome.failure.code !== 'handler_not_found') return outcome;
+function withNoHandler(target: PushTarget, outcome: AttemptOutcome): AttemptOutcome {
+  if (!target.listsTypes || outcome.kind !== 'failed' || outcome.error.code !== 'handler_not_found') return outcome;
   target.forget();
-  return { kind: 'failed', failure: { ...outcome.failure, message: 'no handler registered', no_handler: true } };
+  return failed({ ...outcome.error, message: 'no handler registered', no_handler: true });
 }

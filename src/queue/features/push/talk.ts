@@ -7,7 +7,7 @@ import type { Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
-import { recordSteps } from '../../jobs/steps';
+import { noteStep } from '../../jobs/steps';
 import type { Active } from '../../store/active';
 import type { QueueState } from '../../store/state';
 import { childrenOf, type Enqueuer } from './children';
@@ -40,16 +40,15 @@ export async function hear(host: Host, speaker: Speaker, message: Message): Prom
       mustRun(q, speaker);
       return enqueue(host, speaker, message.children);
     case 'progress':
-      return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message.progress, now));
+      return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message, now));
     case 'checkpoint':
       return asWhoRuns(host, speaker, (_, now) => {
         q.checkpoints.save(row.key, message.content, now);
       });
-    case 'steps':
+    case 'step':
       return asWhoRuns(host, speaker, (_, now) => {
-        const { steps, isNew } = recordSteps(q, row.key, message.steps, now);
         // The first result has won: the handler is told of it.
-        return isNew ? undefined : Object.keys(message.steps).map((name) => steps[name])[0];
+        return noteStep(q, row.key, message, now);
       });
   }
 }

@@ -27,7 +27,9 @@ async function completed(n: number, change: JobChange = {}): Promise<TestQueue> 
   const queue = await filled(n, change);
   for (let left = n; left > 0; left -= 100) {
     const jobs = await queue.claim({ count: 100 });
-    await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack({ job_id: id }))));
+    await queue.inside(({ instance }) =>
+      Promise.all(jobs.map(({ id }) => instance.settle({ kind: 'completed', job_id: id }))),
+    );
   }
   return queue;
 }
@@ -88,7 +90,9 @@ describe('an operation on many jobs', () => {
     const jobs = await queue.claim({ count: 100 });
     for (let more = jobs; more.length > 0; more = await queue.claim({ count: 100 })) {
       await queue.inside(({ instance }) =>
-        Promise.all(more.map(({ id }) => instance.ack({ job_id: id, result: `"${'x'.repeat(70_000)}"` }))),
+        Promise.all(
+          more.map(({ id }) => instance.settle({ kind: 'completed', job_id: id, result: `"${'x'.repeat(70_000)}"` })),
+        ),
       );
     }
     const view = await begin(queue, 'delete', { types: ['drop.*'] }, 20_000);

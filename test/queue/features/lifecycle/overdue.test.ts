@@ -124,8 +124,8 @@ describe('leases that end together', () => {
   it('are over for a report that comes before their turn', async () => {
     const { queue, ids } = await lapsed(3);
     for (const [place, act] of [
-      [1, (id: string) => queue.api.ack({ job_id: id })],
-      [2, (id: string) => queue.api.nack({ job_id: id, error: { message: 'late' } })],
+      [1, (id: string) => queue.api.settle({ kind: 'completed', job_id: id })],
+      [2, (id: string) => queue.api.settle({ kind: 'failed', job_id: id, error: { message: 'late' } })],
     ] as const) {
       const id = ids.at(-place) as string;
       expect(refusal(await act(id)), `report ${place}`).toMatchObject({ status: 409 });

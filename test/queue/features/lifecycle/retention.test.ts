@@ -180,7 +180,9 @@ describe('a completed job of its own retention', () => {
             })),
           );
           await queue.claimAll();
-          await queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.ack({ job_id: id }))));
+          await queue.inside(({ instance }) =>
+            Promise.all(jobs.map(({ id }) => instance.settle({ kind: 'completed', job_id: id }))),
+          );
           for (const [i, { id }] of jobs.entries()) due.set(id, T0 + n * 1000 + (hours[i] ?? ownOfQueue) * HOUR);
         }
         for (const hours of [1, 3, 7, 20, 38, 42, 60]) {

@@ -45,7 +45,7 @@ describe('the concurrency of a queue', () => {
     await gate.waiting(3);
     const failed = await queue.inside(async ({ instance, sql }) => {
       failOnce(sql, /INTO archive/);
-      return (await Promise.allSettled([instance.ack({ job_id: pulled })]))[0]?.status;
+      return (await Promise.allSettled([instance.settle({ kind: 'completed', job_id: pulled })]))[0]?.status;
     });
     expect(failed).toBe('rejected');
     ids.push(...(await many(3, 'wide.gate', 'defect', gate.args)));

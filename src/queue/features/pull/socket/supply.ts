@@ -2,6 +2,7 @@
  * Gives jobs to workers on sockets. One that is ready is a claim that stands in the line of all waiting fetches; what it finds
  * is leased on disk before it is sent.
  */
+import { isEnd } from '../../../../job/attempt/outcome';
 import { defined } from '../../../../job/envelope/fields';
 import type { Outcome } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
@@ -38,7 +39,7 @@ export class Supply {
   /** Takes reports: an outcome for each, in order. */
   async report(workerId: string, reports: readonly Outcome<Report>[]): Promise<Outcome<Reported>[]> {
     const valid = reports.flatMap((report) => (report.ok ? [report.value] : []));
-    const failing = valid.flatMap(({ action, job_id }) => (action === 'nack' ? [attemptOf(workerId, job_id)] : []));
+    const failing = valid.flatMap((report) => (endsAgain(report) ? [attemptOf(workerId, report.job_id)] : []));
     for (const attempt of failing) this.failing.add(attempt);
     const told = valid.length > 0 ? await this.open.pull.report(valid, MAX_TOLD_BYTES) : [];
     for (const attempt of failing) this.failing.delete(attempt);
@@ -116,3 +117,6 @@ export class Supply {
 }
 
 const attemptOf = (workerId: string, jobId: string) => `${jobId} ${workerId}`;
+
+/** Does the report end its attempt, and not its job? */
+const endsAgain = (report: Report): boolean => isEnd(report) && report.kind !== 'completed';

@@ -1,0 +1,87 @@
+/**
+ * How an attempt ends, and what it says while it goes on. There is one vocabulary, whoever ran the attempt: a handler that a job
+ * was pushed to says it in the body of its answer, a worker that pulled the job in its reports. The queue settles both alike.
+ */
+import type { LogLine } from '../log';
+import type { ReportedError, Snooze } from '../record';
+import type { Progress } from './notes';
+
+/** Names the attempt that a report is about; absent members are not checked. */
+export interface AttemptName {
+  job_id: string;
+  attempt?: number;
+  delivery_id?: string;
+  worker_id?: string;
+}
+
+/** Why an attempt failed: what its handler reported, and what was observed of it. */
+export interface AttemptFailure extends ReportedError {
+  /** The handler Worker died without an answer. */
+  crash?: boolean;
+  /** The lease ran out. */
+  visibility_expired?: boolean;
+  /** The handler Worker has no handler for the type. */
+  no_handler?: boolean;
+  /** The target refused the delivery itself (401, 403, 404, 405). */
+  target_rejected?: boolean;
+  /** The next run must not start earlier than this many ms from now (`Retry-After`). */
+  at_least_ms?: number;
+  /** Nobody reported: the queue itself ended the attempt. */
+  by_queue?: true;
+}
+
+/** What an attempt says beside how it ends. The queue writes it together with the end. */
+export interface OutcomeNotes {
+  log?: LogLine[];
+  progress?: Progress;
+  /** JSON text of a `CheckpointContent`. */
+  checkpoint?: string;
+  /** JSON text of `Steps`. */
+  steps?: string;
+  /** Jobs to enqueue, as the handler wrote them. */
+  enqueue?: unknown;
+}
+
+/** How an attempt ends. */
+export type AttemptOutcome = OutcomeNotes &
+  (
+    | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
+    | { kind: 'failed'; error: AttemptFailure }
+    /** The handler goes on later. */
+    | { kind: 'snoozed'; snooze: Snooze }
+    | { kind: 'released'; release: Release }
+  );
+
+/** How an attempt gives its job back without an error. */
+export type Release =
+  /** The attempt counts. If it was the last one, it fails with this error. */
+  | { attempt: 'used'; error: AttemptFailure }
+  /**
+   * It does not count. `unused`: its runner called no handler. `unreached`: the handler Worker is not running. `goes_on`: the run
+   * needs a call with a live line, and limits have counted its start already.
+   */
+  | { attempt: 'unused' | 'unreached' | 'goes_on' };
+
+/** What an attempt says while it goes on. Contents and records are JSON texts. */
+export type RunNote =
+  | ({ kind: 'progress' } & Progress & { checkpoint?: string })
+  | { kind: 'checkpoint'; content: string }
+  | { kind: 'step'; name: string; record: string };
+
+/** The end of an attempt as its worker reports it. */
+export type EndReport = AttemptName & AttemptOutcome;
+
+/** What an attempt says while it goes on, as its worker reports it. */
+export type NoteReport = AttemptName & RunNote;
+
+/** One of many reports. */
+export type Report = EndReport | NoteReport;
+
+/** Does the report end its attempt? */
+export function isEnd(report: Report): report is EndReport {
+  const { kind } = report;
+  return kind === 'completed' || kind === 'failed' || kind === 'snoozed' || kind === 'released';
+}
+
+/** The outcome of an attempt that failed so. */
+export const failed = (error: AttemptFailure): AttemptOutcome => ({ kind: 'failed', error });

@@ -1,0 +1,239 @@
+/**
+ * Reading how an attempt ended. A pushed handler says it in its answer (`status`), a worker that pulls in an ack or a nack; both
+ * become an {@link AttemptOutcome}. A request that cannot be read is refused, and its worker may send another. An answer is the
+ * end of its run: what is wrong with it makes the attempt fail, and an error counts as far as it can be read.
+ */
+import { utf8Bytes } from '../bytes';
+import { MAX_DURATION_MS } from '../duration';
+import {
+  defined,
+  given,
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readDuration,
+  readList,
+  readString,
+  setDefined,
+  withinBytes,
+} from '../envelope/fields';
+import { MAX_RESULT_BYTES } from '../envelope/names';
+import { MAX_DEPTH, shallowText } from '../envelope/nesting';
+import { ApiError, invalidRequest } from '../errors';
+import { heardLines, readLines } from '../log';
+import type { ReportedError, Snooze } from '../record';
+import { readStepName, readSteps, stepsText } from '../steps';
+import { parseTimestamp } from '../time';
+import { boundedError } from './bounded-error';
+import { checkpointContent, readProgress } from './notes';
+import { type AttemptOutcome, failed, type OutcomeNotes, type Release } from './outcome';
+
+type Json = Record<string, unknown>;
+
+/** Code of a failure whose handler named none. */
+const DEFAULT_ERROR_CODE = 'handler_error';
+
+/** Most classes of an error that are read; of these the first ones count. */
+const MAX_CLASSES = 10_000;
+
+const MAX_TIME = 8.64e15;
+
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+/** What can be used of an `error` member: an object, a string that is its message, or anything else. */
+export function usableError(error: unknown): ReportedError {
+  if (typeof error === 'string') return { code: DEFAULT_ERROR_CODE, message: error };
+  if (typeof error !== 'object' || error === null) return { code: DEFAULT_ERROR_CODE, message: '' };
+  const { code, type, message, retryable, details, classes, kill, retry_in, retry_at, stack } = error as Json;
+  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
+  return defined({
+    code: text(code) || undefined,
+    type: text(type) || undefined,
+    message: text(message),
+    retryable: typeof retryable === 'boolean' ? retryable : undefined,
+    details: details ?? undefined,
+    classes: Array.isArray(classes) ? classes.filter((name) => typeof name === 'string') : undefined,
+    kill: kill === true || undefined,
+    // As written: the queue reads them with its own clock.
+    retry_in: retry_in ?? undefined,
+    retry_at: retry_at ?? undefined,
+    stack: text(stack) || undefined,
+  });
+}
+
+/** The error of a nack. Texts that are too long are cut. @throws {ApiError} 400 for a member that cannot be used */
+function readError(error: unknown, now: number): ReportedError {
+  if (isObject(error)) for (const [name, read] of errorMembers(now)) optional(error, name, read, 'error.');
+  else if (error !== undefined && error !== null && typeof error !== 'string') {
+    throw invalidRequest('error', 'error must be an object or a string.');
+  }
+  return boundedError(usableError(error));
+}
+
+const errorMembers = (now: number): [name: string, read: Reader<unknown>][] => [
+  ['code', readString],
+  ['type', readString],
+  ['message', readString],
+  ['retryable', readBoolean],
+  ['classes', readList(MAX_CLASSES, readString)],
+  ['kill', readBoolean],
+  ['retry_in', readDuration],
+  ['retry_at', readRunAt(now)],
+  ['stack', readString],
+];
+
+/** A moment to run again at, epoch ms. One in the past means now; one that no duration reaches comes from a broken clock. */
+const readRunAt =
+  (now: number): Reader<number> =>
+  (value, field) => {
+    const isEpoch = Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_TIME;
+    const at = isEpoch ? (value as number) : parseTimestamp(value);
+    if (at === undefined) {
+      throw invalidRequest(field, `${field} must be an RFC 3339 time with a zone, or epoch milliseconds.`);
+    }
+    if (at - now > MAX_DURATION_MS) throw invalidRequest(field, `${field} must be within 36500 days from now.`);
+    return at;
+  };
+
+// ---- acks and nacks ------------------------------------------------------------------------------------------------
+
+/** The outcome that an ack reports, written into `ack`. @throws {ApiError} 400, or 413 for a result above 1 MiB */
+export function readAcked<T extends object>(ack: T, body: Json, now: number): T & AttemptOutcome {
+  const completed: T & { kind: 'completed'; result?: string } & OutcomeNotes = Object.assign(ack, {
+    kind: 'completed' as const,
+  });
+  const { result = null } = body;
+  setDefined<OutcomeNotes, 'log'>(completed, 'log', optional(body, 'log', readLines(now)));
+  if (result !== null) completed.result = withinBytes(JSON.stringify(result), MAX_RESULT_BYTES, 'result');
+  return completed;
+}
+
+const UNUSED: Release = { attempt: 'unused' };
+
+/** The outcome that a nack reports. @throws {ApiError} 400, 413 */
+export function readNacked(body: Json, now: number): AttemptOutcome {
+  const requeue = optional(body, 'requeue', readBoolean);
+  const attempt_used = optional(body, 'attempt_used', readBoolean);
+  if (attempt_used === false && requeue !== true) {
+    throw invalidRequest('attempt_used', 'attempt_used may be false only together with "requeue": true.');
+  }
+  const snoozed = optional(body, 'snooze', readSnooze(now));
+  if (snoozed && (requeue !== true || attempt_used !== false)) {
+    throw invalidRequest('snooze', 'snooze goes together with "requeue": true and "attempt_used": false.');
+  }
+  const notes = defined({ log: optional(body, 'log', readLines(now)) });
+  const error = readError(body.error, now);
+  if (snoozed) return { ...snoozed, ...notes };
+  if (!requeue) return { kind: 'failed', error, ...notes };
+  return { kind: 'released', release: attempt_used === false ? UNUSED : { attempt: 'used', error }, ...notes };
+}
+
+/** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */
+const readSnooze =
+  (now: number): Reader<AttemptOutcome & { kind: 'snoozed' }> =>
+  (value, field) => {
+    if (!isObject(value)) throw invalidRequest(field, `${field} must be an object.`);
+    const path = `${field}.`;
+    const after = optional(value, 'in', readDuration, path);
+    const until = optional(value, 'until', readRunAt(now), path);
+    const signal = optional(value, 'signal', readStepName, path);
+    if (after !== undefined && until !== undefined)
+      throw invalidRequest(`${path}until`, `Name ${path}in or ${path}until.`);
+    if (after === undefined && until === undefined && signal === undefined) {
+      throw invalidRequest(field, `${field} must name in, until or signal.`);
+    }
+    const steps = given(optional(value, 'steps', readSteps, path), stepsText);
+    return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ steps }) };
+  };
+
+// ---- answers -------------------------------------------------------------------------------------------------------
+
+/**
+ * The outcome in one entry of an answer: of a batch, or the whole answer of a single delivery. Never throws.
+ * @param now epoch ms
+ */
+export function readAnswered(entry: Json, now: number): AttemptOutcome {
+  try {
+    const outcome = outcomeIn(entry);
+    if (outcome.kind === 'released') return outcome;
+    const notes = readNotes(entry, outcome.kind, now);
+    return notes ? { ...outcome, ...notes } : outcome;
+  } catch (error) {
+    // What it says was not done, though the handler counts on it.
+    if (!(error instanceof ApiError)) return invalidAnswer('The handler said something that cannot be read.');
+    const { code, message, status } = error.data;
+    return failed({ code, type: code, message, retryable: status < 413 });
+  }
+}
+
+/** @throws {ApiError} 400, 413 */
+function readNotes(entry: Json, kind: AttemptOutcome['kind'], now: number): OutcomeNotes | undefined {
+  const { log, progress, checkpoint, steps, enqueue } = entry;
+  // Most say nothing.
+  if ((log ?? progress ?? checkpoint ?? steps ?? enqueue) === undefined) return undefined;
+  const read = given(steps, (said) => readSteps(said, 'steps'));
+  return defined({
+    log: given(log, (lines) => heardLines(lines, now)),
+    progress: isObject(progress) ? readProgress(progress, 'progress.') : undefined,
+    checkpoint: given(checkpoint, (state) => checkpointContent({ state }, 'checkpoint')),
+    // The steps of a job that has completed are of no use to anybody.
+    steps: kind === 'completed' ? undefined : given(read, stepsText),
+    enqueue,
+  });
+}
+
+/** @throws {ApiError} 400 */
+function outcomeIn(entry: Json): AttemptOutcome {
+  if (entry.status === 'failed') return failed(usableError(entry.error));
+  if (entry.status === 'again') return { kind: 'released', release: { attempt: 'goes_on' } };
+  if (entry.status === 'snoozed') {
+    const snooze = answeredSnooze(entry);
+    return snooze
+      ? { kind: 'snoozed', snooze }
+      : invalidAnswer('The handler goes on later without saying when: in (ms), until (epoch ms) or signal.');
+  }
+  if (entry.status !== 'completed') {
+    return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
+  }
+  if (entry.result === undefined) return { kind: 'completed' };
+  const result = shallowText(entry.result);
+  if (result === undefined) return TOO_DEEP_RESULT;
+  const bytes = utf8Bytes(result);
+  if (bytes > MAX_RESULT_BYTES) return tooLargeResult(`${bytes} bytes`);
+  return { kind: 'completed', result };
+}
+
+/** When the handler goes on. @throws {ApiError} 400 */
+function answeredSnooze({ in: after, until, signal }: Json): Snooze | undefined {
+  const isTime = (value: unknown, max: number) => typeof value === 'number' && value >= 0 && value <= max;
+  if (after !== undefined && !isTime(after, MAX_DURATION_MS)) return undefined;
+  if (until !== undefined && !isTime(until, MAX_TIME)) return undefined;
+  if (after === undefined && until === undefined && signal === undefined) return undefined;
+  const wholeMs = (value: unknown) => given(value, (ms) => Math.ceil(ms as number));
+  return defined({
+    in: wholeMs(after),
+    until: wholeMs(until),
+    signal: given(signal, (name) => readStepName(name, 'signal')),
+  });
+}
+
+/** The handler's Worker answered, but not as the protocol says. */
+export const invalidAnswer = (message: string): AttemptOutcome =>
+  failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
+
+/** @param size of the result */
+export const tooLargeResult = (size: string): AttemptOutcome =>
+  failed({
+    code: 'result_too_large',
+    type: 'result_too_large',
+    message: `The result has ${size}, at most ${MAX_RESULT_BYTES} are kept.`,
+    retryable: false,
+  });
+
+const TOO_DEEP_RESULT = failed({
+  code: 'result_too_deep',
+  type: 'result_too_deep',
+  message: `The result nests more than ${MAX_DEPTH} levels deep.`,
+  retryable: false,
+});
