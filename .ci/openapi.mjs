@@ -137,6 +137,14 @@ const oneLine = (text) => text.replace(/\s+/g, ' ').trim();
 
 // ---- schemas ------------------------------------------------------------------------------------------------------------
 
+/** What of an answer is JSON: one may have media types beside it, `Stats | Media<'text/plain'>`. */
+const jsonIn = (type) =>
+  type
+    .split('|')
+    .filter((part) => !/^\s*Media<'[^']+'>\s*$/.test(part))
+    .join('|')
+    .trim();
+
 const aliasOf = (alias, member) => `${alias}_${member}`;
 
 /** The schemas of all aliases, and of the types that they name. */
@@ -144,8 +152,9 @@ function schemasOf(exchanges) {
   const added = new Map();
   const wanted = ['ErrorAnswer'];
   for (const { path, alias, types } of exchanges.values()) {
-    for (const [member, type] of types) {
-      if (type === 'null' || type.startsWith('Media<')) continue;
+    for (const [member, declared] of types) {
+      const type = jsonIn(declared);
+      if (type === 'null' || type === '') continue;
       wanted.push(aliasOf(alias, member));
       added.set(path, `${added.get(path) ?? ''}\nexport type ${aliasOf(alias, member)} = ${type};`);
     }
@@ -297,11 +306,12 @@ function responsesOf({ types, errors }, schemaOf) {
   const responses = {};
   for (const [status, type] of types) {
     if (!/^\d+$/.test(status)) continue;
-    const [, media] = /^Media<'([^']+)'>$/.exec(type) ?? [];
+    const others = Array.from(type.matchAll(/\bMedia<'([^']+)'>/g), ([, media]) => [media, {}]);
+    const json = !['', 'null'].includes(jsonIn(type)) && jsonOf(schemaOf(status));
+    const content = { ...json, ...Object.fromEntries(others) };
     responses[status] = {
       description: STATUS_CODES[status],
-      ...(media && { content: { [media]: {} } }),
-      ...(!media && type !== 'null' && { content: jsonOf(schemaOf(status)) }),
+      ...(Object.keys(content).length > 0 && { content }),
     };
   }
   for (const status of errors) responses[status] = { $ref: '#/components/responses/Error' };

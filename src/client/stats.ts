@@ -1,90 +1,36 @@
 /** Numbers through the client: how queues get on now, over time and by type, and what they cost. */
+import type * as contract from '../contract/stats';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
+import type { Named } from '../producer/names';
 import { parametersFrom } from './pages';
 import type { Requests } from './requests';
 
 /** Jobs of the last minute. */
-export interface Throughput {
-  enqueuedPerMinute: number;
-  processedPerMinute: number;
-  failedPerMinute: number;
-}
+export type Throughput = Named<contract.Throughput>;
 
 /** In ms; null: nothing was measured. */
-export interface Percentiles {
-  p50: number | null;
-  p95: number | null;
-  p99: number | null;
-}
+export type Percentiles = Named<contract.Percentiles>;
 
 /** How the queues get on, or the one that was asked about. */
-export interface Stats {
-  queuesTotal: number;
-  /** Workers that pull and are not stale. */
-  workers: number;
-  /** Jobs by state. */
-  jobs: Record<string, number>;
-  throughput: Throughput;
-  latencyMs: Percentiles;
-  /** From when they could run to when they did. */
-  queueTimeMs: Percentiles;
-  /** Part of the attempts of the last five minutes that failed. */
-  errorRate: number;
-  oldestAvailableAt: string | null;
-  suspendedTargets: { queue: string; target: string }[];
-  computedAt: string;
-  /** False: there are more queues than are asked at once. */
-  complete?: false;
-}
+export type Stats = Named<contract.Stats>;
 
 /** What happened in a period. */
-export interface StatsPoint {
-  timestamp: string;
-  enqueued: number;
-  processed: number;
-  failed: number;
-  [count: string]: number | string | null;
-}
+export type StatsPoint = Named<contract.StatsPoint>;
 
 /** What was counted of a job type in a queue. */
-export interface TypeStats {
-  queue: string;
-  type: string;
-  enqueued: number;
-  completed: number;
-  failed: number;
-  retried: number;
-  cancelled: number;
-  discarded: number;
-  expired: number;
-  durationMs: Percentiles;
-  queueTimeMs: Percentiles;
-}
+export type TypeStats = Named<contract.TypeStats>;
 
-/** What a job type in a queue has cost; `type` null: what the queue wrote for itself. */
-export interface CostItem {
-  queue: string;
-  type: string | null;
-  jobs: number;
-  rowsWritten: number;
-  rowsPerJob: number | null;
-  dollars: number;
-  dollarsPerMillionJobs: number | null;
-}
+/** What a job type in a queue has cost. */
+export type CostItem = Named<contract.CostItem>;
 
-export interface Cost {
-  items: CostItem[];
-  total: { rowsWritten: number; dollars: number };
-  since: string | null;
-  /** What else is paid for. */
-  notCounted: string[];
-}
+/** What was written, and its price. */
+export type Cost = Named<contract.Cost>;
 
 /** What of the past. */
 export interface HistoryQuery {
   /** How long a point is. Default `5m`. */
-  period?: '1m' | '5m' | '1h' | '1d';
+  period?: contract.StatsPeriod;
   /** A bare duration counts back from now. */
   since?: Moment;
   until?: Moment;

@@ -1,4 +1,5 @@
 /** What the answers and requests of many resources have. */
+import type { JobState } from '../job/states';
 
 /**
  * A time: RFC 3339, in UTC.
@@ -7,7 +8,7 @@
 export type Time = string;
 
 /** A duration: ISO 8601, such as `PT30S`. */
-export type Duration = string;
+export type IsoDuration = string;
 
 /** Which part of a list is read: from an offset, or by the page. */
 export interface PageQuery {
@@ -64,3 +65,30 @@ export interface Spreading {
   /** Queues and the like that have not confirmed the change yet; absent: all have. */
   pending_queues?: number;
 }
+
+/** An operation on many jobs, which goes on by itself. */
+export interface Continued {
+  /** By which it can be followed. */
+  operation_id: string;
+  /** False: it goes on. */
+  completed: boolean;
+  /** It was stopped before its end. */
+  aborted?: true;
+}
+
+/** What an operation would do, and has not done. */
+export interface OperationPreview {
+  dry_run: true;
+  action: BulkAction;
+  /** Jobs that it would act on. */
+  matched: number;
+  /** False: there are more. */
+  matched_is_exact: boolean;
+  by_state: Partial<Record<JobState, number>>;
+  by_queue: Record<string, number>;
+  /** Jobs that were looked at. */
+  searched: number;
+}
+
+/** What is done to many jobs. */
+export type BulkAction = 'cancel' | 'retry' | 'delete' | 'purge';

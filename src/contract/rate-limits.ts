@@ -1,5 +1,5 @@
 /** The keys that limit jobs: how they stand, and what an operator puts in the place of their limits. */
-import type { CursorQuery, Duration, Page, Spreading, Time } from './common';
+import type { CursorQuery, IsoDuration, Page, Spreading, Time } from './common';
 import { del, get, put } from './route';
 
 /** Limits as they hold now. Absent members are not limited. */
@@ -8,7 +8,7 @@ export interface LimitsInForce {
   concurrency?: number;
   /** Starts in a period. */
   limit?: number;
-  period?: Duration;
+  period?: IsoDuration;
   /** The starts are evenly spread. */
   throttled?: true;
 }

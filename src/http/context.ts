@@ -82,13 +82,16 @@ export interface Answer<Body, Status extends number = 200> extends Response {
   readonly [ANSWERED]: { body: Body; status: Status };
 }
 
+/** Where the status is one of several: an answer of each. */
+type AnswerOf<Body, Status extends number> = Status extends number ? Answer<Body, Status> : never;
+
 /** A JSON answer, as the caller may see it. */
 export function json<Body extends object, Status extends number = 200>(
   c: AppContext,
   body: Body,
   status?: Status,
   headers?: Record<string, string>,
-): Answer<Body, Status> {
+): AnswerOf<Body, Status> {
   c.set('answer', body as Record<string, unknown>);
   return jsonText(c, JSON.stringify(asShown(c)(body)), status, headers);
 }
@@ -99,7 +102,7 @@ export function unredacted<Body extends object, Status extends number = 200>(
   body: Body,
   status?: Status,
   headers?: Record<string, string>,
-): Answer<Body, Status> {
+): AnswerOf<Body, Status> {
   return jsonText(c, JSON.stringify(body), status, headers);
 }
 
@@ -109,14 +112,14 @@ export function jsonText<Body, Status extends number = 200>(
   text: string,
   status?: Status,
   headers: Record<string, string> = {},
-): Answer<Body, Status> {
-  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
+): AnswerOf<Body, Status> {
+  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as AnswerOf<Body, Status>;
 }
 
 /** An answer that is no JSON of the protocol's. */
 export function media<Type extends string>(
   c: AppContext,
-  body: BodyInit,
+  body: BodyInit | null,
   type: Type,
   headers: Record<string, string> = {},
 ): Answer<Media<Type>> {

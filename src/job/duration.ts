@@ -67,7 +67,7 @@ function inRange(ms: number): number | undefined {
  *
  * @param ms whole milliseconds, 0 … {@link MAX_DURATION_MS}
  */
-export function formatDuration(ms: number): string {
+export function formatDuration(ms: number): `P${string}` {
   const days = Math.floor(ms / DAY);
   const hours = Math.floor((ms % DAY) / HOUR);
   const minutes = Math.floor((ms % HOUR) / MINUTE);

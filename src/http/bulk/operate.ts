@@ -2,10 +2,11 @@
 import { actOnMatches } from '../../across/act-on-matches';
 import { countMatches } from '../../across/counts';
 import { type OperateOptions, type OperationSummary, operate } from '../../across/operations';
+import type { OperationPreview } from '../../contract/common';
 import { optional, readBoolean } from '../../job/envelope/fields';
 import type { Selection } from '../../job/filter';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
-import { type AppContext, json } from '../context';
+import { type Answer, type AppContext, json } from '../context';
 import type { JsonObject } from '../request/body';
 import { filterFromBody } from '../request/filter/from-body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
@@ -30,13 +31,17 @@ export async function previewOf(
   action: BulkAction,
   body: JsonObject,
   select: (now: number) => Selection,
-): Promise<Response | undefined> {
+): Promise<Answer<OperationPreview> | undefined> {
   if (optional(body, 'dry_run', readBoolean) !== true) return undefined;
   return json(c, renderPreview(action, await countMatches(c.env, action, select(Date.now()))));
 }
 
 /** The same where the request names its jobs by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
-export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): Promise<Response | undefined> {
+export function previewByFilter(
+  c: AppContext,
+  action: BulkAction,
+  body: JsonObject,
+): Promise<Answer<OperationPreview> | undefined> {
   return previewOf(c, action, body, (now) => {
     refuseConditionsOutsideFilter(c, body);
     return filterFromBody(body.filter, now);

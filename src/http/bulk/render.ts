@@ -1,6 +1,7 @@
 /** What became of an operation on many jobs, as clients are told. */
 import type { Counted } from '../../across/counts';
 import type { OperationSummary } from '../../across/operations';
+import type { Continued, OperationPreview } from '../../contract/common';
 import { conflict } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../../rpc/operations';
@@ -8,12 +9,12 @@ import { type AppContext, json } from '../context';
 import { renderError } from '../errors';
 
 /** 202 while an operation goes on, 207 when some jobs could not be acted on. */
-export function statusOf({ done, failed }: OperationSummary): number {
+export function statusOf({ done, failed }: OperationSummary): 200 | 202 | 207 {
   return done ? (failed > 0 ? 207 : 200) : 202;
 }
 
 /** What tells a client how to follow an operation that goes on. One that was aborted has ended, too. */
-export function continuation({ id, done, aborted }: OperationSummary): Record<string, unknown> {
+export function continuation({ id, done, aborted }: OperationSummary): Continued {
   return { operation_id: id, completed: done, ...(aborted && { aborted }) };
 }
 
@@ -65,7 +66,7 @@ export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAns
 }
 
 /** What an operation would do, and has not done. */
-export function renderPreview(action: BulkAction, { counts, byQueue, exact, searched }: Counted) {
+export function renderPreview(action: BulkAction, { counts, byQueue, exact, searched }: Counted): OperationPreview {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   return {
     ...{ dry_run: true, action },

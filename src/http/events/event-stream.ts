@@ -4,7 +4,7 @@
  */
 import { Share } from '../../durable/unread';
 import type { Redactor } from '../../job/redaction';
-import { type AppContext, asShown, respond } from '../context';
+import { type AppContext, asShown, media } from '../context';
 import type { StreamItem } from './render';
 
 /** How long a client waits before it comes back, ms. */
@@ -16,8 +16,8 @@ export const HEARTBEAT_MS = 15_000;
 /** Bytes that wait for a client at most. */
 const MAX_BACKLOG = 512 * 1024;
 
+const TYPE = 'text/event-stream';
 const HEADERS = {
-  'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-cache, no-transform',
   'X-Accel-Buffering': 'no',
 };
@@ -53,8 +53,8 @@ export class EventStream {
   }
 
   /** The answer. */
-  response(): Response {
-    return respond(this.c, this.body, 200, HEADERS);
+  response() {
+    return media(this.c, this.body, TYPE, HEADERS);
   }
 
   send(items: readonly StreamItem[]): void {
@@ -107,6 +107,6 @@ export class EventStream {
 }
 
 /** What a request for the headers alone is told. */
-export function headersOnly(c: AppContext): Response {
-  return respond(c, null, 200, HEADERS);
+export function headersOnly(c: AppContext) {
+  return media(c, null, TYPE, HEADERS);
 }

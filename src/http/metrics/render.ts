@@ -1,5 +1,6 @@
 /** Readings of queues as operators see them. */
 import { meterOf, type Reading } from '../../across/metrics';
+import type { Metrics, QueuePace, StateCounts, Stats } from '../../contract/stats';
 import { read, sum } from '../../job/metrics/meter';
 import { errorRate, latencies, type Point, throughput } from '../../job/metrics/series';
 import { JOB_STATES } from '../../job/states';
@@ -8,9 +9,9 @@ import type { QueueReading } from '../../rpc/metrics';
 import { uptime } from '../system/uptime';
 
 /** Jobs in a state of any of the queues. */
-export function countsOf(queues: readonly QueueReading[]): Record<string, number> {
+export function countsOf(queues: readonly QueueReading[]): StateCounts {
   const countIn = (state: (typeof JOB_STATES)[number]) => queues.reduce((all, { counts }) => all + counts[state], 0);
-  return Object.fromEntries(JOB_STATES.map((state) => [state, countIn(state)]));
+  return Object.fromEntries(JOB_STATES.map((state) => [state, countIn(state)])) as StateCounts;
 }
 
 /** The points of all queues. */
@@ -29,7 +30,7 @@ function oldestOf(queues: readonly QueueReading[]): number | null {
 }
 
 /** @param shown so many queues one by one, those with most jobs first @param queue the only one that was asked about */
-export function renderStats({ queues, total, workers, at: read_at }: Reading, shown: number, queue?: string) {
+export function renderStats({ queues, total, workers, at: read_at }: Reading, shown: number, queue?: string): Stats {
   const now = Math.max(read_at, Date.now());
   const recent = recentOf(queues);
   const rates = throughput(recent, now);
@@ -64,7 +65,7 @@ export function renderStats({ queues, total, workers, at: read_at }: Reading, sh
   };
 }
 
-function detailsOf(queues: readonly QueueReading[], shown: number, now: number) {
+function detailsOf(queues: readonly QueueReading[], shown: number, now: number): QueuePace[] {
   return [...queues]
     .sort((a, b) => depthOf(b) - depthOf(a) || (a.queue < b.queue ? -1 : 1))
     .slice(0, shown)
@@ -82,7 +83,7 @@ function detailsOf(queues: readonly QueueReading[], shown: number, now: number) 
 }
 
 /** The numbers of the whole deployment, for monitoring without Prometheus. */
-export function renderMetrics({ queues, total, workers, at: now }: Reading) {
+export function renderMetrics({ queues, total, workers, at: now }: Reading): Metrics {
   const meter = sum(queues.map(meterOf));
   const recent = recentOf(queues);
   return {

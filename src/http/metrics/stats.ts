@@ -1,5 +1,6 @@
 /** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
+import { type OfSome, type StatsPeriod, stats, type TypeStats } from '../../contract/stats';
 import { invalidRequest } from '../../job/errors';
 import { percentiles } from '../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../job/metrics/meter';
@@ -7,19 +8,13 @@ import { HOUR_MS, history, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, startOf } 
 import { formatInstant } from '../../job/time';
 import { type AppContext, unredacted } from '../context';
 import { integerParam, oneOf, pastParam, queueParam, textParam } from '../request/query';
-import { get, type Route } from '../route';
+import { serve } from '../route';
 import { DOLLARS_PER_MILLION_ROWS, dollarsOf } from './price';
 import { renderStats } from './render';
 import { statsStream } from './stream';
 
 /** Routes below `/ojs/v1/admin`. */
-export const statsRoutes: readonly Route[] = [
-  get('/stats', stats),
-  get('/stats/history', showHistory),
-  get('/stats/types', types),
-  get('/stats/cost', cost),
-  get('/stats/stream', statsStream),
-];
+export const statsRoutes = serve(stats, { show, history: showHistory, types, cost, stream: statsStream });
 
 /** The one queue that a request is about. @throws {ApiError} 400 when it names several */
 function oneQueue(c: AppContext): string | undefined {
@@ -31,7 +26,7 @@ function oneQueue(c: AppContext): string | undefined {
 /** Queues that `detail` shows at most, where nothing is said. */
 const SHOWN_QUEUES = 50;
 
-async function stats(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const queue = oneQueue(c);
   const [detail] = oneOf([textParam(c, 'detail') ?? 'false'], ['true', 'false'], 'detail') ?? [];
   const limit = integerParam(c, 'limit', 1, 200) ?? SHOWN_QUEUES;
@@ -45,14 +40,14 @@ const PERIODS = {
   '5m': { ms: 5 * MINUTE_MS, back: 6 * HOUR_MS, most: KEEP_MINUTES_MS },
   '1h': { ms: HOUR_MS, back: KEEP_MINUTES_MS, most: KEEP_HOURS_MS },
   '1d': { ms: 24 * HOUR_MS, back: KEEP_HOURS_MS, most: KEEP_HOURS_MS },
-} as const;
-type Period = keyof typeof PERIODS;
+} as const satisfies Record<StatsPeriod, object>;
 
-async function showHistory(c: AppContext): Promise<Response> {
+async function showHistory(c: AppContext) {
   const queue = oneQueue(c);
   const type = textParam(c, 'type');
   const now = Date.now();
-  const [period = '5m'] = oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as Period[], 'period') ?? [];
+  const [period = '5m'] =
+    oneOf([textParam(c, 'period') ?? '5m'], Object.keys(PERIODS) as StatsPeriod[], 'period') ?? [];
   const { ms, back, most } = PERIODS[period];
   const to = Math.min(pastParam(c, 'until', now) ?? now, now);
   const asked = pastParam(c, 'since', now) ?? to - back + ms;
@@ -66,7 +61,7 @@ async function showHistory(c: AppContext): Promise<Response> {
   return unredacted(c, { period, since: formatInstant(from), until: formatInstant(to), data, data_points: data });
 }
 
-async function types(c: AppContext): Promise<Response> {
+async function types(c: AppContext) {
   const { queues, total } = await readMetrics(c.env, oneQueue(c));
   const items = queues.flatMap(({ queue, totals }) =>
     totals.filter(([type]) => type !== '').map(([type, meter]) => ({ queue, type, ...renderMeter(meter) })),
@@ -75,7 +70,7 @@ async function types(c: AppContext): Promise<Response> {
   return unredacted(c, { items, total: items.length, ...asPart(queues.length, total, c) });
 }
 
-function renderMeter(meter: Meter) {
+function renderMeter(meter: Meter): Omit<TypeStats, 'queue' | 'type'> {
   const counts = Object.fromEntries(
     COUNTERS.filter((name) => name !== 'rows').map((name) => [name, read(meter, name)]),
   ) as Record<Exclude<(typeof COUNTERS)[number], 'rows'>, number>;
@@ -87,10 +82,10 @@ function renderMeter(meter: Meter) {
 }
 
 /** Says so when not all queues were asked. */
-const asPart = (asked: number, total: number, c: AppContext) =>
+const asPart = (asked: number, total: number, c: AppContext): OfSome =>
   asked < total && c.req.query('queue') === undefined ? { complete: false, queues_total: total } : {};
 
-async function cost(c: AppContext): Promise<Response> {
+async function cost(c: AppContext) {
   const { queues, total } = await readMetrics(c.env, oneQueue(c));
   const items = queues
     .flatMap(costsOf)

@@ -5,6 +5,7 @@
 import { Feed } from '../../across/feed/feed';
 import { meterOf, readMetrics } from '../../across/metrics';
 import { activityOfEach } from '../../across/statistics';
+import type { LiveStats } from '../../contract/stats';
 import { mintId } from '../../job/ids';
 import { type Counter, read } from '../../job/metrics/meter';
 import { errorRate } from '../../job/metrics/series';
@@ -33,7 +34,7 @@ const RATES = { processed: 'completed', failed: 'failed', enqueued: 'enqueued' }
 >;
 type Rates = Record<keyof typeof RATES, number>;
 
-export async function statsStream(c: AppContext): Promise<Response> {
+export async function statsStream(c: AppContext) {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const feed = await Feed.open(c.env, {}, { types: FOLLOWED });
   let numbers: LiveNumbers;
@@ -113,7 +114,7 @@ class LiveNumbers {
   }
 
   /** What is to be told now. */
-  async next(): Promise<Record<string, unknown>> {
+  async next(): Promise<LiveStats> {
     const since = this.at;
     // Whatever comes of this, the next try is later.
     this.at = Date.now();
@@ -141,7 +142,7 @@ class LiveNumbers {
     }
   }
 
-  private message({ workers, summary }: WorkerPage, since: number) {
+  private message({ workers, summary }: WorkerPage, since: number): LiveStats {
     const now = this.at;
     const queues = [...this.queues.values()];
     const rates = this.rates(now - since);

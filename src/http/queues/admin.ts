@@ -1,9 +1,11 @@
 /** Operators' routes over queues. */
 import { listKnown } from '../../across/queues';
 import { activityOfEach, statsOf } from '../../across/statistics';
+import { adminQueues, type InspectedQueue, type QueueConfiguration } from '../../contract/queues';
 import { notFound, unwrap } from '../../job/errors';
 import { DEFAULT_WARNING, type QueueConfig } from '../../job/settings';
 import { formatInstant } from '../../job/time';
+import type { QueueReading } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { continuation, locationOf } from '../bulk/render';
@@ -13,48 +15,47 @@ import { requireConfirmation } from '../request/many-jobs';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { listParam, oneOf, textParam } from '../request/query';
-import { del, get, post, put, type Route } from '../route';
+import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { previewPurge, purgeJobs } from './manage';
 import { createdAt, renderCounts, renderForOperators } from './render';
 import { pause, resume } from './routes';
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminQueueRoutes: readonly Route[] = [
-  get('/queues', list),
-  get('/queues/:name', async (c) => json(c, await detailsOf(c, queueNameIn(c)))),
-  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
-  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
-  put('/queues/:name/config', configure, { audit: 'queue.configure' }),
-  del('/queues/:name/jobs', purge, { audit: 'queue.purge', scope: 'admin:purge' }),
-];
+export const adminQueueRoutes = serve(adminQueues, {
+  list,
+  show: async (c) => json(c, await detailsOf(c, queueNameIn(c))),
+  pause,
+  resume,
+  configure,
+  purge,
+});
 
 /** What lists of queues show only when asked. */
 const INCLUDED = ['recent'] as const;
 
 const wantsRecent = (c: AppContext): boolean => oneOf(listParam(c, 'include'), INCLUDED, 'include') !== undefined;
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   const page = await listKnown(c.env, paging, textParam(c, 'name'));
   const stats = await activityOfEach(c.env, page.queues);
-  const created = page.queues.map(({ created_at }) => formatInstant(created_at));
   const withRecent = wantsRecent(c);
-  const items = stats.map((queue, index) => ({
-    ...renderForOperators(queue, withRecent),
-    created_at: created[index],
+  const items = page.queues.map(({ created_at }, index) => ({
+    ...renderForOperators(stats[index] as QueueReading, withRecent),
+    created_at: formatInstant(created_at),
   }));
   return json(c, { items, total: page.total, pagination: pagination(paging, page) });
 }
 
-async function configure(c: AppContext): Promise<Response> {
+async function configure(c: AppContext) {
   const name = queueNameIn(c);
   const given = await readBody(c);
   unwrap(await queueObject(c.env, name).configure(parseQueueConfig(given), mayPurge(c)));
   return json(c, { ...(await detailsOf(c, name)), config: given });
 }
 
-async function purge(c: AppContext): Promise<Response> {
+async function purge(c: AppContext) {
   const body = await readBody(c);
   const preview = await previewPurge(c, body);
   if (preview) return preview;
@@ -65,7 +66,7 @@ async function purge(c: AppContext): Promise<Response> {
 }
 
 /** The settings, and how they bear on what is there. `threshold`: the depth from which on producers are warned. */
-function renderConfiguration(config: QueueConfig, stats: QueueStats): Record<string, unknown> {
+function renderConfiguration(config: QueueConfig, stats: QueueStats): QueueConfiguration {
   const { max_depth, overflow = 'reject', warning_threshold = DEFAULT_WARNING } = config;
   const { depth } = renderCounts(stats);
   const rendered = renderQueueConfig(config);
@@ -75,7 +76,7 @@ function renderConfiguration(config: QueueConfig, stats: QueueStats): Record<str
   return {
     ...rendered,
     backpressure: {
-      ...(rendered.backpressure as object | undefined),
+      ...rendered.backpressure,
       enabled: max_depth !== undefined,
       strategy: overflow,
       threshold,
@@ -85,7 +86,7 @@ function renderConfiguration(config: QueueConfig, stats: QueueStats): Record<str
   };
 }
 
-async function detailsOf(c: AppContext, name: string): Promise<Record<string, unknown>> {
+async function detailsOf(c: AppContext, name: string): Promise<InspectedQueue> {
   const queue = queueObject(c.env, name);
   const stats = await statsOf(c.env, name);
   if (!stats.exists) throw notFound('queue', name);

@@ -2,6 +2,7 @@
  * Queue settings between the wire and the queue object. On the wire `visibility_timeout` and `default_timeout` count
  * seconds when they are numbers; everywhere else a number is milliseconds.
  */
+import type * as contract from '../../contract/queues';
 import { formatDuration } from '../../job/duration';
 import {
   defined,
@@ -109,7 +110,7 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 }
 
 /** The wire form of a configuration; what is not set is left out. */
-export function renderQueueConfig(config: QueueConfig): Record<string, unknown> {
+export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
   const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit } = config;
   return defined({
     concurrency,
@@ -130,7 +131,7 @@ export function renderQueueConfig(config: QueueConfig): Record<string, unknown> 
   });
 }
 
-function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): Record<string, unknown> {
+function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): contract.QueueLimits {
   return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };
 }
 

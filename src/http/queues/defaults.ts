@@ -2,34 +2,31 @@
  * The settings that hold in every queue which says nothing else. `_default` is no queue name, so they are no settings of a
  * queue; below `/admin` they are the same.
  */
+import { type QueueDefaults, queueDefaults } from '../../contract/queues';
 import { unwrap } from '../../job/errors';
 import { type QueueConfig, withBuiltIns } from '../../job/settings';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { readBody } from '../request/body';
-import { get, put, type Route } from '../route';
+import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { pendingQueues } from './pending';
 
 const NAME = '_default';
-const PATH = `/queues/${NAME}/config`;
 
 /** Routes below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
-export const queueDefaultRoutes: readonly Route[] = [
-  get(PATH, show),
-  put(PATH, change, { audit: 'defaults.configure' }),
-];
+export const queueDefaultRoutes = serve(queueDefaults, { show, change });
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   return json(c, render((await directoryObject(c.env).queueDefaults())?.config ?? {}));
 }
 
-async function change(c: AppContext): Promise<Response> {
+async function change(c: AppContext) {
   const given = parseQueueConfig(await readBody(c));
   const { config, untold } = unwrap(await directoryObject(c.env).changeQueueDefaults(given, mayPurge(c)));
   return json(c, { ...render(config), ...pendingQueues(untold) });
 }
 
-function render(config: QueueConfig) {
+function render(config: QueueConfig): QueueDefaults {
   return { name: NAME, config: renderQueueConfig(config), effective: renderQueueConfig(withBuiltIns(config)) };
 }

@@ -1,5 +1,6 @@
 /** What changes a whole queue: create, drain, purge, delete. */
 import { type OperationSummary, operate } from '../../across/operations';
+import { queueManagement } from '../../contract/queues';
 import { defined, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { conflict, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
@@ -16,23 +17,18 @@ import { requireConfirmation } from '../request/many-jobs';
 import { mayCreate } from '../request/new-queues';
 import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
-import { del, post, type Route } from '../route';
+import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
-import { createdAt } from './render';
+import { createdAt, renderStatus } from './render';
 
 const HOW_TO_CHANGE = 'Change its settings with PUT /ojs/v1/queues/:name/config.';
 
 const STRATEGIES: readonly RemovalStrategy[] = ['reject', 'discard', 'move'];
 
 /** Routes below `/ojs/v1`. */
-export const queueManagementRoutes: readonly Route[] = [
-  post('/queues', create, { audit: 'queue.create' }),
-  post('/queues/:name/drain', drain, { audit: 'queue.drain' }),
-  post('/queues/:name/purge', purge, { audit: 'queue.purge', scope: 'admin:purge' }),
-  del('/queues/:name', remove, { audit: 'queue.delete', scope: 'admin:purge' }),
-];
+export const queueManagementRoutes = serve(queueManagement, { create, drain, purge, remove });
 
-async function create(c: AppContext): Promise<Response> {
+async function create(c: AppContext) {
   const { name, config, ...flat } = await readBody(c);
   if (name === undefined) throw invalidRequest('name', 'name is required.');
   const queue = readQueueName(name, 'name');
@@ -42,21 +38,22 @@ async function create(c: AppContext): Promise<Response> {
   if (unwrap(await object.stats()).exists) throw conflict(`Queue ${queue} exists already.`, { queue }, HOW_TO_CHANGE);
   const settings = renderQueueConfig(unwrap(await object.configure(change, mayPurge(c))));
   const created = createdAt(unwrap(await object.stats()));
-  const answer = { name: queue, state: 'active', config: settings, ...created };
-  return json(c, answer, 201, { Location: `/ojs/v1/queues/${queue}` });
+  return json(c, { name: queue, state: 'active' as const, config: settings, ...created }, 201, {
+    Location: `/ojs/v1/queues/${queue}`,
+  });
 }
 
-async function drain(c: AppContext): Promise<Response> {
+async function drain(c: AppContext) {
   const name = queueNameIn(c);
   await readOptionalBody(c);
   await mayCreate(c, [name]);
   const status = unwrap(await queueObject(c.env, name).drain());
   if (status.unchanged) c.set('unchanged', true);
-  const rendered = { name, paused: false, status: 'draining' };
+  const rendered = renderStatus(name, { paused: false, draining: true });
   return json(c, { queue: rendered, ...rendered, drained_at: formatInstant(status.changed_at) });
 }
 
-async function purge(c: AppContext): Promise<Response> {
+async function purge(c: AppContext) {
   const body = await readBody(c);
   const preview = await previewPurge(c, body);
   if (preview) return preview;
@@ -66,7 +63,7 @@ async function purge(c: AppContext): Promise<Response> {
   return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), locationOf(summary));
 }
 
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   const queue = queueNameIn(c);
   const body = (await readOptionalBody(c)) ?? {};
   const given = optional(body, 'strategy', readName(20)) ?? c.req.query('strategy') ?? 'reject';
@@ -96,7 +93,7 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
 }
 
 /** With `dry_run`: how many jobs would be removed. */
-export async function previewPurge(c: AppContext, body: JsonObject): Promise<Response | undefined> {
+export async function previewPurge(c: AppContext, body: JsonObject) {
   const queue = queueNameIn(c);
   return previewOf(c, 'purge', body, (now) => ({ filter: readPurge(body, now).filter, queues: [queue] }));
 }

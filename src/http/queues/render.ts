@@ -1,4 +1,6 @@
 /** Queues in answers. */
+import type { QueueCounts, QueueStanding, QueueState } from '../../contract/queues';
+import type { Minute } from '../../contract/stats';
 import { defined, given } from '../../job/envelope/fields';
 import { sum } from '../../job/metrics/meter';
 import { errorRate, history, latencies, MINUTE_MS, type Point, throughput } from '../../job/metrics/series';
@@ -8,7 +10,7 @@ import type { QueueActivity } from '../../rpc/metrics';
 import type { QueueStats } from '../../rpc/stats';
 
 /** A queue and whether it is paused or drained. */
-export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }) {
+export function renderStatus(name: string, mode: { paused: boolean; draining?: boolean }): QueueState {
   return { name, paused: mode.paused, status: modeOf(mode) };
 }
 
@@ -18,14 +20,14 @@ export function createdAt({ created_at }: { created_at?: number }): { created_at
 }
 
 /** The counts as the statistics tool wants them; `depth` is what has not ended. */
-export function renderCounts({ queue, counts, dead, storage }: QueueStats) {
+export function renderCounts({ queue, counts, dead, storage }: QueueStats): QueueCounts {
   const { completed, cancelled, discarded, ...open } = counts;
   const depth = Object.values(open).reduce((sum, count) => sum + count, 0);
   return { queue, depth, dead, ...open, completed, cancelled, discarded, ...(storage && { storage }) };
 }
 
 /** A queue as operators see it in a list. @param withRecent with the last half hour, by minute */
-export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false) {
+export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false): QueueStanding {
   const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
   const { suspended_targets } = stats;
   const state = modeOf(stats);
@@ -44,7 +46,7 @@ export function renderForOperators(stats: QueueStats & QueueActivity, withRecent
 /** Points shown of the last half hour. */
 const RECENT_POINTS = 30;
 
-function renderRecent(recent: readonly Point[], now: number) {
+function renderRecent(recent: readonly Point[], now: number): Minute[] {
   const range = { periodMs: MINUTE_MS, from: now - (RECENT_POINTS - 1) * MINUTE_MS, to: now };
   return history(recent, range).map(({ at, processed, failed, enqueued }) => {
     return { timestamp: formatInstant(at), processed, failed, enqueued };

@@ -2,6 +2,7 @@
 import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
+import { queues } from '../../contract/queues';
 import { notFound, unwrap } from '../../job/errors';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
@@ -14,56 +15,35 @@ import { readBody, readOptionalBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
-import { get, post, put, type Route } from '../route';
+import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { createdAt, renderCounts, renderStatus } from './render';
 
-/** Pauses a queue: it takes jobs and gives none out. */
-export const pause = setMode('pause', 'paused_at');
-
-/** Ends a pause, and a drain. */
-export const resume = setMode('resume', 'resumed_at');
-
 /** Routes below `/ojs/v1`. */
-export const queueRoutes: readonly Route[] = [
-  get('/queues', listQueues),
-  get('/queues/:name', show),
-  get('/queues/:name/stats', showStats),
-  post('/queues/:name/pause', pause, { audit: 'queue.pause' }),
-  post('/queues/:name/resume', resume, { audit: 'queue.resume' }),
-  get('/queues/:name/config', showConfig),
-  put(
-    '/queues/:name/config',
-    async (c) => {
-      const name = queueNameIn(c);
-      const change = parseQueueConfig(await readBody(c));
-      await mayCreate(c, [name]);
-      return json(c, {
-        name,
-        config: renderQueueConfig(unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)))),
-      });
-    },
-    { audit: 'queue.configure' },
-  ),
-  get('/queues/:name/priority-stats', async (c) => {
-    const queue = queueNameIn(c);
-    return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
-  }),
-];
+export const queueRoutes = serve(queues, {
+  list: listQueues,
+  show,
+  stats: showStats,
+  pause,
+  resume,
+  config: showConfig,
+  configure,
+  priorities,
+});
 
 /** All known queues by name, a page at a time. */
-export async function listQueues(c: AppContext): Promise<Response> {
+export async function listQueues(c: AppContext) {
   const paging = readPaging(c);
   const page = await listKnown(c.env, paging);
   const stats = await statsOfEach(c.env, page.queues);
-  const queues = page.queues.map((queue, index) => ({
+  const items = page.queues.map((queue, index) => ({
     ...renderStatus(queue.name, stats[index] as QueueStats),
-    ...createdAt(queue),
+    created_at: formatInstant(queue.created_at),
   }));
-  return json(c, { queues, items: queues, total: page.total, pagination: pagination(paging, page) });
+  return json(c, { queues: items, items, total: page.total, pagination: pagination(paging, page) });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const name = queueNameIn(c);
   const stats = await statsOf(c.env, name);
   if (!stats.exists) throw notFound('queue', name);
@@ -74,7 +54,7 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, { queue, ...queue, depth, running, config, stats: counts });
 }
 
-async function showStats(c: AppContext): Promise<Response> {
+async function showStats(c: AppContext) {
   const name = queueNameIn(c);
   const to = Date.now();
   const [stats, points] = await Promise.all([
@@ -94,7 +74,7 @@ async function showStats(c: AppContext): Promise<Response> {
   return json(c, { queue: flat, ...answer });
 }
 
-async function showConfig(c: AppContext): Promise<Response> {
+async function showConfig(c: AppContext) {
   const name = queueNameIn(c);
   const { own, effective, declared } = unwrap(await queueObject(c.env, name).settings());
   return json(c, {
@@ -105,14 +85,37 @@ async function showConfig(c: AppContext): Promise<Response> {
   });
 }
 
-function setMode(verb: 'pause' | 'resume', timeName: string) {
-  return async (c: AppContext): Promise<Response> => {
-    const name = queueNameIn(c);
-    await readOptionalBody(c);
-    await mayCreate(c, [name]);
-    const status = unwrap(await queueObject(c.env, name)[verb]());
-    if (status.unchanged) c.set('unchanged', true);
-    const rendered = renderStatus(name, status);
-    return json(c, { queue: rendered, ...rendered, [timeName]: formatInstant(status.changed_at) });
-  };
+async function configure(c: AppContext) {
+  const name = queueNameIn(c);
+  const change = parseQueueConfig(await readBody(c));
+  await mayCreate(c, [name]);
+  const config = unwrap(await queueObject(c.env, name).configure(change, mayPurge(c)));
+  return json(c, { name, config: renderQueueConfig(config) });
+}
+
+async function priorities(c: AppContext) {
+  const queue = queueNameIn(c);
+  return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
+}
+
+/** Pauses a queue: it takes jobs and gives none out. */
+export async function pause(c: AppContext) {
+  const { at, ...changed } = await setMode(c, 'pause');
+  return json(c, { ...changed, paused_at: at });
+}
+
+/** Ends a pause, and a drain. */
+export async function resume(c: AppContext) {
+  const { at, ...changed } = await setMode(c, 'resume');
+  return json(c, { ...changed, resumed_at: at });
+}
+
+async function setMode(c: AppContext, verb: 'pause' | 'resume') {
+  const name = queueNameIn(c);
+  await readOptionalBody(c);
+  await mayCreate(c, [name]);
+  const status = unwrap(await queueObject(c.env, name)[verb]());
+  if (status.unchanged) c.set('unchanged', true);
+  const rendered = renderStatus(name, status);
+  return { queue: rendered, ...rendered, at: formatInstant(status.changed_at) };
 }

@@ -2,16 +2,16 @@
 import type { QueueEvent } from '../../../client/event';
 import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
+import type { StateCounts } from '../../../contract/stats';
 import type { Api } from '../api';
 import { ageText, type Change, type Column, type Listing, type Place, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
-import type { Counts } from './queue-list';
 
 export interface JobAnswer {
   items: readonly JobSummary[];
   total: number;
   totalIsExact?: boolean;
-  counts?: Counts;
+  counts?: StateCounts;
   countsExact?: boolean;
   /** Of a search: jobs looked at, and whether there are more to look at. */
   searched?: number;

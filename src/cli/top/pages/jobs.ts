@@ -25,8 +25,8 @@ export const jobs = definePage<JobAnswer>({
   ask: askJobs,
 });
 
-function countsText({ counts = {}, countsExact }: JobAnswer): string {
-  const some = JOB_STATES.filter((state) => (counts[state] ?? 0) > 0);
-  const text = some.map((state) => `${state} ${numberText(counts[state] ?? 0)}`).join(' · ');
+function countsText({ counts, countsExact }: JobAnswer): string {
+  const some = JOB_STATES.filter((state) => (counts?.[state] ?? 0) > 0);
+  const text = some.map((state) => `${state} ${numberText(counts?.[state] ?? 0)}`).join(' · ');
   return `${text || 'none'}${countsExact === false ? ' (at least)' : ''}`;
 }

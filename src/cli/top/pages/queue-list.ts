@@ -1,19 +1,15 @@
 /** The queues as two pages show them. Only queues in which something happens are asked again. */
 import type { QueueEvent } from '../../../client/event';
-import type { InspectedQueue } from '../../../client/queue-config';
 import { pathTo } from '../../../client/transport';
+import type { QueueStanding } from '../../../contract/queues';
+import type { Named } from '../../../producer/names';
 import type { Api } from '../api';
 import { bad, type Cell, type Change, type Column, faint, lastsText, msText, numberText, type Row } from '../page';
 import { toneOf } from '../style';
 import { foreign } from '../text';
 
-/** Counts of jobs, by state. */
-export type Counts = Readonly<Record<string, number>>;
-
 /** A queue as the list has it. */
-export interface QueueItem extends Omit<InspectedQueue, 'configuration'> {
-  concurrency: { limit: number | null; active: number };
-}
+export type QueueItem = Named<QueueStanding>;
 
 export interface QueueList {
   items: readonly QueueItem[];

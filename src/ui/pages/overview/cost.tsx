@@ -1,15 +1,16 @@
 /** What the rows that were written cost, and for which jobs. */
+import type { Cost } from '../../../contract/stats';
 import { Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
 import { api } from '../../core/api';
 import { useResource } from '../../core/resource';
-import { CostStats, type Costs, CostTable, dollars } from '../queues/costs';
+import { CostStats, CostTable, dollars } from '../queues/costs';
 
 const DEAREST = 5;
 
 /** The sum, and the job types that cost most. */
 export function CostSummary() {
-  const costs = useResource((signal) => api.get<Costs>('admin/stats/cost', {}, signal), []);
+  const costs = useResource((signal) => api.get<Cost>('admin/stats/cost', {}, signal), []);
   return (
     <Section title="Cost">
       <Loaded of={costs} loading={<Skeleton rows={1} height={78} />}>
@@ -29,7 +30,7 @@ export function CostSummary() {
   );
 }
 
-function perMillion({ items, total }: Costs): number | null {
+function perMillion({ items, total }: Cost): number | null {
   const jobs = items.reduce((sum, item) => sum + item.jobs, 0);
   return jobs === 0 ? null : (total.dollars / jobs) * 1_000_000;
 }

@@ -1,5 +1,7 @@
 /** What destroys jobs: purging a queue, with a look before, and deleting it. */
 import { useState } from 'preact/hooks';
+import type { OperationPreview } from '../../../contract/common';
+import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
@@ -21,18 +23,6 @@ export function DangerTab({ queue: { name }, reload }: QueueTab) {
 
 const jobs = (count: number) => counted(count, 'job');
 
-interface Preview {
-  matched: number;
-  matched_is_exact: boolean;
-  by_state: Readonly<Record<string, number>>;
-}
-
-interface Purged {
-  purged_count: number;
-  operation_id: string;
-  completed: boolean;
-}
-
 interface Operation {
   succeeded: number;
   completed: boolean;
@@ -49,7 +39,9 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
   const purge = async (form: FormData) => {
     const age = textIn(form, 'older_than');
     const body = { states: form.getAll('states'), ...(age !== '' && { older_than: age }) };
-    const { matched, matched_is_exact, by_state } = await api.del<Preview>(path, { body: { ...body, dry_run: true } });
+    const { matched, matched_is_exact, by_state } = await api.del<OperationPreview>(path, {
+      body: { ...body, dry_run: true },
+    });
     if (matched === 0) {
       toast('No matching jobs: nothing to delete.');
       return;
@@ -62,7 +54,7 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
       ...{ action: `Purge ${jobs(matched)}`, danger: true, typed: name },
     });
     if (!sure) return;
-    const begun = await api.del<Purged>(path, { body: { ...body, confirm: true }, query: { wait: 2 } });
+    const begun = await api.del<PurgedByOperator>(path, { body: { ...body, confirm: true }, query: { wait: 2 } });
     if (begun.completed) toast(`${jobs(begun.purged_count)} were deleted.`);
     else await follow(begun.operation_id, matched);
     reload();
@@ -141,7 +133,7 @@ function Delete({ name }: { name: string }) {
       ...{ action: 'Delete the queue', danger: true, typed: name },
     });
     if (!sure) return;
-    const { state } = await api.del<{ state: string }>(`queues/${segment(name)}`, {
+    const { state } = await api.del<QueueDeletion>(`queues/${segment(name)}`, {
       body: { strategy, ...(strategy === 'move' && { target_queue: target }) },
     });
     toast(state === 'deleted' ? `${name} is deleted.` : `${name} is being deleted in the background.`);

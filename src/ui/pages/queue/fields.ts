@@ -1,9 +1,7 @@
 /** The settings of a queue as fields of a form: where each stands in the configuration, and how its text is read. */
-
+import type { QueueConfig } from '../../../contract/queues';
 import { parseExact, stringifyExact } from '../../core/exact';
 import { duration, number, span } from '../../core/format';
-
-export type Config = Readonly<Record<string, unknown>>;
 
 export interface SettingField {
   /** Where it stands: `retention.completed`. */
@@ -104,8 +102,10 @@ export const GROUPS: readonly SettingGroup[] = [
 ];
 
 /** The setting at a path; undefined when it is not set. */
-export function settingAt(config: Config | undefined, path: string): unknown {
-  return path.split('.').reduce<unknown>((at, name) => (at as Config | undefined)?.[name], config);
+export function settingAt(config: QueueConfig | undefined, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((at, name) => (at as Readonly<Record<string, unknown>> | undefined)?.[name], config);
 }
 
 /** A setting as the text of its field. */
@@ -144,7 +144,7 @@ function parsed(text: string): unknown {
 const WHOLE: ReadonlySet<string> = new Set(['rate_limit']);
 
 /** What a form changes in the settings that a queue has of its own; undefined: nothing. */
-export function changesOf(own: Config, form: FormData): Config | undefined {
+export function changesOf(own: QueueConfig, form: FormData): Readonly<Record<string, unknown>> | undefined {
   const change: Record<string, unknown> = {};
   for (const { fields } of GROUPS) {
     for (const field of fields) {

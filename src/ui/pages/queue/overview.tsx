@@ -1,5 +1,6 @@
 /** How a queue gets on: counts, what holds its jobs back, pace over time, how long jobs wait and take. */
 
+import type { Percentiles } from '../../../contract/stats';
 import { JOB_STATES } from '../../components/badge';
 import { Section, Stat } from '../../components/page';
 import { Count, Duration } from '../../components/text';
@@ -7,7 +8,6 @@ import { href } from '../../core/base';
 import { capitalized, number } from '../../core/format';
 import { HistoryChart } from '../queues/history';
 import { Pace } from '../queues/pace';
-import type { Percentiles } from '../queues/types';
 import type { QueueTab } from './tab';
 import { Why } from './why';
 

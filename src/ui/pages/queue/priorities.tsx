@@ -1,14 +1,11 @@
 /** How many jobs that have not ended there are of each priority. */
+import type { Priorities } from '../../../contract/queues';
 import { Empty, Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import type { QueueTab } from './tab';
-
-interface Priorities {
-  distribution: readonly { priority: number; count: number }[];
-}
 
 export function PrioritiesTab({ queue: { name }, round }: QueueTab) {
   const priorities = useResource(

@@ -1,5 +1,5 @@
 /** The settings of a queue: its own, what the code declares, and what is in effect. */
-
+import type { QueueConfig, QueueSettings } from '../../../contract/queues';
 import { Badge } from '../../components/badge';
 import { Field, Form } from '../../components/form';
 import { Loaded, Skeleton } from '../../components/state';
@@ -9,18 +9,15 @@ import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import { type Config, changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
+import { changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
 import type { QueueTab } from './tab';
 
-interface Settings {
-  config: Config;
-  declared?: Config;
-  effective: Config;
-}
-
 export function SettingsTab({ queue: { name }, reload }: QueueTab) {
-  const settings = useResource((signal) => api.get<Settings>(`queues/${segment(name)}/config`, {}, signal), [name]);
-  const save = async (own: Config, form: FormData) => {
+  const settings = useResource(
+    (signal) => api.get<QueueSettings>(`queues/${segment(name)}/config`, {}, signal),
+    [name],
+  );
+  const save = async (own: QueueConfig, form: FormData) => {
     const change = changesOf(own, form);
     if (!change) {
       toast('No changes.');
@@ -49,7 +46,7 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-function Groups(props: { of: Settings; error?: ApiFailure | undefined; isReadOnly?: boolean }) {
+function Groups(props: { of: QueueSettings; error?: ApiFailure | undefined; isReadOnly?: boolean }) {
   return (
     <>
       <p class="note faint">
@@ -73,7 +70,7 @@ function Groups(props: { of: Settings; error?: ApiFailure | undefined; isReadOnl
 
 interface SettingProps {
   field: SettingField;
-  of: Settings;
+  of: QueueSettings;
   error?: ApiFailure | undefined;
   /** The server may name the group alone. */
   isFirst: boolean;

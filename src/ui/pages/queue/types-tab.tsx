@@ -1,40 +1,27 @@
 /** What has run in a queue, by job type. */
+import type { TypeStats, TypeStatsList } from '../../../contract/stats';
 import { Empty, Loaded } from '../../components/state';
 import { DataTable } from '../../components/table';
 import { Count, Duration, Foreign } from '../../components/text';
 import { api } from '../../core/api';
 import { href } from '../../core/base';
 import { useResource } from '../../core/resource';
-import type { Percentiles } from '../queues/types';
 import type { QueueTab } from './tab';
-
-interface TypeItem {
-  type: string;
-  enqueued: number;
-  completed: number;
-  failed: number;
-  retried: number;
-  cancelled: number;
-  discarded: number;
-  expired: number;
-  duration_ms: Percentiles;
-  queue_time_ms: Percentiles;
-}
 
 export function TypesTab({ queue: { name }, round }: QueueTab) {
   const types = useResource(
-    (signal) => api.get<{ items: readonly TypeItem[] }>('admin/stats/types', { queue: name }, signal),
+    (signal) => api.get<TypeStatsList>('admin/stats/types', { queue: name }, signal),
     [name, round],
   );
   const count = (id: 'enqueued' | 'completed' | 'failed' | 'retried' | 'discarded' | 'expired', label: string) => ({
     ...{ id, label, end: true, wide: id === 'expired' || id === 'retried' },
-    sort: (row: TypeItem) => row[id],
-    render: (row: TypeItem) => <Count value={row[id]} />,
+    sort: (row: TypeStats) => row[id],
+    render: (row: TypeStats) => <Count value={row[id]} />,
   });
   const times = (id: 'duration_ms' | 'queue_time_ms', part: 'p50' | 'p95', label: string) => ({
     ...{ id: `${id}.${part}`, label, end: true },
-    sort: (row: TypeItem) => row[id][part] ?? -1,
-    render: (row: TypeItem) => <Duration ms={row[id][part]} />,
+    sort: (row: TypeStats) => row[id][part] ?? -1,
+    render: (row: TypeStats) => <Duration ms={row[id][part]} />,
   });
   return (
     <Loaded of={types}>

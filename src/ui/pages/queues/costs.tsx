@@ -1,4 +1,5 @@
 /** Rows written and their price, by job type. */
+import type { Cost, CostItem } from '../../../contract/stats';
 import { Stat } from '../../components/page';
 import { DataTable } from '../../components/table';
 import { Count, Foreign, Time } from '../../components/text';
@@ -7,22 +8,6 @@ import { adopt } from '../../core/styles';
 import css from './queues.css' with { type: 'text' };
 
 adopt(css);
-
-export interface Costs {
-  items: readonly {
-    queue: string;
-    type: string | null;
-    jobs: number;
-    rows_written: number;
-    rows_per_job: number | null;
-    dollars: number;
-    dollars_per_million_jobs: number | null;
-  }[];
-  total: { rows_written: number; dollars: number };
-  since: string | null;
-  dollars_per_million_rows: number;
-  not_counted: readonly string[];
-}
 
 const whole = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
 const parts = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
@@ -34,7 +19,7 @@ export function dollars(value: number | null): string {
 }
 
 /** The sum, in a row of numbers. */
-export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Costs }) {
+export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Cost }) {
   return (
     <>
       <Stat label="Rows written" sub={since && <>since {<Time at={since} />}</>}>
@@ -47,7 +32,7 @@ export function CostStats({ of: { total, since, dollars_per_million_rows: price 
   );
 }
 
-export function CostTable({ costs, withQueue }: { costs: Costs; withQueue?: boolean }) {
+export function CostTable({ costs, withQueue }: { costs: Cost; withQueue?: boolean }) {
   if (costs.items.length === 0) return null;
   return (
     <>
@@ -68,7 +53,7 @@ export function CostTable({ costs, withQueue }: { costs: Costs; withQueue?: bool
                   {
                     id: 'queue',
                     label: 'Queue',
-                    render: ({ queue }: Costs['items'][number]) => (
+                    render: ({ queue }: CostItem) => (
                       <a href={href(`queues/${segment(queue)}`, { tab: 'cost' })}>{queue}</a>
                     ),
                   },

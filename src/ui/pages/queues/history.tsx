@@ -1,5 +1,6 @@
 /** What happened over time, as a chart that goes on by what queues tell. */
 import { useMemo } from 'preact/hooks';
+import type { Minute } from '../../../contract/stats';
 import { Chart } from '../../components/chart';
 import { Section } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
@@ -9,7 +10,7 @@ import { query, withQuery } from '../../core/router';
 import { adopt } from '../../core/styles';
 import css from './queues.css' with { type: 'text' };
 import { MINUTE_MS, slid, useMinute } from './recent';
-import type { Minute, QueueItem } from './types';
+import type { QueueItem } from './types';
 
 adopt(css);
 

@@ -1,6 +1,7 @@
 /** Minutes of the past, as time goes on while nothing is told: what was not told did not happen. */
+import type { Minute, Throughput } from '../../../contract/stats';
 import { useNow } from '../../core/clock';
-import type { Minute, QueueItem, Rates } from './types';
+import type { QueueItem } from './types';
 
 export const MINUTE_MS = 60_000;
 
@@ -22,7 +23,7 @@ export function slid(points: readonly Minute[], end: number, periodMs = MINUTE_M
 }
 
 /** Rates of the last minute; none for a queue that has told nothing for two. */
-export function ratesOf({ throughput, recent }: QueueItem, minute: number): Rates {
+export function ratesOf({ throughput, recent }: QueueItem, minute: number): Throughput {
   const [before, last] = slid(recent, minute).slice(-2);
   const isQuiet = [before, last].every((point) => !point || point.processed + point.failed + point.enqueued === 0);
   return isQuiet ? { processed_per_minute: 0, failed_per_minute: 0, enqueued_per_minute: 0 } : throughput;

@@ -1,0 +1,396 @@
+/** Queues as a whole: their settings and counts, and what operators do with them. */
+
+import type { SchemaMode } from '../job/schemas/misfit';
+import type { QueueMode } from '../job/settings';
+import type { JobState } from '../job/states';
+import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
+import type { Continued, CursorQuery, OperationPreview, Page, Spreading, Time } from './common';
+import { del, get, post, put } from './route';
+import type { Minute, Pace, StateCounts } from './stats';
+
+export type { QueueMode };
+
+/** How long ended jobs can be read. */
+export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
+
+/** How long dead letters are kept, and how many; the oldest go. */
+export interface DeadLetterRetention {
+  max_age?: Duration;
+  max_count?: number;
+}
+
+/** What happens to a job for which there is no room. */
+export type Overflow = 'reject' | 'drop_oldest';
+
+/** Limits of all jobs of a queue together. */
+export interface QueueLimits {
+  /** Attempts that run at once, pushed and fetched together. */
+  concurrency?: number;
+  /** Starts in a period. */
+  limit?: number;
+  /** `second`, `minute`, `hour`, `day`, or a duration. */
+  period?: string | number;
+}
+
+/** Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned. */
+export interface Backpressure {
+  max_depth?: number;
+  /** Default `reject`. */
+  strategy?: Overflow;
+  /** 0 … 1. Default 0.8. */
+  warning_threshold?: number;
+}
+
+/** Settings of a queue. */
+export interface QueueConfig {
+  /** How many pushed jobs run at once, 1 … 10000. */
+  concurrency?: number;
+  /** Length of a lease: seconds, or a duration with its unit. Answers have seconds. */
+  visibility_timeout?: Duration;
+  /** Limit of a run: seconds, or a duration with its unit. Answers have seconds. */
+  default_timeout?: Duration;
+  /** Jobs that have not ended, at most; beyond that `overflow_policy` decides. */
+  max_size?: number;
+  /** Bytes of their bodies. */
+  max_size_bytes?: number;
+  overflow_policy?: Overflow;
+  backpressure?: Backpressure;
+  /** Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their time. */
+  max_storage_bytes?: number;
+  /** Rate and concurrency over all its jobs. */
+  rate_limit?: QueueLimits;
+  /** Types that the queue accepts; an entry may end in `*`. */
+  allowed_job_types?: string[];
+  /** What becomes of jobs that do not fit the schema of their type: accepted, accepted with a warning (default), refused. */
+  schemas?: SchemaMode;
+  default_retry?: RetryPolicy;
+  retention?: QueueRetention;
+  dead_letter?: { retention: DeadLetterRetention };
+}
+
+type OrNull<T> = { [Name in keyof T]?: T[Name] | null };
+
+/** A change of settings. It affects only the members that it names; null returns one to its default. */
+export interface QueueConfigChange
+  extends OrNull<Omit<QueueConfig, 'default_retry' | 'retention' | 'dead_letter' | 'backpressure'>> {
+  default_retry?: OrNull<RetryPolicy> | null;
+  /** A duration alone holds for all ends. */
+  retention?: string | OrNull<QueueRetention> | null;
+  dead_letter?: { retention?: OrNull<DeadLetterRetention> } | null;
+  backpressure?: OrNull<Backpressure> | null;
+}
+
+/** A new queue: its name and settings, those also beside the name. */
+export interface QueueCreation extends QueueConfigChange {
+  name: string;
+  config?: QueueConfigChange;
+}
+
+/** A queue that was created. */
+export interface QueueCreated {
+  name: string;
+  state: 'active';
+  config: QueueConfig;
+  created_at?: Time;
+}
+
+/** The settings of a queue after a change. */
+export interface QueueConfigured {
+  name: string;
+  config: QueueConfig;
+}
+
+/** The settings of a queue, or of all. */
+export interface QueueSettings extends QueueConfigured {
+  /** What the deployment's code declares for the queue; its own settings go before it. */
+  declared?: QueueConfig;
+  /** What holds, with the settings of all queues and the built-in values. */
+  effective: QueueConfig;
+}
+
+/** The settings of all queues. */
+export type QueueDefaults = Omit<QueueSettings, 'declared'>;
+
+/** The settings of all queues after a change. */
+export interface QueueDefaultsChanged extends QueueDefaults, Spreading {}
+
+/** A queue in few words. */
+export interface QueueState {
+  name: string;
+  paused: boolean;
+  /** `paused`: it accepts jobs and hands none out. `draining`: it hands out its jobs and accepts none. */
+  status: QueueMode;
+}
+
+/** An entry of the list of queues. */
+export interface QueueSummary extends QueueState {
+  created_at: Time;
+}
+
+export interface QueueSummaryList extends Page<QueueSummary> {
+  /** The same as `items`. */
+  queues: QueueSummary[];
+}
+
+/** How full the object of a queue is. */
+export interface StorageUse {
+  bytes: number;
+  max_bytes: number;
+  /** `full`: it takes no jobs. `pruning`: ended jobs go before their time. */
+  state: 'ok' | 'pruning' | 'full';
+}
+
+/** How many jobs a queue has in each state. */
+export interface QueueCounts extends StateCounts {
+  queue: string;
+  /** Jobs that have not ended. */
+  depth: number;
+  /** Dead letters, part of `discarded`. */
+  dead: number;
+  /** Absent: the queue does not exist. */
+  storage?: StorageUse;
+}
+
+interface StateBothWays extends QueueState {
+  /** The same as `status`. */
+  state: QueueMode;
+  created_at?: Time;
+}
+
+/** A queue with its settings and counts. */
+export interface QueueDetail extends StateBothWays {
+  /** The same as the members beside it. */
+  queue: StateBothWays;
+  /** Jobs that have not ended. */
+  depth: number;
+  /** Attempts that run. */
+  running: number;
+  config: QueueConfig;
+  stats: QueueCounts;
+}
+
+/** The counts of a queue, with what happened in the last hour. */
+export interface QueueStatistics extends QueueState, StateCounts {
+  /** The same as the members beside it; with the protocol's version in the request: the name of the queue. */
+  queue: string | (QueueState & StateCounts);
+  stats: QueueCounts & LastHour;
+  computed_at: Time;
+  /** Only with the protocol's version in the request, as the two below. */
+  created_at?: Time;
+  depth?: number;
+  dead_letter?: number;
+}
+
+/** What happened in the last hour: 0 where nothing was counted. */
+export interface LastHour {
+  completed_last_hour: number;
+  failed_last_hour: number;
+  avg_duration_ms: number;
+  avg_wait_ms: number;
+  throughput_per_second: number;
+}
+
+/** How many jobs that have not ended there are of a priority. */
+export interface PriorityCount {
+  priority: number;
+  count: number;
+}
+
+export interface Priorities {
+  queue: string;
+  distribution: PriorityCount[];
+}
+
+/** What a change of a queue's mode has come to. */
+interface ModeChange extends QueueState {
+  /** The same as the members beside it. */
+  queue: QueueState;
+}
+
+export interface QueuePaused extends ModeChange {
+  paused_at: Time;
+}
+
+export interface QueueResumed extends ModeChange {
+  resumed_at: Time;
+}
+
+export interface QueueDraining extends ModeChange {
+  drained_at: Time;
+}
+
+/** How a queue gets on, as operators see it. */
+export interface QueueStanding extends QueueState, Pace {
+  /** The same as `status`. */
+  state: QueueMode;
+  counts: StateCounts;
+  /** When the job that waits longest became available; null: none waits. */
+  oldest_available_at: Time | null;
+  /** How many pushed jobs may run at once, and how many run. */
+  concurrency: { limit: number | null; active: number };
+  /** Targets that jobs are not sent to for now. */
+  suspended_targets: string[];
+  /** The last half hour by minute, with `include=recent`. */
+  recent?: Minute[];
+}
+
+/** A queue in the operators' list. */
+export interface QueueOverview extends QueueStanding {
+  created_at: Time;
+}
+
+export type QueueOverviewList = Page<QueueOverview>;
+
+/** The settings in force, and how they bear on what is there. */
+export interface QueueConfiguration extends Omit<QueueConfig, 'backpressure'> {
+  backpressure: Backpressure & {
+    enabled: boolean;
+    strategy: Overflow;
+    /** The depth from which on producers are warned; null: no bound is set. */
+    threshold: number | null;
+    current_depth: number;
+    state: 'normal' | 'warning' | 'critical';
+  };
+}
+
+/** A queue as operators see it. */
+export interface InspectedQueue extends QueueStanding {
+  created_at?: Time;
+  configuration: QueueConfiguration;
+}
+
+/** The same after a change of its settings. */
+export interface InspectedQueueConfigured extends InspectedQueue {
+  /** The change. */
+  config: QueueConfigChange;
+}
+
+/** Which jobs to remove for good. */
+export interface QueuePurge {
+  /** Not `active`: cancel those first. */
+  states: Exclude<JobState, 'active'>[];
+  /** A duration, or a time. Of ended jobs since their end, of others since their enqueue. */
+  older_than?: string;
+  /** Only says how many jobs would go. */
+  dry_run?: boolean;
+}
+
+/** How many jobs a purge has removed, so far when it is not `completed`. */
+export interface Purged extends Continued {
+  deleted: number;
+}
+
+/** The same, as operators' routes say it. */
+export interface PurgedByOperator extends Continued {
+  purged_count: number;
+  states: JobState[];
+}
+
+/** What happens to jobs that have not ended: there must be none (default), they are removed, or they go to another queue. */
+export type RemovalStrategy = 'reject' | 'discard' | 'move';
+
+/** How a queue goes. */
+export interface QueueRemoval {
+  strategy?: RemovalStrategy;
+  /** Where `move` moves jobs to. */
+  target_queue?: string;
+}
+
+/** The progress of a queue's deletion, which goes on by itself. */
+export interface QueueDeletion {
+  queue: string;
+  strategy: RemovalStrategy;
+  jobs_affected: number;
+  state: 'deleting' | 'deleted';
+}
+
+interface WaitQuery {
+  /** Seconds to wait for the end, in the place of answering at once. */
+  wait?: number;
+}
+
+interface Included {
+  /** With the last half hour by minute. */
+  include?: 'recent';
+}
+
+interface OverviewQuery extends CursorQuery, Included {
+  /** Only queues with this in their name. */
+  name?: string;
+}
+
+/** Below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
+export const queueDefaults = {
+  /** Shows the settings that hold in every queue which says nothing else. */
+  show: get<{ 200: QueueDefaults }>('/queues/_default/config'),
+  /** Changes the settings that hold in every queue which says nothing else. */
+  change: put<{ body: QueueConfigChange; 200: QueueDefaultsChanged; errors: 422 }>('/queues/_default/config', {
+    audit: 'defaults.configure',
+  }),
+};
+
+/** Below `/ojs/v1`. */
+export const queues = {
+  /** Lists the queues by name. */
+  list: get<{ query: CursorQuery; 200: QueueSummaryList }>('/queues'),
+  /** Shows a queue with its settings and counts. */
+  show: get<{ 200: QueueDetail; errors: 404 }>('/queues/:name'),
+  /** Counts the jobs of a queue; zeros for one that does not exist. */
+  stats: get<{ 200: QueueStatistics }>('/queues/:name/stats'),
+  /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
+  pause: post<{ 200: QueuePaused }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  /** Ends a pause or a drain. */
+  resume: post<{ 200: QueueResumed }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  /** Shows the settings of a queue: its own, and what holds. */
+  config: get<{ 200: QueueSettings }>('/queues/:name/config'),
+  /** Changes the named settings. Creates the queue if it does not exist. */
+  configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 422 }>('/queues/:name/config', {
+    audit: 'queue.configure',
+  }),
+  /** Counts the jobs that have not ended, by priority. */
+  priorities: get<{ 200: Priorities }>('/queues/:name/priority-stats'),
+};
+
+/** Below `/ojs/v1`. */
+export const queueManagement = {
+  /** Creates a queue with settings. One exists from its first job on; this sets it up before. */
+  create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', { audit: 'queue.create' }),
+  /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
+  drain: post<{ 200: QueueDraining }>('/queues/:name/drain', { audit: 'queue.drain' }),
+  /** Removes jobs of a queue for good. A purge that takes longer goes on by itself. */
+  purge: post<{
+    query: WaitQuery;
+    body: QueuePurge & { confirm?: true };
+    200: Purged | OperationPreview;
+    202: Purged;
+    207: Purged;
+  }>('/queues/:name/purge', { audit: 'queue.purge', scope: 'admin:purge' }),
+  /** Deletes a queue and all its ended jobs. */
+  remove: del<{ query: WaitQuery & QueueRemoval; body: QueueRemoval; 202: QueueDeletion; errors: 404 | 409 }>(
+    '/queues/:name',
+    { audit: 'queue.delete', scope: 'admin:purge' },
+  ),
+};
+
+/** Below `/ojs/v1/admin`. */
+export const adminQueues = {
+  /** Lists the queues with their counts, and how they get on. */
+  list: get<{ query: OverviewQuery; 200: QueueOverviewList }>('/queues'),
+  /** Shows a queue, how it gets on, and its settings. */
+  show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name'),
+  /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
+  pause: post<{ 200: QueuePaused }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  /** Ends a pause or a drain. */
+  resume: post<{ 200: QueueResumed }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  /** Changes the named settings. */
+  configure: put<{ body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>('/queues/:name/config', {
+    audit: 'queue.configure',
+  }),
+  /** Removes jobs of a queue for good. A purge that takes longer goes on by itself. */
+  purge: del<{
+    query: WaitQuery;
+    body: QueuePurge & { confirm: true };
+    200: PurgedByOperator | OperationPreview;
+    202: PurgedByOperator;
+  }>('/queues/:name/jobs', { audit: 'queue.purge', scope: 'admin:purge' }),
+};
