@@ -3,6 +3,7 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, type ErrorData, eventualOutcomeOf, notFound, unwrap } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
+import type { JobState } from '../job/states';
 import type { StepCheck } from '../job/workflow/parse';
 import { nodeAt } from '../job/workflow/plan';
 import { queueObject, workflowObject } from '../rpc/stubs';
@@ -54,7 +55,7 @@ export async function runningJobs(env: Env, view: WorkflowView): Promise<Readonl
 
 /** How far a job is, by what its queue says. */
 export interface LiveJob {
-  state: string;
+  state: JobState;
   /** 0 … 1. */
   progress?: number | undefined;
 }

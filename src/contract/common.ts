@@ -60,6 +60,29 @@ export interface Warned {
   warnings?: string[];
 }
 
+/** Names an attempt: a report for one that is over changes nothing. */
+export interface AttemptName {
+  /** Where the path does not name it. */
+  job_id?: string;
+  worker_id?: string;
+  /** Default: the one that runs. */
+  attempt?: number;
+  /** The name of the claim, from the fetch. */
+  delivery_id?: string;
+}
+
+/** How far a list was counted, and searched. */
+export interface Extent {
+  /** Present where `total` is a lower bound. */
+  total_is_exact?: false;
+  /** Jobs that a search has looked at. */
+  searched?: number;
+  /** Has the search not come to the end? */
+  more?: boolean;
+  /** Where the search goes on; null: it has come to the end. */
+  cursor?: string | null;
+}
+
 /** A change that every queue must hear of. */
 export interface Spreading {
   /** Queues and the like that have not confirmed the change yet; absent: all have. */

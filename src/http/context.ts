@@ -77,13 +77,15 @@ export function respond(
 
 declare const ANSWERED: unique symbol;
 
-/** An answer that holds this: what a contract promises is compared with it. Body and status are there in types only. */
-export interface Answer<Body, Status extends number = 200> extends Response {
+interface AnswerOf<Body, Status extends number> extends Response {
   readonly [ANSWERED]: { body: Body; status: Status };
 }
 
-/** Where the status is one of several: an answer of each. */
-type AnswerOf<Body, Status extends number> = Status extends number ? Answer<Body, Status> : never;
+/**
+ * An answer that holds this: what a contract promises is compared with it. Body and status are there in types only. Where the
+ * status is one of several, it is an answer of each.
+ */
+export type Answer<Body, Status extends number = 200> = Status extends number ? AnswerOf<Body, Status> : never;
 
 /** A JSON answer, as the caller may see it. */
 export function json<Body extends object, Status extends number = 200>(
@@ -91,7 +93,7 @@ export function json<Body extends object, Status extends number = 200>(
   body: Body,
   status?: Status,
   headers?: Record<string, string>,
-): AnswerOf<Body, Status> {
+): Answer<Body, Status> {
   c.set('answer', body as Record<string, unknown>);
   return jsonText(c, JSON.stringify(asShown(c)(body)), status, headers);
 }
@@ -102,7 +104,7 @@ export function unredacted<Body extends object, Status extends number = 200>(
   body: Body,
   status?: Status,
   headers?: Record<string, string>,
-): AnswerOf<Body, Status> {
+): Answer<Body, Status> {
   return jsonText(c, JSON.stringify(body), status, headers);
 }
 
@@ -112,8 +114,8 @@ export function jsonText<Body, Status extends number = 200>(
   text: string,
   status?: Status,
   headers: Record<string, string> = {},
-): AnswerOf<Body, Status> {
-  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as AnswerOf<Body, Status>;
+): Answer<Body, Status> {
+  return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
 }
 
 /** An answer that is no JSON of the protocol's. */

@@ -1,4 +1,5 @@
 /** The only place where an error becomes JSON. */
+import type { ErrorBody } from '../contract/errors';
 import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
 import { quote } from '../job/text';
 import { type AppContext, unredacted } from './context';
@@ -35,7 +36,7 @@ export function answerError(thrown: unknown, c: AppContext): Response {
 }
 
 /** An error on the wire; also beside what else a refused request is told. */
-export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): Record<string, unknown> {
+export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): ErrorBody {
   return {
     code: error.code,
     type: error.type ?? error.code,

@@ -154,8 +154,9 @@ describe('an attempt that cannot be ended', () => {
     await queue.inside(({ sql }) => failOnce(sql, /^INSERT INTO jobs/));
     clock.set(T0 + 1000);
     expect(await queue.state(id)).toBe('discarded');
-    const late = { job_id: id, delivery_id: job?.delivery_id as string, error: {}, requeue: true };
-    expect(refusal(await queue.api.nack(late))).toMatchObject({ status: 409 });
+    const release = { attempt: 'used', error: {} } as const;
+    const late = { kind: 'released', release, job_id: id, delivery_id: job?.delivery_id as string } as const;
+    expect(refusal(await queue.api.settle(late))).toMatchObject({ status: 409 });
     expect(await queue.state(id)).toBe('discarded');
   });
 

@@ -6,6 +6,8 @@
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
 import { Telling } from '../../across/receipts';
 import { readConfig } from '../../config';
+import type { BulkEnqueued, BulkEntry } from '../../contract/bulk';
+import type { JobReceipt } from '../../contract/jobs';
 import { entriesIn } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
 import { readObject } from '../../job/envelope/fields';
@@ -13,7 +15,8 @@ import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
-import { type AppContext, json } from '../context';
+import type { JobEnvelope } from '../../job/wire';
+import { type Answer, type AppContext, json } from '../context';
 import { renderError } from '../errors';
 import { warningsOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
@@ -26,7 +29,7 @@ import { MINIMAL, prefersMinimal } from '../request/prefer';
 const MAX_SIZE = { 'X-OJS-Max-Batch-Size': String(MAX_BATCH_SIZE) };
 
 /** POST /jobs/bulk. */
-export async function enqueueBulk(c: AppContext): Promise<Response> {
+export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 201 | 207 | 422>> {
   const { retryVariables: variables } = readConfig(c.env);
   const { body, jobs } = await readBulk(c);
   const enqueueMany = readAtomicity(body) === 'atomic' ? enqueueAllOrNone : enqueueEach;
@@ -41,11 +44,11 @@ export async function enqueueBulk(c: AppContext): Promise<Response> {
   const { outcomes, replayed } = await enqueueMany(c.env, entries, idempotency);
   const brief = prefersMinimal(c);
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
-  const items = outcomes.map((outcome, index) => {
+  const items = outcomes.map((outcome, index): BulkEntry => {
     if (!outcome.ok) return { index, status: wordFor(outcome.error), error: errorOf(outcome.error) };
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
-    const job = telling.envelope(outcome.value, parsed);
+    const job = telling.envelope(outcome.value, parsed) as unknown as JobEnvelope | JobReceipt;
     return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;

@@ -37,11 +37,7 @@ export async function previewOf(
 }
 
 /** The same where the request names its jobs by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
-export function previewByFilter(
-  c: AppContext,
-  action: BulkAction,
-  body: JsonObject,
-): Promise<Answer<OperationPreview> | undefined> {
+export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> {
   return previewOf(c, action, body, (now) => {
     refuseConditionsOutsideFilter(c, body);
     return filterFromBody(body.filter, now);

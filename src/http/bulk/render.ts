@@ -1,11 +1,14 @@
 /** What became of an operation on many jobs, as clients are told. */
 import type { Counted } from '../../across/counts';
 import type { OperationSummary } from '../../across/operations';
+import type { AllOrNone, Operation, OperationItem } from '../../contract/bulk';
 import type { Continued, OperationPreview } from '../../contract/common';
+import type { ErrorBody } from '../../contract/errors';
+import { defined } from '../../job/envelope/fields';
 import { conflict } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../../rpc/operations';
-import { type AppContext, json } from '../context';
+import { type Answer, type AppContext, json } from '../context';
 import { renderError } from '../errors';
 
 /** 202 while an operation goes on, 207 when some jobs could not be acted on. */
@@ -24,7 +27,7 @@ export function locationOf({ id, done }: OperationSummary): Record<string, strin
 }
 
 /** What a client is told was done to a job. */
-export const DONE: Record<BulkAction, string> = {
+export const DONE: Record<BulkAction, 'cancelled' | 'retried' | 'deleted'> = {
   cancel: 'cancelled',
   retry: 'retried',
   delete: 'deleted',
@@ -32,9 +35,9 @@ export const DONE: Record<BulkAction, string> = {
 };
 
 /** What a client is told of each job. @param applied false: none was changed, because not all could be */
-export function renderItems(action: BulkAction, items: readonly BulkItem[], applied = true) {
+export function renderItems(action: BulkAction, items: readonly BulkItem[], applied = true): OperationItem[] {
   return items.map(({ job_id, status, reason }, index) => {
-    if (status !== 'done') return { index, job_id, status, reason };
+    if (status !== 'done') return { index, job_id, status, ...defined({ reason }) };
     return applied
       ? { index, job_id, status: DONE[action] }
       : { index, job_id, status: 'skipped', reason: 'rolled_back' };
@@ -42,7 +45,7 @@ export function renderItems(action: BulkAction, items: readonly BulkItem[], appl
 }
 
 /** The error of a request of which nothing was done, because it could not be done to all. Nothing when it was. */
-export function notApplied(c: AppContext, { items, applied }: BulkAnswer): Record<string, unknown> {
+export function notApplied(c: AppContext, { items, applied }: BulkAnswer): { error?: ErrorBody } {
   const culprit = items.find(({ status }) => status !== 'done');
   if (applied || !culprit) return {};
   const { job_id, reason } = culprit;
@@ -51,7 +54,7 @@ export function notApplied(c: AppContext, { items, applied }: BulkAnswer): Recor
 }
 
 /** What all or none has come to, as an operation that has ended is told of. */
-export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAnswer): Record<string, unknown> {
+export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAnswer): AllOrNone {
   const culprits = items.filter(({ status }) => status !== 'done');
   const failed = culprits.filter(({ status }) => status === 'failed').length;
   return {
@@ -60,7 +63,7 @@ export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAns
     succeeded: applied ? items.length : 0,
     skipped: applied ? 0 : items.length - failed,
     failed,
-    errors: culprits.slice(0, MAX_ERRORS).map(({ job_id, reason }) => ({ job_id, error: reason })),
+    errors: culprits.slice(0, MAX_ERRORS).map(({ job_id, reason }) => ({ job_id, ...defined({ error: reason }) })),
     completed: true,
   };
 }
@@ -79,7 +82,11 @@ export function renderPreview(action: BulkAction, { counts, byQueue, exact, sear
 }
 
 /** The answer of operators' routes. */
-export function answerSummary(c: AppContext, summary: OperationSummary, headers: Record<string, string>): Response {
+export function answerSummary(
+  c: AppContext,
+  summary: OperationSummary,
+  headers: Record<string, string>,
+): Answer<Operation, 200 | 202> {
   const { action, matched, succeeded, failed, skipped, errors, done } = summary;
   const answer = { action, matched, succeeded, failed, skipped, errors, ...continuation(summary) };
   return json(c, answer, done ? 200 : 202, headers);

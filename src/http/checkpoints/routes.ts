@@ -3,6 +3,7 @@
  * the OJS JavaScript SDK, under `/checkpoints/:id`; that SDK puts the prefix `/ojs/v1` before such a path twice.
  */
 
+import { type Checkpoint, type CheckpointResume, checkpoints, sdkCheckpoints } from '../../contract/checkpoints';
 import { checkpointContent } from '../../job/attempt/notes';
 import { isObject } from '../../job/envelope/fields';
 import { notFound } from '../../job/errors';
@@ -11,30 +12,16 @@ import type { StoredCheckpoint } from '../../rpc/workers';
 import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
-import { DATA, del, get, post, put, REPORTS, type Route } from '../route';
+import { serve } from '../route';
 import { attemptIn } from '../workers/reports';
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
-export const sdkCheckpointRoutes: readonly Route[] = [
-  post('/checkpoints/:id', save, REPORTS),
-  get('/checkpoints/:id', show),
-  del('/checkpoints/:id', remove, DATA),
-  get('/checkpoints/:id/resume', async (c) => {
-    const checkpoint = await read(c);
-    return json(c, { has_checkpoint: checkpoint !== null, ...(checkpoint && { checkpoint: render(checkpoint) }) });
-  }),
-];
+export const sdkCheckpointRoutes = serve(sdkCheckpoints, { save, show, remove, resume });
 
 /** Routes below `/ojs/v1`. */
-export const checkpointRoutes: readonly Route[] = [
-  put('/jobs/:id/checkpoint', save, REPORTS),
-  post('/jobs/:id/checkpoint', save, REPORTS),
-  get('/jobs/:id/checkpoint', show),
-  del('/jobs/:id/checkpoint', remove, DATA),
-  ...sdkCheckpointRoutes,
-];
+export const checkpointRoutes = [...serve(checkpoints, { save, post: save, show, remove }), ...sdkCheckpointRoutes];
 
-async function save(c: AppContext): Promise<Response> {
+async function save(c: AppContext) {
   const body = await readBody(c, MAX_BATCH_BYTES);
   const report = { ...attemptIn(c, body), content: checkpointContent(body) };
   const saved = render(await callJob(c, (queue) => queue.saveCheckpoint(report)));
@@ -45,7 +32,7 @@ function read(c: AppContext): Promise<StoredCheckpoint | null> {
   return callJob(c, (queue, id) => queue.checkpoint(id));
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const id = pathParam(c, 'id');
   const stored = await read(c);
   if (stored === null) throw notFound('checkpoint', id, 'The job exists but has no checkpoint.');
@@ -53,13 +40,22 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, { job_id: id, ...checkpoint, checkpoint });
 }
 
-async function remove(c: AppContext): Promise<Response> {
-  const report = attemptIn(c, (await readOptionalBody(c)) ?? {});
-  const { job_id } = await callJob(c, (queue) => queue.deleteCheckpoint(report));
-  return json(c, { deleted: true, job_id });
+async function resume(c: AppContext) {
+  const checkpoint = await read(c);
+  const answer: CheckpointResume = {
+    has_checkpoint: checkpoint !== null,
+    ...(checkpoint && { checkpoint: render(checkpoint) }),
+  };
+  return json(c, answer);
 }
 
-function render({ sequence, created_at, content }: StoredCheckpoint) {
+async function remove(c: AppContext) {
+  const report = attemptIn(c, (await readOptionalBody(c)) ?? {});
+  const { job_id } = await callJob(c, (queue) => queue.deleteCheckpoint(report));
+  return json(c, { deleted: true as const, job_id });
+}
+
+function render({ sequence, created_at, content }: StoredCheckpoint): Checkpoint {
   const stored: unknown = JSON.parse(content);
   return { ...(isObject(stored) ? stored : {}), sequence, created_at: formatInstant(created_at) };
 }

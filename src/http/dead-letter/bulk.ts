@@ -11,7 +11,7 @@ import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
 import { queueParam, textParam, withPlus } from '../request/query';
 
 /** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
-export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'): Promise<Response> {
+export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete') {
   const body = await readBody(c);
   if (body.dry_run !== true) requireConfirmation(body.confirm);
   if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
@@ -24,7 +24,7 @@ export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'
 }
 
 /** Removes dead letters that are old enough. */
-export async function purgeDeadLetters(c: AppContext): Promise<Response> {
+export async function purgeDeadLetters(c: AppContext) {
   const body = (await readOptionalBody(c)) ?? {};
   refuseUnknown(c, body, ['older_than'], ['older_than', 'queue']);
   const parameter = textParam(c, 'older_than');

@@ -1,13 +1,14 @@
 /** Discarded jobs that wait for a human: lists, counts, and one by one. Many at once: `bulk.ts`. */
 
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
+import * as contract from '../../contract/dead-letters';
 import { formatDuration } from '../../job/duration';
 import { defined, given, optional, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/parse';
 import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
-import { type AppContext, json, respond } from '../context';
+import { type AppContext, json, noContent } from '../context';
 import { answerJob, envelopeOf } from '../jobs/render';
 import { type JsonObject, readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
@@ -15,52 +16,38 @@ import { mayCreate } from '../request/new-queues';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { pastParam, queueParam, textParam } from '../request/query';
-import { del, get, post, type Route } from '../route';
+import { serve } from '../route';
 import { actOnDeadLetters, purgeDeadLetters } from './bulk';
 
 /** Offered in both places. */
-const shared: readonly Route[] = [
-  get('/dead-letter/stats', showStats),
-  post('/dead-letter/retry', (c) => actOnDeadLetters(c, 'retry'), {
-    audit: 'dead_letters.retry',
-    takesIdempotencyKey: true,
-  }),
-  del('/dead-letter', (c) => actOnDeadLetters(c, 'delete'), {
-    audit: 'dead_letters.delete',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
-  post('/dead-letter/:id/retry', retryDeadLetter, { audit: 'dead_letter.retry' }),
-];
+const shared = {
+  stats: showStats,
+  retryMany: (c: AppContext) => actOnDeadLetters(c, 'retry'),
+  deleteMany: (c: AppContext) => actOnDeadLetters(c, 'delete'),
+  retry: retryDeadLetter,
+};
 
 /** Routes below `/ojs/v1`. */
-export const deadLetterRoutes: readonly Route[] = [
-  get('/dead-letter', (c) => listDeadLetters(c)),
+export const deadLetterRoutes = serve(contract.deadLetters, {
   ...shared,
-  get('/dead-letter/:id', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.deadLetter(id)))),
-  post('/dead-letter/purge', purgeDeadLetters, {
-    audit: 'dead_letters.purge',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
-  del('/dead-letter/:id', async (c) => json(c, { deleted: true, ...(await deleteDeadLetter(c)) }), {
-    audit: 'dead_letter.delete',
-    scope: 'admin:purge',
-  }),
-];
+  list: listDeadLetters,
+  show: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.deadLetter(id))),
+  purge: purgeDeadLetters,
+  delete: async (c) => json(c, { deleted: true as const, ...(await deleteDeadLetter(c)) }),
+});
 
-/** Routes below `/ojs/v1/admin`. */
-export const adminDeadLetterRoutes: readonly Route[] = [
-  get('/dead-letter', (c) => listDeadLetters(c, 'page')),
+/** Routes below `/ojs/v1/admin`, where pages call them items. */
+export const adminDeadLetterRoutes = serve(contract.adminDeadLetters, {
   ...shared,
-  del('/dead-letter/:id', (c) => deleteDeadLetter(c).then(() => respond(c, null, 204)), {
-    audit: 'dead_letter.delete',
-    scope: 'admin:purge',
-  }),
-];
+  list: async (c) => {
+    const { jobs: items, ...page } = await readPage(c, 'page');
+    return json(c, { items, ...page });
+  },
+  delete: (c) => deleteDeadLetter(c).then(() => noContent(c)),
+});
 
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
-async function retryDeadLetter(c: AppContext): Promise<Response> {
+async function retryDeadLetter(c: AppContext) {
   const override = readOverride((await readOptionalBody(c)) ?? {});
   if (override?.queue !== undefined) await mayCreate(c, [override.queue]);
   const view = await callJob(c, (queue, id, name) => {
@@ -93,8 +80,13 @@ function readOverride(body: JsonObject) {
   });
 }
 
-/** A page of dead letters, newest first; operators' pages call them items. */
-export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promise<Response> {
+/** A page of dead letters. */
+export async function listDeadLetters(c: AppContext) {
+  return json(c, await readPage(c));
+}
+
+/** Newest first. */
+async function readPage(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const now = Date.now();
   const filter = defined({
@@ -106,11 +98,10 @@ export async function listDeadLetters(c: AppContext, style?: PagingStyle): Promi
   });
   await holdPage(c, paging);
   const page = await pageOf(c.env, filter, paging);
-  const jobs = page.jobs.map((view) => envelopeOf(c, view));
-  return json(c, { [style === 'page' ? 'items' : 'jobs']: jobs, ...listMembers(paging, page) });
+  return { jobs: page.jobs.map((view) => envelopeOf(c, view)), ...listMembers(paging, page) };
 }
 
-async function showStats(c: AppContext): Promise<Response> {
+async function showStats(c: AppContext) {
   const stats = await deadLetterStats(c.env);
   const own = [...stats.retentionByQueue].map(([queue, retention]) => [queue, renderRetention(retention)] as const);
   return json(c, {
@@ -118,13 +109,13 @@ async function showStats(c: AppContext): Promise<Response> {
     by_queue: Object.fromEntries(stats.byQueue),
     by_type: Object.fromEntries(stats.byType),
     by_error_type: Object.fromEntries(stats.byErrorType),
-    ...(!stats.complete && { counts_are_exact: false }),
+    ...(!stats.complete && { counts_are_exact: false as const }),
     oldest_at: given(stats.oldest, formatInstant) ?? null,
     newest_at: given(stats.newest, formatInstant) ?? null,
     retention: { ...renderRetention(stats.retention), by_queue: Object.fromEntries(own) },
   });
 }
 
-function renderRetention({ max_age, max_count }: DeadLetterRetention) {
+function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLetterRetention {
   return { max_age: formatDuration(max_age), max_count };
 }

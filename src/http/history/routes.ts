@@ -1,5 +1,6 @@
 /** What happened to a job: its failed attempts, and its whole story. */
 import { badCursor, decodeCursor, encodeCursor } from '../../across/paging';
+import { history as contract, type JobHistoryEvent } from '../../contract/history';
 import { given } from '../../job/envelope/fields';
 import { unsupported } from '../../job/errors';
 import { failedAttempts, type HistoryEvent, historyOfJob } from '../../job/history';
@@ -8,23 +9,23 @@ import { type AppContext, json } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { pagination, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { DATA, del, get, type Route } from '../route';
+import { serve } from '../route';
 
 /** Routes below `/ojs/v1`. */
-export const historyRoutes: readonly Route[] = [
-  get('/jobs/:id/retries', retries),
-  ...['/jobs/:id/history', '/events/:id/history'].flatMap((path) => [
-    get(path, history),
-    del(path, refuseToForget, DATA),
-  ]),
-];
+export const historyRoutes = serve(contract, {
+  retries,
+  show: history,
+  forget: refuseToForget,
+  showOfEvents: history,
+  forgetOfEvents: refuseToForget,
+});
 
 function refuseToForget(): never {
   throw unsupported("A job's history is its own record and goes with it: delete the job.", { field: 'history' });
 }
 
 /** The attempts that failed, and the policy that decides what follows. */
-async function retries(c: AppContext): Promise<Response> {
+async function retries(c: AppContext) {
   const view = await callJob(c, (queue, id) => queue.get(id));
   return json(c, {
     job_id: view.record.id,
@@ -36,7 +37,7 @@ async function retries(c: AppContext): Promise<Response> {
       failed_at: formatInstant(failed_at),
       next_retry_at: given(next_retry_at, formatInstant) ?? null,
     })),
-    policy: envelopeOf(c, view).retry_effective,
+    policy: envelopeOf(c, view).retry_effective ?? {},
   });
 }
 
@@ -44,21 +45,23 @@ async function retries(c: AppContext): Promise<Response> {
 const ENDED: Readonly<Record<string, string>> = { 'job.cancelled': 'cancelled', 'job.discarded': 'discarded' };
 
 /** A page of what happened, oldest first. */
-async function history(c: AppContext): Promise<Response> {
+async function history(c: AppContext) {
   const { record } = await callJob(c, (queue, id) => queue.get(id));
   const paging = readPaging(c);
   const known = historyOfJob(record);
   const states = statesAfter(known);
-  const events = known.map(({ event_type, at, actor, data }, index) => ({
-    id: `evt_${record.id}-${index}`,
-    job_id: record.id,
-    event_type,
-    type: event_type,
-    state: states[index],
-    timestamp: formatInstant(at),
-    actor,
-    data,
-  }));
+  const events = known.map(
+    ({ event_type, at, actor, data }, index): JobHistoryEvent => ({
+      id: `evt_${record.id}-${index}`,
+      job_id: record.id,
+      event_type,
+      type: event_type,
+      state: states[index] as string,
+      timestamp: formatInstant(at),
+      actor,
+      data,
+    }),
+  );
   const start = paging.offset + (paging.cursor === undefined ? 0 : readPosition(paging.cursor));
   const page = events.slice(start, start + paging.limit);
   const hasMore = events.length > start + page.length;

@@ -2,15 +2,25 @@
 import { countByState } from '../../across/counts';
 import { listJobs } from '../../across/job-list';
 import { listSorted } from '../../across/sorted-list';
-import type { Envelope } from '../../job/envelope/render';
+import { operateByFilter } from '../../contract/bulk';
+import {
+  type InspectedError,
+  type InspectedJob,
+  inspectedJobs,
+  type JobItems,
+  type JobSummary,
+  jobItems,
+} from '../../contract/jobs';
+import { defined } from '../../job/envelope/fields';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
 import { lastFailure } from '../../job/failures/last';
 import type { Selection } from '../../job/filter';
 import type { JobView } from '../../job/record';
+import type { EnvelopeError, JobEnvelope } from '../../job/wire';
 import { type BulkAction, SORT_KEYS, type SortKey } from '../../rpc/operations';
-import { allOrNoneByFilter, operateByFilter, previewByFilter } from '../bulk/operate';
+import { allOrNoneByFilter, operateByFilter as operate, previewByFilter } from '../bulk/operate';
 import { allOrNoneSummary, answerSummary, notApplied } from '../bulk/render';
-import { type AppContext, json } from '../context';
+import { type Answer, type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { filterFromQuery } from '../request/filter/from-query';
 import { holdPage } from '../request/held';
@@ -19,7 +29,7 @@ import { readAtomicity, requireConfirmation } from '../request/many-jobs';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
 import { oneOf, textParam } from '../request/query';
-import { get, patch, post, type Route } from '../route';
+import { serve } from '../route';
 import { cloneJob, retryEdited } from './again';
 import { patchJob } from './patch';
 import { answerJob, envelopeOf } from './render';
@@ -36,30 +46,26 @@ const TIMES = [
   'discarded_at',
 ] as const;
 
-/** Routes below `/ojs/v1/admin`. */
-export const adminJobRoutes: readonly Route[] = [
-  get('/jobs', list),
-  post('/jobs/bulk/retry', (c) => byFilter(c, 'retry'), { audit: 'jobs.retry', takesIdempotencyKey: true }),
-  post('/jobs/bulk/cancel', (c) => byFilter(c, 'cancel'), { audit: 'jobs.cancel', takesIdempotencyKey: true }),
-  post('/jobs/bulk/delete', (c) => byFilter(c, 'delete'), {
-    audit: 'jobs.delete',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
+/** Routes below `/ojs/v1/admin`: the operations on many stand before `jobs/:id`. */
+export const adminJobRoutes = [
+  ...serve(jobItems, { list }),
+  ...serve(operateByFilter, {
+    retry: (c) => byFilter(c, 'retry'),
+    cancel: (c) => byFilter(c, 'cancel'),
+    delete: (c) => byFilter(c, 'delete'),
   }),
-  get('/jobs/:id', show),
-  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c)), { audit: 'job.change' }),
-  post('/jobs/:id/retry', async (c) => answerJob(c, await retryEdited(c)), { audit: 'job.retry' }),
-  post('/jobs/:id/clone', cloneJob, { audit: 'job.clone', takesIdempotencyKey: true }),
-  post('/jobs/:id/activate', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.runNow(id))), {
-    audit: 'job.activate',
-  }),
-  post('/jobs/:id/cancel', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.cancel(id))), {
-    audit: 'job.cancel',
+  ...serve(inspectedJobs, {
+    show,
+    change: async (c) => answerJob(c, await patchJob(c)),
+    retry: async (c) => answerJob(c, await retryEdited(c)),
+    clone: cloneJob,
+    runNow: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.runNow(id))),
+    cancel: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.cancel(id))),
   }),
 ];
 
 /** The bare envelope with what explains it: policy, complete history, why it ended. */
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext): Promise<Answer<InspectedJob>> {
   const [told] = oneOf([textParam(c, 'timeline') ?? 'false'], ['true', 'false'], 'timeline') ?? [];
   const story = told === 'true' ? await callJob(c, (queue, id) => queue.story(id)) : undefined;
   const view = story?.job ?? (await callJob(c, (queue, id) => queue.get(id)));
@@ -68,8 +74,8 @@ async function show(c: AppContext): Promise<Response> {
   const failure = view.record.state === 'completed' ? undefined : lastFailure(view.record.type, view.record.history);
   return json(c, {
     ...envelope,
-    retry_policy: envelope.retry_effective,
-    errors: ((envelope.errors ?? []) as Envelope[]).map(withBacktrace),
+    ...defined({ retry_policy: envelope.retry_effective }),
+    errors: (envelope.errors ?? []).map(withBacktrace),
     metadata: Object.fromEntries(TIMES.flatMap((name) => (envelope[name] ? [[name, envelope[name]]] : []))),
     ...(reason !== undefined && { discard_reason: reason }),
     ...(dead_letter !== undefined && { dead_letter }),
@@ -79,12 +85,12 @@ async function show(c: AppContext): Promise<Response> {
 }
 
 /** An error with its stack in lines, as the admin UI shows it. */
-function withBacktrace(error: Envelope): Envelope {
+function withBacktrace(error: EnvelopeError): InspectedError {
   return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 }
 
 /** A page of jobs without what they carry. */
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
   const descending = oneOf([textParam(c, 'order') ?? 'desc'], ['asc', 'desc'], 'order')?.[0] === 'desc';
@@ -102,7 +108,7 @@ async function list(c: AppContext): Promise<Response> {
 }
 
 /** How many jobs of the list are in each state, whichever of them it shows; where that was asked for. */
-async function countsOf(c: AppContext, selection: Selection): Promise<object> {
+async function countsOf(c: AppContext, selection: Selection): Promise<Pick<JobItems, 'counts' | 'counts_exact'>> {
   const [wanted] = oneOf([textParam(c, 'counts') ?? 'false'], ['true', 'false'], 'counts') ?? [];
   if (wanted !== 'true') return {};
   const { counts, exact } = await countByState(c.env, selection);
@@ -110,12 +116,12 @@ async function countsOf(c: AppContext, selection: Selection): Promise<object> {
 }
 
 /** Everything about a job but its payload and its history. */
-function summaryOf(envelope: Envelope): Envelope {
+function summaryOf(envelope: JobEnvelope): JobSummary {
   const { args: _, meta: __, result: ___, errors: ____, retry_effective: _____, ...summary } = envelope;
   return summary;
 }
 
-async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
+async function byFilter(c: AppContext, action: BulkAction) {
   const body = await readBody(c);
   const preview = await previewByFilter(c, action, body);
   if (preview) return preview;
@@ -126,6 +132,6 @@ async function byFilter(c: AppContext, action: BulkAction): Promise<Response> {
     const summary = { ...allOrNoneSummary(action, answer), ...notApplied(c, answer) };
     return json(c, summary, answer.applied ? 200 : 422, headers);
   }
-  const { summary, headers } = await operateByFilter(c, action, body);
+  const { summary, headers } = await operate(c, action, body);
   return answerSummary(c, summary, headers);
 }

@@ -53,7 +53,7 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
 }
 
 /** Enqueues a new job like this one. @throws {ApiError} 404 when there is no such job, else as an enqueue */
-export async function cloneJob(c: AppContext): Promise<Response> {
+export async function cloneJob(c: AppContext) {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
   refuseRedacted(c, body, 'args');
   const idempotency = await readIdempotency(c, body);

@@ -3,6 +3,8 @@
 import { enqueueOnce } from '../../across/enqueue';
 import { renderBatch, Telling, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
+import type { Warned } from '../../contract/common';
+import type { BatchAnswer, Deduplicated, Enqueued, JobAnswer, JobReceipt } from '../../contract/jobs';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -11,8 +13,9 @@ import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '..
 import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
+import type { JobEnvelope } from '../../job/wire';
 import type { IdempotencyKey } from '../../rpc/receipts';
-import { type AppContext, json, jsonText } from '../context';
+import { type Answer, type AppContext, json, jsonText } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 import { eventFormOf, readEvent, readEvents } from '../request/cloud-events';
 import { REPLAYED, readIdempotency } from '../request/idempotency';
@@ -22,7 +25,7 @@ import { MINIMAL, prefersMinimal } from '../request/prefer';
 import { limitHeaders, warningsOf } from './render';
 
 /** POST /jobs: a job, or CloudEvents. */
-export async function enqueueOne(c: AppContext): Promise<Response> {
+export async function enqueueOne(c: AppContext) {
   const form = eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
   const body = form ? await readEvent(c, form) : await readBody(c, MAX_ENVELOPE_BYTES, parsePayloads);
@@ -38,7 +41,7 @@ export async function enqueueParsed(
   parsed: ParsedJob,
   ctx: ParseContext,
   idempotency: IdempotencyKey | undefined,
-): Promise<Response> {
+): Promise<Answer<Enqueued, 201> | Answer<Deduplicated>> {
   const { retryVariables: variables } = readConfig(c.env);
   await mayCreate(c, [parsed.queue]);
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
@@ -48,17 +51,18 @@ export async function enqueueParsed(
   const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
   if (prefersMinimal(c) && !view.deduplicated) {
     const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
-    return json(c, { ...new Telling(variables, true).envelope(view, parsed), ...warned.members }, 201, headers);
+    const receipt = new Telling(variables, true).envelope(view, parsed) as unknown as JobReceipt;
+    return json(c, { ...receipt, ...warned.members }, 201, headers);
   }
   const envelope = new Telling(variables, false, replayed ? ctx.trace : undefined).envelope(view, parsed);
-  const answer = withFlatCopy(envelope, warned.members);
+  const answer: JobAnswer & Warned = withFlatCopy(envelope as unknown as JobEnvelope, warned.members);
   const headers = { ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
-  if (view.deduplicated) return json(c, { ...answer, deduplicated: true }, 200, headers);
+  if (view.deduplicated) return json(c, { ...answer, deduplicated: true as const }, 200, headers);
   return json(c, answer, 201, { ...location, ...headers });
 }
 
 /** POST /jobs/batch: jobs, or CloudEvents. */
-export async function enqueueBatch(c: AppContext): Promise<Response> {
+export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 201>> {
   const { retryVariables: variables } = readConfig(c.env);
   const form = eventFormOf(c);
   if (form && form !== 'batched') throw invalidRequest('Content-Type', 'A single CloudEvent is sent to /jobs.');
@@ -83,6 +87,6 @@ export async function enqueueBatch(c: AppContext): Promise<Response> {
     return jsonText(c, writeBatch(views, parsed, variables, warned.members), 201, headers);
   }
   const telling = new Telling(variables, brief, replayed ? ctx.trace : undefined);
-  const answer = renderBatch(views, (view, index) => telling.envelope(view, parsed[index]));
+  const answer = renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer;
   return json(c, { ...answer, ...warned.members }, 201, headers);
 }

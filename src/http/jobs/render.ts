@@ -1,19 +1,21 @@
 /** Jobs in answers. */
 import { fullestOf, type Warned, warningTexts } from '../../across/receipts';
 import { usableConfig } from '../../config';
-import { type Envelope, renderJob, withFlatCopy } from '../../job/envelope/render';
+import type { JobAnswer } from '../../contract/jobs';
+import { renderJob, withFlatCopy } from '../../job/envelope/render';
 import type { JobView } from '../../job/record';
 import type { UnknownMembers } from '../../job/unknown-members';
+import type { JobEnvelope } from '../../job/wire';
 import type { EnqueuedJob } from '../../rpc/receipts';
-import { type AppContext, json } from '../context';
+import { type Answer, type AppContext, json } from '../context';
 
 /** The envelope of a job. */
-export function envelopeOf(c: AppContext, view: JobView): Envelope {
-  return renderJob(view, usableConfig(c.env).retryVariables);
+export function envelopeOf(c: AppContext, view: JobView): JobEnvelope {
+  return renderJob(view, usableConfig(c.env).retryVariables) as unknown as JobEnvelope;
 }
 
 /** Answers a job under `job`, and flat for clients that look there. @param own the answer's other members */
-export function answerJob(c: AppContext, view: JobView, own?: Envelope): Response {
+export function answerJob<Own extends object>(c: AppContext, view: JobView, own?: Own): Answer<JobAnswer & Own> {
   return json(c, withFlatCopy(envelopeOf(c, view), own));
 }
 

@@ -1,29 +1,30 @@
 /** Jobs one by one: enqueue, read, list, change, cancel, activate. */
 import { countJobs, listJobs } from '../../across/job-list';
+import { jobs } from '../../contract/jobs';
 import { type AppContext, json } from '../context';
 import { filterFromQuery } from '../request/filter/from-query';
 import { holdPage } from '../request/held';
 import { listMembers, readPaging } from '../request/pagination';
 import { callJob } from '../request/path';
-import { DATA, del, get, patch, post, type Route } from '../route';
+import { serve } from '../route';
 import { enqueueBatch, enqueueOne } from './enqueue';
 import { patchJob } from './patch';
 import { answerJob, envelopeOf } from './render';
 
 /** Routes below `/ojs/v1`. */
-export const jobRoutes: readonly Route[] = [
-  post('/jobs', enqueueOne, { ...DATA, takesIdempotencyKey: true }),
-  post('/jobs/batch', enqueueBatch, { ...DATA, takesIdempotencyKey: true }),
-  get('/jobs', list),
-  get('/jobs/count', async (c) => json(c, { count: await countJobs(c.env, filterFromQuery(c, Date.now())) })),
-  get('/jobs/:id', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.get(id)))),
-  patch('/jobs/:id', async (c) => answerJob(c, await patchJob(c)), DATA),
-  del('/jobs/:id', cancel, DATA),
-  post('/jobs/:id/cancel', cancel, DATA),
-  post('/jobs/:id/activate', async (c) => answerJob(c, await callJob(c, (queue, id) => queue.activate(id))), DATA),
-];
+export const jobRoutes = serve(jobs, {
+  enqueue: enqueueOne,
+  enqueueBatch,
+  list,
+  count: async (c) => json(c, { count: await countJobs(c.env, filterFromQuery(c, Date.now())) }),
+  show: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.get(id))),
+  change: async (c) => answerJob(c, await patchJob(c)),
+  cancel,
+  cancelByPost: cancel,
+  activate: async (c) => answerJob(c, await callJob(c, (queue, id) => queue.activate(id))),
+});
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const selection = filterFromQuery(c, Date.now());
   await holdPage(c, paging);
@@ -32,6 +33,6 @@ async function list(c: AppContext): Promise<Response> {
 }
 
 /** Cancels a job that has not ended. */
-async function cancel(c: AppContext): Promise<Response> {
+async function cancel(c: AppContext) {
   return answerJob(c, await callJob(c, (queue, id) => queue.cancel(id)));
 }

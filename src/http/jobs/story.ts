@@ -1,8 +1,9 @@
 /** A job's whole story in one answer: what a page about it shows. */
 import { listJobs } from '../../across/job-list';
 import { withJob } from '../../across/locate';
+import type * as contract from '../../contract/jobs';
 import { defined, given, isObject, parseObject } from '../../job/envelope/fields';
-import { type Envelope, renderError } from '../../job/envelope/render';
+import { renderError } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
 import { isUuidV7 } from '../../job/ids';
 import type { JobRecord, JobView } from '../../job/record';
@@ -19,7 +20,7 @@ const MAX_CHILDREN = 20;
 const CHILDREN_BUDGET = 2_000;
 
 /** The members that tell the story. */
-export async function storyMembers(c: AppContext, story: JobStory): Promise<Envelope> {
+export async function storyMembers(c: AppContext, story: JobStory): Promise<contract.JobStory> {
   const { record } = story.job;
   const steps = parseSteps(story.steps);
   const { progress, checkpoint } = story;
@@ -40,11 +41,13 @@ export async function storyMembers(c: AppContext, story: JobStory): Promise<Enve
     steps,
     checkpoint: checkpoint && renderCheckpoint(checkpoint),
     ...defined({ progress_message: progress?.message, progress_at: given(progress?.at, formatInstant) }),
-    ...defined({ parent, workflow: isObject(body.workflow) ? body.workflow : undefined }),
+    ...defined({ parent, workflow: workflowIn(body.workflow) }),
     ...(typeof meta.cron_name === 'string' && { cron_name: meta.cron_name }),
     children,
   };
 }
+
+const workflowIn = (value: unknown) => (isObject(value) ? (value as contract.JobStory['workflow'] & {}) : undefined);
 
 function renderAttempt({ started_at, ended_at, error, ...attempt }: Attempt) {
   return {
@@ -61,21 +64,21 @@ function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoin
 }
 
 /** The job whose handler enqueued this one; only its id where it is gone. */
-async function parentOf(c: AppContext, id: unknown): Promise<Envelope | undefined> {
+async function parentOf(c: AppContext, id: unknown): Promise<contract.JobRelative | undefined> {
   if (typeof id !== 'string') return undefined;
   const found = isUuidV7(id) ? await withJob(c.env, id, (queue) => queue.get(id)) : undefined;
   return found?.ok ? briefOf(c, unwrap(found)) : { id };
 }
 
 /** The first jobs that this one's handler enqueued, as far as they are found among the newest jobs. */
-async function childrenOf(c: AppContext, { id, created_at }: JobRecord): Promise<Envelope> {
+async function childrenOf(c: AppContext, { id, created_at }: JobRecord): Promise<contract.JobStory['children']> {
   const fields = [{ path: '.meta."parent_id"', values: [JSON.stringify(id)] }];
   const paging = { limit: MAX_CHILDREN, offset: 0, most: CHILDREN_BUDGET };
   const page = await listJobs(c.env, { filter: { fields, created: { min: created_at } } }, paging);
   return { items: page.jobs.map((view) => briefOf(c, view)), ...searchMembers(page) };
 }
 
-function briefOf(c: AppContext, view: JobView): Envelope {
+function briefOf(c: AppContext, view: JobView): contract.JobRelative {
   const { id, type, queue, state, created_at } = envelopeOf(c, view);
   return { id, type, queue, state, created_at };
 }

@@ -1,25 +1,26 @@
 /** Progress of a running job: reported by its worker, read by whoever waits. */
 
+import { type JobProgress, progress } from '../../contract/progress';
 import { checkpointContent, readProgress } from '../../job/attempt/notes';
 import { given } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
-import { type AppContext, json } from '../context';
+import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
-import { get, post, put, REPORTS, type Route } from '../route';
+import { serve } from '../route';
 import { attemptIn } from '../workers/reports';
 
 /** Routes below `/ojs/v1`. */
-export const progressRoutes: readonly Route[] = [
-  put('/jobs/:id/progress', report, REPORTS),
-  post('/jobs/:id/progress', report, REPORTS),
-  post('/workers/progress', report, REPORTS),
-  get('/jobs/:id/progress', async (c) => answer(c, await callJob(c, (queue, id) => queue.progress(id)))),
-];
+export const progressRoutes = serve(progress, {
+  report,
+  post: report,
+  ofWorker: report,
+  show: async (c) => answer(c, await callJob(c, (queue, id) => queue.progress(id))),
+});
 
-async function report(c: AppContext): Promise<Response> {
+async function report(c: AppContext) {
   const request = readReport(c, await readBody(c, MAX_BATCH_BYTES));
   return answer(c, await callJob(c, (queue) => queue.reportProgress(request), request.job_id));
 }
@@ -39,7 +40,7 @@ function readReport(c: AppContext, body: JsonObject): ProgressRequest {
   };
 }
 
-function answer(c: AppContext, { at, checkpoint, ...report }: ProgressReport): Response {
+function answer(c: AppContext, { at, checkpoint, ...report }: ProgressReport): Answer<JobProgress> {
   return json(
     c,
     {

@@ -1,5 +1,6 @@
 /** Pages of lists: `limit` with `cursor` or `offset`, or `page` with `per_page`. */
 import { encodeCursor, type PagePlace, type Paging, readAfter } from '../../across/paging';
+import type { Extent, Pagination } from '../../contract/common';
 import type { AppContext } from '../context';
 import { integerParam, textParam } from './query';
 
@@ -26,7 +27,7 @@ export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging 
 }
 
 /** The `pagination` member of a list, with the keys of both styles. */
-export function pagination(paging: Paging, { total, hasMore, nextCursor }: PagePlace) {
+export function pagination(paging: Paging, { total, hasMore, nextCursor }: PagePlace): Pagination {
   return {
     total,
     limit: paging.limit,
@@ -39,13 +40,20 @@ export function pagination(paging: Paging, { total, hasMore, nextCursor }: PageP
 }
 
 /** What a list says beside its items. @param page `atLeast`: its total is a lower bound; `searched`: it was searched for */
-export function listMembers(paging: Paging, page: PagePlace & { atLeast?: boolean; searched?: number }) {
-  const exact = page.atLeast ? { total_is_exact: false } : {};
+export function listMembers(
+  paging: Paging,
+  page: PagePlace & { atLeast?: boolean; searched?: number },
+): Extent & { total: number; pagination: Pagination } {
+  const exact: Extent = page.atLeast ? { total_is_exact: false } : {};
   return { total: page.total, ...exact, ...searchMembers(page), pagination: pagination(paging, page) };
 }
 
 /** What a search says of how far it came: jobs looked at, and where to go on if these were not all. */
-export function searchMembers({ searched, hasMore, nextCursor }: Omit<PagePlace, 'total'> & { searched?: number }) {
+export function searchMembers({
+  searched,
+  hasMore,
+  nextCursor,
+}: Omit<PagePlace, 'total'> & { searched?: number }): Pick<Extent, 'searched' | 'more' | 'cursor'> {
   if (searched === undefined) return {};
   return { searched, more: hasMore, cursor: hasMore ? nextCursor : null };
 }

@@ -1,6 +1,6 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
 import { readJobs } from '../../across/locate';
-import type { Envelope } from '../../job/envelope/render';
+import { type JobResult, results } from '../../contract/results';
 import { ApiError, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
@@ -10,7 +10,7 @@ import { readBody } from '../request/body';
 import { readIds } from '../request/many-jobs';
 import { callJob } from '../request/path';
 import { textParam } from '../request/query';
-import { DATA, get, post, type Route } from '../route';
+import { serve } from '../route';
 
 const DEFAULT_WAIT_SECONDS = 30;
 const MAX_WAIT_SECONDS = 60;
@@ -22,12 +22,9 @@ const LOOK_AGAIN_SECONDS = '1';
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
 
 /** Routes below `/ojs/v1`. */
-export const resultRoutes: readonly Route[] = [
-  get('/jobs/:id/result', oneResult),
-  post('/jobs/results', manyResults, DATA),
-];
+export const resultRoutes = serve(results, { one: oneResult, many: manyResults });
 
-async function oneResult(c: AppContext): Promise<Response> {
+async function oneResult(c: AppContext) {
   const seconds = readWait(c);
   const wait = Math.round((seconds ?? 0) * 1000);
   const view = await callJob(c, (queue, id) => queue.awaitEnd(id, wait));
@@ -38,7 +35,7 @@ async function oneResult(c: AppContext): Promise<Response> {
 
 const hasEnded = (view: JobView): boolean => TERMINAL_STATES.includes(view.record.state);
 
-function render(c: AppContext, view: JobView): Envelope {
+function render(c: AppContext, view: JobView): JobResult {
   const job = envelopeOf(c, view);
   return {
     job_id: job.id,
@@ -73,12 +70,12 @@ function notEnded(view: JobView, seconds: number): ApiError {
   });
 }
 
-async function manyResults(c: AppContext): Promise<Response> {
+async function manyResults(c: AppContext) {
   const { ids: given } = await readBody(c);
   if (given === undefined || given === null) throw invalidRequest('ids', 'ids is required.');
   const ids = [...new Set(readIds(given, 'ids', 'jobs'))];
   const found = await readJobs(c.env, ids);
-  const results: Record<string, Envelope> = {};
+  const results: Record<string, JobResult> = {};
   const omitted = [...found.omitted];
   let chars = 0;
   for (const view of found.jobs) {

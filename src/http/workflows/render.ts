@@ -1,5 +1,7 @@
 /** Writes workflows as clients see them. */
 import type { LiveJob } from '../../across/workflows';
+import type * as contract from '../../contract/workflows';
+import type { WorkflowProgress, WorkflowStatus, WorkflowStep } from '../../contract/workflows';
 import { parseExactly } from '../../job/envelope/exact';
 import { defined, given } from '../../job/envelope/fields';
 import { shown } from '../../job/envelope/nesting';
@@ -7,10 +9,8 @@ import { formatInstant } from '../../job/time';
 import { jobsBelow, nodeAt, type PlanNode, pathOf } from '../../job/workflow/plan';
 import type { StepView, WorkflowSummary, WorkflowView } from '../../rpc/workflow';
 
-type Json = Record<string, unknown>;
-
 /** A workflow with its steps, nested ones inside each other. @param running ids of the jobs that run */
-export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> = new Set()): Json {
+export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> = new Set()): WorkflowStatus {
   const { plan } = view;
   const root = nodeAt(plan, 0);
   const states = root.children.map((child) => view.steps[child]?.state);
@@ -22,7 +22,7 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
   const ended = defined({ [endedName(view)]: given(view.ended_at, formatInstant) });
   return {
     id: view.id,
-    type: view.type ?? 'graph',
+    type: formOf(view),
     ...defined({ name: view.name }),
     state: view.state,
     created_at: created,
@@ -50,6 +50,8 @@ export function renderWorkflow(view: WorkflowView, running: ReadonlySet<string> 
   };
 }
 
+const formOf = ({ type = 'graph' }: { type?: contract.WorkflowForm | undefined }): contract.WorkflowForm => type;
+
 /** How many of its outermost steps have completed. */
 export function completedSteps({ plan, steps }: WorkflowView): number {
   return nodeAt(plan, 0).children.filter((child) => steps[child]?.state === 'completed').length;
@@ -61,11 +63,11 @@ export interface ListedWorkflow extends WorkflowSummary {
 }
 
 /** One entry of the list of workflows. */
-export function renderSummary(summary: ListedWorkflow): Json {
+export function renderSummary(summary: ListedWorkflow): contract.WorkflowSummary {
   const { id, type, name, state, created_at, ended_at, steps, jobs, completed, failed } = summary;
   return defined({
     id,
-    type: type ?? 'graph',
+    type: formOf({ type }),
     name,
     state,
     created_at: formatInstant(created_at),
@@ -81,7 +83,7 @@ export function renderSummary(summary: ListedWorkflow): Json {
 }
 
 /** The state of a step as clients know it: a job waits for its turn, then for its end (`pending`). */
-export function stepState(view: WorkflowView, index: number): string {
+export function stepState(view: WorkflowView, index: number): WorkflowStep['state'] {
   const { kind, callback } = nodeAt(view.plan, index);
   const state = view.steps[index]?.state ?? 'waiting';
   if (state === 'waiting') return callback ? skippedCallback(view, index) : ruledOut(view, index);
@@ -91,7 +93,7 @@ export function stepState(view: WorkflowView, index: number): string {
 }
 
 /** A step that waits for what will not happen any more never starts. */
-function ruledOut(view: WorkflowView, index: number): string {
+function ruledOut(view: WorkflowView, index: number): 'cancelled' | 'waiting' {
   for (let at = nodeAt(view.plan, index).parent; at >= 0; at = nodeAt(view.plan, at).parent) {
     const state = view.steps[at]?.state;
     if (state !== 'waiting' && state !== 'running') return 'cancelled';
@@ -100,12 +102,12 @@ function ruledOut(view: WorkflowView, index: number): string {
 }
 
 /** A callback that was not called for when its batch ended is not called any more. */
-function skippedCallback(view: WorkflowView, index: number): string {
+function skippedCallback(view: WorkflowView, index: number): 'waiting' | 'skipped' {
   return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 }
 
 /** The steps of a node. The callbacks of a graph are among them, because its author wrote them so. */
-function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): Json[] {
+function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): WorkflowStep[] {
   const callbacks = parent.kind === 'graph' ? Object.values(parent.callbacks ?? {}) : [];
   return [...parent.children, ...callbacks].map((child, place) => {
     const { needs: own, callback } = nodeAt(view.plan, child);
@@ -120,7 +122,7 @@ function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: P
   });
 }
 
-function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: number): Json {
+function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: number): WorkflowStep {
   const node = nodeAt(view.plan, index);
   const step = view.steps[index] as StepView;
   const known = stepState(view, index);
@@ -133,7 +135,7 @@ function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: num
   const startedAt = isJob ? step.started_at : jobs.find(({ started_at }) => started_at !== undefined)?.started_at;
   return {
     id: node.id,
-    type: isJob ? node.type : node.kind,
+    type: (isJob ? node.type : node.kind) as string,
     ...defined({ name: node.name, queue: node.queue }),
     state,
     job_id: isJob ? (step.job_id ?? null) : null,
@@ -149,7 +151,11 @@ function renderStep(view: WorkflowView, running: ReadonlySet<string>, index: num
   };
 }
 
-function renderCallbacks(view: WorkflowView, running: ReadonlySet<string>, { kind, callbacks }: PlanNode): Json {
+function renderCallbacks(
+  view: WorkflowView,
+  running: ReadonlySet<string>,
+  { kind, callbacks }: PlanNode,
+): Pick<WorkflowStep, 'callbacks'> {
   if (!callbacks || kind === 'graph') return {};
   const entries = Object.entries(callbacks).map(([name, index]) => [name, renderStep(view, running, index)] as const);
   return { callbacks: Object.fromEntries(entries) };
@@ -169,7 +175,7 @@ function endedName(workflow: { state: string }): 'cancelled_at' | 'completed_at'
 }
 
 /** @param live what the queues say of the jobs that have not ended, by id */
-export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, LiveJob>): Record<string, unknown> {
+export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, LiveJob>): WorkflowProgress {
   const steps = jobsBelow(view.plan, 0, true).map((index) => {
     const node = nodeAt(view.plan, index);
     const step = view.steps[index];
@@ -178,7 +184,7 @@ export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, Liv
     return {
       id: pathOf(view.plan, index),
       job_id: step?.job_id ?? null,
-      type: node.type,
+      type: node.type as string,
       state: state === 'pending' ? (job?.state ?? state) : state,
       progress: state === 'completed' ? 1 : (job?.progress ?? 0),
       counts: node.callback === undefined,
@@ -189,7 +195,7 @@ export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, Liv
   const done = counted.reduce((sum, step) => sum + step.progress, 0);
   return {
     workflow_id: view.id,
-    type: view.type ?? 'graph',
+    type: formOf(view),
     state: view.state,
     progress: done / counted.length,
     steps: steps.map(({ counts: _counts, at: _at, ...step }) => step),

@@ -3,6 +3,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { encodeCursor, readAfter } from '../../across/paging';
 import { checkAtQueues, liveJobs, readWorkflow, runningJobs, workflowNamed } from '../../across/workflows';
+import type { Warned } from '../../contract/common';
+import { type WorkflowStatus, workflows } from '../../contract/workflows';
 import { inParallel } from '../../durable/parallel';
 import { defined } from '../../job/envelope/fields';
 import { unwrap } from '../../job/errors';
@@ -19,23 +21,16 @@ import { mayCreate } from '../request/new-queues';
 import { listMembers, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf } from '../request/query';
-import { DATA, del, get, post, type Route } from '../route';
+import { serve } from '../route';
 import { completedSteps, type ListedWorkflow, renderProgress, renderSummary, renderWorkflow } from './render';
 
 /** `pending` is a state clients know; here a workflow runs as soon as it exists. Some call that `active`. */
 const STATES = ['pending', 'running', 'active', 'completed', 'failed', 'cancelled'] as const;
 
 /** Routes below `/ojs/v1`. */
-export const workflowRoutes: readonly Route[] = [
-  post('/workflows', start, DATA),
-  get('/workflows', list),
-  get('/workflows/:id', show),
-  del('/workflows/:id', cancel, { audit: 'workflow.cancel' }),
-  post('/workflows/:id/cancel', cancel, { audit: 'workflow.cancel' }),
-  get('/workflows/:id/progress', progress),
-];
+export const workflowRoutes = serve(workflows, { start, list, show, cancel, cancelByPost: cancel, progress });
 
-async function start(c: AppContext): Promise<Response> {
+async function start(c: AppContext) {
   const unknown = new UnknownMembers();
   const parsed = parseWorkflow(await readBody(c, MAX_BATCH_BYTES), Date.now(), unknown);
   const { id = uuidv7(), checks, ...workflow } = parsed;
@@ -54,7 +49,7 @@ async function start(c: AppContext): Promise<Response> {
   return answer(c, { ...renderWorkflow(view), ...warned.members }, 201, headers);
 }
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const states = oneOf(listParam(c, 'state'), STATES, 'state')?.map((state) =>
     state === 'active' ? 'running' : state,
@@ -62,9 +57,9 @@ async function list(c: AppContext): Promise<Response> {
   const { offset, limit } = paging;
   const request = defined({ offset, limit, before: readAfter(paging), states });
   const { workflows: found, total, more: hasMore } = await directoryObject(c.env).workflows(request);
-  const workflows = await inParallel(found, async (summary) => renderSummary(await withProgress(c, summary)));
+  const items = await inParallel(found, async (summary) => renderSummary(await withProgress(c, summary)));
   const nextCursor = encodeCursor({ after: found.at(-1)?.id });
-  return json(c, { workflows, items: workflows, ...listMembers(paging, { total, hasMore, nextCursor }) });
+  return json(c, { workflows: items, items, ...listMembers(paging, { total, hasMore, nextCursor }) });
 }
 
 /** The list hears of the end of a workflow alone; how far one is that runs, it says itself. */
@@ -74,7 +69,7 @@ async function withProgress(c: AppContext, summary: WorkflowSummary): Promise<Li
   return view ? { ...summary, steps_completed: completedSteps(view) } : summary;
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const view = await readWorkflow(c.env, pathParam(c, 'id'), true);
   if (readsObjectsOnly(c)) {
     for (const step of view.steps) if (!step.result?.startsWith('{')) delete step.result;
@@ -86,17 +81,22 @@ async function show(c: AppContext): Promise<Response> {
 const readsObjectsOnly = (c: AppContext) =>
   saysVersion(c) && /^Go-http-client\//.test(c.req.header('User-Agent') ?? '');
 
-async function cancel(c: AppContext): Promise<Response> {
+async function cancel(c: AppContext) {
   const view: WorkflowView = unwrap(await workflowNamed(c.env, pathParam(c, 'id')).cancel());
   return answer(c, renderWorkflow(view));
 }
 
 /** How far each job is, by what its queue says now. */
-async function progress(c: AppContext): Promise<Response> {
+async function progress(c: AppContext) {
   const view = await readWorkflow(c.env, pathParam(c, 'id'));
   return json(c, renderProgress(view, await liveJobs(c.env, view)));
 }
 
-function answer(c: AppContext, workflow: Record<string, unknown>, status = 200, headers: Record<string, string> = {}) {
+function answer<Status extends number = 200>(
+  c: AppContext,
+  workflow: WorkflowStatus & Warned,
+  status?: Status,
+  headers?: Record<string, string>,
+) {
   return json(c, { workflow, ...workflow }, status, headers);
 }

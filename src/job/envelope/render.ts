@@ -9,6 +9,7 @@ import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
+import type { EnvelopeError } from '../wire';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
@@ -146,14 +147,17 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
  * the application has added to its job are not copied: one could carry a name of the answer.
  * @param own the answer's other members, which win over those of the copy
  */
-export function withFlatCopy(envelope: Envelope, own: Envelope = {}): Envelope {
-  const { [UNKNOWN_MEMBERS]: added, ...copy }: Envelope & { [UNKNOWN_MEMBERS]?: readonly string[] } = envelope;
+export function withFlatCopy<Job extends object, Own extends object = object>(
+  envelope: Job,
+  own?: Own,
+): { job: Job } & Partial<Job> & Own {
+  const { [UNKNOWN_MEMBERS]: added, ...copy } = envelope as Envelope & { [UNKNOWN_MEMBERS]?: readonly string[] };
   for (const name of added ?? []) delete copy[name];
-  return { job: envelope, ...copy, ...own };
+  return { job: envelope, ...(copy as Partial<Job>), ...(own as Own) };
 }
 
 /** One entry of `errors`, also `error`. */
-export function renderError(entry: JobErrorEntry): Envelope {
+export function renderError(entry: JobErrorEntry): EnvelopeError {
   return {
     attempt: entry.attempt,
     code: entry.code,

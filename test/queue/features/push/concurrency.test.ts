@@ -332,7 +332,7 @@ describe('a job that waits for the concurrency of its type', () => {
     const waiting = await narrow(second.args);
     const failed = await queue.inside(async ({ instance, sql }) => {
       failOnce(sql, /INTO archive/);
-      return (await Promise.allSettled([instance.ack({ job_id: pulled })]))[0]?.status;
+      return (await Promise.allSettled([instance.settle({ kind: 'completed', job_id: pulled })]))[0]?.status;
     });
     expect(failed).toBe('rejected');
     await first.open();

@@ -1,0 +1,179 @@
+/** Operations on many jobs. */
+import type { JobEnvelope } from '../job/wire';
+import type { BulkAction, Continued, CursorQuery, Extent, OperationPreview, Pagination, Time, Warned } from './common';
+import type { ErrorBody } from './errors';
+import type { JobReceipt, NewJob } from './jobs';
+import { DATA, del, get, post } from './route';
+
+/** The outcome for one job. */
+export interface OperationItem {
+  /** Its place in the request, or among those that matched. */
+  index: number;
+  job_id: string;
+  status: 'cancelled' | 'retried' | 'deleted' | 'skipped' | 'failed';
+  /** Why it was skipped or failed. */
+  reason?: string;
+}
+
+/** How far an operation is. */
+export interface OperationCounts {
+  action: BulkAction;
+  /** Jobs that were looked at because they match. */
+  matched: number;
+  /** Jobs that were changed. */
+  succeeded: number;
+  /** Jobs that were in the wanted state, or in one that the operation leaves as it is. */
+  skipped: number;
+  failed: number;
+  /** The first that failed. */
+  errors: { job_id: string; error?: string }[];
+}
+
+/** An operation. */
+export interface Operation extends OperationCounts, Continued {}
+
+/** An operation, with what became of the first jobs where that was asked for. */
+export interface OperationProgress extends Operation {
+  items?: OperationItem[];
+}
+
+/** All or none: what would have been done where it was none, and why. */
+export interface AllOrNone extends OperationCounts {
+  completed: true;
+  error?: ErrorBody;
+}
+
+/** What became of jobs that were named, or of the first of those that matched. */
+export interface OperationAnswer extends Partial<Continued> {
+  total_matched: number;
+  cancelled?: number;
+  retried?: number;
+  deleted?: number;
+  skipped: number;
+  failed: number;
+  items: OperationItem[];
+  /** Why nothing was done, where all were to be changed or none. */
+  error?: ErrorBody;
+}
+
+export interface OperationList extends Extent {
+  items: (Operation & { started_at: Time })[];
+  total: number;
+  pagination: Pagination;
+}
+
+/** Which jobs to act on: by ids, or by a filter. */
+export interface OperationRequest {
+  /** At most 1000. */
+  job_ids?: string[];
+  /** Conditions that must all hold. */
+  filter?: Record<string, unknown>;
+  /** All or none; by a filter at most 1000 may match. Default `partial`. */
+  atomicity?: 'atomic' | 'partial';
+  /** Only says what it would act on. */
+  dry_run?: boolean;
+  /** Names the operation, so that it is begun once. */
+  idempotency_key?: string;
+}
+
+/** What operators send: it must be confirmed. */
+export interface ConfirmedOperation extends Omit<OperationRequest, 'job_ids'> {
+  confirm?: true;
+}
+
+export interface WaitQuery {
+  /** How long the answer waits for the end of the operation, in seconds: 0 … 20. Default 20. */
+  wait?: number;
+}
+
+/** Jobs to enqueue, each on its own or all or none. */
+export interface BulkEnqueue {
+  /** At most 1000. */
+  jobs: NewJob[];
+  /** Default `partial`. */
+  atomicity?: 'atomic' | 'partial';
+  idempotency_key?: string;
+}
+
+/** What became of one entry. */
+export interface BulkEntry {
+  index: number;
+  status: string;
+  job?: JobEnvelope | JobReceipt;
+  error?: { code: string; message: string; [member: string]: unknown };
+}
+
+export interface BulkEnqueued extends Warned {
+  total: number;
+  succeeded: number;
+  failed: number;
+  items: BulkEntry[];
+  /** Why none was enqueued. */
+  error?: ErrorBody;
+}
+
+type Acting = {
+  query: WaitQuery;
+  body: OperationRequest;
+  200: OperationAnswer | OperationPreview;
+  202: OperationAnswer;
+  207: OperationAnswer;
+  422: OperationAnswer;
+  errors: 409;
+};
+
+type ActingByFilter = {
+  query: WaitQuery;
+  body: ConfirmedOperation;
+  200: Operation | AllOrNone | OperationPreview;
+  202: Operation;
+  422: AllOrNone;
+  errors: 409;
+};
+
+/** Below `/ojs/v1`. */
+export const bulk = {
+  /** Enqueues jobs of which some may be refused, and says of each what became of it; or all or none. */
+  enqueue: post<{ body: BulkEnqueue; 201: BulkEnqueued; 207: BulkEnqueued; 422: BulkEnqueued; errors: 409 }>(
+    '/jobs/bulk',
+    { ...DATA, takesIdempotencyKey: true },
+  ),
+  /** Cancels many jobs. */
+  cancel: post<Acting>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  /** Runs many jobs again. */
+  retry: post<Acting>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  /** Removes many jobs that have ended. */
+  delete: post<Acting>('/jobs/bulk/delete', { audit: 'jobs.delete', scope: 'admin:purge', takesIdempotencyKey: true }),
+  /** Shows how far an operation is. */
+  progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
+  /** Stops an operation; what it has done stays done. */
+  abort: del<{ 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id', { audit: 'operation.abort' }),
+};
+
+/** Below `/ojs/v1/admin`. */
+export const operations = {
+  /** Lists the operations that run, and those that ended within a day. */
+  list: get<{ query: CursorQuery & { queue?: string }; 200: OperationList }>('/operations'),
+  /** Shows how far an operation is. */
+  progress: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/operations/:id'),
+  /** Stops an operation; what it has done stays done. */
+  abort: post<{ 200: OperationProgress; errors: 404 }>('/operations/:id/abort', { audit: 'operation.abort' }),
+  /** Shows how far an operation is. */
+  progressOfBulk: get<{ query: WaitQuery; 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id'),
+  /** Stops an operation; what it has done stays done. */
+  abortOfBulk: del<{ 200: OperationProgress; errors: 404 }>('/jobs/bulk/:id', { audit: 'operation.abort' }),
+};
+
+/** Below `/ojs/v1/admin`, by filter alone. */
+export const operateByFilter = {
+  /** Runs many jobs again. */
+  retry: post<ActingByFilter>('/jobs/bulk/retry', { audit: 'jobs.retry', takesIdempotencyKey: true }),
+  /** Cancels many jobs. */
+  cancel: post<ActingByFilter>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
+  /** Removes many jobs that have ended. */
+  delete: post<ActingByFilter>('/jobs/bulk/delete', {
+    audit: 'jobs.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
+};

@@ -1,0 +1,73 @@
+/** Checkpoints: a handler's own state, kept between the attempts of its job. */
+import type { AttemptName, Time } from './common';
+import { DATA, del, get, post, put, REPORTS } from './route';
+
+/** A checkpoint that is saved. */
+export interface Checkpoint {
+  /** What the handler saved. */
+  state?: unknown;
+  /** Counts the checkpoints of the job. */
+  sequence: number;
+  created_at: Time;
+  /** Where the handler stands, in its own count. */
+  step_index?: number;
+  metadata?: Record<string, unknown>;
+}
+
+/** What to save, with the attempt that saves it. */
+export interface CheckpointReport extends AttemptName {
+  /** Up to 1 MiB with the metadata. */
+  state?: unknown;
+  step_index?: number;
+  metadata?: Record<string, unknown>;
+}
+
+export interface CheckpointSaved {
+  job_id: string;
+  sequence: number;
+  created_at: Time;
+  checkpoint: Checkpoint;
+}
+
+/** The checkpoint, flat and as a member. */
+export interface CheckpointAnswer extends Checkpoint {
+  job_id: string;
+  checkpoint: Checkpoint;
+}
+
+export interface CheckpointDeleted {
+  deleted: true;
+  job_id: string;
+}
+
+export interface CheckpointResume {
+  has_checkpoint: boolean;
+  checkpoint?: Checkpoint;
+}
+
+/** The routes of the SDKs, below `/ojs/v1`, and below that prefix twice. */
+export const sdkCheckpoints = {
+  /** Saves a checkpoint. */
+  save: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/checkpoints/:id', REPORTS),
+  /** Shows the checkpoint of a job. */
+  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/checkpoints/:id'),
+  /** Removes it. */
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/checkpoints/:id', DATA),
+  /** Says whether a job has a checkpoint, and shows it. */
+  resume: get<{ 200: CheckpointResume; errors: 404 }>('/checkpoints/:id/resume'),
+};
+
+/** Below `/ojs/v1`. */
+export const checkpoints = {
+  /** Saves a checkpoint. */
+  save: put<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>('/jobs/:id/checkpoint', REPORTS),
+  /** The same. */
+  post: post<{ body: CheckpointReport; 200: CheckpointSaved; errors: 404 | 409 | 413 }>(
+    '/jobs/:id/checkpoint',
+    REPORTS,
+  ),
+  /** Shows the checkpoint of a job. */
+  show: get<{ 200: CheckpointAnswer; errors: 404 }>('/jobs/:id/checkpoint'),
+  /** Removes it. */
+  remove: del<{ body: AttemptName; 200: CheckpointDeleted; errors: 404 | 409 }>('/jobs/:id/checkpoint', DATA),
+};

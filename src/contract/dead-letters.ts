@@ -1,0 +1,133 @@
+/** Discarded jobs that wait for a human. */
+import type { JobEnvelope, RetryPolicy } from '../job/wire';
+import type { Operation, WaitQuery } from './bulk';
+import type { Continued, CursorQuery, Extent, IsoDuration, OperationPreview, Pagination, Time } from './common';
+import type { JobAnswer } from './jobs';
+import { del, get, post } from './route';
+
+/** Which dead letters: all conditions must hold. Times are those of the discard, inclusive. */
+export interface DeadLetterQuery {
+  queue?: string;
+  type?: string;
+  /** Type of the last error. */
+  error_type?: string;
+  /** A time, or a duration before now. */
+  since?: string;
+  until?: string;
+}
+
+/** A page of dead letters, the one discarded last first. */
+export interface DeadLetterList extends Extent {
+  jobs: JobEnvelope[];
+  total: number;
+  pagination: Pagination;
+}
+
+/** The same for operators. */
+export interface DeadLetterItems extends Extent {
+  items: JobEnvelope[];
+  total: number;
+  pagination: Pagination;
+}
+
+/** How long dead letters are kept, and how many. */
+export interface DeadLetterRetention {
+  max_age: IsoDuration;
+  max_count: number;
+}
+
+/** How many dead letters there are, and of what kind. */
+export interface DeadLetterStats {
+  total: number;
+  by_queue: Record<string, number>;
+  by_type: Record<string, number>;
+  by_error_type: Record<string, number>;
+  /** Present where the numbers are lower bounds. */
+  counts_are_exact?: false;
+  /** Times of the discard; null: there is none. */
+  oldest_at: Time | null;
+  newest_at: Time | null;
+  /** The defaults, and what single queues say. */
+  retention: DeadLetterRetention & { by_queue: Record<string, DeadLetterRetention> };
+}
+
+/** What is changed about a job before it runs again. */
+export interface RetryOverride {
+  /** Moves it to this queue. */
+  queue?: string;
+  /** Members to add or replace. */
+  meta?: Record<string, unknown>;
+  /** Members replace those of the job's own policy. */
+  retry?: RetryPolicy;
+}
+
+/** Which dead letters to act on; without a filter all. */
+export interface DeadLetterOperation {
+  filter?: Record<string, unknown>;
+  confirm?: true;
+  /** Only says what it would act on. */
+  dry_run?: boolean;
+  idempotency_key?: string;
+}
+
+/** What a purge has removed. */
+export interface DeadLettersPurged extends Continued {
+  deleted: number;
+}
+
+type Acting = {
+  query: WaitQuery;
+  body: DeadLetterOperation;
+  200: Operation | OperationPreview;
+  202: Operation;
+  errors: 409;
+};
+
+const shared = {
+  /** Counts the dead letters by queue, type and error. */
+  stats: get<{ 200: DeadLetterStats }>('/dead-letter/stats'),
+  /** Runs many dead letters again. */
+  retryMany: post<Acting>('/dead-letter/retry', { audit: 'dead_letters.retry', takesIdempotencyKey: true }),
+  /** Removes many dead letters. */
+  deleteMany: del<Acting>('/dead-letter', {
+    audit: 'dead_letters.delete',
+    scope: 'admin:purge',
+    takesIdempotencyKey: true,
+  }),
+  /** Runs a dead letter again, in its queue or another one. */
+  retry: post<{ body: { override?: RetryOverride }; 200: JobAnswer; errors: 404 | 409 | 422 }>(
+    '/dead-letter/:id/retry',
+    { audit: 'dead_letter.retry' },
+  ),
+};
+
+const DELETE = { audit: 'dead_letter.delete', scope: 'admin:purge' } as const;
+
+/** Below `/ojs/v1`. */
+export const deadLetters = {
+  /** Lists dead letters. */
+  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterList }>('/dead-letter'),
+  ...shared,
+  /** Shows a dead letter. */
+  show: get<{ 200: JobAnswer; errors: 404 }>('/dead-letter/:id'),
+  /** Removes the dead letters above an age. */
+  purge: post<{
+    query: WaitQuery & { queue?: string; older_than?: string };
+    body: { older_than?: string };
+    200: DeadLettersPurged;
+    202: DeadLettersPurged;
+    207: DeadLettersPurged;
+    errors: 409;
+  }>('/dead-letter/purge', { audit: 'dead_letters.purge', scope: 'admin:purge', takesIdempotencyKey: true }),
+  /** Removes a dead letter. */
+  delete: del<{ 200: { deleted: true; job_id: string }; errors: 404 }>('/dead-letter/:id', DELETE),
+};
+
+/** Below `/ojs/v1/admin`. */
+export const adminDeadLetters = {
+  /** Lists dead letters. */
+  list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterItems }>('/dead-letter'),
+  ...shared,
+  /** Removes a dead letter. */
+  delete: del<{ 204: null; errors: 404 }>('/dead-letter/:id', DELETE),
+};

@@ -1,0 +1,62 @@
+/** What happened to a job, from its own record. */
+import type { HistoryEventType, RetryPolicy } from '../job/wire';
+import type { CursorQuery, Pagination, Time } from './common';
+import { DATA, del, get } from './route';
+
+/** One thing that happened. */
+export interface JobHistoryEvent {
+  id: string;
+  job_id: string;
+  event_type: HistoryEventType;
+  /** The same as `event_type`. */
+  type: HistoryEventType;
+  /** The state of the job after it. */
+  state: string;
+  timestamp: Time;
+  /** A worker that is known by name, or the queue itself. */
+  actor: { type: 'worker' | 'system'; id: string };
+  data: Record<string, unknown>;
+}
+
+/** The history of a job, oldest first. */
+export interface JobHistory {
+  events: JobHistoryEvent[];
+  /** Events in all. */
+  total: number;
+  /** Names the next page; null: there is none. */
+  next_cursor: string | null;
+  pagination: Pagination;
+}
+
+/** An attempt that failed. */
+export interface FailedAttempt {
+  attempt: number;
+  /** The state after the attempt: waiting for another one, or ended. */
+  state: 'retryable' | 'discarded';
+  error: string;
+  /** Null: the queue does not know. */
+  started_at: Time | null;
+  failed_at: Time;
+  next_retry_at: Time | null;
+}
+
+/** The failed attempts of a job, oldest first, and the policy by which it is retried. */
+export interface JobRetries {
+  job_id: string;
+  retries: FailedAttempt[];
+  policy: RetryPolicy;
+}
+
+/** Below `/ojs/v1`. */
+export const history = {
+  /** Lists the failed attempts of a job, and says when the next one comes. */
+  retries: get<{ 200: JobRetries; errors: 404 }>('/jobs/:id/retries'),
+  /** Tells the history of a job, oldest first. */
+  show: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/jobs/:id/history'),
+  /** Refused: a job's history is its own record, and goes with it. */
+  forget: del<{ 204: null; errors: 422 }>('/jobs/:id/history', DATA),
+  /** Tells the history of a job, oldest first. */
+  showOfEvents: get<{ query: CursorQuery; 200: JobHistory; errors: 404 }>('/events/:id/history'),
+  /** Refused: a job's history is its own record, and goes with it. */
+  forgetOfEvents: del<{ 204: null; errors: 422 }>('/events/:id/history', DATA),
+};

@@ -1,0 +1,255 @@
+/** Jobs one by one, and lists of them. */
+import type { JobState } from '../job/states';
+import type { EnvelopeError, JobEnvelope, JobLogLine, JobStep, RetryPolicy } from '../job/wire';
+import type { Checkpoint } from './checkpoints';
+import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
+import { DATA, del, get, patch, post } from './route';
+
+/** What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer. */
+export interface JobAnswer extends Partial<JobEnvelope> {
+  job: JobEnvelope;
+}
+
+/** What a producer that asks for `return=minimal` is answered about a new job. */
+export interface JobReceipt {
+  id: string;
+  state: JobState;
+  max_attempts: number;
+  created_at: Time;
+  scheduled_at?: Time;
+  expires_at?: string;
+  retention?: JobEnvelope['retention'];
+}
+
+/** A new job: whole, or as a receipt. */
+export type Enqueued = (JobAnswer | JobReceipt) & Warned;
+
+/** An existing job that a unique policy found. */
+export interface Deduplicated extends JobAnswer, Warned {
+  deduplicated: true;
+}
+
+/** Jobs that were enqueued together, in their order. */
+export interface BatchAnswer extends Warned {
+  jobs: (JobEnvelope | JobReceipt)[];
+  /** Jobs in all. */
+  count: number;
+  /** New ones. */
+  enqueued: number;
+  /** Those that a unique policy has found; absent: none. */
+  deduplicated?: number;
+  failed: 0;
+}
+
+/** A page of jobs, newest first. */
+export interface JobList extends Extent {
+  jobs: JobEnvelope[];
+  total: number;
+  pagination: Pagination;
+}
+
+/** All of a job but what it carries, and its history. */
+export type JobSummary = Omit<JobEnvelope, 'args' | 'meta' | 'result' | 'errors' | 'retry_effective'>;
+
+/** A page of jobs for operators. */
+export interface JobItems extends Extent {
+  items: JobSummary[];
+  total: number;
+  pagination: Pagination;
+  /** How many jobs are in each state, for the filter without its states. */
+  counts?: Record<JobState, number>;
+  /** Present where the counts are lower bounds. */
+  counts_exact?: false;
+}
+
+/** Conditions that must all hold. Names may be repeated, or have lists with commas. */
+export interface JobQuery {
+  state?: string;
+  queue?: string;
+  type?: string;
+  tag?: string;
+  priority?: string;
+  /** Type of the last error. */
+  error_type?: string;
+  /** Words that the job has. */
+  q?: string;
+  /** Not older than this: a time, or a duration before now. */
+  since?: string;
+  until?: string;
+}
+
+/** A failed attempt, with its stack in lines. */
+export interface InspectedError extends EnvelopeError {
+  backtrace?: string[];
+}
+
+/** One attempt, as far as the record goes back. */
+export interface JobAttempt {
+  attempt: number;
+  state: 'failed' | 'active' | 'completed';
+  started_at?: Time;
+  ended_at?: Time;
+  duration_ms?: number;
+  /** How long the job waited before it. */
+  delay_ms?: number;
+  worker_id?: string;
+  target?: string;
+  error?: EnvelopeError;
+}
+
+/** One thing that happened, with members of its own. */
+export interface TimelineEntry {
+  at: Time;
+  kind: string;
+  [member: string]: unknown;
+}
+
+/** A job beside another; only its id where it is gone. */
+export interface JobRelative {
+  id: string;
+  type?: string;
+  queue?: string;
+  state?: JobState;
+  created_at?: Time;
+}
+
+/** The whole story of a job. */
+export interface JobStory {
+  /** Oldest first. */
+  attempts: JobAttempt[];
+  /** Oldest first. */
+  timeline: TimelineEntry[];
+  /** The newest lines that its attempts have logged. */
+  log: JobLogLine[];
+  /** What is on record, by the names that the handler gave. */
+  steps: Record<string, JobStep>;
+  /** Null: there is none. */
+  checkpoint: Checkpoint | null;
+  progress_message?: string;
+  progress_at?: Time;
+  /** The job whose handler enqueued this one. */
+  parent?: JobRelative;
+  /** The workflow that it belongs to, and its place there. */
+  workflow?: { id: string; step: number };
+  /** The schedule that enqueued it. */
+  cron_name?: string;
+  /** The first jobs that its handler enqueued, as far as they are found among the newest jobs. */
+  children: { items: JobRelative[] } & Pick<Extent, 'searched' | 'more' | 'cursor'>;
+}
+
+/** A job as operators see it: with what explains it. */
+export interface InspectedJob
+  extends Omit<JobEnvelope, 'errors' | 'checkpoint'>,
+    Partial<Omit<JobStory, 'checkpoint'>> {
+  /** With its time in the whole story; there null: there is none. */
+  checkpoint?: JobEnvelope['checkpoint'] | JobStory['checkpoint'];
+  errors: InspectedError[];
+  /** The policy in force. */
+  retry_policy?: RetryPolicy;
+  /** Its moments. */
+  metadata: Record<string, unknown>;
+  /** Names the kind of its last failure. */
+  fingerprint?: string;
+}
+
+/** Members to change; null returns one to its default. */
+export interface JobChange {
+  priority?: number | null;
+  scheduled_at?: string | null;
+  delay_until?: string | null;
+  expires_at?: string | null;
+  timeout_ms?: number | null;
+  retry?: RetryPolicy | null;
+  max_attempts?: number | null;
+  tags?: string[] | null;
+  retention?: JobEnvelope['retention'] | null;
+}
+
+/** What is another in the job that runs again. */
+export interface RetriedJob extends JobChange {
+  args?: unknown[];
+  meta?: Record<string, unknown>;
+}
+
+/** What is another in the clone. */
+export interface ClonedJob {
+  args?: unknown[];
+  meta?: Record<string, unknown>;
+  queue?: string;
+  /** Options that replace those of the job; null leaves one out. */
+  options?: Record<string, unknown>;
+  idempotency_key?: string;
+}
+
+/** A job to enqueue; options may also stand at the top. */
+export interface NewJob {
+  type: string;
+  args: unknown[];
+  options?: Record<string, unknown>;
+  [member: string]: unknown;
+}
+
+/** Below `/ojs/v1`. */
+export const jobs = {
+  /** Enqueues a job; or answers the one that a unique policy has found. */
+  enqueue: post<{ body: NewJob; 201: Enqueued | BatchAnswer; 200: Deduplicated; errors: 409 | 422 | 429 }>('/jobs', {
+    ...DATA,
+    takesIdempotencyKey: true,
+  }),
+  /** Enqueues jobs: all or none, also over several queues. */
+  enqueueBatch: post<{ body: { jobs: NewJob[] }; 201: BatchAnswer; errors: 409 | 422 | 429 }>('/jobs/batch', {
+    ...DATA,
+    takesIdempotencyKey: true,
+  }),
+  /** Lists jobs, newest first. */
+  list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs'),
+  /** Counts jobs. */
+  count: get<{ query: JobQuery; 200: { count: number } }>('/jobs/count'),
+  /** Shows a job; one that waits says what for. */
+  show: get<{ 200: JobAnswer; errors: 404 }>('/jobs/:id'),
+  /** Changes a job that waits. */
+  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', DATA),
+  /** Cancels a job that has not ended. */
+  cancel: del<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id', DATA),
+  /** The same. */
+  cancelByPost: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', DATA),
+  /** Makes a pending job available. */
+  activate: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', DATA),
+};
+
+/** Below `/ojs/v1/admin`. */
+export const inspectedJobs = {
+  /** Shows a job with its policy, its errors, and why it ended; with `timeline` its whole story. */
+  show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id'),
+  /** Changes a job that waits. */
+  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', { audit: 'job.change' }),
+  /** Runs a job again, perhaps with something changed. */
+  retry: post<{ body: RetriedJob; 200: JobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
+    audit: 'job.retry',
+  }),
+  /** Enqueues a new job like this one. */
+  clone: post<{
+    body: ClonedJob;
+    201: Enqueued;
+    200: Deduplicated;
+    errors: 404 | 409 | 413 | 422 | 429;
+  }>('/jobs/:id/clone', { audit: 'job.clone', takesIdempotencyKey: true }),
+  /** Makes a job that waits available now. */
+  runNow: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/activate', { audit: 'job.activate' }),
+  /** Cancels a job that has not ended. */
+  cancel: post<{ 200: JobAnswer; errors: 404 | 409 }>('/jobs/:id/cancel', { audit: 'job.cancel' }),
+};
+
+interface InspectedQuery extends CursorQuery, JobQuery {
+  /** Default: `created_at`, the newest first. */
+  sort?: string;
+  order?: 'asc' | 'desc';
+  /** Counts the jobs of each state, too. */
+  counts?: boolean;
+}
+
+/** Below `/ojs/v1/admin`: it stands before the operations on many. */
+export const jobItems = {
+  /** Lists jobs without what they carry. */
+  list: get<{ query: InspectedQuery; 200: JobItems }>('/jobs'),
+};

@@ -1,0 +1,24 @@
+/** What the attempts of a job have logged. */
+import type { JobLogLine } from '../job/wire';
+import type { AttemptName } from './common';
+import { get, post, REPORTS } from './route';
+
+/** The newest lines of a job. */
+export interface JobLog {
+  job_id: string;
+  lines: JobLogLine[];
+}
+
+/** Lines to add, with the attempt that logs them. */
+export interface LogReport extends AttemptName {
+  /** `at` may be left out: now. */
+  lines: (Omit<JobLogLine, 'at'> & { at?: number })[];
+}
+
+/** Below `/ojs/v1`. */
+export const logs = {
+  /** Shows the newest lines that the attempts of a job have logged. */
+  show: get<{ 200: JobLog; errors: 404 }>('/jobs/:id/log'),
+  /** Adds lines to the log of a job that runs. */
+  add: post<{ body: LogReport; 200: { accepted: number }; errors: 404 | 409 }>('/jobs/:id/log', REPORTS),
+};

@@ -1,0 +1,43 @@
+/** How far jobs are. */
+import type { JobState } from '../job/states';
+import type { AttemptName, Time } from './common';
+import { get, post, put, REPORTS } from './route';
+
+/** How far an attempt is. One of `progress` and `percentage` is required. */
+export interface ProgressReport extends AttemptName {
+  /** 0 … 1. */
+  progress?: number;
+  /** 0 … 100. */
+  percentage?: number;
+  message?: string;
+  data?: Record<string, unknown>;
+  /** The state of a checkpoint that is saved with it. */
+  checkpoint?: unknown;
+}
+
+/** The progress of a job. */
+export interface JobProgress {
+  job_id: string;
+  state: JobState;
+  /** Whoever runs the job need not go on. */
+  cancelled: boolean;
+  /** 0 … 1; null: never reported. */
+  progress: number | null;
+  message: string | null;
+  data: Record<string, unknown> | null;
+  updated_at: Time | null;
+  /** The checkpoint that the report has saved. */
+  checkpoint?: { sequence: number; created_at: Time };
+}
+
+/** Below `/ojs/v1`. */
+export const progress = {
+  /** Reports the progress of an attempt. */
+  report: put<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
+  /** The same. */
+  post: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/jobs/:id/progress', REPORTS),
+  /** The same, with the job in `job_id`. */
+  ofWorker: post<{ body: ProgressReport; 200: JobProgress; errors: 404 | 409 }>('/workers/progress', REPORTS),
+  /** Shows the progress of a job. */
+  show: get<{ 200: JobProgress; errors: 404 }>('/jobs/:id/progress'),
+};

@@ -1,0 +1,45 @@
+/** Durable steps of a job, and the signals that it waits for. */
+import type { JobStep } from '../job/wire';
+import type { AttemptName, Time } from './common';
+import type { JobAnswer } from './jobs';
+import { DATA, get, post, put, REPORTS } from './route';
+
+/** What is on record of a job, by the names that its handler gave. */
+export interface JobSteps {
+  job_id: string;
+  steps: Record<string, JobStep>;
+}
+
+/** What to record under a name: one of the members beside the attempt. */
+export interface StepReport extends AttemptName {
+  /** What the step returned. */
+  result?: unknown;
+  /** What it threw, where it may not run again. */
+  error?: unknown;
+  /** It sleeps, or waits for a signal, until then: epoch ms. */
+  until?: number;
+  /** The signal has not come in time. */
+  timed_out?: true;
+}
+
+/** That it is recorded; where it was before, with what is on record. */
+export interface StepRecorded extends JobStep {
+  job_id: string;
+  name: string;
+  recorded: true;
+}
+
+/** The job, and the signal that was recorded. */
+export interface SignalAnswer extends JobAnswer {
+  signal: { name: string; at: Time };
+}
+
+/** Below `/ojs/v1`. */
+export const steps = {
+  /** Shows the steps, sleeps and signals that are on record. */
+  list: get<{ 200: JobSteps; errors: 404 }>('/jobs/:id/steps'),
+  /** Records a step, its sleep, or that its signal has not come. */
+  record: put<{ body: StepReport; 200: StepRecorded; errors: 404 | 409 }>('/jobs/:id/steps/:name', REPORTS),
+  /** Sends a signal to a job, which may wait for it. */
+  signal: post<{ body: { payload?: unknown }; 200: SignalAnswer; errors: 404 | 409 }>('/jobs/:id/signals/:name', DATA),
+};
