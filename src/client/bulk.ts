@@ -1,7 +1,9 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
 
-import type { JobState } from '../job/states';
+import type { OperationItem } from '../contract/bulk';
+import type { OperationPreview } from '../contract/common';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { listOf, malformed, member, shaped } from './answers';
 import { keyHeader } from './enqueue';
 import { type BulkQuery, filterOf } from './queries';
@@ -12,21 +14,10 @@ import { pathTo } from './transport';
 const MAX_WAIT_S = 20;
 
 /** The outcome for one job. */
-export interface BulkItem {
-  jobId: string;
-  status: 'cancelled' | 'retried' | 'deleted' | 'skipped' | 'failed';
-  /** Why it was skipped or failed. */
-  reason?: string;
-}
+export type BulkItem = Omit<Named<OperationItem>, 'index'>;
 
 /** What an operation would act on. */
-export interface BulkPreview {
-  matched: number;
-  /** False: there are more than were counted. */
-  matchedIsExact: boolean;
-  byState: Partial<Record<JobState, number>>;
-  byQueue: Record<string, number>;
-}
+export type BulkPreview = Omit<Named<OperationPreview>, 'dryRun' | 'action' | 'searched'>;
 
 /** The outcome of an operation; its progress while it is not `completed`. */
 export interface BulkResult {

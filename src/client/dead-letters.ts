@@ -1,6 +1,8 @@
 /** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
-import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
+import type * as contract from '../contract/dead-letters';
+import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf, type Moment, momentText } from '../producer/job';
+import type { Named } from '../producer/names';
 import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
@@ -11,37 +13,16 @@ import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** Which dead letters to list. Conditions must all hold; times are those of the discard, inclusive. */
-export interface DeadLetterQuery {
-  queue?: string;
-  type?: string;
-  /** Type of the last error. */
-  errorType?: string;
+export type DeadLetterQuery = Omit<Named<contract.DeadLetterQuery>, 'since' | 'until'> & {
   since?: Moment;
   until?: Moment;
-}
+};
 
 /** What to change about a job before it runs again. */
-export interface RetryOverride {
-  /** Moves it to this queue. */
-  queue?: string;
-  /** Members to add or replace. */
-  meta?: Record<string, unknown>;
-  /** Members replace those of the job's own policy. */
-  retry?: RetryPolicy;
-}
+export interface RetryOverride extends Named<contract.RetryOverride> {}
 
 /** How many dead letters there are, and of what kind. */
-export interface DeadLetterStats {
-  total: number;
-  byQueue: Record<string, number>;
-  byType: Record<string, number>;
-  byErrorType: Record<string, number>;
-  /** Times of the discard, RFC 3339. */
-  oldestAt: string | null;
-  newestAt: string | null;
-  /** The defaults, not those of a queue. */
-  retention: { maxAge: string; maxCount: number };
-}
+export interface DeadLetterStats extends Named<contract.DeadLetterStats> {}
 
 /** Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the discard. */
 export type DeadLetterSelection = BulkQuery | 'all';

@@ -30,10 +30,7 @@ export interface ProgressReport {
 }
 
 /** The answer to a progress report. */
-export interface ProgressAnswer extends JobProgress {
-  /** Was the job cancelled? */
-  cancelled?: boolean;
-}
+export type ProgressAnswer = JobProgress;
 
 /** The answer to a step: what is on record of it, when that was there before. */
 export interface RecordedStep {

@@ -1,5 +1,7 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
 
+import type * as contract from '../contract/checkpoints';
+import type * as progress from '../contract/progress';
 import type { JobState } from '../job/states';
 import type * as wire from '../job/wire';
 import type { EnvelopeError } from '../producer/envelope';
@@ -40,24 +42,11 @@ export interface JobOutcomes<Result = unknown> {
 }
 
 /** The progress of a job. */
-export interface JobProgress {
-  jobId: string;
-  state: JobState;
-  /** 0 … 1; null: never reported. */
-  progress: number | null;
-  message: string | null;
-  data: Record<string, unknown> | null;
-  updatedAt: string | null;
-}
+export interface JobProgress extends Named<progress.JobProgress> {}
 
 /** The checkpoint of a job for its next attempt. */
-export interface Checkpoint<State = unknown> {
+export interface Checkpoint<State = unknown> extends Omit<Named<contract.Checkpoint>, 'state'> {
   state: State;
-  /** Counts the checkpoints of the job. */
-  sequence: number;
-  createdAt: string;
-  stepIndex?: number;
-  metadata?: Record<string, unknown>;
 }
 
 /** What is on record under the name of a step, a sleep or a signal: one of its members. Times in epoch ms. */

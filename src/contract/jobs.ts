@@ -57,7 +57,7 @@ export interface JobItems extends Extent {
   total: number;
   pagination: Pagination;
   /** How many jobs are in each state, for the filter without its states. */
-  counts?: Record<JobState, number>;
+  counts?: { [State in JobState]?: number };
   /** Present where the counts are lower bounds. */
   counts_exact?: false;
 }

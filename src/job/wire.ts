@@ -149,10 +149,11 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   unique?: unknown;
   /** Only in answers to an enqueue: the job existed already, and the unique policy kept it. */
   deduplicated?: boolean;
-  rate_limit?: unknown;
+  rate_limit?: { key?: string; [member: string]: unknown };
   retention?: RetentionOptions;
   schema?: unknown;
   version?: number | string;
+  metadata?: unknown;
   created_at: string;
   enqueued_at: string;
   /** When its last run began: a handler that sleeps begins a run each time it wakes. */
@@ -162,8 +163,15 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   completed_at?: string;
   cancelled_at?: string;
   discarded_at?: string;
+  /** Why it was discarded. */
+  discard_reason?: string;
+  /** Is it kept for a human? */
+  dead_letter?: boolean;
+  /** The last one. */
   error?: EnvelopeError;
   errors?: EnvelopeError[];
+  /** How often workers have given the job back without calling a handler. */
+  unused_claims?: { count: number; last_at: string; worker_id?: string };
   result?: unknown;
   retry_delay_ms?: number;
   next_attempt_at?: string;
@@ -179,6 +187,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };
+  /** What is on record, by the names that the handler gave. */
+  steps?: Record<string, JobStep>;
   /** Only where one job is read, and only while it waits. */
   waiting_for?: EnvelopeWaiting;
   workflow_id?: string;

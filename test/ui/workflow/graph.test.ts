@@ -1,8 +1,8 @@
 /** Workflows as graphs: their edges, their places, the way that takes longest. */
 import { describe, expect, it } from 'vitest';
+import type { WorkflowStep as Step, WorkflowStatus as Workflow } from '../../../src/contract/workflows';
 import { criticalPath, graphOf } from '../../../src/ui/pages/workflow/graph';
 import { layOut, NODE_HEIGHT } from '../../../src/ui/pages/workflow/layout';
-import type { Step, Workflow } from '../../../src/ui/pages/workflow/types';
 
 const T0 = Date.UTC(2026, 0, 1);
 const at = (ms: number) => new Date(T0 + ms).toISOString();
@@ -20,9 +20,11 @@ const within = (id: string, steps: Step[], after: string[] = [], more: Partial<S
 
 const jobs = (count: number, prefix = '') => Array.from({ length: count }, (_, index) => job(`${prefix}${index}`));
 
-const workflow = (steps: Step[], callbacks?: Workflow['callbacks']): Workflow => ({
-  ...{ id: 'w', type: 'graph', state: 'running', created_at: at(0), steps, ...(callbacks && { callbacks }) },
-  metadata: { job_count: 0, completed_count: 0, failed_count: 0 },
+type Drawn = Parameters<typeof graphOf>[0];
+
+const workflow = (steps: Step[], callbacks?: Workflow['callbacks']): Drawn => ({
+  steps,
+  ...(callbacks && { callbacks }),
 });
 
 const edges = (steps: Step[], callbacks?: Workflow['callbacks']) =>
@@ -99,7 +101,7 @@ describe('the critical path', () => {
       job('long', [], [0, 50]),
       job('x', ['short'], [10, 30]),
       job('y', ['long'], [50, 60]),
-      { ...job('now', ['x', 'y']), state: 'active', started_at: at(60) },
+      { ...job('now', ['x', 'y']), state: 'active' as const, started_at: at(60) },
     ];
     const nodes = graphOf(workflow(steps, { on_complete: job('late', [], [60, 9_999]) }));
     expect(criticalPath(nodes, T0 + 100)).toEqual({ keys: ['/long', '/y', '/now'], ms: 100 });

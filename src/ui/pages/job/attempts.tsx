@@ -1,16 +1,17 @@
 /** The attempts: when each ran and how long the queue waited before it, drawn to one scale; below, one by one with their errors. */
 import { useState } from 'preact/hooks';
+import type { JobAttempt } from '../../../contract/jobs';
 import { Badge, type Tone } from '../../components/badge';
 import { ErrorOf } from '../../components/error';
 import { Duration, Time } from '../../components/text';
 import { useNow } from '../../core/clock';
 import { duration, number } from '../../core/format';
-import type { Attempt, Job } from './types';
+import type { Job } from './types';
 
 /** Attempts that are drawn and listed at first: the newest. */
 const SHOWN = 20;
 
-const TONES: Readonly<Record<Attempt['state'], Tone>> = { failed: 'red', active: 'violet', completed: 'green' };
+const TONES: Readonly<Record<JobAttempt['state'], Tone>> = { failed: 'red', active: 'violet', completed: 'green' };
 
 export function Attempts({ of: job }: { of: Job }) {
   const [all, setAll] = useState(false);
@@ -38,14 +39,14 @@ export function Attempts({ of: job }: { of: Job }) {
 const LEAST = 0.7;
 
 interface Piece {
-  attempt: Attempt;
+  attempt: JobAttempt;
   /** Epoch ms. */
   from: number;
   to: number;
 }
 
 /** One line for each attempt, on a scale of time from the job's creation to its end, or to now. */
-function Bars({ job, attempts }: { job: Job; attempts: readonly Attempt[] }) {
+function Bars({ job, attempts }: { job: Job; attempts: readonly JobAttempt[] }) {
   const now = useNow();
   const pieces = attempts.flatMap((attempt): Piece[] => {
     const to = attempt.ended_at ? Date.parse(attempt.ended_at) : now;
@@ -113,7 +114,7 @@ function describe(pieces: readonly Piece[], begin: number, end: number): string 
   return `${number(pieces.length)} attempts in ${duration(end - begin)}: ${each.join('; ')}`;
 }
 
-function AttemptItem({ of: attempt, isOpen }: { of: Attempt; isOpen: boolean }) {
+function AttemptItem({ of: attempt, isOpen }: { of: JobAttempt; isOpen: boolean }) {
   const { state, error, delay_ms: delay, worker_id: worker, target, ended_at, started_at } = attempt;
   return (
     <li>

@@ -1,5 +1,6 @@
 /** One job: what it is, why it waits, each attempt, what it said, what it carries, and what can be done with it. */
 import type { ComponentChildren } from 'preact';
+import type { JobLogLine } from '../../../job/wire';
 import { StateBadge } from '../../components/badge';
 import { PageHead, Section } from '../../components/page';
 import { Bar } from '../../components/progress';
@@ -21,7 +22,7 @@ import css from './page.css' with { type: 'text' };
 import { Payload } from './payload';
 import { RetryPolicy } from './retry';
 import { Log, Timeline } from './story';
-import type { Job, LogLine } from './types';
+import type { Job } from './types';
 import { Waiting } from './waiting';
 
 adopt(css);
@@ -64,7 +65,7 @@ function follow(id: string, job: Resource<Job>, events: readonly LiveEvent[]): v
   }));
   if (events.every(({ event }) => event !== 'job.log')) return;
   api
-    .get<{ lines: LogLine[] }>(`jobs/${segment(id)}/log`)
+    .get<{ lines: JobLogLine[] }>(`jobs/${segment(id)}/log`)
     .then(({ lines }) => job.update((held) => ({ ...held, log: lines })), job.reload);
 }
 

@@ -1,11 +1,12 @@
 /** What the job carries, and what its handler left. */
 import type { ComponentChildren } from 'preact';
+import type { JobStep } from '../../../job/wire';
 import { Badge } from '../../components/badge';
 import { Json, JsonBrief } from '../../components/json';
 import { Section } from '../../components/page';
 import { Foreign, Time } from '../../components/text';
 import { number } from '../../core/format';
-import type { Job, Step } from './types';
+import type { Job } from './types';
 
 export function Payload({ of: job }: { of: Job }) {
   const { args, meta, result, checkpoint, steps, progress_data: data } = job;
@@ -62,7 +63,7 @@ function Steps({ of: steps }: { of: Job['steps'] }) {
       {names.slice(0, MOST).map((name) => (
         <li key={name}>
           <Foreign>{name}</Foreign>
-          <StepState of={Object.getOwnPropertyDescriptor(steps, name)?.value as Step} />
+          <StepState of={Object.getOwnPropertyDescriptor(steps, name)?.value as JobStep} />
         </li>
       ))}
       {names.length > MOST && <li class="faint">and {number(names.length - MOST)} more</li>}
@@ -70,7 +71,7 @@ function Steps({ of: steps }: { of: Job['steps'] }) {
   );
 }
 
-function StepState({ of: step }: { of: Step }): ComponentChildren {
+function StepState({ of: step }: { of: JobStep }): ComponentChildren {
   if ('result' in step) {
     return (
       <>

@@ -1,13 +1,15 @@
 /** What happened, oldest first; and what the handler said meanwhile. */
 import { useState } from 'preact/hooks';
+import type { TimelineEntry } from '../../../contract/jobs';
+import type { JobLogLine } from '../../../job/wire';
 import { Badge, StateBadge, type Tone } from '../../components/badge';
 import { JsonBrief } from '../../components/json';
 import { Copy, Foreign, Time } from '../../components/text';
 import { duration, number, percent, timeOfDay } from '../../core/format';
 import { query, setQuery } from '../../core/router';
-import type { Entry, Job, LogLine } from './types';
+import type { Job } from './types';
 
-const LEVELS: Readonly<Record<LogLine['level'], Tone>> = {
+const LEVELS: Readonly<Record<JobLogLine['level'], Tone>> = {
   debug: 'neutral',
   info: 'blue',
   warn: 'amber',
@@ -15,9 +17,9 @@ const LEVELS: Readonly<Record<LogLine['level'], Tone>> = {
 };
 
 /** Log lines; `?level=` leaves out those below. */
-export function Log({ of: lines }: { of: readonly LogLine[] }) {
-  const names = Object.keys(LEVELS) as LogLine['level'][];
-  const least = names.indexOf(query('level') as LogLine['level']);
+export function Log({ of: lines }: { of: readonly JobLogLine[] }) {
+  const names = Object.keys(LEVELS) as JobLogLine['level'][];
+  const least = names.indexOf(query('level') as JobLogLine['level']);
   const shown = lines.filter(({ level }) => names.indexOf(level) >= least);
   if (lines.length === 0) return <p class="faint">No log lines.</p>;
   return (
@@ -49,7 +51,7 @@ export function Log({ of: lines }: { of: readonly LogLine[] }) {
   );
 }
 
-function Line({ of: { at, level, message, fields } }: { of: LogLine }) {
+function Line({ of: { at, level, message, fields } }: { of: JobLogLine }) {
   return (
     <li class={level}>
       <time dateTime={new Date(at).toISOString()}>{timeOfDay(at)}</time>
@@ -67,7 +69,7 @@ function Line({ of: { at, level, message, fields } }: { of: LogLine }) {
   );
 }
 
-function lineText({ at, level, message, fields }: LogLine): string {
+function lineText({ at, level, message, fields }: JobLogLine): string {
   return `${new Date(at).toISOString()} ${level} ${message}${fields ? ` ${JSON.stringify(fields)}` : ''}`;
 }
 
@@ -75,7 +77,7 @@ function lineText({ at, level, message, fields }: LogLine): string {
 const SHOWN = 40;
 
 /** An attempt's beginning and end say by themselves how the state changed; log lines have a place of their own. */
-function worthTelling(entry: Entry, _: number, all: readonly Entry[]): boolean {
+function worthTelling(entry: TimelineEntry, _: number, all: readonly TimelineEntry[]): boolean {
   if (entry.kind !== 'state_changed') return entry.kind !== 'log';
   return !all.some(({ kind, at }) => at === entry.at && kind.startsWith('attempt_'));
 }
@@ -105,14 +107,14 @@ export function Timeline({ of: { timeline } }: { of: Job }) {
   );
 }
 
-function toneOf({ kind, to }: Entry): string {
+function toneOf({ kind, to }: TimelineEntry): string {
   if (/failed|discarded/.test(kind) || to === 'discarded') return 'red';
   if (/completed/.test(kind) || to === 'completed') return 'green';
   if (/snoozed|cancelled/.test(kind) || to === 'retryable') return 'amber';
   return /attempt_started|progress|checkpoint|step/.test(kind) || to === 'active' ? 'violet' : '';
 }
 
-function wordsOf(entry: Entry) {
+function wordsOf(entry: TimelineEntry) {
   const { kind, attempt, from, to, backoff_ms: backoff, reason, progress, sequence, name } = entry;
   const { type, message } = (entry.error ?? {}) as { type?: string; message?: string };
   const foreign = (text: unknown) => <Foreign>{cut(String(text ?? ''))}</Foreign>;

@@ -1,10 +1,12 @@
 /** Why the job does not run, in plain words, with the way to what ends the wait. */
+
+import type { EnvelopeWaiting } from '../../../job/wire';
 import { Icon } from '../../components/icon';
 import { Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
-import type { Job, WaitingFor } from './types';
+import type { Job } from './types';
 
-type Reason = WaitingFor['reason'];
+type Reason = EnvelopeWaiting['reason'];
 
 /** What is the matter, in a few words. */
 const TITLES: Readonly<Record<Reason, string>> = {

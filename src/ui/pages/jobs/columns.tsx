@@ -1,4 +1,6 @@
 /** The columns of the list of jobs. */
+
+import type { JobSummary } from '../../../contract/jobs';
 import { StateBadge } from '../../components/badge';
 import type { Column } from '../../components/table';
 import { Foreign, JobLink, Time } from '../../components/text';
@@ -6,11 +8,10 @@ import { href, segment } from '../../core/base';
 import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
 import { isHidden } from '../../core/session';
-import type { JobItem } from './types';
 
 const MAX_ERROR = 160;
 
-export const COLUMNS: readonly Column<JobItem>[] = [
+export const COLUMNS: readonly Column<JobSummary>[] = [
   {
     id: 'state',
     label: 'State',
@@ -85,7 +86,7 @@ function shortError(text = '') {
 }
 
 /** What comes next, or what came last. */
-function Then({ job }: { job: JobItem }) {
+function Then({ job }: { job: JobSummary }) {
   const [word, at] = thenOf(job);
   return at === undefined ? (
     <span class="faint">–</span>
@@ -96,7 +97,7 @@ function Then({ job }: { job: JobItem }) {
   );
 }
 
-function thenOf(job: JobItem): [word: string, at: string | undefined] {
+function thenOf(job: JobSummary): [word: string, at: string | undefined] {
   switch (job.state) {
     case 'scheduled':
       return ['runs', job.scheduled_at];

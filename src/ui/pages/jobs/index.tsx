@@ -1,5 +1,6 @@
 /** All jobs: found by what they say and where they are, and acted on one by one, in a selection, or all that match. */
 import { useState } from 'preact/hooks';
+import type { JobItems, JobSummary } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
@@ -24,7 +25,6 @@ import { EnqueueDrawer } from './enqueue';
 import { chips, filterQuery } from './filter';
 import { type Action, DEAD_WORDS, onChosen, onMatching } from './operations';
 import css from './page.css' with { type: 'text' };
-import type { JobItem, JobList } from './types';
 import { useJobUpdates } from './updates';
 import { Views } from './views';
 
@@ -39,7 +39,7 @@ export default function JobsPage() {
   const [sort, order] = [query('sort'), query('order')];
   const jobs = useResource(
     (signal) =>
-      api.get<JobList>(
+      api.get<JobItems>(
         'admin/jobs',
         { ...filter, page, per_page: PER_PAGE, counts: true, ...(sort && { sort, order: order || 'asc' }) },
         signal,
@@ -71,16 +71,16 @@ export default function JobsPage() {
   );
 }
 
-function Total({ of: { total, total_is_exact: exact = true, searched } }: { of: JobList }) {
+function Total({ of: { total, total_is_exact, searched } }: { of: JobItems }) {
   return (
     <>
       {number(total)}
-      {!exact && ' or more'} {searched === undefined ? 'in all' : 'found'}
+      {total_is_exact === false && ' or more'} {searched === undefined ? 'in all' : 'found'}
     </>
   );
 }
 
-function StateTabs({ of: list }: { of: JobList | undefined }) {
+function StateTabs({ of: list }: { of: JobItems | undefined }) {
   const { counts, counts_exact: exact = true } = list ?? {};
   const shown = (count: number | undefined) =>
     counts === undefined ? undefined : `${short(count ?? 0)}${exact ? '' : '+'}`;
@@ -126,18 +126,18 @@ function JobFilters() {
 }
 
 interface FoundProps {
-  list: JobList;
-  jobs: Resource<JobList>;
+  list: JobItems;
+  jobs: Resource<JobItems>;
   changed: ReadonlySet<string>;
 }
 
 function Found({ list, jobs, changed }: FoundProps) {
   const selection = useSelection(NOT_FILTERS);
   const [operation, setOperation] = useState<Operation>();
-  const further = useFurther<JobItem>({
+  const further = useFurther<JobSummary>({
     first: list,
     place: () => url.value.search,
-    ask: (cursor) => api.get<JobList>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE }),
+    ask: (cursor) => api.get<JobItems>('admin/jobs', { ...filterQuery(), cursor, limit: PER_PAGE }),
     join: (held, next) => [...held, ...next],
   });
   const mayAct = can('admin:write');
@@ -221,7 +221,7 @@ function Found({ list, jobs, changed }: FoundProps) {
 }
 
 /** A single row; its event reports the outcome. */
-function actOn({ id, type }: JobItem, action: 'retry' | 'cancel'): Promise<boolean> {
+function actOn({ id, type }: JobSummary, action: 'retry' | 'cancel'): Promise<boolean> {
   const done = action === 'retry' ? 'runs again' : 'is cancelled';
   return act(() => api.post(`admin/jobs/${segment(id)}/${action}`), `${type} ${done}.`);
 }

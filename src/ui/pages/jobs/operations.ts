@@ -1,9 +1,10 @@
 /** What can be done to many jobs: those that are chosen, or all that fit the filter. */
+
+import type { JobItems } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import type { Operation, Outcome, Preview } from '../../components/operation';
 import { api } from '../../core/api';
 import { filterBody } from './filter';
-import type { JobList } from './types';
 
 export type Action = 'retry' | 'cancel' | 'delete';
 
@@ -73,8 +74,9 @@ export function onChosen(action: Action, ids: readonly string[], dead: boolean):
     ...WORDS[action],
     ...(dead && DEAD_WORDS[action]),
     preview: async () => {
-      const { counts = {} } = await api.get<JobList>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
-      const fit = Object.entries(counts).filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
+      const { counts = {} } = await api.get<JobItems>('admin/jobs', { id: ids.join(), counts: true, per_page: 1 });
+      const known = Object.entries(counts as Record<string, number>);
+      const fit = known.filter(([state, count]) => count > 0 && ACTS_ON[action].includes(state));
       const matched = fit.reduce((sum, [, count]) => sum + count, 0);
       return { matched, exact: true, byState: Object.fromEntries(fit), byQueue: {}, left: ids.length - matched };
     },

@@ -1,12 +1,12 @@
 /** Keeps the list of jobs up to date: rows change where they are, and what is new is counted until it is asked for. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { JobItems, JobSummary } from '../../../contract/jobs';
 import type { JobState } from '../../../job/states';
 import { api } from '../../core/api';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import { pageNumber, query, url } from '../../core/router';
 import { filterQuery, fits, isSearch, statesShown } from './filter';
-import type { JobItem, JobList } from './types';
 
 /** Jobs that are asked for at once. */
 const MAX_ASKED = 100;
@@ -20,7 +20,7 @@ export interface Updates {
   show: () => void;
 }
 
-export function useJobUpdates(jobs: Resource<JobList>): Updates {
+export function useJobUpdates(jobs: Resource<JobItems>): Updates {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [fresh, setFresh] = useState<ReadonlySet<string>>(new Set());
   const asking = useRef(false);
@@ -35,7 +35,7 @@ export function useJobUpdates(jobs: Resource<JobList>): Updates {
     asking.current = true;
     for (const id of ids) waiting.current.delete(id);
     try {
-      const { items } = await api.get<JobList>('admin/jobs', { id: ids.join(), per_page: MAX_ASKED });
+      const { items } = await api.get<JobItems>('admin/jobs', { id: ids.join(), per_page: MAX_ASKED });
       const found = new Map(items.map((item) => [item.id, item]));
       jobs.update((list) => ({ ...list, items: list.items.map((item) => found.get(item.id) ?? item) }));
     } catch {
@@ -52,7 +52,7 @@ export function useJobUpdates(jobs: Resource<JobList>): Updates {
     const filter = filterQuery();
     const fitting = isSearch()
       ? await api
-          .get<JobList>('admin/jobs', { ...filter, id: ids.slice(0, MAX_ASKED).join(), per_page: MAX_ASKED })
+          .get<JobItems>('admin/jobs', { ...filter, id: ids.slice(0, MAX_ASKED).join(), per_page: MAX_ASKED })
           .then(({ items }) => items.map(({ id }) => id))
           .catch(() => [])
       : ids;
@@ -117,7 +117,7 @@ function isArrival(event: LiveEvent): boolean {
 }
 
 /** States of rows at once, before the server was asked; and the counts, where each event tells all that they depend on. */
-function moved(list: JobList, events: readonly LiveEvent[]): JobList {
+function moved(list: JobItems, events: readonly LiveEvent[]): JobItems {
   const states = new Map<string, JobState>();
   const counts = { ...list.counts };
   let born = 0;
@@ -134,7 +134,7 @@ function moved(list: JobList, events: readonly LiveEvent[]): JobList {
       born++;
     }
   }
-  const items = list.items.map((item): JobItem => {
+  const items = list.items.map((item): JobSummary => {
     const state = states.get(item.id);
     return state === undefined ? item : { ...item, state };
   });

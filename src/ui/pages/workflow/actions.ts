@@ -1,16 +1,17 @@
 /** What one does with a workflow. */
+
+import type { WorkflowSummary } from '../../../contract/workflows';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { counted } from '../../core/format';
-import type { WorkflowItem } from './types';
 
 /** @returns whether it was cancelled */
 export async function cancelWorkflow({
   id,
   name,
   state,
-}: Pick<WorkflowItem, 'id' | 'name' | 'state'>): Promise<boolean> {
+}: Pick<WorkflowSummary, 'id' | 'name' | 'state'>): Promise<boolean> {
   if (state !== 'running') return false;
   const sure = await confirm({
     title: `Cancel ${name ?? 'the workflow'}?`,

@@ -2,14 +2,14 @@
  * A workflow as a graph of its jobs. What is nested is taken apart: an edge to a group leads to each of its jobs. Where many lead
  * to many they meet in a point, and a large group is one node, so that no graph has more than a few hundred lines.
  */
-import type { Step, Workflow } from './types';
+import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 
 export interface GraphNode {
   /** Its place: ids of the steps from the outermost on. */
   key: string;
   kind: 'job' | 'many' | 'point' | 'callback';
   label: string;
-  step: Step | undefined;
+  step: WorkflowStep | undefined;
   /** Of a callback: when it is called. */
   called?: string;
   /** Keys of the nodes before it. */
@@ -28,7 +28,7 @@ interface Ends {
   last: string[];
 }
 
-export function graphOf(workflow: Workflow): GraphNode[] {
+export function graphOf(workflow: Pick<WorkflowStatus, 'steps' | 'callbacks'>): GraphNode[] {
   const nodes: GraphNode[] = [];
   const byKey = new Map<string, GraphNode>();
   const add = (node: GraphNode): Ends => {
@@ -45,7 +45,7 @@ export function graphOf(workflow: Workflow): GraphNode[] {
     for (const one of to) byKey.get(one)?.after.push(`${key}/`);
   };
 
-  const draw = (step: Step, key: string): Ends => {
+  const draw = (step: WorkflowStep, key: string): Ends => {
     const label = step.name ?? (step.steps || !/^\d+$/.test(step.id) ? step.id : step.type);
     if (!step.steps) return add({ key, kind: 'job', label, step, after: [] });
     const isFlat = step.steps.every(({ steps, callbacks }) => !steps && !callbacks);
@@ -55,7 +55,7 @@ export function graphOf(workflow: Workflow): GraphNode[] {
     return withCallbacks(ends, step.callbacks, key);
   };
 
-  const drawAll = (steps: readonly Step[], key: string): Ends => {
+  const drawAll = (steps: readonly WorkflowStep[], key: string): Ends => {
     const drawn = new Map(steps.map((step) => [step.id, draw(step, `${key}/${step.id}`)]));
     const isNeeded = new Set<string>();
     const first: string[] = [];
@@ -73,7 +73,7 @@ export function graphOf(workflow: Workflow): GraphNode[] {
   };
 
   /** What comes after a batch does not wait for its callbacks. */
-  const withCallbacks = (ends: Ends, callbacks: Step['callbacks'], key: string): Ends => {
+  const withCallbacks = (ends: Ends, callbacks: WorkflowStep['callbacks'], key: string): Ends => {
     for (const [called, step] of Object.entries(callbacks ?? {})) {
       const own = draw(step, `${key}/${called}`);
       for (const one of own.first) {
@@ -90,7 +90,7 @@ export function graphOf(workflow: Workflow): GraphNode[] {
 }
 
 /** How long a step took, or has taken so far. ms */
-export function tookOf(step: Step | undefined, now: number): number {
+export function tookOf(step: WorkflowStep | undefined, now: number): number {
   if (!step?.started_at) return 0;
   const end = step.completed_at ? Date.parse(step.completed_at) : step.state === 'cancelled' ? undefined : now;
   return end === undefined ? 0 : Math.max(0, end - Date.parse(step.started_at));

@@ -1,5 +1,6 @@
 /** One workflow: its graph, how far it is, which way through it takes longest. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { openTab, PageHead, Stat, Tabs } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, LiveRefused, Loaded } from '../../components/state';
@@ -14,14 +15,13 @@ import { type Resource, useResource } from '../../core/resource';
 import { withQuery } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
-
 import { cancelWorkflow, retryJobs } from './actions';
 import { Drawing } from './drawing';
 import { criticalPath, graphOf, MOST_NODES } from './graph';
 import css from './page.css' with { type: 'text' };
 import { Done, WorkflowState } from './state';
 import { type Leaf, leavesOf, Steps } from './steps';
-import { endOf, lastedOf, type Step, type Workflow } from './types';
+import { endOf, lastedOf } from './types';
 
 adopt(shared);
 adopt(css);
@@ -31,7 +31,7 @@ interface Progress {
 }
 
 interface Shown {
-  workflow: Workflow;
+  workflow: WorkflowStatus;
   /** Of jobs that run, in percent. */
   progress: ReadonlyMap<string, number>;
 }
@@ -40,7 +40,7 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
   const path = `workflows/${segment(id)}`;
   const one = useResource<Shown>(
     async (signal) => {
-      const workflow = await api.get<Workflow>(path, undefined, signal);
+      const workflow = await api.get<WorkflowStatus>(path, undefined, signal);
       if (workflow.state !== 'running') return { workflow, progress: new Map() };
       const { steps } = await api.get<Progress>(`${path}/progress`, undefined, signal);
       return { workflow, progress: new Map(steps.map(({ job_id, progress }) => [job_id ?? '', progress * 100])) };
@@ -170,7 +170,7 @@ function useUpdates(one: Resource<Shown>, leaves: readonly Leaf[], id: string): 
   });
 }
 
-const HEARD: Readonly<Record<string, string>> = { 'job.started': 'active', 'job.retrying': 'retryable' };
+const HEARD: Readonly<Record<string, WorkflowStep['state']>> = { 'job.started': 'active', 'job.retrying': 'pending' };
 
 function heard(shown: Shown, { event, data }: LiveEvent): Shown {
   const job = String(data.job_id);
@@ -179,7 +179,7 @@ function heard(shown: Shown, { event, data }: LiveEvent): Shown {
   }
   const state = HEARD[event];
   if (!state) return shown;
-  const change = (step: Step): Step => ({
+  const change = (step: WorkflowStep): WorkflowStep => ({
     ...step,
     ...(step.job_id === job && { state }),
     ...(step.steps && { steps: step.steps.map(change) }),

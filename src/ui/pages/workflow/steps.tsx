@@ -1,4 +1,6 @@
 /** The steps of a workflow as a list, and one of them in a drawer, with its result. */
+
+import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
@@ -12,18 +14,17 @@ import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { tookOf } from './graph';
 import { WorkflowState } from './state';
-import type { Step, Workflow } from './types';
 
 /** A job of the workflow, with the ids of the steps around it. */
 export interface Leaf {
   path: string;
-  step: Step;
+  step: WorkflowStep;
   called?: string;
 }
 
 /** All jobs, also those of callbacks, in the order in which they are written. */
-export function leavesOf({ steps, callbacks }: Pick<Workflow, 'steps' | 'callbacks'>, within = ''): Leaf[] {
-  const inner = (step: Step): Leaf[] => {
+export function leavesOf({ steps, callbacks }: Pick<WorkflowStatus, 'steps' | 'callbacks'>, within = ''): Leaf[] {
+  const inner = (step: WorkflowStep): Leaf[] => {
     const path = within + step.id;
     if (!step.steps) return [{ path, step }];
     return leavesOf({ steps: step.steps, ...(step.callbacks && { callbacks: step.callbacks }) }, `${path} / `);

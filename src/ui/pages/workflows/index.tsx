@@ -1,5 +1,6 @@
 /** All workflows, the latest first: how far each has come. */
 import { useEffect, useState } from 'preact/hooks';
+import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
 import { FilterChips, Filters, Newer, Pager, SelectFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
 import shared from '../../components/shared.css' with { type: 'text' };
@@ -16,14 +17,14 @@ import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, WorkflowState } from '../workflow/state';
-import { lastedOf, type Workflow, type WorkflowItem } from '../workflow/types';
+import { lastedOf } from '../workflow/types';
 
 adopt(shared);
 
 const PER_PAGE = 50;
 
 interface WorkflowList {
-  items: readonly WorkflowItem[];
+  items: readonly WorkflowSummary[];
   total: number;
   pagination: { has_more?: boolean };
 }
@@ -40,7 +41,7 @@ export default function WorkflowsPage() {
 
   /** The list hears of a workflow's end only; how far one is that runs, it says itself. */
   const ask = async (id: string) => {
-    const found = await api.get<Workflow>(`workflows/${segment(id)}`).catch(() => undefined);
+    const found = await api.get<WorkflowStatus>(`workflows/${segment(id)}`).catch(() => undefined);
     if (!found) return;
     const { metadata, state: now, completed_at, cancelled_at } = found;
     workflows.update((list) => ({
@@ -142,7 +143,7 @@ export default function WorkflowsPage() {
   );
 }
 
-const COLUMNS: readonly Column<WorkflowItem>[] = [
+const COLUMNS: readonly Column<WorkflowSummary>[] = [
   {
     id: 'name',
     label: 'Workflow',
@@ -167,6 +168,6 @@ const COLUMNS: readonly Column<WorkflowItem>[] = [
   { id: 'took', label: 'Took', end: true, render: (row) => <Took of={row} /> },
 ];
 
-function Took({ of: workflow }: { of: WorkflowItem }) {
+function Took({ of: workflow }: { of: WorkflowSummary }) {
   return <Duration ms={lastedOf(workflow, useNow())} />;
 }
