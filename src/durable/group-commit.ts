@@ -36,17 +36,15 @@ export interface Memory {
   load(): void;
   /** Notes what the running transaction has gathered so far. */
   mark(): Undo;
-  /**
-   * Writes what was gathered. The last thing in a transaction. One that has written nothing else may be held back, for what
-   * follows the commit at once.
-   */
+  /** Writes what was gathered. The last thing in a transaction. */
   flush(): void;
-  /** Is something held back? */
-  readonly isHolding: boolean;
-  /** Writes that. */
-  flushHeld(): void;
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
+  /**
+   * What follows from the commit is done: writes what the turn has left, in a transaction of its own. If that fails, every caller
+   * gets the error, and nothing of what they did may be left.
+   */
+  finish(): void;
 }
 
 /** Goes back to what a transaction had gathered: what came after was rolled back. */
@@ -209,7 +207,7 @@ export class Committer {
     const failed = this.follow();
     try {
       // It becomes durable together with what has followed: it is one turn of the object.
-      if (memory.isHolding && !this.following) storage.transactionSync(() => memory.flushHeld());
+      if (!this.following) memory.finish();
     } catch (error) {
       undo.gathered();
       this.rebuildIfPossible();

@@ -43,13 +43,15 @@ export class Outbox {
     this.filled.clear();
   }
 
-  /** Notes what is gathered. @returns forgets what came after: it was rolled back */
-  mark(): () => void {
-    const { length } = this.gathered;
-    return () => {
-      this.gathered.length = length;
-      this.filled.clear();
-    };
+  /** How many items are gathered. */
+  get size(): number {
+    return this.gathered.length;
+  }
+
+  /** Forgets what was gathered after `size`: it was rolled back. */
+  rollback(size: number): void {
+    this.gathered.length = size;
+    this.filled.clear();
   }
 
   /** Are there letters of this kind? */

@@ -15,10 +15,12 @@ import { routeCandidate } from '../job/ids';
 import type { QueueDefaults } from '../job/settings';
 import type { DirectoryApi } from '../rpc/directory';
 import type { QueueEngine } from './engine';
-import { QueueState } from './store/state';
+import { NO_HANDLERS } from './store/handlers';
+import { QueueMemory } from './store/memory';
+import type { QueueParts } from './store/parts';
 
 /** What is done to a queue in a transaction at `now` (epoch ms). */
-export type Operation<T> = (q: QueueState, now: number) => T;
+export type Operation<T> = (q: QueueParts, now: number) => T;
 
 /** What a birth needs of the object around it. */
 export interface Birth {
@@ -71,7 +73,13 @@ export async function tryUnborn<T>(birth: Birth, operation: Operation<T>): Promi
   const now = Date.now();
   return rolledBack(birth.storage, () => {
     makeTables(birth, { route: routeCandidate(birth.name, 0), defaults }, now);
-    const q = QueueState.open(birth.storage.sql, birth.variables);
+    const { storage, variables: retryVariables } = birth;
+    const q = new QueueMemory({
+      storage,
+      variables: { retryVariables },
+      handlers: () => NO_HANDLERS,
+      isAwaited: () => false,
+    });
     return outcomeOf(() => operation(q, now));
   });
 }

@@ -5,10 +5,10 @@
  * alarm only makes happen what nobody asks for: it lets the features act, arms the next wake and returns, and never throws.
  * An alarm that was lost is armed again whenever the queue is touched.
  */
-import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../dispatch/config';
+import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
 import { Courier } from '../durable/courier';
-import { Committer } from '../durable/group-commit';
+import { type CommitHooks, Committer } from '../durable/group-commit';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
@@ -25,6 +25,7 @@ import { Shedding } from './features/lifecycle/shedding';
 import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
+import { HandledTypes } from './features/push/handled';
 import { Pump } from './features/push/pump';
 import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/feature';
@@ -32,8 +33,8 @@ import { Moves } from './features/transfer/feature';
 import { webhooks } from './features/webhooks/feature';
 import { endings } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
-import { type JobRow, mayNameUrl } from './store/columns';
-import { QueueState } from './store/state';
+import type { JobRow } from './store/columns';
+import { QueueMemory } from './store/memory';
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
@@ -60,7 +61,7 @@ export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
 }
 
 export class QueueEngine {
-  readonly q: QueueState;
+  readonly q: QueueMemory<HandledTypes>;
   private readonly committer: Committer;
   private readonly features: readonly Feature[];
   /** What follows from a commit is being done. */
@@ -78,13 +79,14 @@ export class QueueEngine {
   /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
     const { storage, config, clock } = host;
-    const { q, committer } = this.openState(storage, clock, config);
+    const handlers = (name: string) => new HandledTypes(name, config.targets, config.longestPauseMs);
+    const q = new QueueMemory({ storage, variables: config, handlers, isAwaited: () => this.pull.isAwaited });
+    const committer = new Committer(storage, clock, q, this.hooks());
     this.q = q;
     this.committer = committer;
     const around: Host = {
       q,
       targets: config.targets,
-      ...(config.longestPauseMs !== undefined && { longestPauseMs: config.longestPauseMs }),
       random: host.random,
       now: () => host.now(),
       keepAlive: (promise) => host.keepAlive(promise),
@@ -103,7 +105,7 @@ export class QueueEngine {
       courier: () => this.courier,
     };
     this.overdue = new Overdue(around);
-    this.push = new Pump(around);
+    this.push = new Pump(around, q.handlers);
     this.pull = new Pulling(around);
     this.bulk = new BulkOperations(around);
     this.moves = new Moves(around);
@@ -137,20 +139,9 @@ export class QueueEngine {
     this.features = [...features, this.courier];
   }
 
-  private openState(
-    storage: DurableObjectStorage,
-    clock: AlarmClock,
-    { retryVariables, targets, maxStorageBytes }: EngineHost['config'],
-  ): { q: QueueState; committer: Committer } {
-    const q = QueueState.open(storage.sql, retryVariables);
-    q.storage.ofDeployment = maxStorageBytes;
-    const isOwned = ownsQueue(targets, q.name);
-    const takesUrls = targets.some(({ takesUrl }) => takesUrl !== undefined);
-    q.isPushed = (type, bodies) =>
-      isOwned || targetFor(targets, q.name, type) !== undefined || (takesUrls && bodies.some(mayNameUrl));
-    q.isAwaited = () => q.pushesAny || this.pull.isAwaited;
-    q.pushesAny = targets.some((target) => takesFrom(target, q.name));
-    const committer = new Committer(storage, clock, q, {
+  /** What the engine does in each transaction, and after it. */
+  private hooks(): CommitHooks {
+    return {
       now: () => this.host.now(),
       before: (now) => {
         for (const feature of this.features) feature.before?.(now);
@@ -161,13 +152,12 @@ export class QueueEngine {
       },
       committed: () => {
         this.goOn(() => {
-          const arrived = q.takeArrivals();
+          const arrived = this.q.wake.takeArrivals();
           for (const feature of this.features) if (arrived) this.attempt(() => feature.workArrived?.());
           for (const feature of this.features) this.attempt(() => feature.start?.('commit'));
         });
       },
-    });
-    return { q, committer };
+    };
   }
 
   /**
@@ -197,7 +187,7 @@ export class QueueEngine {
    * The state to read from. What is due is treated as due, in a bounded number of steps.
    * @param about the jobs that are to be read: whatever else is left to do, these are as they should be
    */
-  tidied(about?: About): QueueState {
+  tidied(about?: About): QueueMemory {
     if (this.committer.isStale || this.host.now() >= this.overdueAt()) {
       if (about) this.overdue.about(about);
       this.committer.runNow(() => undefined);

@@ -16,10 +16,10 @@ import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import type { WebhookSenderApi } from '../rpc/webhooks';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/columns';
-import type { QueueState } from './store/state';
+import type { QueueParts } from './store/parts';
 
 /** Says which jobs an operation is about, by their keys. Asked only when the time of some may be over. */
-export type About = (q: QueueState) => Iterable<number | undefined>;
+export type About = (q: QueueParts) => Iterable<number | undefined>;
 
 export interface Feature {
   /** When it has something to do by itself, epoch ms: the alarm is set for the earliest of all features. */
@@ -49,10 +49,8 @@ export interface Feature {
 
 /** What features need of the engine and the object around them. */
 export interface Host {
-  readonly q: QueueState;
+  readonly q: QueueParts;
   readonly targets: readonly TargetConfig[];
-  /** No target is left alone for longer after errors, ms; absent: as in production. */
-  readonly longestPauseMs?: number;
   /** One number in [0, 1). */
   readonly random: () => number;
   /** Epoch ms. */

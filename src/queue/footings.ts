@@ -17,10 +17,10 @@ import type { About } from './feature';
 import { refuseLocked } from './jobs/lock';
 import type { QueueLife } from './life';
 import { ENDED_JOBS_HINT, keyOf } from './read/find';
-import type { QueueState } from './store/state';
+import type { QueueParts } from './store/parts';
 import { rivalKeys } from './store/unique-keys';
 
-export type On<A extends unknown[], T> = (q: QueueState, now: number, ...args: A) => T;
+export type On<A extends unknown[], T> = (q: QueueParts, now: number, ...args: A) => T;
 
 /** Says which jobs a verb is about, by its arguments. */
 type Naming<A extends unknown[]> = (...args: A) => About;
@@ -90,12 +90,12 @@ export const jobs =
 export const rivals =
   (newcomers: SentJobs): About =>
   (q) =>
-    uniquesIn(newcomers).flatMap((unique) => (unique ? rivalKeys(q.sql, unique.fingerprint) : []));
+    uniquesIn(newcomers).flatMap((unique) => (unique ? rivalKeys(q.store.sql, unique.fingerprint) : []));
 
 /** The jobs that a worker holds. */
 export const held =
   (workerId: string): About =>
-  ({ leases }) =>
+  ({ store: { leases } }) =>
     [...leases.active.values()].flatMap((active) => (active.workerId === workerId ? [active.key] : []));
 
 export const noJob = (id: string): Outcome<never> => ({ ok: false, error: notFound('job', id, ENDED_JOBS_HINT).data });

@@ -33,7 +33,7 @@ import { WorkerSockets } from './features/pull/socket/sockets';
 import { enqueueSpoken } from './producing';
 import { keyOf } from './read/find';
 import { followedJob } from './read/followed-job';
-import type { QueueState } from './store/state';
+import type { QueueParts } from './store/parts';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
 const LOOK_EVERY_MS = 250;
@@ -115,7 +115,7 @@ export class QueueLife {
   // ---- footings ----------------------------------------------------------------------------------------------------
 
   /** The state to read from; undefined when the queue does not exist. @param about the jobs that are to be read */
-  present(about?: About): QueueState | undefined {
+  present(about?: About): QueueParts | undefined {
     return this.engine?.tidied(about);
   }
 
@@ -241,7 +241,7 @@ export class QueueLife {
   /** What the queue says itself, and what holds. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
-    const { own, defaults } = engine ? engine.q : { own: {}, defaults: await this.defaults() };
+    const { own, defaults } = engine ? engine.q.config : { own: {}, defaults: await this.defaults() };
     const value = { own, effective: over(own, below(defaults)), declared: defaults?.declared };
     return { ok: true, value: defined(value) };
   }
@@ -309,7 +309,7 @@ export class QueueLife {
         destroy: (at) => this.destroy(at),
       },
     });
-    this.followers.attach(engine.q.events);
+    this.followers.attach(engine.q.observed.events);
     this.workers.attach({ q: engine.q, pull: engine.pull, write: (operation) => engine.write(operation) });
     return engine;
   }

@@ -25,11 +25,11 @@ describe('events that a subscription must hear', () => {
     await queue.add();
     await queue.inside(({ q }) => {
       for (let n = 0; n < MAX_LETTERS + 20; n++) {
-        gatherNotices(q.outbox, [route('slow')], [event(n)]);
-        q.outbox.flush();
+        gatherNotices(q.store.outbox, [route('slow')], [event(n)]);
+        q.store.outbox.flush();
       }
-      gatherNotices(q.outbox, [route('other')], [event(0)]);
-      q.outbox.flush();
+      gatherNotices(q.store.outbox, [route('other')], [event(0)]);
+      q.store.outbox.flush();
     });
     const letters = await queue.rows<{ n: number; oldest: string; newest: string }>(
       "SELECT count(*) AS n, min(data) AS oldest, max(data) AS newest FROM outbox WHERE kind = 'notice' GROUP BY address",
@@ -45,7 +45,7 @@ describe('events that a subscription must hear', () => {
     await queue.inside(({ q }) => {
       const endless: Record<string, unknown> = {};
       endless.self = endless;
-      expect(() => gatherNotices(q.outbox, [route('w')], [{ ...event(1), data: endless }])).not.toThrow();
+      expect(() => gatherNotices(q.store.outbox, [route('w')], [{ ...event(1), data: endless }])).not.toThrow();
     });
   });
 });

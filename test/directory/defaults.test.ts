@@ -18,7 +18,7 @@ const configOf = (queue: string) => server.ok(200, 'GET', `/ojs/v1/queues/${queu
 const effective = async (queue: string) => (await configOf(queue)).effective as Json;
 
 /** What the object itself goes by. */
-const inForce = (queue: string) => new TestQueue(queue).inside(({ q }) => q.settings);
+const inForce = (queue: string) => new TestQueue(queue).inside(({ q }) => q.config.settings);
 
 const BUILT_IN = {
   concurrency: 10,

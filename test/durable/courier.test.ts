@@ -65,7 +65,7 @@ class Office {
   }
 
   write<T>(run: () => T): T {
-    const undo = this.outbox.mark();
+    const { size } = this.outbox;
     try {
       return this.storage.transactionSync(() => {
         const value = run();
@@ -73,7 +73,7 @@ class Office {
         return value;
       });
     } catch (error) {
-      undo();
+      this.outbox.rollback(size);
       throw error;
     }
   }

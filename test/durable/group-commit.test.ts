@@ -12,8 +12,8 @@ function committing() {
   const written = { work: 0 };
   const nothing = () => undefined;
   const memory: Memory = {
-    ...{ wanted: Number.POSITIVE_INFINITY, changes: 0, written, isHolding: false },
-    ...{ load: nothing, flush: nothing, flushHeld: nothing },
+    ...{ wanted: Number.POSITIVE_INFINITY, changes: 0, written },
+    ...{ load: nothing, flush: nothing, finish: nothing },
     mark: () => ({ gathered: nothing, rest: nothing }),
     publish: () => {
       groups.push(group);

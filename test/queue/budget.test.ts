@@ -220,7 +220,7 @@ describe('rows read by a claim', () => {
          INSERT INTO jobs (key, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, body)
          SELECT ?2 + i, 0, 'test.job', ?3, ?4 + i, 0, 0, ?5, ?5, '{"type":"test.job","args":[],"meta":{}}' FROM n`,
         n,
-        q.nextSequence + (due ? 2 ** 41 : 0),
+        q.store.nextSequence + (due ? 2 ** 41 : 0),
         due?.priority ?? 0,
         due?.at ?? null,
         T0,

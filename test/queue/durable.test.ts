@@ -3,7 +3,7 @@
 import { abortAllDurableObjects } from 'cloudflare:test';
 import { describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../src/job/errors';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueMemory } from '../../src/queue/store/memory';
 import { clock, DAY, T0 } from '../support/clock';
 import { failOnce, failureOf } from '../support/faults';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../support/queue';
@@ -12,8 +12,8 @@ import { addTo } from './features/limits/limited';
 clock.startAtT0();
 
 /** The next completion fails when all is done but its commit. Call it inside the object. */
-function failLast(q: QueueState): void {
-  vi.spyOn(q.blocks, 'vanish').mockImplementationOnce(() => {
+function failLast(q: QueueMemory): void {
+  vi.spyOn(q.store.blocks, 'vanish').mockImplementationOnce(() => {
     throw new Error('storage failed');
   });
 }
@@ -96,7 +96,7 @@ describe('a transaction that fails', () => {
   /** Fails the whole transaction of `run`, after all its operations have run. */
   async function failCommit<T>(queue: TestQueue, run: () => Promise<T>): Promise<void> {
     await queue.inside(({ q }) => {
-      vi.spyOn(q.archive, 'flush').mockImplementationOnce(() => {
+      vi.spyOn(q.store.archive, 'flush').mockImplementationOnce(() => {
         throw new Error('the disk is full');
       });
     });
@@ -172,7 +172,7 @@ describe('a transaction that fails', () => {
     const queue = new TestQueue();
     await queue.add();
     await queue.inside(({ q }) => {
-      vi.spyOn(q.archive, 'flush').mockImplementationOnce(() => {
+      vi.spyOn(q.store.archive, 'flush').mockImplementationOnce(() => {
         throw new Error('the disk is full');
       });
     });
@@ -188,7 +188,7 @@ describe('a transaction that fails', () => {
     const queue = new TestQueue();
     const id = await queue.add();
     await queue.inside(({ q, sql }) => {
-      vi.spyOn(q.archive, 'flush').mockImplementationOnce(() => {
+      vi.spyOn(q.store.archive, 'flush').mockImplementationOnce(() => {
         failOnce(sql, /FROM leases/);
         throw new Error('the disk is full');
       });
@@ -251,7 +251,7 @@ describe('an operation that fails inside a shared transaction', () => {
     const ids = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
     await queue.claim({ count: 2 });
     await queue.inside(({ q }) => {
-      vi.spyOn(q.archive, 'add').mockImplementationOnce(() => {
+      vi.spyOn(q.store.archive, 'add').mockImplementationOnce(() => {
         throw new ApiError({ status: 503, code: 'unavailable', message: 'not now', retryable: true });
       });
     });

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
 import { LANE_BIT } from '../../src/job/ids';
 import type { Block } from '../../src/queue/store/block';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueMemory } from '../../src/queue/store/memory';
 import { clock, DAY, T0, until } from '../support/clock';
 import { failAlways, failOnce } from '../support/faults';
 import { type Inside, newJob, refusal, steady, TestQueue } from '../support/queue';
@@ -17,7 +17,7 @@ const BROKEN = ['{"type":', '', 'null', '5', '"text"', '[]'];
 async function damage(queue: TestQueue, column: 'body' | 'history', id: string, value: string): Promise<void> {
   await queue.inside(({ sql, q }) => {
     const key = Number(BigInt(`0x${id.slice(24)}`) & ((1n << 42n) - 1n));
-    if (column === 'body' && q.blocks.holds(key)) {
+    if (column === 'body' && q.store.blocks.holds(key)) {
       damageInBlock(q, key, value);
       return;
     }
@@ -27,16 +27,22 @@ async function damage(queue: TestQueue, column: 'body' | 'history', id: string, 
 }
 
 /** Writes over the body of a job in a block. */
-function damageInBlock(q: QueueState, key: number, value: string): void {
-  q.blocks.row(key);
-  const { last: block } = (q.blocks as unknown as { cache: { last: Block } }).cache;
+function damageInBlock(q: QueueMemory, key: number, value: string): void {
+  q.store.blocks.row(key);
+  const { last: block } = (q.store.blocks as unknown as { cache: { last: Block } }).cache;
   const { starts, lengths } = block as unknown as { starts: number[]; lengths: number[] };
   const offset = key - (block as Block).first;
   const length = lengths[offset] as number;
   const table = key < LANE_BIT ? 'blocks' : 'due_blocks';
   const write = `UPDATE ${table} SET data = substr(data, 1, ?) || ? || substr(data, ?) WHERE first = ?`;
   const start = starts[offset] as number;
-  const { rowsWritten } = q.sql.exec(write, start, value.padEnd(length), start + length + 1, (block as Block).first);
+  const { rowsWritten } = q.store.sql.exec(
+    write,
+    start,
+    value.padEnd(length),
+    start + length + 1,
+    (block as Block).first,
+  );
   expect(rowsWritten).toBe(1);
   q.load();
 }
@@ -105,7 +111,7 @@ describe('an attempt that cannot be ended', () => {
     const ids = (await queue.enqueue({}, {}, {})).map(({ id }) => id) as [string, string, string];
     await queue.claim({ count: 3, visibility_timeout_ms: 1000 });
     await queue.inside(({ q }) => {
-      vi.spyOn(q, 'policyFor').mockImplementationOnce(() => {
+      vi.spyOn(q.config, 'policyFor').mockImplementationOnce(() => {
         throw new TypeError('a defect that this job brings out');
       });
     });
@@ -122,7 +128,7 @@ describe('an attempt that cannot be ended', () => {
     [
       'after its row was written',
       ({ q }) =>
-        vi.spyOn(q.tally, 'left').mockImplementationOnce(() => {
+        vi.spyOn(q.store.tally, 'left').mockImplementationOnce(() => {
           throw new TypeError('a defect that this job brings out');
         }),
     ],
@@ -179,19 +185,19 @@ describe.each(['{', '', '[1', '{"state":1'])('a checkpoint that reads %j', (data
     const queue = new TestQueue();
     const ids = [await queue.add(), await queue.add()] as [string, string];
     await queue.inside(({ q }) => {
-      q.checkpoints.saveSteps(1, '{"step":{"result":1}}', T0);
-      q.checkpoints.save(1, '{"state":1}', T0);
-      q.sql.exec('UPDATE checkpoints SET data = ?', data).toArray();
+      q.store.checkpoints.saveSteps(1, '{"step":{"result":1}}', T0);
+      q.store.checkpoints.save(1, '{"state":1}', T0);
+      q.store.sql.exec('UPDATE checkpoints SET data = ?', data).toArray();
     });
     expect((await queue.claim({ count: 2 })).map(({ id, checkpoint, steps }) => ({ id, checkpoint, steps }))).toEqual(
       ids.map((id) => ({ id, checkpoint: undefined, steps: undefined })),
     );
     await queue.inside(({ q }) => {
-      expect(q.checkpoints.read(1)).toBeUndefined();
-      q.checkpoints.saveSteps(1, '{"step":{"result":2}}', T0);
-      q.checkpoints.save(1, '{"state":2}', T0);
-      expect(q.checkpoints.read(1)?.content).toBe('{"state":2}');
-      expect(q.checkpoints.steps(1)).toBe('{"step":{"result":2}}');
+      expect(q.store.checkpoints.read(1)).toBeUndefined();
+      q.store.checkpoints.saveSteps(1, '{"step":{"result":2}}', T0);
+      q.store.checkpoints.save(1, '{"state":2}', T0);
+      expect(q.store.checkpoints.read(1)?.content).toBe('{"state":2}');
+      expect(q.store.checkpoints.steps(1)).toBe('{"step":{"result":2}}');
     });
   });
 });

@@ -45,7 +45,7 @@ export function compare(scene: Scene, depth: Depth): void {
   }
   same(counts, expected, 'counts');
   same(
-    q.crons.summaries().map(({ name }) => name),
+    q.store.crons.summaries().map(({ name }) => name),
     [...model.crons.entries.keys()].sort(),
   );
   const everything = depth === 'everything';
@@ -87,7 +87,7 @@ function compareJobs(scene: Scene): void {
     newest.map(({ id }) => id),
   );
   for (const [index, { record }] of listed.entries()) compareJob(scene, newest[index] as ModelJob, record);
-  const kept = q.sql.exec<{ n: number }>('SELECT count(*) AS n FROM unique_keys GROUP BY fingerprint ORDER BY n');
+  const kept = q.store.sql.exec<{ n: number }>('SELECT count(*) AS n FROM unique_keys GROUP BY fingerprint ORDER BY n');
   const counted = kept.toArray().map(({ n }) => n);
   same(counted, knownCounts(model), 'unique jobs on record');
 }
@@ -162,7 +162,7 @@ function compareJob({ model, now, isLarge }: Scene, job: ModelJob, record: JobRe
 function compareCron(scene: Scene, cron: ModelCron, everything: boolean): void {
   const { q, now, model } = scene;
   const { name, terms } = cron;
-  const entry = q.crons.read(name);
+  const entry = q.store.crons.read(name);
   const seen = {
     enabled: entry?.definition.enabled,
     next: entry?.run.next_at,

@@ -44,7 +44,7 @@ export async function readCronStep(
   const { now, q } = scene;
   try {
     if (step.op === 'cron-put') return await newCron(step.name, termsOf(scene, step), now);
-    const base = q.crons.read(step.name)?.definition;
+    const base = q.store.crons.read(step.name)?.definition;
     return base && (await changedCron(base, absolute(step.change, now), now));
   } catch (error) {
     if (error instanceof ApiError && error.data.status === 400) return 400;

@@ -7,11 +7,10 @@ import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
 import { type JobRow, STATE } from '../../src/queue/store/columns';
-import { countDead } from '../../src/queue/store/jobs';
 import { Scan, selectReady } from '../../src/queue/store/lanes';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
 import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueParts } from '../../src/queue/store/parts';
 import { holds, same } from './agree';
 import type { Scene } from './scene';
 
@@ -31,10 +30,10 @@ export function compareFresh(scene: Scene, deeply: boolean, limits = true): void
   world.quietly(() =>
     world.asNew(deeply, (engine, planned) => {
       const [live, fresh] = [world.engine.q, engine.q];
-      if (live.leases.pushed.size > 0) {
+      if (live.store.leases.pushed.size > 0) {
         // Which pushes are under way no row knows: a new object takes all of them for abandoned. A call that could not be made
         // keeps its slot until its lease ends.
-        fresh.leases.underWay = () => live.leases.pushed;
+        fresh.store.leases.underWay.add(Array.from(live.store.leases.pushed, (active) => ({ active })));
         fresh.load();
       }
       compareSettings(live, fresh);
@@ -58,21 +57,32 @@ function inside<T>(object: object): T {
 
 const sorted = <T>(values: Iterable<T>): T[] => [...values].sort((a, b) => Number(a) - Number(b));
 
-function compareSettings(live: QueueState, fresh: QueueState): void {
-  const of = (q: QueueState) => ({
-    ...{ paused: q.paused, draining: q.draining, evicting: q.evicting, removal: q.removal, at: q.pausedChangedAt },
-    ...{ own: q.own, defaults: q.defaults, settings: q.settings, announced: [...q.announced] },
+function compareSettings(live: QueueParts, fresh: QueueParts): void {
+  const of = (q: QueueParts) => ({
+    ...{
+      paused: q.config.paused,
+      draining: q.config.draining,
+      evicting: q.store.evicting,
+      removal: q.config.removal,
+      at: q.config.pausedChangedAt,
+    },
+    ...{
+      own: q.config.own,
+      defaults: q.config.defaults,
+      settings: q.config.settings,
+      announced: [...q.config.announced],
+    },
   });
   same(of(live), of(fresh), 'settings');
 }
 
 /** @param hasFailed a statement failed since the object was constructed */
-function compareLeases(live: QueueState, fresh: QueueState, hasFailed: boolean): void {
+function compareLeases(live: QueueParts, fresh: QueueParts, hasFailed: boolean): void {
   type Inside = { live: Map<number, Set<number>>; free: number[]; nextId: number };
   // Where what followed the commit of a claim failed, its call was never made: the slot is taken until the lease ends, which
   // a new object sees as abandoned.
   const isUnsent = ({ target }: { target?: string }) => hasFailed && target !== undefined;
-  const of = ({ leases, blocks }: QueueState) => {
+  const of = ({ store: { leases, blocks } }: QueueParts) => {
     const { live: rows, free } = inside<Inside>(leases);
     const active = [...leases.active.values()].sort((a, b) => a.key - b.key);
     return {
@@ -93,7 +103,7 @@ function compareLeases(live: QueueState, fresh: QueueState, hasFailed: boolean):
     };
   };
   same(of(live), of(fresh), 'leases');
-  const { earliest, active } = live.leases;
+  const { earliest, active } = live.store.leases;
   // A lower bound: it may stay behind when the first attempt ends, but never pass one that runs.
   for (const { key, expiresAt, timeoutAt, putOff = 0 } of active.values()) {
     const end = Math.max(Math.min(expiresAt, timeoutAt), putOff);
@@ -102,85 +112,89 @@ function compareLeases(live: QueueState, fresh: QueueState, hasFailed: boolean):
 }
 
 /** Bounds and hints that save reading: they may be too careful, never wrong. */
-function compareBounds(live: QueueState, fresh: QueueState, now: number): void {
+function compareBounds(live: QueueParts, fresh: QueueParts, now: number): void {
   // No number is given twice: one that was given and left no trace is on record.
-  holds(fresh.nextSequence <= live.nextSequence, () => 'a number is stored that was never given');
-  for (const priority of fresh.priorities) {
-    holds(live.priorities.has(priority), () => `nobody knows of priority ${priority}`);
+  holds(fresh.store.nextSequence <= live.store.nextSequence, () => 'a number is stored that was never given');
+  for (const priority of fresh.store.priorities) {
+    holds(live.store.priorities.has(priority), () => `nobody knows of priority ${priority}`);
   }
-  fresh.nextExpiry = firstExpiry(live, fresh);
-  holds(live.nextExpiry <= fresh.nextExpiry, () => `a job expires at ${fresh.nextExpiry}, before ${live.nextExpiry}`);
-  // A new object looks once at what an override held up that has ended; this one has done so.
-  fresh.limiters.overrides.takeEnded(now, Number.POSITIVE_INFINITY);
+  fresh.store.expiry.next = firstExpiry(live, fresh);
   holds(
-    live.limiters.nextCheck <= fresh.limiters.nextCheck,
-    () => `a key is due at ${fresh.limiters.nextCheck}, not ${live.limiters.nextCheck}`,
+    live.store.expiry.next <= fresh.store.expiry.next,
+    () => `a job expires at ${fresh.store.expiry.next}, before ${live.store.expiry.next}`,
+  );
+  // A new object looks once at what an override held up that has ended; this one has done so.
+  fresh.store.limiters.overrides.takeEnded(now, Number.POSITIVE_INFINITY);
+  holds(
+    live.store.limiters.nextCheck <= fresh.store.limiters.nextCheck,
+    () => `a key is due at ${fresh.store.limiters.nextCheck}, not ${live.store.limiters.nextCheck}`,
   );
 }
 
 /** When the first job expires that does not run: one that does is looked at again when its attempt ends. */
-function firstExpiry({ leases, nextExpiry }: QueueState, fresh: QueueState): number {
-  if (nextExpiry <= fresh.nextExpiry) return fresh.nextExpiry;
+function firstExpiry({ store: { leases, expiry } }: QueueParts, fresh: QueueParts): number {
+  if (expiry.next <= fresh.store.expiry.next) return fresh.store.expiry.next;
   const query = `SELECT min(expires_at) AS at FROM jobs WHERE expires_at IS NOT NULL AND ended_at IS NULL
     AND state <> ${STATE.held} AND key NOT IN (SELECT value FROM json_each(?))`;
-  const { at } = fresh.sql.exec<{ at: number | null }>(query, JSON.stringify([...leases.active.keys()])).one();
+  const { at } = fresh.store.sql.exec<{ at: number | null }>(query, JSON.stringify([...leases.active.keys()])).one();
   return at ?? Number.POSITIVE_INFINITY;
 }
 
-function compareOthers(live: QueueState, fresh: QueueState): void {
-  const used = (q: QueueState) => [q.progress, q.checkpoints].map((table) => inside<{ used: boolean }>(table).used);
+function compareOthers(live: QueueParts, fresh: QueueParts): void {
+  const used = (q: QueueParts) =>
+    [q.store.progress, q.store.checkpoints].map((table) => inside<{ used: boolean }>(table).used);
   const wasUsed = used(live);
   for (const [index, is] of used(fresh).entries()) holds(wasUsed[index] === true || !is, () => 'rows nobody looks for');
-  const locks = (q: QueueState) => [...q.locks.all()].sort((a, b) => a.key - b.key);
+  const locks = (q: QueueParts) => [...q.store.locks.all()].sort((a, b) => a.key - b.key);
   same(locks(live), locks(fresh), 'locks');
-  const ofCrons = ({ crons }: QueueState) => {
+  const ofCrons = ({ store: { crons } }: QueueParts) => {
     type Inside = { known: Map<string, number>; waitingNames: Set<string>; acrossNames: Set<string> };
     const { known, waitingNames, acrossNames } = inside<Inside>(crons);
     return [[...known].sort(([a], [b]) => (a < b ? -1 : 1)), [...waitingNames].sort(), [...acrossNames].sort()];
   };
   same(ofCrons(live), ofCrons(fresh), 'entries');
   // Between transactions nothing is on its way.
-  same(live.archive.size, 0, 'completed jobs that nobody writes');
-  const { gathered, filled } = inside<{ gathered: unknown[]; filled: Map<string, boolean> }>(live.outbox);
+  same(live.store.archive.size, 0, 'completed jobs that nobody writes');
+  const { gathered, filled } = inside<{ gathered: unknown[]; filled: Map<string, boolean> }>(live.store.outbox);
   same(gathered.length, 0, 'messages that nobody writes');
-  for (const [kind, is] of filled) if (!is) holds(!fresh.outbox.has(kind), () => `nobody sends ${kind}`);
+  for (const [kind, is] of filled) if (!is) holds(!fresh.store.outbox.has(kind), () => `nobody sends ${kind}`);
 }
 
-function compareBlocks(live: QueueState, fresh: QueueState): void {
-  holds(!live.isHolding, () => 'a job is held back');
-  const of = ({ blocks }: QueueState) =>
+function compareBlocks(live: QueueParts, fresh: QueueParts): void {
+  holds(live.store.blocks.line.alone === undefined, () => 'a job is held back');
+  const of = ({ store: { blocks } }: QueueParts) =>
     Array.from(blocks.all(0, false), ({ key, alias, type, priority, due_at, created_at }) => [
       ...[key, alias, type, priority, due_at, created_at],
     ]);
   same(of(live), of(fresh), 'jobs in blocks');
-  same(live.blocks.highest(), fresh.blocks.highest(), 'highest number in a block');
+  same(live.store.blocks.highest(), fresh.store.blocks.highest(), 'highest number in a block');
 }
 
 /** What was counted before must be what is counted now; what was not counted has nothing to say. */
-function compareCounts(live: QueueState, fresh: QueueState, now: number): void {
-  const { counted, size } = inside<{ counted: number | null; size: number | null }>(live.depth);
-  if (counted !== null) same(counted, fresh.depth.jobs(), 'depth');
-  if (size !== null) same(size, fresh.depth.bytes(), 'bytes of jobs that have not ended');
-  same(live.blocks.count(), fresh.blocks.count(), 'jobs in blocks, counted');
-  if (live.tally.isCounted) {
-    const of = (q: QueueState) => {
-      const { standing, priorities } = q.tally.read(q.priorities, now);
+function compareCounts(live: QueueParts, fresh: QueueParts, now: number): void {
+  const { counted, size } = inside<{ counted: number | null; size: number | null }>(live.store.depth);
+  if (counted !== null) same(counted, fresh.store.depth.jobs(), 'depth');
+  if (size !== null) same(size, fresh.store.depth.bytes(), 'bytes of jobs that have not ended');
+  same(live.store.blocks.count(), fresh.store.blocks.count(), 'jobs in blocks, counted');
+  if (live.store.tally.isCounted) {
+    const of = (q: QueueParts) => {
+      const { standing, priorities } = q.store.tally.read(q.store.priorities, now);
       return { standing, priorities: [...priorities].filter(([, n]) => n !== 0).sort(([a], [b]) => a - b) };
     };
     same(of(live), of(fresh), 'tally');
   }
-  if (live.lineLength !== null) {
+  if (live.store.counts.line !== null) {
     stats(fresh, now);
-    same(live.lineLength, fresh.lineLength, 'length of the line');
+    same(live.store.counts.line, fresh.store.counts.line, 'length of the line');
   }
-  if (live.deadCount !== null) same(live.deadCount, countDead(fresh), 'dead letters');
-  same(countArchived(live.sql), countArchived(fresh.sql), 'completed jobs');
+  if (live.store.counts.dead !== null) same(live.store.counts.dead, fresh.store.counts.countDead(), 'dead letters');
+  same(countArchived(live.store.sql), countArchived(fresh.store.sql), 'completed jobs');
 }
 
-function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
-  const { cache } = inside<{ cache: Map<string, Limiter> }>(live.limiters);
+function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
+  const { cache } = inside<{ cache: Map<string, Limiter> }>(live.store.limiters);
   for (const [key, limiter] of cache) {
-    const stored = fresh.limiters.find(key);
+    const stored = fresh.store.limiters.find(key);
     // A key that was only asked about is not stored before it is used.
     if (!stored) {
       holds(!limiter.isStored, () => `nothing is stored of ${key}`);
@@ -190,7 +204,7 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
     // What the queue's own key allows is not read from its row, but from the settings whenever it is used.
     if (key === QUEUE_KEY) stored.limits = limiter.limits;
     same(limiter.limits, stored.limits, `limits of ${key}`);
-    const running = live.leases.runningByKey.get(key) ?? 0;
+    const running = live.store.leases.runningByKey.get(key) ?? 0;
     // What no longer counts may be forgotten here and still be stored: what follows from it is the same.
     const of = ({ usage, limits }: Limiter) => [usage.room(limits, running, now), usage.opensAt(limits, now) ?? 0];
     const [room, opensAt] = of(limiter) as [number, number];
@@ -198,7 +212,7 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
     same(room, freshRoom, `room of ${key}`);
     same(Math.max(opensAt, now), Math.max(freshOpensAt, now), `when ${key} opens`);
   }
-  const rows = fresh.sql.exec<{ key: string; waiting: number; ready: number }>(
+  const rows = fresh.store.sql.exec<{ key: string; waiting: number; ready: number }>(
     `SELECT limit_key AS key, sum(waits_since IS NOT NULL) AS waiting, sum(due_at IS NOT NULL) AS ready
      FROM jobs WHERE limit_key IS NOT NULL AND ended_at IS NULL GROUP BY 1`,
   );
@@ -217,13 +231,13 @@ function compareLimits(live: QueueState, fresh: QueueState, now: number): void {
  * What a claim would be given, before limits have their say. Cursors and the head of the line save reading what is taken: what
  * they skip must be nothing, so the new object reads without them.
  */
-function compareOrder(live: QueueState, fresh: QueueState, now: number): void {
-  const ready = (q: QueueState, scan: Scan): JobRow[] => {
+function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
+  const ready = (q: QueueParts, scan: Scan): JobRow[] => {
     const look = ({ key, expires_at }: JobRow) =>
-      q.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
-    return selectReady(q, scan, now, MOST_READY, look);
+      q.store.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
+    return selectReady(q.store, scan, now, MOST_READY, look);
   };
-  const where = live.pullScans.any;
+  const where = live.store.cursors.pull.any;
   const copy = new Scan();
   copy.line = where.line;
   for (const [priority, position] of where.due) copy.due.set(priority, position);
@@ -255,19 +269,19 @@ function compareAlarm(
   planned: () => number | null,
 ): void {
   // What failed, or what nobody took, is left alone by the object that knows of it.
-  const isPutOff = [...world.engine.q.leases.active.values()].some(({ putOff = 0 }) => putOff > 0);
+  const isPutOff = [...world.engine.q.store.leases.active.values()].some(({ putOff = 0 }) => putOff > 0);
   const isLeftAlone = [...model.crons.entries.values()].some(
     ({ notBefore, asked }) => notBefore > 0 || asked.length > 0,
   );
   // Nor does a new object know which targets, and whose messages, must rest for a while.
   const { q } = world.engine;
-  const mayRest = q.pushesAny || !q.outbox.isEmpty;
+  const mayRest = q.handlers.pushesAny || !q.store.outbox.isEmpty;
   // What was locked beyond its retention is looked at a moment after it was unlocked.
   const isUnlocked = model.parts.has('shares');
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
   if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest || isUnlocked) return;
   // A new object reads of a lease what was granted, and then what has extended it: it would wake once for nothing.
-  engine.q.leases.overdue(world.now, Number.POSITIVE_INFINITY);
+  engine.q.store.leases.overdue(world.now, Number.POSITIVE_INFINITY);
   engine.armNext();
   const at = planned();
   if (at === null) return;

@@ -140,13 +140,13 @@ export function override(scene: Scene, step: StepOf<'override'>): void {
   const { model, q } = scene;
   const { key, concurrency, expiresIn } = step;
   const ends = expiresIn === null ? undefined : scene.now + expiresIn;
-  const { [key]: _, ...others } = q.defaults?.overrides ?? {};
+  const { [key]: _, ...others } = q.config.defaults?.overrides ?? {};
   const overrides: LimitOverrides =
     concurrency === null
       ? others
       : { ...others, [key]: { concurrency, ...(ends !== undefined && { expires_at: ends }) } };
-  const version = (q.defaults?.version ?? 0) + 1;
-  scene.write(() => takeDefaults(q, { config: {}, ...q.defaults, version, overrides }));
+  const version = (q.config.defaults?.version ?? 0) + 1;
+  scene.write(() => takeDefaults(q, { config: {}, ...q.config.defaults, version, overrides }));
   scene.tidy();
   if (concurrency === null) delete model.keys[key].override;
   else model.keys[key].override = { concurrency, expiresAt: ends ?? Number.POSITIVE_INFINITY };

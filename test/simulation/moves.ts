@@ -260,7 +260,7 @@ function beAnew(scene: Scene, moves: Moves): void {
 /** All that is on its way arrives. */
 async function drain(scene: Scene, moves: Moves): Promise<void> {
   const { world } = scene;
-  const isLeft = () => scene.q.outbox.has(MOVE) || moves.outside.questions.length > 0;
+  const isLeft = () => scene.q.store.outbox.has(MOVE) || moves.outside.questions.length > 0;
   for (let round = 0; isLeft(); round++) {
     if (round === 200) throw new Error('some dead letters never arrive');
     const question = moves.outside.pick(0);

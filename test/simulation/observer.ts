@@ -75,13 +75,13 @@ export class Observer {
     this.running = [];
     this.uncertain = [];
     // What the one before has made durable is stored, whether anybody has heard of it or not.
-    const { active } = engine.q.leases;
+    const { active } = engine.q.store.leases;
     for (const [name, { key, claim }] of this.leases) if (active.get(key)?.claim !== claim) this.leases.delete(name);
     this.look();
-    const { pullScans } = engine.q;
-    const scanOf = pullScans.of.bind(pullScans);
+    const { pull } = engine.q.store.cursors;
+    const scanOf = pull.of.bind(pull);
     // A claim looks for its place first: what is leased from now on is another claim's.
-    pullScans.of = (types, head) => {
+    pull.of = (types, head) => {
       this.look();
       this.claims++;
       return scanOf(types, head);
@@ -146,10 +146,10 @@ export class Observer {
     if (isFirst) {
       this.atStart = isDoubtful ? model.save() : undefined;
       this.transaction = { isUndone: false };
-      this.workAtStart = scene.q.written.work;
+      this.workAtStart = scene.q.store.written.work;
     }
     // Whoever comes after so much waits for the next transaction.
-    const work = scene.q.written.work - this.workAtStart;
+    const work = scene.q.store.written.work - this.workAtStart;
     if (work > MAX_WORK) this.disagreement ??= { error: new Error(`an operation follows ${work} characters of work`) };
     // What was done last has failed in the end, when a statement has since.
     const last = this.running.at(-1);
@@ -208,7 +208,7 @@ export class Observer {
   private look(): void {
     const { q, model } = this.scene;
     const { seen } = pullsOf(model);
-    for (const { key, claim, attempt, workerId } of q.leases.active.values()) {
+    for (const { key, claim, attempt, workerId } of q.store.leases.active.values()) {
       const name = `${key} ${claim}`;
       if (seen.get(key) === claim || this.leases.has(name)) continue;
       this.uncertain.push(name);

@@ -211,7 +211,7 @@ class Pulls {
   private gaveBack(): void {
     const { model, book, scene } = this;
     for (const given of book.given.filter(({ socket }) => this.isBroken(socket))) {
-      const back = given.jobs.filter(({ id }) => !scene.q.leases.active.has(decodeId(id).key));
+      const back = given.jobs.filter(({ id }) => !scene.q.store.leases.active.has(decodeId(id).key));
       for (const { id } of back) model.undoClaim(model.jobs.find((job) => job.id === id) as ModelJob);
       given.jobs = given.jobs.filter((job) => !back.includes(job));
       const line = book.sockets.find(({ name }) => name === given.socket);

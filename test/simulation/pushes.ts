@@ -104,9 +104,9 @@ class Pushes {
   /** The object has died: what it claimed last may never have become durable, and comes again. */
   forgetLost({ q, model, world }: Scene): void {
     for (const [name, { key, claim, id, delivery }] of this.seen) {
-      const row = world.quietly(() => rowByKey(q, key));
+      const row = world.quietly(() => rowByKey(q.store, key));
       const isThere = row ? row.claims >= claim : model.jobs.some((job) => job.id === id);
-      if (isThere || q.leases.active.get(key)?.claim === claim) continue;
+      if (isThere || q.store.leases.active.get(key)?.claim === claim) continue;
       this.seen.delete(name);
       this.handed.delete(delivery);
     }
@@ -127,13 +127,13 @@ class Pushes {
       this.asked = this.handler.asked;
       noteCall(this.health, true, now);
     }
-    const fresh = [...q.leases.active.values()].filter(
+    const fresh = [...q.store.leases.active.values()].filter(
       ({ key, claim, target }) => target !== undefined && !this.seen.has(`${key} ${claim}`),
     );
     if (fresh.length === 0) return;
     const handed = scene.world.quietly(() =>
       fresh.map(({ key, claim, attempt }) => {
-        const row = rowByKey(q, key);
+        const row = rowByKey(q.store, key);
         if (!row) throw new Error(`a job was pushed that is not there: ${key}`);
         const id = idOf(q.route, row);
         const delivery = deliveryId(id, claim);
@@ -143,7 +143,7 @@ class Pushes {
     );
     const running = model.jobs.filter(({ lease }) => lease?.pushed && this.own.has(lease.pushed.delivery)).length;
     const active = scene.world.quietly(
-      () => new Set([...q.leases.active.keys()].map((key) => idOf(q.route, rowByKey(q, key) as never))),
+      () => new Set([...q.store.leases.active.keys()].map((key) => idOf(q.route, rowByKey(q.store, key) as never))),
     );
     const { health, terms } = this;
     const { concurrency } = terms;
@@ -344,8 +344,8 @@ async function endRun(scene: Scene, pushes: Pushes, call: HandlerCall, step: Ste
 /** Does the delivery run, as the product sees it? */
 function isClaimed({ q, world }: Scene, { id, job }: Sent): boolean {
   return world.quietly(() =>
-    [...q.leases.active.values()].some(({ key, claim }) => {
-      const row = rowByKey(q, key);
+    [...q.store.leases.active.values()].some(({ key, claim }) => {
+      const row = rowByKey(q.store, key);
       return row && idOf(q.route, row) === job.id && deliveryId(job.id, claim) === id;
     }),
   );

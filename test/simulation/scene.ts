@@ -3,7 +3,7 @@ import { ApiError, type ErrorData } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
 import { refuseLocked } from '../../src/queue/jobs/lock';
 import { list } from '../../src/queue/read/list';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueParts } from '../../src/queue/store/parts';
 import { holds, same } from './agree';
 import type { Extras, Terms } from './area';
 import { Model, type ModelJob } from './model';
@@ -47,7 +47,7 @@ export class Scene {
     return this.world.now;
   }
 
-  get q(): QueueState {
+  get q(): QueueParts {
     return this.world.engine.q;
   }
 
@@ -109,7 +109,7 @@ export class Scene {
   /** The product's transaction is over, with what it does last. */
   finish(): void {
     const { model, now } = this;
-    const looked = this.q.crons.waiting(now);
+    const looked = this.q.store.crons.waiting(now);
     this.findDefects(
       ({ name, notBefore }) => notBefore <= now && (this.run(name)?.waiting.length ?? 0) > 0 && !looked.includes(name),
     );
@@ -136,7 +136,7 @@ export class Scene {
 
   /** What the product has stored of an entry. */
   run(name: string) {
-    return this.world.quietly(() => this.q.crons.read(name)?.run);
+    return this.world.quietly(() => this.q.store.crons.read(name)?.run);
   }
 
   /** Finds the jobs that fires of the model must have become, and the questions that they wait for. */

@@ -36,9 +36,13 @@ function change(scene: Scene, { layer, change }: StepOf<'configure'>): void {
   scene.write(() => {
     if (layer === 'own') configure(q, wireOf(change));
     else {
-      const config: Record<string, unknown> = { ...q.defaults?.config, ...wireOf(change) };
+      const config: Record<string, unknown> = { ...q.config.defaults?.config, ...wireOf(change) };
       for (const [name, value] of Object.entries(config)) if (value === null) delete config[name];
-      takeDefaults(q, { ...q.defaults, config: config as QueueConfig, version: (q.defaults?.version ?? 0) + 1 });
+      takeDefaults(q, {
+        ...q.config.defaults,
+        config: config as QueueConfig,
+        version: (q.config.defaults?.version ?? 0) + 1,
+      });
     }
   });
   scene.tidy();
@@ -47,9 +51,9 @@ function change(scene: Scene, { layer, change }: StepOf<'configure'>): void {
 
 function maintain(scene: Scene, { ms }: StepOf<'maintain'>): void {
   const { q, model, now } = scene;
-  const { maintenance: _, ...others } = q.defaults ?? { config: {} };
+  const { maintenance: _, ...others } = q.config.defaults ?? { config: {} };
   const ends = ms === null ? {} : { ends_at: now + ms };
-  const version = (q.defaults?.version ?? 0) + 1;
+  const version = (q.config.defaults?.version ?? 0) + 1;
   scene.write(() =>
     takeDefaults(q, { ...others, version, ...(ms !== 0 && { maintenance: { started_at: now, ...ends } }) }),
   );
@@ -114,11 +118,11 @@ export const area: Area<SettingsStep> = {
       });
     if (mostAtOnce === undefined) return;
     queueOf(scene.model).most = mostAtOnce;
-    scene.q.leases.mostAtOnce = mostAtOnce;
+    scene.q.store.leases.mostAtOnce = mostAtOnce;
   },
   evicted(scene) {
     const { most } = queueOf(scene.model);
-    if (Number.isFinite(most)) scene.q.leases.mostAtOnce = most;
+    if (Number.isFinite(most)) scene.q.store.leases.mostAtOnce = most;
   },
   clear(scene) {
     for (const layer of ['own', 'deployment'] as const) {

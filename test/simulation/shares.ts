@@ -110,7 +110,7 @@ function decide(scene: Scene, { pick: at, isAlone }: StepOfShare<'decide'>): voi
   const batch = pickBatch(scene, at);
   if (!batch?.isOurs) return;
   const { q, model, now } = scene;
-  const isTold = q.outbox.find(DECISION, batch.id) !== undefined;
+  const isTold = q.store.outbox.find(DECISION, batch.id) !== undefined;
   const outcome = scene.attempt((at) => decideBatch(q, batch.id, isAlone ? [] : [OTHER], at));
   scene.tidy();
   const isLate = batch.state !== 'prepared' || now - batch.at > MAX_AGE_MS;
@@ -205,7 +205,7 @@ type StepOfShare<Op extends ShareStep['op']> = Extract<ShareStep, { op: Op }>;
 /** All that is undecided comes to its end, by itself. */
 async function drain(scene: Scene, outside: Outside): Promise<void> {
   const { world, model, q } = scene;
-  const isLeft = () => q.outbox.has(SHARE) || q.outbox.has(DECISION);
+  const isLeft = () => q.store.outbox.has(SHARE) || q.store.outbox.has(DECISION);
   for (let round = 0; isLeft() || outside.questions.length > 0; round++) {
     if (round === 200) throw new Error('some batches are never decided');
     const question = outside.pick(0);
@@ -289,7 +289,7 @@ export const area: Area<ShareStep> = {
     if (outside && depth !== 'wake') {
       const { model, q } = scene;
       const held = model.jobs.filter(({ undecided, state }) => undecided !== undefined && state === 'gone');
-      same(q.depth.jobs(), model.jobs.filter(isOpen).length + held.length, 'jobs that count');
+      same(q.store.depth.jobs(), model.jobs.filter(isOpen).length + held.length, 'jobs that count');
     }
     if (!outside || scene.lost || outside.questions.length > 0) return;
     const { world, model, now } = scene;

@@ -22,10 +22,10 @@ function busyDay(scene: Scene, { types, characters, moments }: StepOf<'busy-day'
       const at = from + Math.floor(((moment + 1) * DAY) / moments);
       for (let type = 0; type < types; type++) {
         const name = `job.${type}.`.padEnd(characters, 'x');
-        q.meters.enqueued(name, TIMES.length, at);
+        q.observed.meters.enqueued(name, TIMES.length, at);
         for (const ms of TIMES) {
-          q.meters.started(name, at - ms, at);
-          q.meters.completed(name, at - ms, at);
+          q.observed.meters.started(name, at - ms, at);
+          q.observed.meters.completed(name, at - ms, at);
         }
       }
     }

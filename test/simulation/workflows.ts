@@ -146,7 +146,7 @@ type StepOfWorkflow<Op extends WorkflowStep['op']> = Extract<WorkflowStep, { op:
 /** All that has ended so far is told. */
 async function drain(scene: Scene, { outside, heard }: Workflows): Promise<void> {
   const { world, model } = scene;
-  for (let round = 0; scene.q.outbox.has(ENDING) || outside.questions.length > 0; round++) {
+  for (let round = 0; scene.q.store.outbox.has(ENDING) || outside.questions.length > 0; round++) {
     if (round === 300) throw new Error('some ends are never told');
     const question = outside.pick(0);
     if (question) {
@@ -216,7 +216,7 @@ export const area: Area<WorkflowStep> = {
   compare(scene) {
     const workflows = workflowsOf(scene);
     const { world, now, lost: isLost } = scene;
-    if (!workflows || isLost || workflows.outside.questions.length > 0 || !scene.q.outbox.has(ENDING)) return;
+    if (!workflows || isLost || workflows.outside.questions.length > 0 || !scene.q.store.outbox.has(ENDING)) return;
     holds(world.alarm !== null && world.alarm <= now + LONGEST_PAUSE_MS, () => `no end is told, armed: ${world.alarm}`);
   },
   async clear(scene) {

@@ -189,7 +189,7 @@ export class World {
       },
     });
     // What counts reads the clock by itself, which would take all of a history for very old.
-    Object.assign(this.engine.q.meters, { now: () => this.now });
+    Object.assign(this.engine.q.observed.meters, { now: () => this.now });
     this.engine.armNext();
   }
 

@@ -35,13 +35,13 @@ export async function answers(queue: TestQueue, ids: readonly string[]): Promise
       priorities(q, Date.now()),
       upcoming(q, Date.now()),
       oldestAvailable(q, Date.now()),
-      nextDue(q, Date.now()),
-      q.depth.jobs(),
-      q.depth.bytes(),
+      nextDue(q.store, Date.now()),
+      q.store.depth.jobs(),
+      q.store.depth.bytes(),
       ids.map((id) => {
-        const row = rowByKey(q, decodeId(id).key);
-        if (!row || row.ended_at !== null || q.leases.active.has(row.key)) return row;
-        return [row, countAhead(q, new Scan(), row, Date.now(), ({ key }) => !q.leases.active.has(key))];
+        const row = rowByKey(q.store, decodeId(id).key);
+        if (!row || row.ended_at !== null || q.store.leases.active.has(row.key)) return row;
+        return [row, countAhead(q.store, new Scan(), row, Date.now(), ({ key }) => !q.store.leases.active.has(key))];
       }),
     ]),
     (await queue.api.activity()).totals.map(([type, meter]) => [type, read(meter, 'enqueued')]).sort(),

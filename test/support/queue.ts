@@ -7,7 +7,7 @@ import { type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody, JobRecord, NewJob, ReportedError } from '../../src/job/record';
 import type { QueueEngine } from '../../src/queue/engine';
 import type { QueueObject } from '../../src/queue/object';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueMemory } from '../../src/queue/store/memory';
 import type { DeadLetterRequest, QueueApi } from '../../src/rpc/queue';
 import { unpackReceipt } from '../../src/rpc/receipts';
 import type { AttemptName, ClaimRequest } from '../../src/rpc/workers';
@@ -51,7 +51,7 @@ export const steady = (attempts: number, delayMs = 1000) => ({
 export interface Inside {
   instance: QueueObject;
   engine: QueueEngine;
-  q: QueueState;
+  q: QueueMemory;
   storage: DurableObjectStorage;
   sql: SqlStorage;
 }

@@ -3,7 +3,7 @@
 import { abortAllDurableObjects, evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { QueueState } from '../../src/queue/store/state';
+import type { QueueParts } from '../../src/queue/store/parts';
 import { clock, until } from '../support/clock';
 import { failOnce } from '../support/faults';
 import { TestQueue } from '../support/queue';
@@ -29,7 +29,7 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { q: QueueState; host: { others: { workflow(id: string): Calls } }; courier: { start(): void } };
+  engine: { q: QueueParts; host: { others: { workflow(id: string): Calls } }; courier: { start(): void } };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -178,12 +178,12 @@ describe('the way from a workflow to a queue', () => {
       steps: [step(queue), { type: 'group', jobs: [step(other), step(other)] }],
     });
     await inQueue(other, ({ engine }) => {
-      engine.q.draining = true;
+      engine.q.config.draining = true;
     });
     await work(queue);
     await until(async () => (await workflow(id)).steps_completed === 1, 'the first step');
     await inQueue(other, ({ engine }) => {
-      engine.q.draining = false;
+      engine.q.config.draining = false;
     });
     expect(await clock.ring(workflowStub(id))).toBe(true);
     await work(other);

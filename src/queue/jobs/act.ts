@@ -10,8 +10,8 @@ import { deleteArchived } from '../store/archive';
 import type { JobRow } from '../store/columns';
 import { remove } from '../store/jobs';
 import { moveOf } from '../store/moves';
+import type { QueueParts } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { rowByKey } from '../store/where';
 import { cancel } from './cancel';
 import { refuseLocked } from './lock';
@@ -19,7 +19,7 @@ import { refuseMoving } from './moving';
 import { redrive } from './redrive';
 
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
-export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: number): void {
+export function actOnRow(q: QueueParts, action: BulkAction, row: JobRow, now: number): void {
   const id = idOf(q.route, row);
   refuseMoving(q, row);
   if (action === 'cancel') cancel(q, id, now);
@@ -32,18 +32,18 @@ export function actOnRow(q: QueueState, action: BulkAction, row: JobRow, now: nu
  * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
  * @throws {ApiError} 503 when it is all or none and one of them is locked; 409 for a key of another request
  */
-export function bulk(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+export function bulk(q: QueueParts, request: BulkRequest, now: number): BulkAnswer {
   const { once } = request;
-  const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
+  const earlier = once && recallAnswer<BulkAnswer>(q.store.inbox, once, now);
   if (earlier) return earlier;
   const answer = actOnIds(q, request, now);
   // Jobs that are not here will not be here for this operation later either.
   const isWorthIt = answer.applied && answer.items.some(({ reason }) => reason !== 'not_found');
-  if (once && isWorthIt) rememberAnswer(q, once, answer, now);
+  if (once && isWorthIt) rememberAnswer(q.store.inbox, once, answer, now);
   return answer;
 }
 
-function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer {
+function actOnIds(q: QueueParts, request: BulkRequest, now: number): BulkAnswer {
   const { action, ids, createdUntil } = request;
   if (request.atomic) {
     for (const id of ids) refuseLocked(q, id);
@@ -60,7 +60,7 @@ function actOnIds(q: QueueState, request: BulkRequest, now: number): BulkAnswer 
 
 /** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
 export function checkItem(
-  q: QueueState,
+  q: QueueParts,
   action: BulkAction,
   id: string,
   now: number,
@@ -72,9 +72,9 @@ export function checkItem(
     return { job_id: id, status: 'failed', reason: 'not_found' };
   }
   const { row } = found;
-  if (row && q.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
-  if (row && moveOf(q.outbox, row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
-  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  if (row && q.store.locks.has(row.key)) return { job_id: id, status: 'failed', reason: LOCKED };
+  if (row && moveOf(q.store.outbox, row.key)) return { job_id: id, status: 'skipped', reason: 'moving' };
+  const state = row ? stateOf(row, q.store.leases.active.has(row.key), now) : 'completed';
   const able = ACTS_ON[action].includes(state) || (action === 'cancel' && mayMove('cancel', state));
   return able ? { job_id: id, status: 'done' } : { job_id: id, status: 'skipped', reason: state };
 }
@@ -88,18 +88,18 @@ function createdAt({ row, archived }: Found): number {
 }
 
 /** Acts on one job that was found able. */
-export function act(q: QueueState, action: BulkAction, id: string, now: number): void {
+export function act(q: QueueParts, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);
-  else if (found) deleteArchived(q, [found.archived.k]);
+  else if (found) deleteArchived(q.store, [found.archived.k]);
 }
 
 /** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
-export function actOnKey(q: QueueState, action: BulkAction, key: number, now: number): BulkItem | undefined {
-  const row = rowByKey(q, key);
+export function actOnKey(q: QueueParts, action: BulkAction, key: number, now: number): BulkItem | undefined {
+  const row = rowByKey(q.store, key);
   if (!row) return undefined;
   const job_id = idOf(q.route, row);
-  if (q.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };
+  if (q.store.locks.has(key)) return { job_id, status: 'failed', reason: LOCKED };
   try {
     actOnRow(q, action, row, now);
     return { job_id, status: 'done' };

@@ -9,7 +9,7 @@ import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
-import type { QueueState } from '../store/state';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/where';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
@@ -29,12 +29,10 @@ export interface Arrival {
 }
 
 /** What is known of a queue's room. */
-export interface Room extends Pick<QueueState, 'name' | 'settings'> {
-  depth: Pick<QueueState['depth'], 'jobs' | 'bytes'>;
-}
+export type BoundedQueue = Named & Configured & Stored;
 
 /** Has the queue a bound? */
-export function isBounded({ settings }: Pick<Room, 'settings'>): boolean {
+export function isBounded({ config: { settings } }: Configured): boolean {
   return settings.max_depth !== undefined || settings.max_bytes !== undefined;
 }
 
@@ -43,10 +41,10 @@ export function isBounded({ settings }: Pick<Room, 'settings'>): boolean {
  * take the place of as much, and the rest goes in turns ({@link shed}). Writes nothing before it is certain.
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
+export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
   const surplus = surplusOf(q, arrival);
   if (fits(surplus)) return;
-  const drops = q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival, q.leases.active.size);
+  const drops = q.config.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival, q.store.leases.active.size);
   const needed = drops ? smaller(surplus, arrival) : surplus;
   const { replaces = new Set() } = arrival;
   const expired = takeWhileNeeded(needed, besides(replaces, expiredRows(q, now)));
@@ -64,9 +62,9 @@ export function makeRoom(q: QueueState, arrival: Arrival, now: number): void {
  * @param expired waiting jobs whose time has passed: they will be gone at once
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function checkRoom(q: Room, arrival: Arrival, expired: Iterable<JobRow> = []): void {
+export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<JobRow> = []): void {
   const surplus = surplusOf(q, arrival);
-  if (fits(surplus) || (q.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival))) return;
+  if (fits(surplus) || (q.config.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival))) return;
   if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
 }
 
@@ -77,8 +75,8 @@ export const SHED_PER_TURN = 500;
  * Discards what is too much, as far as that is possible: one turn of it. The alarm takes the next one.
  * @returns whether there may be more
  */
-export function shed(q: QueueState, now: number): boolean {
-  if (q.settings.overflow !== 'drop_oldest') return false;
+export function shed(q: QueueParts, now: number): boolean {
+  if (q.config.settings.overflow !== 'drop_oldest') return false;
   const surplus = surplusOf(q, { jobs: 0, bytes: 0 });
   const expired = takeWhileNeeded(surplus, expiredRows(q, now), SHED_PER_TURN);
   for (const row of expired.rows) expire(q, row, now);
@@ -89,40 +87,40 @@ export function shed(q: QueueState, now: number): boolean {
 }
 
 /** Notes whether jobs are left to be discarded in turns. One row written when that changes. */
-export function setShedding(q: QueueState, shedding: boolean): void {
-  if (shedding === q.depth.isShedding) return;
-  q.depth.isShedding = shedding;
-  writeMeta(q.sql, 'shedding', shedding || undefined);
-  if (shedding) q.wake(0);
+export function setShedding(q: QueueParts, shedding: boolean): void {
+  if (shedding === q.store.depth.isShedding) return;
+  q.store.depth.isShedding = shedding;
+  writeMeta(q.store.sql, 'shedding', shedding || undefined);
+  if (shedding) q.wake.at(0);
 }
 
 /** How full the queue is, when that is worth a warning. */
-export function pressureOf(q: QueueState): QueuePressure | undefined {
+export function pressureOf(q: QueueParts): QueuePressure | undefined {
   const fill = fillOf(q);
   if (!fill) return undefined;
-  return fill.depth >= (q.settings.warning_threshold ?? DEFAULT_WARNING) * fill.bound ? fill : undefined;
+  return fill.depth >= (q.config.settings.warning_threshold ?? DEFAULT_WARNING) * fill.bound ? fill : undefined;
 }
 
 /** The bound that is nearer, and how far the queue is from it: in jobs, or in bytes. */
-function fillOf(q: QueueState): QueuePressure | undefined {
-  const { max_depth, max_bytes } = q.settings;
-  const jobs = max_depth === undefined ? undefined : { depth: q.depth.jobs(), bound: max_depth };
-  const bytes = max_bytes === undefined ? undefined : { depth: q.depth.bytes(), bound: max_bytes };
+function fillOf(q: QueueParts): QueuePressure | undefined {
+  const { max_depth, max_bytes } = q.config.settings;
+  const jobs = max_depth === undefined ? undefined : { depth: q.store.depth.jobs(), bound: max_depth };
+  const bytes = max_bytes === undefined ? undefined : { depth: q.store.depth.bytes(), bound: max_bytes };
   if (!jobs || !bytes) return jobs ?? bytes;
   return bytes.depth * jobs.bound > jobs.depth * bytes.bound ? bytes : jobs;
 }
 
 /** By how much the arrivals would exceed the bounds; nothing above 0: they fit. */
-function surplusOf(q: Room, { jobs, bytes }: Arrival): Arrival {
-  const { max_depth, max_bytes } = q.settings;
+function surplusOf(q: BoundedQueue, { jobs, bytes }: Arrival): Arrival {
+  const { max_depth, max_bytes } = q.config.settings;
   return {
-    jobs: max_depth === undefined ? 0 : q.depth.jobs() + jobs - max_depth,
-    bytes: max_bytes === undefined ? 0 : q.depth.bytes() + bytes - max_bytes,
+    jobs: max_depth === undefined ? 0 : q.store.depth.jobs() + jobs - max_depth,
+    bytes: max_bytes === undefined ? 0 : q.store.depth.bytes() + bytes - max_bytes,
   };
 }
 
 /** @param running jobs that run: no arrival takes their place */
-function exceedsAlone({ settings }: Room, { jobs, bytes }: Arrival, running = 0): boolean {
+function exceedsAlone({ config: { settings } }: Configured, { jobs, bytes }: Arrival, running = 0): boolean {
   return jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
 }
 
@@ -132,10 +130,10 @@ function smaller(surplus: Arrival, arrival: Arrival): Arrival {
 }
 
 /** @param surplus what is too much */
-function queueFull(q: Room, surplus: Arrival): ApiError {
-  const { max_depth, max_bytes } = q.settings;
-  const depth = q.depth.jobs();
-  const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.depth.bytes(), bound: max_bytes };
+function queueFull(q: BoundedQueue, surplus: Arrival): ApiError {
+  const { max_depth, max_bytes } = q.config.settings;
+  const depth = q.store.depth.jobs();
+  const reached = surplus.jobs > 0 ? { depth, bound: max_depth } : { depth: q.store.depth.bytes(), bound: max_bytes };
   return new ApiError({
     status: 429,
     code: 'QUEUE_FULL',
@@ -145,7 +143,7 @@ function queueFull(q: Room, surplus: Arrival): ApiError {
       queue: q.name,
       depth,
       ...(max_depth !== undefined && { bound: max_depth }),
-      ...(max_bytes !== undefined && { bytes: q.depth.bytes(), max_bytes }),
+      ...(max_bytes !== undefined && { bytes: q.store.depth.bytes(), max_bytes }),
     },
     headers: {
       'Retry-After': String(RETRY_AFTER_S),
@@ -190,7 +188,7 @@ function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Genera
  * @param replaced keys of jobs that go for another reason
  */
 function* oldest(
-  q: QueueState,
+  q: QueueParts,
   others: { rows: JobRow[]; left: Arrival },
   most: number,
   replaced: ReadonlySet<number> = new Set(),
@@ -198,7 +196,7 @@ function* oldest(
   const except = new Set([...others.rows.map(({ key }) => key), ...replaced]);
   const limit = others.left.bytes > 0 ? most : Math.min(most, others.left.jobs);
   for (const { key } of waitingLongest(q, limit + except.size)) {
-    const row = except.has(key) ? undefined : rowByKey(q, key);
+    const row = except.has(key) ? undefined : rowByKey(q.store, key);
     if (row) yield row;
   }
 }
@@ -208,12 +206,14 @@ function* oldest(
  * pending ones after all others. All that is read belongs to jobs that have not ended, of which there are no more than the
  * bound allows, and in the line only what is new since the last time.
  */
-function waitingLongest(q: QueueState, limit: number): Candidate[] {
-  const running = listed(q.leases.active.keys());
+function waitingLongest(q: QueueParts, limit: number): Candidate[] {
+  const running = listed(q.store.leases.active.keys());
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
-    q.sql.exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit).toArray();
+    q.store.sql
+      .exec<Candidate>(`SELECT key, ${at} AS at FROM jobs WHERE ${where} LIMIT ?`, ...bindings, limit)
+      .toArray();
   const idle = `key NOT IN ${running.sql}`;
-  const taken = Math.max(q.leases.head, q.shedUntil);
+  const taken = Math.max(q.store.leases.head, q.store.cursors.shedUntil);
   const found = [
     ...read(
       `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
@@ -221,8 +221,8 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
       taken,
       ...running.bindings,
     ),
-    ...inBlocks(q, q.blocks.line.after(taken, false), limit),
-    ...[...q.priorities].flatMap((priority) =>
+    ...inBlocks(q, q.store.blocks.line.after(taken, false), limit),
+    ...[...q.store.priorities].flatMap((priority) =>
       read(
         `priority = ? AND due_at IS NOT NULL AND ${idle} ORDER BY due_at, attempt, key`,
         'due_at',
@@ -230,8 +230,8 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
         ...running.bindings,
       ),
     ),
-    ...[...q.priorities].flatMap((priority) =>
-      inBlocks(q, q.blocks.due.inTurn(priority, undefined, undefined, false), limit),
+    ...[...q.store.priorities].flatMap((priority) =>
+      inBlocks(q, q.store.blocks.due.inTurn(priority, undefined, undefined, false), limit),
     ),
     ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),
   ];
@@ -243,7 +243,7 @@ function waitingLongest(q: QueueState, limit: number): Candidate[] {
   return found.sort((a, b) => a.at - b.at || (a.key % LANE_BIT) - (b.key % LANE_BIT)).slice(0, limit);
 }
 
-function inBlocks({ leases }: QueueState, jobs: Iterable<JobRow>, limit: number): Candidate[] {
+function inBlocks({ store: { leases } }: Stored, jobs: Iterable<JobRow>, limit: number): Candidate[] {
   const found: Candidate[] = [];
   for (const { key, enqueued_at, due_at } of jobs) {
     if (found.length === limit) break;
@@ -253,7 +253,7 @@ function inBlocks({ leases }: QueueState, jobs: Iterable<JobRow>, limit: number)
 }
 
 /** Discards a job to make room. Two rows written. */
-function discard(q: QueueState, row: JobRow, now: number): void {
-  if (isInLine(row)) q.shedUntil = Math.max(q.shedUntil, row.key);
+function discard(q: QueueParts, row: JobRow, now: number): void {
+  if (isInLine(row)) q.store.cursors.shedUntil = Math.max(q.store.cursors.shedUntil, row.key);
   drop(q, row, 'queue_full', now);
 }

@@ -5,8 +5,8 @@ import { mustFind, viewOfRow } from '../read/find';
 import { leaveShare } from '../store/batches';
 import { STATE } from '../store/columns';
 import { move } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { unlockRow } from './lock';
 import { movable } from './movable';
 import { refuseSetAside } from './moving';
@@ -15,16 +15,16 @@ import { refuseSetAside } from './moving';
  * Cancels a job.
  * @throws {ApiError} 404; 409 when it has ended already; 503 while it is on its way to the queue that takes this one's jobs
  */
-export function cancel(q: QueueState, id: string, now: number): JobView {
+export function cancel(q: QueueParts, id: string, now: number): JobView {
   refuseSetAside(q, id);
   const found = mustFind(q, id);
   // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
-  if (found.row && q.locks.has(found.row.key)) {
+  if (found.row && q.store.locks.has(found.row.key)) {
     leaveShare(q, found.row.key, now);
     found.row = unlockRow(q, found.row.key, now) ?? found.row;
   }
   const { row } = movable(q, id, found, 'cancel', ' and cannot be cancelled.', now);
-  const active = q.leases.active.get(row.key);
+  const active = q.store.leases.active.get(row.key);
   const history = { ...historyOf(row), cancelled_at: now };
   delete history.retry_delay_ms;
   if (active) history.started_at = active.startedAt;

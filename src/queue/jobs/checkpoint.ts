@@ -4,24 +4,29 @@
  */
 import type { AttemptName, CheckpointRequest, StoredCheckpoint } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
+import type { QueueParts } from '../store/parts';
 import { stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { fenced, keyOfFound, openRow } from './fence';
 
 /** Replaces the job's checkpoint, in any state but a terminal one. One row written. @throws {ApiError} 404, 409 */
-export function saveCheckpoint(q: QueueState, request: CheckpointRequest, now: number): StoredCheckpoint {
-  return q.checkpoints.save(openRow(q, request, 'its checkpoint', now).key, request.content, now);
+export function saveCheckpoint(q: QueueParts, request: CheckpointRequest, now: number): StoredCheckpoint {
+  return q.store.checkpoints.save(openRow(q, request, 'its checkpoint', now).key, request.content, now);
 }
 
 /** The job's checkpoint, or null. @throws {ApiError} 404 when there is no such job */
-export function checkpointOf(q: QueueState, id: string): StoredCheckpoint | null {
-  return q.checkpoints.read(keyOfFound(mustFindForReport(q, id))) ?? null;
+export function checkpointOf(q: QueueParts, id: string): StoredCheckpoint | null {
+  return q.store.checkpoints.read(keyOfFound(mustFindForReport(q, id))) ?? null;
 }
 
 /** Deletes the job's checkpoint, if it has one; the next one starts again at 1. @throws {ApiError} 404, 409 */
-export function deleteCheckpoint(q: QueueState, request: AttemptName, now: number): { job_id: string } {
+export function deleteCheckpoint(q: QueueParts, request: AttemptName, now: number): { job_id: string } {
   const found = mustFindForReport(q, request.job_id);
-  fenced(q, found, request, found.row ? stateOf(found.row, q.leases.active.has(found.row.key), now) : 'completed');
-  q.checkpoints.removeOwn(keyOfFound(found));
+  fenced(
+    q,
+    found,
+    request,
+    found.row ? stateOf(found.row, q.store.leases.active.has(found.row.key), now) : 'completed',
+  );
+  q.store.checkpoints.removeOwn(keyOfFound(found));
   return { job_id: request.job_id };
 }

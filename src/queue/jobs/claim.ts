@@ -11,11 +11,11 @@ import { viewForRunner } from '../read/find';
 import type { Active } from '../store/active';
 import { lease } from '../store/attempts';
 import type { JobRow } from '../store/columns';
+import { typesKey } from '../store/cursors';
 import { type Scan, selectReady, type Verdict } from '../store/lanes';
 import { startsLeft } from '../store/limits/queue-limit';
-import { typesKey } from '../store/pull-scans';
+import type { QueueParts } from '../store/parts';
 import { readableBody } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { quarantine } from './end-attempt';
 import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
@@ -42,7 +42,7 @@ export interface Terms {
  * @param bodies those that are parsed already, by the keys of their jobs
  */
 export function grant(
-  q: QueueState,
+  q: QueueParts,
   rows: JobRow[],
   terms: Terms,
   now: number,
@@ -82,8 +82,8 @@ export function grant(
  * Judges a row for any consumer: already running or expired rows are passed over. The first of the latter are discarded
  * later, the others when their turn comes.
  */
-export function passOver(q: QueueState, row: JobRow, now: number, expired: JobRow[]): boolean {
-  if (q.leases.active.has(row.key)) return true;
+export function passOver(q: QueueParts, row: JobRow, now: number, expired: JobRow[]): boolean {
+  if (q.store.leases.active.has(row.key)) return true;
   if (row.expires_at === null || row.expires_at > now) return false;
   if (expired.length < ENDED_PER_TURN) expired.push(row);
   return true;
@@ -110,9 +110,9 @@ export interface PullClaim {
 const NOTHING: PullClaim = { jobs: [], bytes: 0, hasMore: false, isUnfinished: false, isClosed: false };
 
 /** A claim by a worker that pulls: the next jobs, in order. A closed queue gives none. */
-export function claim(q: QueueState, request: ClaimRequest, now: number): PullClaim {
-  if (request.handlers) q.announced.hear(request.types, request.handlers, now);
-  if (q.isClosed(now)) return { ...NOTHING, isClosed: true };
+export function claim(q: QueueParts, request: ClaimRequest, now: number): PullClaim {
+  if (request.handlers) q.config.announced.hear(request.types, request.handlers, now);
+  if (q.config.isClosed(now)) return { ...NOTHING, isClosed: true };
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
     const limit = Math.min(request.count - puller.claimed.length, startsLeft(q, now));
@@ -142,7 +142,7 @@ function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
  * the length of its lease where the job or its queue has another one than the worker proposed.
  */
 function viewForWorker(
-  q: QueueState,
+  q: QueueParts,
   { row, body, active }: Claimed,
   { visibility_timeout_ms, default_visibility_timeout_ms: proposed }: ClaimRequest,
   now: number,
@@ -167,20 +167,20 @@ class Puller {
   private readonly terms: Terms;
 
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     request: ClaimRequest,
     private readonly now: number,
   ) {
     const { worker_id, types, visibility_timeout_ms, default_visibility_timeout_ms } = request;
-    this.scan = q.pullScans.of(typesKey(types), q.leases.head);
+    this.scan = q.store.cursors.pull.of(typesKey(types), q.store.leases.head);
     this.types = types && new Set(types);
     this.terms = {
       ...(worker_id !== undefined && { workerId: worker_id }),
-      timeoutMs: (body) => body.timeout_ms ?? q.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
+      timeoutMs: (body) => body.timeout_ms ?? q.config.settings.default_timeout_ms ?? DEFAULTS.timeoutMs,
       visibilityMs: (body) =>
         visibility_timeout_ms ??
         body.visibility_timeout_ms ??
-        q.settings.visibility_timeout_ms ??
+        q.config.settings.visibility_timeout_ms ??
         default_visibility_timeout_ms ??
         DEFAULTS.visibilityMs,
     };
@@ -191,7 +191,7 @@ class Puller {
     const { q, now, scan } = this;
     const expired: JobRow[] = [];
     const limits = new LimitCheck(q, now);
-    const rows = selectReady(q, scan, now, limit, (row) => this.look(row, limits, expired));
+    const rows = selectReady(q.store, scan, now, limit, (row) => this.look(row, limits, expired));
     for (const row of expired) expire(q, row, now);
     const jobs = grant(q, rows, this.terms, now);
     noteStarts(
@@ -226,7 +226,7 @@ class Puller {
 }
 
 /** Bytes of all that travels to the runner of a job. */
-function bytesOnTheWay(q: QueueState, { key, body, history }: JobRow): number {
+function bytesOnTheWay(q: QueueParts, { key, body, history }: JobRow): number {
   const told = history === null ? 0 : bytesOf(history);
-  return bytesOf(body) + told + q.checkpoints.sizeOf(key) + q.progress.sizeOf(key);
+  return bytesOf(body) + told + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
 }

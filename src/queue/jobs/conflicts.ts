@@ -16,8 +16,8 @@ import {
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
 import { completedByKey, rowByKey } from '../store/where';
 import { cancel } from './cancel';
@@ -30,16 +30,16 @@ export class StoredJob implements Candidate {
   private found: ArchivedJob | undefined;
 
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     readonly key: number,
     now: number,
   ) {
-    this.row = rowByKey(q, key);
+    this.row = rowByKey(q.store, key);
     if (!this.row) this.state = 'completed';
     else if (this.row.state === STATE.held) this.state = 'undecided';
     // Its time is over, though its turn to be discarded has not come.
     else if (hasExpired(q, this.row, now)) this.state = 'discarded';
-    else this.state = stateOf(this.row, q.leases.active.has(key), now);
+    else this.state = stateOf(this.row, q.store.leases.active.has(key), now);
   }
 
   /** Undefined: the key has outlived its job. */
@@ -62,7 +62,7 @@ export class StoredJob implements Candidate {
 
   /** The completed job, also one that this transaction has completed. */
   private get archived(): ArchivedJob | undefined {
-    this.found ??= completedByKey(this.q, this.key);
+    this.found ??= completedByKey(this.q.store, this.key);
     return this.found;
   }
 }
@@ -88,7 +88,7 @@ export class Room {
 }
 
 /** What this queue knows of a fingerprint, for a new job in another queue. Writes nothing. */
-export function conflictsHere(q: QueueState, question: UniqueQuestion, now: number, room: Room): UniqueConflicts {
+export function conflictsHere(q: QueueParts, question: UniqueQuestion, now: number, room: Room): UniqueConflicts {
   const stored = storedJobs(q, question.fingerprint, now);
   const found: UniqueConflicts = { known: stored.length > 0, undecided: false, blocking: [] };
   for (const job of stored) {
@@ -101,8 +101,8 @@ export function conflictsHere(q: QueueState, question: UniqueQuestion, now: numb
 }
 
 /** The stored jobs with this fingerprint, newest first. */
-function storedJobs(q: QueueState, fingerprint: string, now: number): StoredJob[] {
-  return rivalKeys(q.sql, fingerprint).map((key) => new StoredJob(q, key, now));
+function storedJobs(q: QueueParts, fingerprint: string, now: number): StoredJob[] {
+  return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
 /** Plans the jobs of one enqueue, in their order. Reads only. */
@@ -113,7 +113,7 @@ export class QueueConflicts {
   private readonly outdated: { fingerprint: string; key: number }[] = [];
 
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly now: number,
   ) {
     this.planner = new ConflictPlanner(now);
@@ -126,7 +126,7 @@ export class QueueConflicts {
 
   /** Deletes the keys that can no longer decide anything; call when new ones have been written. */
   tidy(): void {
-    for (const { fingerprint, key } of this.outdated) forgetKey(this.q.sql, fingerprint, key);
+    for (const { fingerprint, key } of this.outdated) forgetKey(this.q.store.sql, fingerprint, key);
   }
 
   private candidates(fingerprint: string): StoredJob[] {
@@ -154,7 +154,7 @@ function isTerminal(state: StoredJob['state']): boolean {
  * @param earlier the jobs of the entries before it
  */
 export function existingJob(
-  q: QueueState,
+  q: QueueParts,
   existing: StoredJob | EarlierEntry,
   earlier: readonly JobView[],
   now: number,
@@ -165,9 +165,9 @@ export function existingJob(
 }
 
 /** Cancels the job with this key unless it has ended. */
-export function cancelKey(q: QueueState, key: number, now: number): JobView | undefined {
-  const stored = rowByKey(q, key);
-  const row = stored && q.locks.seen(stored);
-  if (!row || isTerminal(stateOf(row, q.leases.active.has(key), now))) return undefined;
+export function cancelKey(q: QueueParts, key: number, now: number): JobView | undefined {
+  const stored = rowByKey(q.store, key);
+  const row = stored && q.store.locks.seen(stored);
+  if (!row || isTerminal(stateOf(row, q.store.leases.active.has(key), now))) return undefined;
   return cancel(q, idOf(q.route, row), now);
 }

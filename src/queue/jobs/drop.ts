@@ -2,10 +2,10 @@
 
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 
 /** Discards a job that has no run to fail. */
-export function drop(q: QueueState, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {
+export function drop(q: QueueParts, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {
   move(q, row, 'drop', { state: STATE.discarded, history: { ...historyOf(row), discarded_at: now, reason } }, now);
 }

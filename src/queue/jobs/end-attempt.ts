@@ -14,8 +14,8 @@ import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf, idOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
@@ -28,7 +28,7 @@ export type Random = () => number;
  * The pushed attempt that a late success still completes: the one this delivery names, if it timed out and the job still
  * waits for the next one.
  */
-export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
+export function lateAttempt(q: QueueParts, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
   const { error, started_at, unreported, snoozed, unused } = historyOf(row);
@@ -41,7 +41,7 @@ export function lateAttempt(q: QueueState, row: JobRow, delivery: string, now: n
 
 /** The attempt failed: decides what follows and writes it. @returns the job as it is now; it may not be kept */
 export function fail(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   active: Active,
   reported: AttemptFailure,
@@ -51,7 +51,7 @@ export function fail(
   const report = boundedError(reported);
   const history = historyOf(row);
   const body = bodyOf(row);
-  const policy = q.policyFor(row.type, body);
+  const policy = q.config.policyFor(row.type, body);
   // Details that are too long lose what they say: the class that they name is read first.
   const error = errorOf(report, errorClass(reported.details));
   const failure: Failure = { ...report, code: error.code, type: error.type };
@@ -92,7 +92,7 @@ export function fail(
 
 /** The attempt is over and the job waits for the next one, from `availableAt` (epoch ms) on. */
 function backInLine(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   kind: 'retry' | 'giveBack',
   history: JobHistory,
@@ -104,7 +104,7 @@ function backInLine(
 }
 
 /** Gives the job back without an error (`requeue: true`): available at once, the attempt stays counted. */
-export function requeue(q: QueueState, row: JobRow, active: Active, now: number): JobRow {
+export function requeue(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);
   history.started_at = active.startedAt;
   delete history.retry_delay_ms;
@@ -117,7 +117,7 @@ export function requeue(q: QueueState, row: JobRow, active: Active, now: number)
  * @param change what to note with it, and until when to wait (epoch ms)
  */
 export function undoClaim(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   now: number,
   change: { history?: JobHistory; availableAt?: number } = {},
@@ -128,8 +128,8 @@ export function undoClaim(
 }
 
 /** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */
-export function quarantine(q: QueueState, row: JobRow, now: number): void {
-  const active = q.leases.active.get(row.key);
+export function quarantine(q: QueueParts, row: JobRow, now: number): void {
+  const active = q.store.leases.active.get(row.key);
   const entry: JobErrorEntry = {
     attempt: active?.attempt ?? row.attempt,
     occurred_at: now,
@@ -190,6 +190,6 @@ function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
 }
 
 /** Does a delivery id name this claim of the job? */
-export function namesClaim(q: QueueState, row: JobRow, delivery: string, claim: number): boolean {
+export function namesClaim(q: QueueParts, row: JobRow, delivery: string, claim: number): boolean {
   return delivery === deliveryId(idOf(q.route, row), claim);
 }

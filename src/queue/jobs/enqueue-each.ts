@@ -5,7 +5,7 @@ import { outcomeOf } from '../../job/errors';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import type { EachReceipt, EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { enqueue } from './enqueue';
 
 /**
@@ -13,12 +13,12 @@ import { enqueue } from './enqueue';
  * @throws {ApiError} 409 when the key was used for another request
  */
 export function enqueueEach(
-  q: QueueState,
+  q: QueueParts,
   jobs: readonly NewJob[],
   idempotency: IdempotencyKey | undefined,
   now: number,
 ): EachReceipt {
-  const remembered = idempotency && recallAnswer<EachReceipt>(q, idempotency, now);
+  const remembered = idempotency && recallAnswer<EachReceipt>(q.store.inbox, idempotency, now);
   if (remembered) return { ...remembered, replayed: true };
   let told = 0;
   const warnings = new Set<string>();
@@ -33,6 +33,6 @@ export function enqueueEach(
     return enqueued;
   };
   const receipt: EachReceipt = { outcomes: jobs.map((job) => outcomeOf(() => enqueueOne(job))) };
-  if (idempotency) rememberAnswer(q, idempotency, receipt, now);
+  if (idempotency) rememberAnswer(q.store.inbox, idempotency, receipt, now);
   return receipt;
 }

@@ -11,8 +11,8 @@ import { MAX_GAP } from '../store/block';
 import type { JobRow } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { recordOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed';
@@ -27,11 +27,11 @@ import { warnOfUnhandled } from './unhandled';
  * by the client is free. Writes nothing.
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
-export function checkJobs(q: QueueState, jobs: readonly NewJob[], now: number): void {
+export function checkJobs(q: QueueParts, jobs: readonly NewJob[], now: number): void {
   refuseNewcomers(q);
   forEachNumbered(jobs, (job) => checkType(q, job.type));
   forEachNumbered(jobs, (job) => refuseMisfit(q, job));
-  checkPolicies(jobs, (job) => q.retryLayers(job.type, {}));
+  checkPolicies(jobs, (job) => q.config.retryLayers(job.type, {}));
   const seen = new Set<string>();
   forEachNumbered(jobs, (job) => {
     if (job.id === undefined) return;
@@ -64,15 +64,15 @@ function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
   });
 }
 
-function checkId(q: QueueState, id: string, now: number): void {
+function checkId(q: QueueParts, id: string, now: number): void {
   const taken = find(q, id);
   if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
-  if (q.hasAlias(id)) throw duplicate(id, 'being enqueued');
+  if (q.store.hasAlias(id)) throw duplicate(id, 'being enqueued');
   if (!isUuidV7(id) || routeOf(id) !== q.route) return;
   if (hasDeparted(q, id, now)) throw duplicate(id, 'in another queue');
   const sequence = sequenceOf(decodeId(id).key);
   // An id that this queue will mint itself one day must not be taken before.
-  if (sequence >= q.nextSequence && sequence < FIRST_CHOSEN) {
+  if (sequence >= q.store.nextSequence && sequence < FIRST_CHOSEN) {
     throw invalidRequest('id', 'id: is reserved for this queue; choose another UUIDv7.');
   }
 }
@@ -87,7 +87,7 @@ export interface EnqueuePlan {
  * Checks jobs and applies their unique policies. Writes nothing.
  * @throws {ApiError} as {@link checkJobs}, and for a duplicate that is to be refused 409, in doubt 503
  */
-export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): EnqueuePlan {
+export function planJobs(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueuePlan {
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now);
   const placements: Placement<StoredJob>[] = [];
@@ -96,7 +96,7 @@ export function planJobs(q: QueueState, jobs: readonly NewJob[], now: number): E
 }
 
 /** Carries out a plan. */
-function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueReceipt {
+function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueReceipt {
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
   const isAlone = plan.placements.length === 1;
@@ -105,7 +105,7 @@ function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueRecei
     keys[index] = row.key;
     const view = {
       record: recordOf(row, undefined, { queue: q.name, route: q.route, now }),
-      layers: q.layersFor(row.type),
+      layers: q.config.layersFor(row.type),
     };
     jobs[index] = { ...receiptOf(view, entryAt(index)), ...(isAlone && standingAfter(q, row, now)) };
   };
@@ -139,7 +139,7 @@ function insertJobs(q: QueueState, plan: EnqueuePlan, now: number): EnqueueRecei
 }
 
 /** Where a job that just arrived leaves the key that limits it. */
-function standingAfter(q: QueueState, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
+function standingAfter(q: QueueParts, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
   const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
   return standing ? { standing } : {};
 }
@@ -161,7 +161,7 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
  * Checks and inserts.
  * @throws {ApiError} as {@link planJobs}, 429 when the queue is full, 413 when too much is there already; then nothing was written
  */
-export function enqueue(q: QueueState, jobs: readonly NewJob[], now: number): EnqueueReceipt {
+export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
   const bounded = isBounded(q);
@@ -226,7 +226,7 @@ function hasCompany(placements: readonly Placement<StoredJob>[], index: number, 
   return isLike(-1) || isLike(1);
 }
 
-function insertOne(q: QueueState, job: NewJob, now: number, together: boolean): JobRow {
+function insertOne(q: QueueParts, job: NewJob, now: number, together: boolean): JobRow {
   const { pending = false, limit } = job;
   return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together }, now);
 }

@@ -3,77 +3,75 @@
 import { LIMIT } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { rowByKey } from '../store/where';
 
 /** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */
 export const ENDED_PER_TURN = 200;
 
 /** Has the job's time passed before it ran? One that runs is left alone: expiry forbids a start, not an end. */
-export function hasExpired(q: QueueState, row: JobRow, now: number): boolean {
+export function hasExpired(q: QueueParts, row: JobRow, now: number): boolean {
   if (row.expires_at === null || row.expires_at > now || row.ended_at !== null) return false;
-  return row.state !== STATE.held && !q.leases.active.has(row.key);
+  return row.state !== STATE.held && !q.store.leases.active.has(row.key);
 }
 
 /** Discards one waiting row that has expired. */
-export function expire(q: QueueState, row: JobRow, now: number): void {
+export function expire(q: QueueParts, row: JobRow, now: number): void {
   const history = { ...historyOf(row), discarded_at: now, reason: 'expired' };
   move(q, row, 'expire', { state: STATE.discarded, history }, now);
 }
 
 /** Discards the job with this key if it has expired. */
-export function expireIfDue(q: QueueState, key: number, now: number): void {
-  const row = rowByKey(q, key);
+export function expireIfDue(q: QueueParts, key: number, now: number): void {
+  const row = rowByKey(q.store, key);
   if (row && hasExpired(q, row, now)) expire(q, row, now);
 }
 
 /**
- * Discards the waiting jobs that have expired, looking at a bounded number; `q.nextExpiry` says where the next turn goes on.
+ * Discards the waiting jobs that have expired, looking at a bounded number; `Expiry` says where the next turn goes on.
  * Costs nothing while no job can have expired.
  */
-export function expireDue(q: QueueState, now: number): void {
-  if (now < q.nextExpiry) return;
-  const { nextExpiry: at, expiredUntilKey } = q;
-  const rows = q.sql
+export function expireDue(q: QueueParts, now: number): void {
+  if (now < q.store.expiry.next) return;
+  const { expiry } = q.store;
+  const rows = q.store.sql
     .exec<{ key: number; at: number }>(
       `SELECT key, expires_at AS at FROM jobs WHERE expires_at <= ? AND (expires_at, key) > (?, ?) AND ended_at IS NULL
        ORDER BY expires_at, key ${LIMIT}`,
       now,
-      at,
-      expiredUntilKey,
+      expiry.next,
+      expiry.untilKey,
       ENDED_PER_TURN,
     )
     .toArray();
   for (const { key } of rows) expireIfDue(q, key, now);
   const last = rows.at(-1);
   if (last && rows.length === ENDED_PER_TURN) {
-    q.nextExpiry = last.at;
-    q.expiredUntilKey = last.key;
+    expiry.goOnAt(last.at, last.key);
     return;
   }
-  const next = q.sql
+  const next = q.store.sql
     .exec<{ at: number | null }>(
       'SELECT min(expires_at) AS at FROM jobs WHERE expires_at > ? AND ended_at IS NULL',
       now,
     )
     .one().at;
-  q.nextExpiry = next ?? Number.POSITIVE_INFINITY;
-  q.expiredUntilKey = 0;
+  expiry.goOnAt(next ?? Number.POSITIVE_INFINITY);
 }
 
 /**
  * Waiting jobs that have expired and were not seen to yet, the first to expire first. Reads nothing while no job can have
  * expired.
  */
-export function* expiredRows(q: QueueState, now: number): Generator<JobRow> {
-  if (now < q.nextExpiry) return;
-  const due = q.sql.exec<{ key: number }>(
+export function* expiredRows(q: QueueParts, now: number): Generator<JobRow> {
+  if (now < q.store.expiry.next) return;
+  const due = q.store.sql.exec<{ key: number }>(
     'SELECT key FROM jobs WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at, key',
     now,
   );
   for (const { key } of due) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row && hasExpired(q, row, now)) yield row;
   }
 }

@@ -3,7 +3,7 @@
  * once, however many of the reports are about it.
  */
 import { StepBook, type StepRecord } from '../../job/steps';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 
 /** What is said of one job. */
 interface Said {
@@ -16,7 +16,7 @@ export class GatheredNotes {
 
   /** @param now epoch ms */
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly now: number,
   ) {}
 
@@ -30,13 +30,13 @@ export class GatheredNotes {
   saveCheckpoint(key: number, content: string): void {
     const said = this.of(key);
     said.checkpoint = { content, saves: (said.checkpoint?.saves ?? 0) + 1 };
-    this.q.written.spend(content.length);
+    this.q.store.written.spend(content.length);
   }
 
   /** The job records a step. @returns what was on record before, and has won. @throws {ApiError} as `StepBook.add` */
   recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
     const said = this.of(key);
-    said.steps ??= new StepBook(this.q.checkpoints.steps(key));
+    said.steps ??= new StepBook(this.q.store.checkpoints.steps(key));
     return said.steps.add(name, record);
   }
 
@@ -45,8 +45,8 @@ export class GatheredNotes {
     const { q, now } = this;
     const { steps, checkpoint } = this.said.get(key) ?? {};
     this.said.delete(key);
-    if (checkpoint) q.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
-    if (steps?.isChanged) q.checkpoints.saveSteps(key, steps.text, now);
+    if (checkpoint) q.store.checkpoints.save(key, checkpoint.content, now, checkpoint.saves);
+    if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now);
   }
 
   /** Writes all that was said. */

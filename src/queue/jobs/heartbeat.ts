@@ -5,8 +5,8 @@ import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
 import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
 import { STATE } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { idOf, readableBody } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
 
@@ -25,25 +25,25 @@ interface Named {
  * error: a heartbeat is about all of a worker's jobs, and one that was taken away must not cost it the others. One row
  * written for each lease.
  */
-export function heartbeat(q: QueueState, request: HeartbeatRequest, now: number): HeartbeatReceipt {
+export function heartbeat(q: QueueParts, request: HeartbeatRequest, now: number): HeartbeatReceipt {
   const { job_ids, worker_id, visibility_timeout_ms } = request;
   const { held, cancelled, lost }: Named = job_ids
     ? named(q, job_ids, worker_id)
     : { held: leasesOf(q, worker_id), cancelled: [], lost: [] };
   const leases = held.map(({ active }) => active);
-  q.leases.extend(leases, now, visibility_timeout_ms);
-  if (held.length > 0) q.wake(q.leases.earliest);
+  q.store.leases.extend(leases, now, visibility_timeout_ms);
+  if (held.length > 0) q.wake.at(q.store.leases.earliest);
   const directive = request.directives ? testDirective(q, leases) : undefined;
   return { extended: held.map(({ id }) => id), cancelled, lost, ...(directive !== undefined && { directive }) };
 }
 
 /** Reads what tells jobs apart, and no body: ten thousand may be named. */
-function named(q: QueueState, ids: readonly string[], workerId: string): Named {
+function named(q: QueueParts, ids: readonly string[], workerId: string): Named {
   const keys = keysOf(q, [...new Set(ids)].filter(isUuidV7));
-  const byKey = identitiesOf(q, [...keys.values()]);
+  const byKey = identitiesOf(q.store, [...keys.values()]);
   const found: Named = { held: [], cancelled: [], lost: [] };
   const gone = [...keys.values()].filter((key) => !byKey.has(key));
-  const completed = completedByKeys(q, gone.slice(0, MAX_ARCHIVED));
+  const completed = completedByKeys(q.store, gone.slice(0, MAX_ARCHIVED));
   for (const [id, key] of keys) {
     const row = byKey.get(key);
     if (!row) {
@@ -52,18 +52,18 @@ function named(q: QueueState, ids: readonly string[], workerId: string): Named {
       continue;
     }
     if (idOf(q.route, row) !== id) continue;
-    const active = q.leases.active.get(key);
+    const active = q.store.leases.active.get(key);
     if (active && (active.workerId === undefined || active.workerId === workerId)) found.held.push({ id, active });
-    else if ((q.locks.seen(row) ?? row).state === STATE.cancelled) found.cancelled.push(id);
+    else if ((q.store.locks.seen(row) ?? row).state === STATE.cancelled) found.cancelled.push(id);
     else found.lost.push(id);
   }
   return found;
 }
 
 /** The first directive among the jobs of these leases; only deployments with test hooks ask. */
-function testDirective(q: QueueState, leases: readonly Active[]): string | undefined {
+function testDirective(q: QueueParts, leases: readonly Active[]): string | undefined {
   for (const { key } of leases) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     const { test_directive } =
       ((row && readableBody(row)) as { metadata?: { test_directive?: unknown } } | undefined)?.metadata ?? {};
     if (test_directive === 'quiet' || test_directive === 'terminate') return test_directive;

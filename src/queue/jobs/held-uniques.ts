@@ -4,7 +4,7 @@ import type { JobBody, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
 import { readUnique } from '../../job/unique/policy';
 import type { HeldUnique, HeldUniques, UniquePlace } from '../../rpc/uniques';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { uniqueKeysAfter } from '../store/unique-keys';
 import { StoredJob } from './conflicts';
 
@@ -12,8 +12,8 @@ import { StoredJob } from './conflicts';
 const MAX_LOOKED = 500;
 
 /** @param limit how many are told at most; the place after the last one looked at is told where there may be more */
-export function heldUniques(q: QueueState, limit: number, after: UniquePlace | undefined, now: number): HeldUniques {
-  const places = uniqueKeysAfter(q.sql, after, MAX_LOOKED);
+export function heldUniques(q: QueueParts, limit: number, after: UniquePlace | undefined, now: number): HeldUniques {
+  const places = uniqueKeysAfter(q.store.sql, after, MAX_LOOKED);
   const items: HeldUnique[] = [];
   let looked = 0;
   for (const place of places) {
@@ -26,7 +26,7 @@ export function heldUniques(q: QueueState, limit: number, after: UniquePlace | u
   return { items, looked, ...(!isAll && { next: places[looked - 1] ?? after }) } as HeldUniques;
 }
 
-function heldBy(q: QueueState, place: UniquePlace, now: number): HeldUnique | undefined {
+function heldBy(q: QueueParts, place: UniquePlace, now: number): HeldUnique | undefined {
   const job = new StoredJob(q, place.key, now);
   const { state, createdAt } = job;
   if (state === 'undecided' || createdAt === undefined) return undefined;

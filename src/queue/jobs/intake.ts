@@ -1,15 +1,15 @@
 /** Which jobs a queue takes: none while it drains, is being deleted or has no room for them, and only those of the types it is meant for. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
-import type { QueueState } from '../store/state';
+import type { Configured, Named, QueueParts } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
 /** A queue that drains, is being deleted, or whose storage is full takes no jobs. @throws {ApiError} 409; 503 full */
-export function refuseNewcomers(q: QueueState): void {
-  if (!q.draining && !q.removal) {
+export function refuseNewcomers(q: QueueParts): void {
+  if (!q.config.draining && !q.config.removal) {
     refuseWhenFull(q);
     return;
   }
-  const state = q.removal ? 'deleting' : 'draining';
+  const state = q.config.removal ? 'deleting' : 'draining';
   const { data } = conflict(`Queue ${q.name} is ${state} and takes no jobs.`, {
     queue: q.name,
     current_state: state,
@@ -19,8 +19,8 @@ export function refuseNewcomers(q: QueueState): void {
 }
 
 /** Is the type among those the queue takes? @throws {ApiError} 400 */
-export function checkType(q: Pick<QueueState, 'name' | 'settings'>, type: string): void {
-  const allowed = q.settings.allowed_job_types;
+export function checkType(q: Named & Configured, type: string): void {
+  const allowed = q.config.settings.allowed_job_types;
   if (allowed === undefined || allowed.some((pattern) => fits(type, pattern))) return;
   throw invalidRequest('type', `Queue ${q.name} takes no jobs of type ${type}.`, { queue: q.name, allowed });
 }

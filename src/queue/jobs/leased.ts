@@ -2,17 +2,17 @@
 
 import type { LeasedJob } from '../../rpc/workers';
 import type { Active } from '../store/active';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, idOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { identitiesOf, rowByKey } from '../store/where';
 import { fail, type Random, requeue } from './end-attempt';
 
 /** The worker's leases with the ids of their jobs. */
-export function leasesOf(q: QueueState, workerId: string): { id: string; active: Active }[] {
-  const leased = [...q.leases.active.values()].filter((active) => active.workerId === workerId);
+export function leasesOf(q: QueueParts, workerId: string): { id: string; active: Active }[] {
+  const leased = [...q.store.leases.active.values()].filter((active) => active.workerId === workerId);
   if (leased.length === 0) return [];
   const rows = identitiesOf(
-    q,
+    q.store,
     leased.map(({ key }) => key),
   );
   const ids = new Map(Array.from(rows.values(), (row) => [row.key, idOf(q.route, row)]));
@@ -23,7 +23,7 @@ export function leasesOf(q: QueueState, workerId: string): { id: string; active:
 }
 
 /** The jobs that a worker holds here. */
-export function leasedBy(q: QueueState, workerId: string): LeasedJob[] {
+export function leasedBy(q: QueueParts, workerId: string): LeasedJob[] {
   return leasesOf(q, workerId).map(({ id, active }) => ({
     id,
     type: active.type,
@@ -39,12 +39,12 @@ export function leasedBy(q: QueueState, workerId: string): LeasedJob[] {
  * attempts left ends, as after any other failed attempt.
  * @returns the ids of the jobs
  */
-export function releaseLeased(q: QueueState, workerId: string, now: number, random: Random): string[] {
+export function releaseLeased(q: QueueParts, workerId: string, now: number, random: Random): string[] {
   const leased = leasesOf(q, workerId);
   for (const { active } of leased) {
-    const row = rowByKey(q, active.key);
+    const row = rowByKey(q.store, active.key);
     if (!row) continue;
-    if (active.attempt < Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts)) {
+    if (active.attempt < Math.max(1, q.config.policyFor(row.type, bodyOf(row)).max_attempts)) {
       requeue(q, row, active, now);
       continue;
     }

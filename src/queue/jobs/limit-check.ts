@@ -11,7 +11,7 @@ import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';
 import { begunWaiting, firstWaiting, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { drop } from './drop';
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
@@ -21,7 +21,7 @@ interface Taken {
 }
 
 /** How many like this job its key has room for now; infinite when no key limits it. */
-export function roomFor(q: QueueState, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
+export function roomFor(q: QueueParts, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
   const { limit_key: key } = row;
   if (key === null) return Number.POSITIVE_INFINITY;
   const limiter = limiterOf(q, row);
@@ -35,7 +35,7 @@ export function roomFor(q: QueueState, row: JobRow, now: number, taken: Taken = 
  * @param least so many are let in even if others stand ready for all the room there is
  * @returns how many were let in
  */
-export function admit(q: QueueState, limiter: Limiter, now: number, least = 0): number {
+export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): number {
   if (!limiter.mayHaveWaiting) return 0;
   const running = runningOf(q, limiter.key);
   let count = admitBegun(q, limiter, running, now);
@@ -53,7 +53,7 @@ export function admit(q: QueueState, limiter: Limiter, now: number, least = 0): 
 }
 
 /** Where starts are counted, jobs that go on do not wait for those that start: lets in as many as may run. */
-function admitBegun(q: QueueState, limiter: Limiter, running: number, now: number): number {
+function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: number): number {
   const { rate, throttle } = limiter.inForce(now);
   if (!limiter.mayHaveBegun || (!rate && !throttle)) return 0;
   const room = limiter.roomToAdmit(Number.NEGATIVE_INFINITY, running, now, true);
@@ -63,7 +63,7 @@ function admitBegun(q: QueueState, limiter: Limiter, running: number, now: numbe
   return rows.length;
 }
 
-function letInNow(q: QueueState, row: JobRow, now: number): void {
+function letInNow(q: QueueParts, row: JobRow, now: number): void {
   // Where the clock was set back, it waits since a moment to come; but it is available.
   const due_at = Math.min(row.waits_since as number, now);
   move(q, row, 'admit', { due_at, waits_since: null }, now);
@@ -83,7 +83,7 @@ export class LimitCheck {
   private readonly overtaken = new Map<Limiter, number>();
 
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly now: number,
   ) {}
 
@@ -146,7 +146,7 @@ export class LimitCheck {
 }
 
 /** A job whose turn has come finds its limit reached. Two rows written. */
-function refuse(q: QueueState, row: JobRow, now: number): void {
+function refuse(q: QueueParts, row: JobRow, now: number): void {
   const limiter = limiterOf(q, row);
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
   // Whoever stops a key wants to run its jobs later, not to lose them; and what has begun is not given up on its way.
@@ -156,12 +156,12 @@ function refuse(q: QueueState, row: JobRow, now: number): void {
 }
 
 /** It waits until its key has room again. */
-function park(q: QueueState, row: JobRow, now: number): void {
+function park(q: QueueParts, row: JobRow, now: number): void {
   move(q, row, 'park', { due_at: null, waits_since: row.due_at }, now);
 }
 
 /** It is scheduled for a moment of its own. How long attempts run nobody knows: for a place among them it waits. */
-function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): void {
+function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
   const limits = limiter.inForce(now);
   const { concurrency } = limits;
   const isCrowded = concurrency !== undefined && runningOf(q, limiter.key) >= concurrency;
@@ -171,7 +171,7 @@ function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): 
     return;
   }
   limiter.isChanged = true;
-  q.limiters.save(limiter);
+  q.store.limiters.save(limiter);
   move(q, row, 'defer', { availableAt: at }, now);
 }
 
@@ -179,7 +179,7 @@ function reschedule(q: QueueState, row: JobRow, limiter: Limiter, now: number): 
  * These jobs have been claimed: the starts of attempts count, and those that go on after a sleep or a signal do not. One row
  * written for each key whose starts are counted.
  */
-export function noteStarts(q: QueueState, rows: readonly JobRow[], now: number): void {
+export function noteStarts(q: QueueParts, rows: readonly JobRow[], now: number): void {
   const counts = new Map<string, number>();
   let starts = 0;
   for (const row of rows) {
@@ -191,10 +191,10 @@ export function noteStarts(q: QueueState, rows: readonly JobRow[], now: number):
     counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + counted);
   }
   for (const [key, count] of counts) {
-    const limiter = q.limiters.get(key);
+    const limiter = q.store.limiters.get(key);
     if (count > 0) limiter.started(count, now);
-    q.limiters.save(limiter);
-    q.limiters.touch(key);
+    q.store.limiters.save(limiter);
+    q.store.limiters.touch(key);
   }
   noteQueueStarts(q, starts, now);
 }

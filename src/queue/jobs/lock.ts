@@ -7,25 +7,25 @@ import { find } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { rowByKey } from '../store/where';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;
 
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
-export function refuseLocked(q: QueueState, id: string): void {
-  if (q.locks.size === 0) return;
+export function refuseLocked(q: QueueParts, id: string): void {
+  if (q.store.locks.size === 0) return;
   const row = find(q, id)?.row;
-  if (row && q.locks.has(row.key)) throw lockedError(id);
+  if (row && q.store.locks.has(row.key)) throw lockedError(id);
 }
 
 /** Locks a job that does not run. One row written. The caller keeps the place. */
-export function lockRow(q: QueueState, row: JobRow, now: number): LockedPlace {
+export function lockRow(q: QueueParts, row: JobRow, now: number): LockedPlace {
   const { key, state, due_at, waits_since, ended_at, attempt } = row;
   move(q, row, 'lock', { state: STATE.held, due_at: null, waits_since: null, ended_at: null }, now);
   const place = { key, state, due_at, waits_since, ended_at, attempt };
-  q.locks.add(place);
+  q.store.locks.add(place);
   return place;
 }
 
@@ -35,13 +35,13 @@ export function lockRow(q: QueueState, row: JobRow, now: number): LockedPlace {
  * @param notBefore a delayed job is due at this time at the earliest, epoch ms
  * @returns the row; undefined when it was not locked
  */
-export function unlockRow(q: QueueState, key: number, now: number, notBefore = 0): JobRow | undefined {
-  const place = q.locks.take(key);
-  const row = place && rowByKey(q, key);
+export function unlockRow(q: QueueParts, key: number, now: number, notBefore = 0): JobRow | undefined {
+  const place = q.store.locks.take(key);
+  const row = place && rowByKey(q.store, key);
   if (!place || row?.state !== STATE.held) return undefined;
   const { state, waits_since, ended_at } = place;
   const due_at = isInLine({ ...row, ...place }) ? row.enqueued_at : place.due_at && Math.max(place.due_at, notBefore);
   const after = move(q, row, 'unlock', { state, due_at, waits_since, ended_at }, now);
-  if (ended_at !== null) q.wake(now + LOOK_AGAIN_MS);
+  if (ended_at !== null) q.wake.at(now + LOOK_AGAIN_MS);
   return after;
 }

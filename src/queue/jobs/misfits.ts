@@ -4,7 +4,7 @@ import type { NewJob } from '../../job/record';
 import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
 import { isOutdated } from '../../job/schemas/stamp';
 import type { EnqueuedJob } from '../../rpc/receipts';
-import type { QueueState } from '../store/state';
+import type { Configured, QueueParts } from '../store/parts';
 
 /** Jobs of one request that are warned of at most. */
 const MAX_WARNED = 10;
@@ -13,25 +13,25 @@ const MAX_WARNED = 10;
  * The jobs that a producer sent.
  * @throws {ApiError} 503 when they were validated by other schemas than those of now; their sender understands that
  */
-export function taken(q: QueueState, sent: SentJobs): NewJob[] {
+export function taken(q: QueueParts, sent: SentJobs): NewJob[] {
   const jobs = unpack(sent);
-  const stamp = q.defaults?.schemas;
+  const stamp = q.config.defaults?.schemas;
   if (stamp && jobs.some(({ validated }) => isOutdated(validated?.stamp, stamp))) throw schemasChanged();
   return jobs;
 }
 
 /** What a schema says counts from the moment on at which the queue has heard of schemas. */
-function modeOf({ settings, defaults }: QueueState): SchemaMode {
+function modeOf({ config: { settings, defaults } }: Configured): SchemaMode {
   return defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
 }
 
 /** @throws {ApiError} 400 where the queue is strict */
-export function refuseMisfit(q: QueueState, { type, validated }: NewJob): void {
+export function refuseMisfit(q: QueueParts, { type, validated }: NewJob): void {
   if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
 }
 
 /** Warns of jobs that were accepted all the same. */
-export function warnOfMisfits(q: QueueState, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
+export function warnOfMisfits(q: QueueParts, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
   if (modeOf(q) !== 'warn') return;
   let left = MAX_WARNED;
   for (const [index, { type, validated }] of jobs.entries()) {

@@ -3,8 +3,8 @@ import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
 import type { Found } from '../read/find';
 import type { JobRow } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 
 /**
  * The row of a job that may make the move, and the state that it is in.
@@ -12,14 +12,14 @@ import type { QueueState } from '../store/state';
  * @throws {ApiError} 409
  */
 export function movable(
-  q: QueueState,
+  q: QueueParts,
   id: string,
   { row }: Partial<Found>,
   move: Move,
   refusal: string,
   now: number,
 ): { row: JobRow; state: JobState } {
-  const state = row ? stateOf(row, q.leases.active.has(row.key), now) : 'completed';
+  const state = row ? stateOf(row, q.store.leases.active.has(row.key), now) : 'completed';
   if (row && mayMove(move, state)) return { row, state };
   throw conflict(`Job ${id} is ${state}${refusal}`, {
     job_id: id,

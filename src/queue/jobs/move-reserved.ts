@@ -12,7 +12,7 @@
 
 import type { Reservations } from '../../across/reservation';
 import type { MovedJob } from '../../rpc/operations';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 
 /**
@@ -22,7 +22,7 @@ import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
  * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
  */
 export async function moveReserved<T>(
-  q: QueueState,
+  q: QueueParts,
   jobs: readonly Pick<MovedJob, 'body'>[],
   target: string,
   reservations: (coordinator: string) => Reservations,
@@ -34,7 +34,7 @@ export async function moveReserved<T>(
   try {
     await reserved.reserve(fingerprints.map((fingerprint) => ({ fingerprint, queue: target })));
     const moved = await reserved.use(() => move(reserved.ticket));
-    const left = new Set(knownFingerprints(q.sql, fingerprints));
+    const left = new Set(knownFingerprints(q.store.sql, fingerprints));
     reserved.foundVacant(
       fingerprints.flatMap((fingerprint) => (left.has(fingerprint) ? [] : [{ fingerprint, queue: q.name }])),
     );

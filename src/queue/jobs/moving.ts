@@ -4,12 +4,12 @@ import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
 import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
+import type { QueueParts } from '../store/parts';
 import { idOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
-export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
-  const move = moveOf(q.outbox, row.key);
+export function refuseMoving(q: QueueParts, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
+  const move = moveOf(q.store.outbox, row.key);
   if (!move) return;
   const id = idOf(q.route, row);
   throw conflict(`Job ${id} is on its way to queue ${move.target}.`, {
@@ -25,10 +25,10 @@ export function refuseMoving(q: QueueState, row: Pick<JobRow, 'key' | 'alias' | 
  * @param id satisfies `isUuidV7`
  * @throws {ApiError} 503
  */
-export function refuseSetAside(q: QueueState, id: string): void {
-  const moving = q.removal?.moving;
+export function refuseSetAside(q: QueueParts, id: string): void {
+  const moving = q.config.removal?.moving;
   if (!moving) return;
   const key = keyOf(q, id);
   if (key === undefined || !moving.keys.includes(key)) return;
-  throw lockedError(id, `Job ${id} is on its way to queue ${q.removal?.target_queue}; try again.`);
+  throw lockedError(id, `Job ${id} is on its way to queue ${q.config.removal?.target_queue}; try again.`);
 }

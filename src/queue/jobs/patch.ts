@@ -12,12 +12,12 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf, isSnoozed } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { movable } from './movable';
 
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
-export function patch(q: QueueState, request: PatchRequest, now: number): JobView {
+export function patch(q: QueueParts, request: PatchRequest, now: number): JobView {
   const { row, state } = movable(q, request.id, mustFind(q, request.id), 'patch', ' and cannot be changed.', now);
   const body = bodyOf(row);
   changePolicy(q, row, body, request);
@@ -66,7 +66,7 @@ function dueAfter(row: JobRow, available: boolean, start: number | undefined, no
  * Where a limited job stands that becomes available at `moment`: behind its key if another job waits there that comes first.
  * Else where claims read, because it may belong before some that stand ready: that is for the next claim to see.
  */
-function placeOf(q: QueueState, row: JobRow, moment: number, now: number): Place {
+function placeOf(q: QueueParts, row: JobRow, moment: number, now: number): Place {
   const ready = { due_at: moment, waits_since: null };
   if (moment > now || policyOf(q, row)?.on_limit !== 'wait') return ready;
   const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);
@@ -82,7 +82,7 @@ function comesFirst(other: JobRow, row: JobRow, moment: number): boolean {
 }
 
 /** Merges the job's own retry policy. */
-function changePolicy(q: QueueState, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
+function changePolicy(q: QueueParts, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
   if (retry === undefined && max_attempts === undefined) return;
   if (retry === null) {
     delete body.retry;
@@ -99,13 +99,13 @@ function changePolicy(q: QueueState, row: JobRow, body: JobBody, { retry, max_at
     }
     setMember(body, 'max_attempts', max_attempts);
   }
-  checkRetry(q.retryLayers(row.type, body));
+  checkRetry(q.config.retryLayers(row.type, body));
 }
 
 /** Merges the job's own retention. @throws {ApiError} 403 when that keeps it for less time, and that is not allowed */
-function changeRetention(q: QueueState, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
+function changeRetention(q: QueueParts, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
   if (retention === undefined) return;
-  const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.retentionMs(end);
+  const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.config.retentionMs(end);
   const before = ENDS.map(keptFor);
   setMember(body, 'retention', (retention && mergeRetention(body.retention, retention)) ?? null);
   const less = mayPurge ? undefined : ENDS.find((end, index) => keptFor(end) < (before[index] as number));

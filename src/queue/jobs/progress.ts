@@ -5,9 +5,9 @@ import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { fence } from './fence';
 import type { GatheredNotes } from './gathered-notes';
 
@@ -18,19 +18,19 @@ import type { GatheredNotes } from './gathered-notes';
  * @throws {ApiError} 404; 409 for another attempt or another worker's job
  */
 export function reportProgress(
-  q: QueueState,
+  q: QueueParts,
   request: ProgressRequest,
   now: number,
   notes?: GatheredNotes,
 ): ProgressReport {
   const { row } = mustFindForReport(q, request.job_id);
-  const active = row && q.leases.active.get(row.key);
+  const active = row && q.store.leases.active.get(row.key);
   if (!row || !active) return progressOf(q, request.job_id, now);
   fence(q, row, active, request);
   noteProgress(q, row, active, request, now);
   const { checkpoint } = request;
   if (checkpoint !== undefined && notes) notes.saveCheckpoint(row.key, checkpoint);
-  const saved = checkpoint === undefined || notes ? undefined : q.checkpoints.save(row.key, checkpoint, now);
+  const saved = checkpoint === undefined || notes ? undefined : q.store.checkpoints.save(row.key, checkpoint, now);
   return {
     ...progressOf(q, request.job_id, now),
     ...(saved && { checkpoint: { sequence: saved.sequence, created_at: saved.created_at } }),
@@ -38,8 +38,8 @@ export function reportProgress(
 }
 
 /** Writes what the running attempt says of its progress. The lease of a pushed one ends when its handler must have answered. */
-export function noteProgress(q: QueueState, row: JobRow, active: Active, said: Progress, now: number): void {
-  const before = q.progress.read(row.key);
+export function noteProgress(q: QueueParts, row: JobRow, active: Active, said: Progress, now: number): void {
+  const before = q.store.progress.read(row.key);
   const floor = before?.claim === active.claim ? before.reported.progress : 0;
   const reported: ReportedProgress = {
     progress: Math.max(floor, said.progress),
@@ -49,11 +49,11 @@ export function noteProgress(q: QueueState, row: JobRow, active: Active, said: P
   };
   if (active.target === undefined) {
     active.expiresAt = now + active.visibilityMs;
-    q.leases.earliest = Math.min(q.leases.earliest, active.expiresAt);
-    q.wake(q.leases.earliest);
+    q.store.leases.earliest = Math.min(q.store.leases.earliest, active.expiresAt);
+    q.wake.at(q.store.leases.earliest);
   }
-  q.progress.write(row.key, active.claim, active.expiresAt, reported);
-  q.events.add('job.progress', idOf(q.route, row), now, {
+  q.store.progress.write(row.key, active.claim, active.expiresAt, reported);
+  q.observed.events.add('job.progress', idOf(q.route, row), now, {
     job_type: row.type,
     attempt: active.attempt,
     // Events count to 100, everything else to 1.
@@ -64,12 +64,12 @@ export function noteProgress(q: QueueState, row: JobRow, active: Active, said: P
 }
 
 /** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */
-export function progressOf(q: QueueState, id: string, now: number): ProgressReport {
+export function progressOf(q: QueueParts, id: string, now: number): ProgressReport {
   const found = mustFindForReport(q, id);
   const { state } = viewOf(q, found, now).record;
   if (found.archived) {
     const { pg } = found.archived;
     return { job_id: id, state, ...pg, progress: 1, at: pg?.at ?? found.archived.at[3] };
   }
-  return { job_id: id, state, ...q.progress.read(found.row.key)?.reported };
+  return { job_id: id, state, ...q.store.progress.read(found.row.key)?.reported };
 }

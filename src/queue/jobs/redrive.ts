@@ -11,8 +11,8 @@ import type { Edit, RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
 import { move, remove } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { forgetKey } from '../store/unique-keys';
 import { movable } from './movable';
 import { refuseMoving } from './moving';
@@ -62,14 +62,14 @@ export function boundedLife(row: JobRow, override: Override = {}): ReturnType<ty
 }
 
 /** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
-export function redrive(q: QueueState, id: string, options: RedriveOptions, now: number): JobView {
+export function redrive(q: QueueParts, id: string, options: RedriveOptions, now: number): JobView {
   const { edit, change } = options;
   const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
   const { row } = movable(q, id, found, 'redrive', ' and cannot be retried.', now);
   refuseMoving(q, row);
   const { body, history } = boundedLife(row, options.override);
   if (edit) applyEdit(q, row, body, edit);
-  if (options.override?.retry) checkRetry(q.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
+  if (options.override?.retry) checkRetry(q.config.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
   // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
   const after = move(
     q,
@@ -86,26 +86,26 @@ export function redrive(q: QueueState, id: string, options: RedriveOptions, now:
 }
 
 /** Puts what an operator has written in the place of the job's own. @throws {ApiError} 413 when that makes it too large */
-function applyEdit(q: QueueState, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
+function applyEdit(q: QueueParts, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
   if (args !== undefined) body.args = parseExactly(args) as unknown[];
   if (meta !== undefined) body.meta = parseExactly(meta) as Record<string, unknown>;
   // The same bound as for an enqueue.
   withinBytes(JSON.stringify(body), MAX_ENVELOPE_BYTES, 'body');
   if (fingerprint === undefined || fingerprint === body.fingerprint) return;
   // It stands in the way of others like what it is now, no more of those like what it was.
-  if (body.fingerprint !== undefined) forgetKey(q.sql, body.fingerprint, row.key);
+  if (body.fingerprint !== undefined) forgetKey(q.store.sql, body.fingerprint, row.key);
   body.fingerprint = fingerprint;
 }
 
 /** The row of a dead letter. @throws {ApiError} 404 */
-export function deadLetterRow(q: QueueState, id: string): JobRow {
+export function deadLetterRow(q: QueueParts, id: string): JobRow {
   const row = find(q, id)?.row;
   if (row?.state !== STATE.dead) throw notFound('dead letter', id, 'GET /ojs/v1/dead-letter lists them.');
   return row;
 }
 
 /** Deletes a dead letter for good. @throws {ApiError} 404 */
-export function deleteDeadLetter(q: QueueState, id: string, now: number): { job_id: string } {
+export function deleteDeadLetter(q: QueueParts, id: string, now: number): { job_id: string } {
   const row = deadLetterRow(q, id);
   refuseMoving(q, row);
   remove(q, row, 'remove', now);

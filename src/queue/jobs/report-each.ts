@@ -6,7 +6,7 @@ import { decodeId } from '../../job/ids';
 import type { StepRecord } from '../../job/steps';
 import type { Report, Reported } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { withRows } from '../store/where';
 import type { Random } from './end-attempt';
 import { openRow } from './fence';
@@ -30,7 +30,7 @@ export interface Room {
  * @returns the outcomes of the first of them, at least one: the others were too much work for one transaction
  */
 export function reportEach(
-  q: QueueState,
+  q: QueueParts,
   reports: readonly Report[],
   now: number,
   random: Random,
@@ -47,15 +47,15 @@ export function reportEach(
     if (report.kind === 'completed') completed.add(key);
     return settleAmong(settlement, report);
   };
-  const running = keys.filter((key) => q.leases.active.has(key));
-  const most = q.written.work + MAX_WORK;
-  return withRows(q, running, () => {
+  const running = keys.filter((key) => q.store.leases.active.has(key));
+  const most = q.store.written.work + MAX_WORK;
+  return withRows(q.store, running, () => {
     const outcomes: Outcome<Reported>[] = [];
     for (const [index, report] of reports.entries()) {
-      if (index > 0 && q.written.work > most) break;
-      const unsay = q.logs.mark();
+      if (index > 0 && q.store.written.work > most) break;
+      const { changes } = q.observed.logs;
       const outcome = outcomeOf(() => takeOne(report, keys[index] as number));
-      if (!outcome.ok) unsay();
+      if (!outcome.ok) q.observed.logs.rollback(changes);
       outcomes.push(outcome);
     }
     settlement.end();

@@ -13,8 +13,8 @@ import { find, mustFindForReport, viewOfArchived, viewOfRow } from '../read/find
 import { type Active, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { type ArchivedJob, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { lateAttempt, type Random, undoClaim } from './end-attempt';
 import { fence, isNamed, names, notActive } from './fence';
 import { Settlement } from './settle';
@@ -29,14 +29,14 @@ interface Meant {
 }
 
 /** @returns for the repeated report of a success: the job that it has completed. @throws {ApiError} 404, 409 */
-function meantBy(q: QueueState, report: EndReport, now: number): Meant | { archived: ArchivedJob } {
+function meantBy(q: QueueParts, report: EndReport, now: number): Meant | { archived: ArchivedJob } {
   const { job_id, kind } = report;
   const { row, archived } = mustFindForReport(q, job_id);
   if (archived) {
     if (kind === 'completed' && completedByThis(q, archived, report, now)) return { archived };
     throw notActive(job_id, 'completed');
   }
-  const active = q.leases.active.get(row.key);
+  const active = q.store.leases.active.get(row.key);
   if (active) {
     fence(q, row, active, report);
     return { row, active };
@@ -58,7 +58,7 @@ function settleMeant(settlement: Settlement, { row, active, late }: Meant, repor
 }
 
 /** Ends an attempt as its worker reports. @returns the job as it is then. @throws {ApiError} 404, 409, 413 */
-export function settleReport(q: QueueState, report: EndReport, now: number, random: Random): JobView {
+export function settleReport(q: QueueParts, report: EndReport, now: number, random: Random): JobView {
   const meant = meantBy(q, report, now);
   if (meant.archived) return viewOfArchived(q, meant.archived);
   const settlement = new Settlement(q, now, random);
@@ -114,14 +114,14 @@ export function reportedOf({ record }: JobView): Reported {
 }
 
 /** Is this the repeated report of the attempt that completed the job? */
-function completedByThis(q: QueueState, job: ArchivedJob, name: AttemptName, now: number): boolean {
+function completedByThis(q: QueueParts, job: ArchivedJob, name: AttemptName, now: number): boolean {
   const id = idOfArchived(q.route, job);
   if (isNamed(name)) return names(id, name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }
 
 /** Is this the repeated report of the attempt that ended last? */
-function endedByThis(q: QueueState, row: JobRow, report: EndReport, now: number): boolean {
+function endedByThis(q: QueueParts, row: JobRow, report: EndReport, now: number): boolean {
   if (givenBackByThis(q, row, report)) return true;
   if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
@@ -135,7 +135,7 @@ function endedByThis(q: QueueState, row: JobRow, report: EndReport, now: number)
 }
 
 /** Is this the repeated report of a worker that has given the job back unused, or of a handler that goes on later? */
-function givenBackByThis(q: QueueState, row: JobRow, report: EndReport): boolean {
+function givenBackByThis(q: QueueParts, row: JobRow, report: EndReport): boolean {
   const isSnoozed = report.kind === 'snoozed';
   if (!isSnoozed && !(report.kind === 'released' && report.release.attempt === 'unused')) return false;
   if (row.state !== STATE.waiting || !isNamed(report)) return false;
@@ -145,10 +145,10 @@ function givenBackByThis(q: QueueState, row: JobRow, report: EndReport): boolean
 }
 
 /** Takes back claims whose jobs never reached their worker: nobody has tried anything. */
-export function takeBack(q: QueueState, claims: readonly AttemptName[], now: number): void {
+export function takeBack(q: QueueParts, claims: readonly AttemptName[], now: number): void {
   for (const claim of claims) {
     const row = find(q, claim.job_id)?.row;
-    const active = row && q.leases.active.get(row.key);
+    const active = row && q.store.leases.active.get(row.key);
     if (!row || !active || active.target !== undefined) continue;
     if (names(claim.job_id, claim, active.attempt, active.claim) && active.workerId === claim.worker_id) {
       undoClaim(q, row, now);

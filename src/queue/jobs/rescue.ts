@@ -1,7 +1,7 @@
 /** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
 import { ApiError } from '../../job/errors';
 import type { Active } from '../store/active';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { rowByKey } from '../store/where';
 import { fail, quarantine, type Random } from './end-attempt';
 import { ENDED_PER_TURN } from './expire';
@@ -16,19 +16,19 @@ type Apart = (run: () => void) => { error: unknown } | undefined;
  * Ends attempts whose time is over, a bounded number. An expired lease makes the job available again at once, an exceeded
  * execution limit waits for its backoff; both count as attempts. Costs nothing while none can be over.
  */
-export function rescueOverdue(q: QueueState, now: number, random: Random, apart: Apart): void {
-  const overdue = q.leases.overdue(now, ENDED_PER_TURN);
+export function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
+  const overdue = q.store.leases.overdue(now, ENDED_PER_TURN);
   const keys = overdue.map(({ key }) => key);
   rescueAll(q, keys, now, random, apart);
 }
 
 /** Ends the attempt of the job with this key if its time is over. */
-export function rescueIfDue(q: QueueState, key: number, now: number, random: Random, apart: Apart): void {
-  if (q.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
+export function rescueIfDue(q: QueueParts, key: number, now: number, random: Random, apart: Apart): void {
+  if (q.store.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
 }
 
 /** Never throws because of a single job: this runs before everything else, so that one job would stop its whole queue. */
-function rescueAll(q: QueueState, keys: number[], now: number, random: Random, apart: Apart): void {
+function rescueAll(q: QueueParts, keys: number[], now: number, random: Random, apart: Apart): void {
   while (keys.length > 0) {
     let at = 0;
     const failed = apart(() => {
@@ -42,12 +42,12 @@ function rescueAll(q: QueueState, keys: number[], now: number, random: Random, a
   }
 }
 
-function rescue(q: QueueState, key: number, now: number, random: Random): void {
-  const active = q.leases.active.get(key);
+function rescue(q: QueueParts, key: number, now: number, random: Random): void {
+  const active = q.store.leases.active.get(key);
   if (!active) return;
-  const row = rowByKey(q, key);
+  const row = rowByKey(q.store, key);
   if (!row || row.claims !== active.claim - 1) {
-    q.leases.release(active);
+    q.store.leases.release(active);
     return;
   }
   try {
@@ -55,21 +55,21 @@ function rescue(q: QueueState, key: number, now: number, random: Random): void {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     // The mistake is the deployment's, not the job's: the job stays as it is until the settings are mended.
-    q.leases.putOff(active, now + LOOK_AGAIN_MS);
+    q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
   }
 }
 
 /** Ends an attempt that could not be ended as it should: nothing of that try is left, so this one has its claim to record. */
-function giveUp(q: QueueState, key: number, reason: unknown, now: number, apart: Apart): void {
+function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart: Apart): void {
   console.error('tocsin: a job could not be taken back and becomes a dead letter', reason);
   const failed = apart(() => {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row) quarantine(q, row, now);
   });
-  const active = q.leases.active.get(key);
+  const active = q.store.leases.active.get(key);
   if (!failed || !active) return;
   console.error('tocsin: nor can it become a dead letter: it runs for longer', failed.error);
-  q.leases.putOff(active, now + LOOK_AGAIN_MS);
+  q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
 }
 
 function failureOf(active: Active) {

@@ -8,8 +8,8 @@ import { parseSteps } from '../../job/steps';
 import type { Active } from '../store/active';
 import { Completions, type EndedAttempt, runningAttempt } from '../store/attempts';
 import type { JobRow } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { fail, type Random, requeue, undoClaim } from './end-attempt';
 import { GatheredNotes } from './gathered-notes';
 import { noteProgress } from './progress';
@@ -27,7 +27,7 @@ export class Settlement {
 
   /** @param now epoch ms */
   constructor(
-    readonly q: QueueState,
+    readonly q: QueueParts,
     readonly now: number,
     private readonly random: Random,
   ) {
@@ -48,9 +48,9 @@ export class Settlement {
   settle(row: JobRow, active: Active, outcome: AttemptOutcome): JobRow {
     const { q, now } = this;
     this.gathered?.write(row.key);
-    if (outcome.log) q.logs.add(active, outcome.log);
+    if (outcome.log) q.observed.logs.add(active, outcome.log);
     if (outcome.progress) noteProgress(q, row, active, outcome.progress, now);
-    if (outcome.checkpoint !== undefined) q.checkpoints.save(row.key, outcome.checkpoint, now);
+    if (outcome.checkpoint !== undefined) q.store.checkpoints.save(row.key, outcome.checkpoint, now);
     switch (outcome.kind) {
       case 'completed':
         this.completions.add({ row, attempt: runningAttempt(active), result: outcome.result });
@@ -103,7 +103,7 @@ export class Settlement {
       case 'goes_on':
         return undoClaim(q, row, now, { history: { ...historyOf(row), begun: active.attempt } });
       case 'used': {
-        const isLast = active.attempt >= Math.max(1, q.policyFor(row.type, bodyOf(row)).max_attempts);
+        const isLast = active.attempt >= Math.max(1, q.config.policyFor(row.type, bodyOf(row)).max_attempts);
         return isLast ? fail(q, row, active, release.error, now, this.random) : requeue(q, row, active, now);
       }
     }
@@ -114,7 +114,7 @@ export class Settlement {
  * No handler was called: the attempt does not count, and the job goes back to where it stood. Each further time in a row it
  * pauses, twice as long as the time before, because the worker that cannot run it may be the only one there is.
  */
-function giveBackUnused(q: QueueState, row: JobRow, active: Active, now: number): JobRow {
+function giveBackUnused(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);
   const before = history.unused?.attempt === row.attempt ? history.unused.count : 0;
   history.unused = {

@@ -12,8 +12,8 @@ import { viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
 import { move } from '../store/jobs';
+import type { QueueParts } from '../store/parts';
 import { historyOf, isSnoozed, stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
 
@@ -24,7 +24,7 @@ const IDLE_PAUSE_MS = 1_000;
  * Ends the attempt, and records the steps that it says with that. Two rows written, one more for steps.
  * @throws {ApiError} 413 when these are too much; then nothing has changed
  */
-export function snooze(q: QueueState, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
+export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
   const { steps, isNew } = recordSteps(q, row.key, said, now);
   const isHere = signal !== undefined && recordOf(steps, signal)?.signal !== undefined;
@@ -62,7 +62,7 @@ const recordOf = (steps: Steps, name: string) => (Object.hasOwn(steps, name) ? s
  * available at once: two rows written then, beside the signal's own.
  * @throws {ApiError} 404; 409 when the job has ended, or does not wait for the signal any more; 413
  */
-export function signal(q: QueueState, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
+export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
   const row = openRow(q, { job_id }, 'its signals', now);
   const before = recordOf(recordedSteps(q, row.key), name);
   if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at };
@@ -80,8 +80,8 @@ export function signal(q: QueueState, { job_id, name, payload }: SignalRequest, 
 }
 
 /** The job goes on now if it waits for this signal. */
-function wake(q: QueueState, row: JobRow, name: string, now: number): JobRow {
-  const state = stateOf(row, q.leases.active.has(row.key), now);
+function wake(q: QueueParts, row: JobRow, name: string, now: number): JobRow {
+  const state = stateOf(row, q.store.leases.active.has(row.key), now);
   if (state !== 'scheduled' && state !== 'retryable') return row;
   const { snoozed, ...history } = historyOf(row);
   const waitsForIt = snoozed?.signal === name && isSnoozed(row, { snoozed });

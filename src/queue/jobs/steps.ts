@@ -5,12 +5,12 @@
 import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { keyOfFound, openRow } from './fence';
 
 /** What is on record of a job's steps. */
-export function recordedSteps(q: QueueState, key: number): Steps {
-  return parseSteps(q.checkpoints.steps(key));
+export function recordedSteps(q: QueueParts, key: number): Steps {
+  return parseSteps(q.store.checkpoints.steps(key));
 }
 
 /**
@@ -18,16 +18,16 @@ export function recordedSteps(q: QueueState, key: number): Steps {
  * @returns whether anything was new, and all that is on record now
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
-export function recordSteps(q: QueueState, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
-  const book = new StepBook(q.checkpoints.steps(key));
+export function recordSteps(q: QueueParts, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
+  const book = new StepBook(q.store.checkpoints.steps(key));
   for (const [name, record] of Object.entries(said)) book.add(name, record);
-  if (book.isChanged) q.checkpoints.saveSteps(key, book.text, now);
+  if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
   return { steps: book.steps, isNew: book.isChanged };
 }
 
 /** Records one step. @param record JSON text @returns what was on record before, and has won. @throws {ApiError} 413 */
 export function noteStep(
-  q: QueueState,
+  q: QueueParts,
   key: number,
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
@@ -37,12 +37,12 @@ export function noteStep(
 }
 
 /** The same for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
-export function recordStep(q: QueueState, request: StepRequest, now: number): StepReceipt {
+export function recordStep(q: QueueParts, request: StepRequest, now: number): StepReceipt {
   const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
 }
 
 /** JSON text of what is on record of a job's steps. @throws {ApiError} 404 */
-export function stepsOf(q: QueueState, id: string): string {
-  return q.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
+export function stepsOf(q: QueueParts, id: string): string {
+  return q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
 }

@@ -3,21 +3,21 @@ import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { unavailable } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import { MAX_TICKET_AGE_MS } from '../../rpc/queue';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 
 /**
  * Refuses what stands under a ticket that was given up: somebody waited for it in vain, asked for the decision, and went
  * on. Refuses a ticket too that is so old that nobody remembers it.
  * @throws {ApiError} 503
  */
-export function refuseGivenUp(q: QueueState, ticket: string, now: number): void {
+export function refuseGivenUp(q: QueueParts, ticket: string, now: number): void {
   const tooOld = isUuidV7(ticket) && now - decodeId(ticket).time > MAX_TICKET_AGE_MS;
-  if (tooOld || recallAnswer(q, answerAbout(ticket), now) !== undefined) throw tookTooLong();
+  if (tooOld || recallAnswer(q.store.inbox, answerAbout(ticket), now) !== undefined) throw tookTooLong();
 }
 
 /** Gives a ticket up. It is remembered for as long as something may come late under it. */
-export function giveUp(q: QueueState, ticket: string, now: number): void {
-  rememberAnswer(q, answerAbout(ticket), 'aborted', now);
+export function giveUp(q: QueueParts, ticket: string, now: number): void {
+  rememberAnswer(q.store.inbox, answerAbout(ticket), 'aborted', now);
 }
 
 const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });

@@ -11,8 +11,8 @@ import type { WaitingFor, WaitingReason } from '../../job/waiting';
 import type { Ahead } from '../store/ahead';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { bodyOf, historyOf, isSnoozed } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
 /** Characters of an error message that an explanation repeats. */
@@ -42,12 +42,12 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
  * @param ask what features say about a job that stands where claims read, in their order
  */
 export function waitingFor(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   now: number,
   ask: (row: JobRow) => WaitingFor | undefined,
 ): WaitingFor | undefined {
-  if (row.ended_at !== null || q.leases.active.has(row.key)) return undefined;
+  if (row.ended_at !== null || q.store.leases.active.has(row.key)) return undefined;
   if (row.state !== STATE.waiting && row.state !== STATE.pending) return undefined;
   const found =
     locked(q, row) ??
@@ -60,8 +60,8 @@ export function waitingFor(
 }
 
 /** An operation over several queues is being decided that may change the job. */
-function locked(q: QueueState, row: JobRow): WaitingFor | undefined {
-  if (!q.locks.has(row.key)) return undefined;
+function locked(q: QueueParts, row: JobRow): WaitingFor | undefined {
+  if (!q.store.locks.has(row.key)) return undefined;
   const batch = batchOf(q, row.key);
   const detail =
     'An operation on jobs of several queues is being decided, and this job is part of it. It goes on by itself within seconds.';
@@ -69,8 +69,8 @@ function locked(q: QueueState, row: JobRow): WaitingFor | undefined {
 }
 
 /** What the job says itself. A queue that is paused as well is mentioned: the job's own moment will not be enough. */
-function ofItself(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
-  const also = q.paused ? ` Its queue ${q.name} is ${q.removal ? 'being deleted' : 'paused'}, too.` : '';
+function ofItself(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+  const also = q.config.paused ? ` Its queue ${q.name} is ${q.config.removal ? 'being deleted' : 'paused'}, too.` : '';
   const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
   if (row.state === STATE.pending) {
     const detail = 'It was enqueued as pending and waits until it is activated: POST /jobs/:id/activate.';
@@ -111,17 +111,18 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   return { ...waiting('signal', detail, since, until), signal };
 }
 
-function paused(q: QueueState, row: JobRow): WaitingFor | undefined {
-  if (!q.paused) return undefined;
-  const since = Math.max(availableSince(row), q.pausedChangedAt);
-  if (q.removal) return waiting('queue_paused', `Queue ${q.name} is being deleted and gives out no jobs.`, since);
+function paused(q: QueueParts, row: JobRow): WaitingFor | undefined {
+  if (!q.config.paused) return undefined;
+  const since = Math.max(availableSince(row), q.config.pausedChangedAt);
+  if (q.config.removal)
+    return waiting('queue_paused', `Queue ${q.name} is being deleted and gives out no jobs.`, since);
   const detail = `Queue ${q.name} is paused and gives out no jobs. POST /queues/${q.name}/resume to go on.`;
   return waiting('queue_paused', detail, since);
 }
 
 /** The deployment is in maintenance. */
-function shut(q: QueueState, row: JobRow, now: number): WaitingFor | undefined {
-  const maintenance = q.maintenance(now);
+function shut(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+  const maintenance = q.config.maintenance(now);
   if (!maintenance) return undefined;
   const since = Math.max(availableSince(row), maintenance.started_at);
   return waiting('maintenance', tellMaintenance(maintenance), since, maintenance.ends_at);

@@ -2,7 +2,7 @@
 import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
 import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
 import type { TargetView } from '../../rpc/targets';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { oldestAvailable } from './stats';
 
 /** Of a queue that does not exist. */
@@ -18,24 +18,24 @@ export const noActivity = (): QueueActivity => ({
 
 /** @param around what lives beside the state of the queue */
 export function activity(
-  q: QueueState,
+  q: QueueParts,
   { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
   now: number,
 ): QueueActivity {
-  const { totals, points: all, since } = q.meters.read();
+  const { totals, points: all, since } = q.observed.meters.read();
   const lately = all.filter(({ at }) => at > now - RECENT_MS);
   return {
     oldest_available_at: oldestAvailable(q, now) ?? null,
-    concurrency: { limit: q.settings.concurrency ?? null, active: q.leases.active.size },
+    concurrency: { limit: q.config.settings.concurrency ?? null, active: q.store.leases.active.size },
     suspended_targets: targets.filter(({ state }) => state !== 'up').map(({ name }) => name),
     events_dropped,
     totals: [...totals],
     recent: gathered(lately, MINUTE_MS, 'all'),
-    counted_since: since ?? q.createdAt,
+    counted_since: since ?? q.config.createdAt,
   };
 }
 
-export function points(q: QueueState, { from, to, period_ms, type }: PointsRequest): Point[] {
+export function points(q: QueueParts, { from, to, period_ms, type }: PointsRequest): Point[] {
   const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
-  return gathered(q.meters.read().points.filter(isWanted), period_ms, 'all');
+  return gathered(q.observed.meters.read().points.filter(isWanted), period_ms, 'all');
 }

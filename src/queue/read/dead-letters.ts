@@ -12,8 +12,7 @@ import type { Place } from '../../rpc/failures';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt } from '../../rpc/queue';
 import { STATE } from '../store/columns';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
-import { countDead } from '../store/jobs';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { rowByKey } from '../store/where';
 import { conditionOnRow } from './filter';
 import { viewOfRow } from './find';
@@ -33,16 +32,16 @@ const MAX_KINDS = 1000;
 const MAX_NAME = 255;
 
 /** Where the newest dead letters lie that match, and how many match in all. */
-export function deadLetterPlaces(q: QueueState, request: DeadLetterRequest, now: number): DeadLetterPlaces {
+export function deadLetterPlaces(q: QueueParts, request: DeadLetterRequest, now: number): DeadLetterPlaces {
   const { limit, since = 0, until = Number.MAX_SAFE_INTEGER } = request;
   const condition = conditionOf(request, now);
   const range: EndedRange = { since, until, ...defined({ before: request.before }) };
   const total = request.total === false ? { total: 0 } : totalOf(q, request, { since, until }, condition);
-  if (!condition) return { places: newestEnded(q.sql, STATE.dead, range, limit), ...total };
+  if (!condition) return { places: newestEnded(q.store.sql, STATE.dead, range, limit), ...total };
   const places: Place[] = [];
   for (let looked = 0; ; ) {
-    const found = newestEnded(q.sql, STATE.dead, range, STEP);
-    const matching = whichMatch(q.sql, found, condition);
+    const found = newestEnded(q.store.sql, STATE.dead, range, STEP);
+    const matching = whichMatch(q.store.sql, found, condition);
     places.push(...found.filter(({ key }) => matching.has(key)).slice(0, limit - places.length));
     looked += found.length;
     const last = found.at(-1);
@@ -60,23 +59,24 @@ function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Frag
 }
 
 function totalOf(
-  q: QueueState,
+  q: QueueParts,
   request: DeadLetterRequest,
   range: EndedRange,
   condition: Fragment | undefined,
 ): Pick<DeadLetterPlaces, 'total' | 'total_is_exact'> {
-  if (!condition && request.since === undefined && request.until === undefined) return { total: countDead(q) };
-  const { looked, matched } = countEnded(q.sql, STATE.dead, range, TOTAL_BUDGET, condition);
+  if (!condition && request.since === undefined && request.until === undefined)
+    return { total: q.store.counts.countDead() };
+  const { looked, matched } = countEnded(q.store.sql, STATE.dead, range, TOTAL_BUDGET, condition);
   return { total: matched, ...(looked === TOTAL_BUDGET && { total_is_exact: false as const }) };
 }
 
 /** The dead letters with these keys, as many as fit into a message. Those that are none any more are left out. */
-export function deadLettersAt(q: QueueState, keys: readonly number[], now: number): DeadLettersAt {
+export function deadLettersAt(q: QueueParts, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
   let bytes = 0;
   for (const [index, key] of keys.entries()) {
     if (bytes > MAX_ANSWER_BYTES) return { jobs, rest: keys.slice(index) };
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row?.state !== STATE.dead) continue;
     const view = viewOfRow(q, row, now);
     jobs.push({ ...view, key });
@@ -86,21 +86,21 @@ export function deadLettersAt(q: QueueState, keys: readonly number[], now: numbe
 }
 
 /** What kinds of dead letters there are. Counted anew only when one has come or gone. */
-export function deadLetterKinds(q: QueueState): DeadLetterKinds {
-  q.deadKinds ??= countKinds(q);
-  return q.deadKinds;
+export function deadLetterKinds(q: QueueParts): DeadLetterKinds {
+  q.store.counts.deadKinds ??= countKinds(q);
+  return q.store.counts.deadKinds;
 }
 
-function countKinds(q: QueueState): DeadLetterKinds {
+function countKinds(q: QueueParts): DeadLetterKinds {
   const types = new Map<string, number>();
   const errors = new Map<string, number>();
-  const total = countDead(q);
+  const total = q.store.counts.countDead();
   const range: EndedRange = { since: 0, until: Number.MAX_SAFE_INTEGER };
-  const [newest] = newestEnded(q.sql, STATE.dead, range, 1);
+  const [newest] = newestEnded(q.store.sql, STATE.dead, range, 1);
   let looked = 0;
   for (let chars = 0; looked < KINDS_BUDGET && chars < KINDS_CHARS; ) {
-    const found = newestEnded(q.sql, STATE.dead, range, KINDS_STEP);
-    for (const { type, error, n, size } of kindsOf(q.sql, found)) {
+    const found = newestEnded(q.store.sql, STATE.dead, range, KINDS_STEP);
+    for (const { type, error, n, size } of kindsOf(q.store.sql, found)) {
       add(types, type, n);
       add(errors, String(error), n);
       chars += size;
@@ -110,7 +110,7 @@ function countKinds(q: QueueState): DeadLetterKinds {
     range.before = found.at(-1) as Place;
   }
   const complete = looked >= total && types.size <= MAX_KINDS && errors.size <= MAX_KINDS;
-  const times = defined({ oldest: oldestEndedAt(q.sql, STATE.dead), newest: newest?.at });
+  const times = defined({ oldest: oldestEndedAt(q.store.sql, STATE.dead), newest: newest?.at });
   return { total, types: mostFrequent(types), errors: mostFrequent(errors), complete, ...times };
 }
 

@@ -15,8 +15,8 @@ import type {
 } from '../../rpc/failures';
 import { STATE } from '../store/columns';
 import { newestEnded } from '../store/ended-rows';
+import type { QueueParts } from '../store/parts';
 import { idOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { FAILURE, foundFailure } from './inspect';
 import { type Hit, matchingRows, scan } from './scan';
 
@@ -48,13 +48,13 @@ interface Remembered {
   until: number;
   answers: Map<string, FailuresPart>;
 }
-const remembered = new WeakMap<QueueState, Remembered>();
+const remembered = new WeakMap<QueueParts, Remembered>();
 
 /** One step. */
-export function failures(q: QueueState, request: FailuresRequest, now: number): FailuresPart {
+export function failures(q: QueueParts, request: FailuresRequest, now: number): FailuresPart {
   let known = remembered.get(q);
-  if (known?.changes !== q.changes || known.until < now) {
-    known = { changes: q.changes, until: now + REMEMBER_MS, answers: new Map() };
+  if (known?.changes !== q.store.changes || known.until < now) {
+    known = { changes: q.store.changes, until: now + REMEMBER_MS, answers: new Map() };
     remembered.set(q, known);
   }
   const name = JSON.stringify(request);
@@ -63,7 +63,7 @@ export function failures(q: QueueState, request: FailuresRequest, now: number): 
   return answer;
 }
 
-function look(q: QueueState, request: FailuresRequest, now: number): FailuresPart {
+function look(q: QueueParts, request: FailuresRequest, now: number): FailuresPart {
   const groups = new Groups(q.route, request);
   const { states, from } = request;
   const first = from === undefined ? 0 : ORDER.indexOf(from.state);
@@ -79,7 +79,7 @@ function look(q: QueueState, request: FailuresRequest, now: number): FailuresPar
 
 /** Jobs that ended in this state, newest first. @returns where to go on */
 function lookAtEnded(
-  q: QueueState,
+  q: QueueParts,
   groups: Groups,
   state: 'dead' | 'discarded',
   from: FailuresPlace | undefined,
@@ -90,7 +90,7 @@ function lookAtEnded(
   const filter = groups.filterOf(['discarded']);
   for (;;) {
     if (groups.isFull()) return { state, ...defined({ at: before }) };
-    const places: Place[] = newestEnded(q.sql, STATE[state], { since, until, ...defined({ before }) }, STEP);
+    const places: Place[] = newestEnded(q.store.sql, STATE[state], { since, until, ...defined({ before }) }, STEP);
     const keys = places.map(({ key }) => key);
     for (const hit of matchingRows(q, filter, keys, MEASURE, now)) groups.add(state, hit);
     groups.looked += places.length;
@@ -101,7 +101,7 @@ function lookAtEnded(
 
 /** Jobs that wait for their next attempt. @returns where to go on */
 function lookAtWaiting(
-  q: QueueState,
+  q: QueueParts,
   groups: Groups,
   from: FailuresPlace | undefined,
   now: number,

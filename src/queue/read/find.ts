@@ -7,52 +7,52 @@ import type { JobView } from '../../job/record';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
+import type { QueueParts } from '../store/parts';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { completedByKey, rowByKey } from '../store/where';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
-function byKey(q: QueueState, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
-  const row = rowByKey(q, key);
+function byKey(q: QueueParts, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
+  const row = rowByKey(q.store, key);
   if (row) {
-    const seen = q.locks.seen(row);
+    const seen = q.store.locks.seen(row);
     return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
   }
   // Completed by this very transaction, it is not in the archive yet.
-  const archived = completedByKey(q, key);
+  const archived = completedByKey(q.store, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;
 }
 
 /** Finds a job by id, or undefined. */
-export function find(q: QueueState, id: string): Found | undefined {
+export function find(q: QueueParts, id: string): Found | undefined {
   if (!isUuidV7(id)) return undefined;
   const decoded = decodeId(id);
   if (decoded.route === q.route) {
     const found = byKey(q, decoded.key, (job) => job.alias === null && job.created === decoded.time);
     if (found) return found;
   }
-  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+  const alias = q.store.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
   return alias && byKey(q, alias.key, (job) => job.alias === id);
 }
 
 /** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
-export function keyOf(q: QueueState, id: string): number | undefined {
-  const alias = q.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
+export function keyOf(q: QueueParts, id: string): number | undefined {
+  const alias = q.store.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
   return alias ? alias.key : keyInside(q, id);
 }
 
 /** The key that an id has inside, if it was made here. Reads nothing. @param id satisfies `isUuidV7` */
-export function keyInside(q: QueueState, id: string): number | undefined {
+export function keyInside(q: QueueParts, id: string): number | undefined {
   const { route, key } = decodeId(id);
   return route === q.route ? key : undefined;
 }
 
 /** The keys that these ids lead to, as {@link keyOf}; those that lead nowhere here are left out. */
-export function keysOf(q: QueueState, ids: readonly string[]): Map<string, number> {
-  const aliases = q.sql.exec<{ id: string; key: number }>(
+export function keysOf(q: QueueParts, ids: readonly string[]): Map<string, number> {
+  const aliases = q.store.sql.exec<{ id: string; key: number }>(
     'SELECT id, key FROM aliases WHERE id IN (SELECT value FROM json_each(?))',
     JSON.stringify(ids),
   );
@@ -65,8 +65,8 @@ export function keysOf(q: QueueState, ids: readonly string[]): Map<string, numbe
 }
 
 /** Those of these jobs that run. Reads no job. @param ids satisfy `isUuidV7` */
-export function runningOf(q: QueueState, ids: readonly string[]): string[] {
-  const { active } = q.leases;
+export function runningOf(q: QueueParts, ids: readonly string[]): string[] {
+  const { active } = q.store.leases;
   return active.size === 0 ? [] : ids.filter((id) => active.has(keyOf(q, id) ?? -1));
 }
 
@@ -74,7 +74,7 @@ export function runningOf(q: QueueState, ids: readonly string[]): string[] {
 export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
 
 /** Finds a job by id. @throws {ApiError} 404 */
-export function mustFind(q: QueueState, id: string): Found {
+export function mustFind(q: QueueParts, id: string): Found {
   const found = find(q, id);
   if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
@@ -84,42 +84,42 @@ export function mustFind(q: QueueState, id: string): Found {
  * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
  * here for its runner. @throws {ApiError} 404
  */
-export function mustFindForReport(q: QueueState, id: string): Found {
+export function mustFindForReport(q: QueueParts, id: string): Found {
   const found = mustFind(q, id);
-  if (found.row && moveOf(q.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
+  if (found.row && moveOf(q.store.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 
 /** A row as the outside sees it. */
-export function viewOfRow(q: QueueState, row: JobRow, now: number): JobView {
-  const record = recordOf(row, q.leases.active.get(row.key), { queue: q.name, route: q.route, now });
-  const reported = q.progress.read(row.key)?.reported;
+export function viewOfRow(q: QueueParts, row: JobRow, now: number): JobView {
+  const record = recordOf(row, q.store.leases.active.get(row.key), { queue: q.name, route: q.route, now });
+  const reported = q.store.progress.read(row.key)?.reported;
   if (reported) record.progress = reported.progress;
   if (reported?.data) record.progress_data = reported.data;
-  return { record, layers: q.layersFor(row.type) };
+  return { record, layers: q.config.layersFor(row.type) };
 }
 
 /** A row as whoever runs it sees it: with the checkpoint and the steps to go on from. */
-export function viewForRunner(q: QueueState, row: JobRow, now: number): JobView {
+export function viewForRunner(q: QueueParts, row: JobRow, now: number): JobView {
   const view = viewOfRow(q, row, now);
-  const checkpoint = q.checkpoints.read(row.key);
+  const checkpoint = q.store.checkpoints.read(row.key);
   if (checkpoint) {
     const { state } = JSON.parse(checkpoint.content) as CheckpointContent;
     view.record.checkpoint = { state, sequence: checkpoint.sequence };
   }
-  const steps = q.checkpoints.steps(row.key);
+  const steps = q.store.checkpoints.steps(row.key);
   if (steps !== undefined) view.record.steps = steps;
   return view;
 }
 
 /** A completed job as the outside sees it. */
-export function viewOfArchived(q: QueueState, job: ArchivedJob): JobView {
-  const result = farResult(q.sql, job);
+export function viewOfArchived(q: QueueParts, job: ArchivedJob): JobView {
+  const result = farResult(q.store.sql, job);
   const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
-  return { record, layers: q.layersFor(job.t) };
+  return { record, layers: q.config.layersFor(job.t) };
 }
 
 /** A job as the outside sees it. */
-export function viewOf(q: QueueState, found: Found, now: number): JobView {
+export function viewOf(q: QueueParts, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 }

@@ -17,8 +17,8 @@ import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
 import type { BlockTable } from '../store/block-table';
 import { type JobRow, STATE } from '../store/columns';
+import type { QueueParts } from '../store/parts';
 import { stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 import { conditionOnArchived, conditionOnRow } from './filter';
 import { find } from './find';
 import { type InspectedRow, type Inspection, inspectionOf } from './inspect';
@@ -90,7 +90,7 @@ const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
  * Finds jobs in order and hands them to `visit`.
  * @returns where the next call goes on
  */
-export function scan(q: QueueState, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
+export function scan(q: QueueParts, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
   const { filter, limit, budget } = request;
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
   const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
@@ -135,7 +135,7 @@ export function scan(q: QueueState, request: ScanRequest, now: number, visit: (h
  * @param measure an SQL expression over a row, to be told of each
  */
 export function matchingRows(
-  q: QueueState,
+  q: QueueParts,
   filter: JobFilter,
   keys: readonly number[],
   measure: string,
@@ -154,22 +154,22 @@ class Reader {
   private readonly inspection: Inspection | undefined;
 
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly filter: JobFilter,
     private readonly states: ReadonlySet<JobState>,
     private readonly ascending: boolean,
     private readonly measure: string,
     private readonly now: number,
   ) {
-    this.condition = conditionOnRow(filter, now, q.leases.active.keys());
+    this.condition = conditionOnRow(filter, now, q.store.leases.active.keys());
     this.inspection = inspectionOf(filter, q.route);
   }
 
   /** Does an index know all rows in the states asked for, and not too many? The line of immediate jobs has none. */
   hasIndex(): boolean {
-    if (this.states.has('available') && this.q.lineLength !== 0) return false;
+    if (this.states.has('available') && this.q.store.counts.line !== 0) return false;
     // Counting them only to know would read them all.
-    if (!this.q.tally.isCounted) return true;
+    if (!this.q.store.tally.isCounted) return true;
     const { counts } = stats(this.q, this.now);
     // The index does not tell delayed jobs from retried ones.
     const asked = new Set(this.states);
@@ -184,7 +184,7 @@ class Reader {
       if (indexed) sources.push(this.indexed(from), this.indexedBlocks(from));
       else {
         for (const lane of [0, LANE_BIT]) sources.push(this.lane(lane, from));
-        const { line, due, singles } = this.q.blocks;
+        const { line, due, singles } = this.q.store.blocks;
         sources.push(this.blocks(line, from), this.blocks(due, LANE_BIT + from), this.blocks(singles, from));
       }
     }
@@ -204,7 +204,7 @@ class Reader {
       if (!job || !this.states.has('completed')) continue;
       const json = JSON.stringify(job);
       const statement = `SELECT 1 FROM (SELECT ? AS value) AS job WHERE ${archived.sql}`;
-      if (this.q.sql.exec(statement, json, ...archived.bindings).toArray().length === 0) continue;
+      if (this.q.store.sql.exec(statement, json, ...archived.bindings).toArray().length === 0) continue;
       if (this.inspection && !this.inspection.fitsArchived(json)) continue;
       hits.push({ sequence: sequenceOf(job.k), key: job.k, state: 'completed', archived: json });
     }
@@ -248,14 +248,14 @@ class Reader {
       const moment = Math.floor(this.now);
       const when = due && later ? '' : due ? ` AND due_at <= ${moment}` : ` AND due_at > ${moment}`;
       // The index begins with the priority: without it, every entry would be read to find those of the other side of now.
-      const everywhere = `priority IN (${[...q.priorities].join(', ')})`;
+      const everywhere = `priority IN (${[...q.store.priorities].join(', ')})`;
       parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL AND ${everywhere}${when}`);
       if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
-    const running = listed([...(states.has('active') ? q.leases.active.keys() : []), ...q.locks.keys()]);
+    const running = listed([...(states.has('active') ? q.store.leases.active.keys() : []), ...q.store.locks.keys()]);
     parts.push(`SELECT value AS key FROM ${running.sql}`);
     for (;;) {
-      const keys = q.sql
+      const keys = q.store.sql
         .exec<{ key: number }>(
           `SELECT DISTINCT key FROM (${parts.join(' UNION ALL ')}) WHERE ${SEQUENCE} ${ascending ? '>' : '<'} ?
            ORDER BY ${SEQUENCE} ${ascending ? 'ASC' : 'DESC'} LIMIT ${INDEX_PAGE}`,
@@ -278,7 +278,7 @@ class Reader {
     for (let at = 0; at < keys.length; at += page) {
       const part = keys.slice(at, at + page);
       const own = this.rows('key IN (SELECT value FROM json_each(?))', [JSON.stringify(part)]);
-      const inBlocks = this.inBlocks(part.filter((key) => this.q.blocks.holds(key)));
+      const inBlocks = this.inBlocks(part.filter((key) => this.q.store.blocks.holds(key)));
       yield* [...own, ...inBlocks].sort((a, b) => (a.sequence - b.sequence) * sign);
     }
   }
@@ -296,15 +296,15 @@ class Reader {
     if (!due && !later) return;
     const when = due && later ? undefined : due ? { until: this.now } : { after: this.now };
     const page = this.inspection ? TEXT_PAGE : PAGE;
-    for (const keys of q.blocks.due.pagesOf(LANE_BIT + from, this.ascending, page, when)) {
-      yield* this.inBlocks(keys.filter((key) => !q.leases.active.has(key)));
+    for (const keys of q.store.blocks.due.pagesOf(LANE_BIT + from, this.ascending, page, when)) {
+      yield* this.inBlocks(keys.filter((key) => !q.store.leases.active.has(key)));
     }
   }
 
   /** Jobs in blocks, in the order of these keys. */
   private inBlocks(keys: readonly number[]): Candidate[] {
     const { condition, inspection, measure } = this;
-    const { blocks } = this.q;
+    const { blocks } = this.q.store;
     // Where nothing is asked about their bodies, none is read.
     if (condition.sql === '1' && !inspection && (measure === 'NULL' || measure === 'created_at')) {
       return keys.flatMap((key) => {
@@ -327,7 +327,7 @@ class Reader {
   private told(table: Fragment, where: Fragment = { sql: '', bindings: [] }): Candidate[] {
     const { condition, inspection, measure } = this;
     const columns = inspection ? `, ${inspection.columns}` : '';
-    const rows = this.q.sql.exec<Told>(
+    const rows = this.q.store.sql.exec<Told>(
       `SELECT key, state, due_at, attempt, ${condition.sql} AS hit, ${measure} AS measure${columns}
        FROM ${table.sql} AS jobs ${where.sql}`,
       ...condition.bindings,
@@ -345,16 +345,16 @@ class Reader {
   }
 
   private hitOf(row: Told): Hit | undefined {
-    const seen = row.hit ? this.q.locks.seen(row) : undefined;
+    const seen = row.hit ? this.q.store.locks.seen(row) : undefined;
     if (!seen) return undefined;
-    const state = stateOf(seen, this.q.leases.active.has(row.key), this.now);
+    const state = stateOf(seen, this.q.store.leases.active.has(row.key), this.now);
     if (!this.states.has(state) || this.inspection?.fits(row) === false) return undefined;
     return { sequence: sequenceOf(row.key), key: row.key, state, measure: row.measure };
   }
 
   /** Completed jobs, newest first. */
   private *archived(from: number): Generator<Candidate> {
-    for (const { key, json } of archivedBackwards(this.q.sql, from, conditionOnArchived(this.filter))) {
+    for (const { key, json } of archivedBackwards(this.q.store.sql, from, conditionOnArchived(this.filter))) {
       const sequence = sequenceOf(key);
       const cost = this.inspection && json !== null ? { cost: this.inspection.costOf({ key, body: json }) } : {};
       const fits = json !== null && this.inspection?.fitsArchived(json) !== false;

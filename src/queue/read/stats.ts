@@ -7,8 +7,8 @@ import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { type JobRow, STATE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
+import type { QueueParts, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
-import type { QueueState } from '../store/state';
 
 /** Counts of a queue that has never been used. */
 export function emptyStats(queue: string, now: number): QueueStats {
@@ -29,50 +29,50 @@ function zero(): StateCounts {
 }
 
 /** Counts per state at `now`. */
-export function stats(q: QueueState, now: number): QueueStats {
+export function stats(q: QueueParts, now: number): QueueStats {
   const counts = zero();
-  const { due, limited, dead, discarded, ...standing } = q.tally.read(q.priorities, now).standing;
+  const { due, limited, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
   Object.assign(counts, standing);
-  counts.completed = countArchived(q.sql);
+  counts.completed = countArchived(q.store.sql);
   counts.discarded = discarded + dead;
-  const lockedDead = [...q.locks.all()].filter(({ state }) => state === STATE.dead).length;
+  const lockedDead = [...q.store.locks.all()].filter(({ state }) => state === STATE.dead).length;
   let activeIndexed = 0;
-  for (const active of q.leases.active.values()) if (active.indexed) activeIndexed++;
-  counts.active = q.leases.active.size;
+  for (const active of q.store.leases.active.values()) if (active.indexed) activeIndexed++;
+  counts.active = q.store.leases.active.size;
   counts.available = due - activeIndexed + lineLength(q) + limited;
-  for (const place of q.locks.all()) counts[stateOf(place, false, now)]++;
+  for (const place of q.store.locks.all()) counts[stateOf(place, false, now)]++;
   return {
     queue: q.name,
     exists: true,
-    paused: q.paused,
-    ...(q.draining && { draining: true }),
+    paused: q.config.paused,
+    ...(q.config.draining && { draining: true }),
     counts,
     dead: dead + lockedDead,
-    created_at: q.createdAt,
+    created_at: q.config.createdAt,
     computed_at: now,
   };
 }
 
 /** Waiting jobs in the line of immediate jobs. */
-function lineLength(q: QueueState): number {
-  if (q.lineLength === null) {
+function lineLength(q: QueueParts): number {
+  if (q.store.counts.line === null) {
     let running = 0;
-    for (const active of q.leases.active.values()) if (!active.indexed) running++;
-    const rows = q.sql
+    for (const active of q.store.leases.active.values()) if (!active.indexed) running++;
+    const rows = q.store.sql
       .exec<{ n: number }>(
         `SELECT count(*) AS n FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
       )
       .one().n;
-    q.lineLength = rows + q.blocks.countLine() - running;
+    q.store.counts.line = rows + q.store.blocks.countLine() - running;
   }
-  return q.lineLength;
+  return q.store.counts.line;
 }
 
 /** How many jobs that have not ended there are of each priority, highest first. */
-export function priorities(q: QueueState, now: number): { priority: number; count: number }[] {
-  const counts = new Map(q.tally.read(q.priorities, now).priorities);
+export function priorities(q: QueueParts, now: number): { priority: number; count: number }[] {
+  const counts = new Map(q.store.tally.read(q.store.priorities, now).priorities);
   let fromLine = lineLength(q);
-  for (const active of q.leases.active.values()) if (!active.indexed) fromLine++;
+  for (const active of q.store.leases.active.values()) if (!active.indexed) fromLine++;
   counts.set(0, (counts.get(0) ?? 0) + fromLine);
   return [...counts]
     .filter(([, count]) => count > 0)
@@ -81,11 +81,11 @@ export function priorities(q: QueueState, now: number): { priority: number; coun
 }
 
 /** When the job that waits longest became available, epoch ms; undefined when none waits. */
-export function oldestAvailable(q: QueueState, now: number): number | undefined {
-  const running = listed(q.leases.active.keys());
-  const waiting = [...q.priorities].flatMap((priority) => [
-    firstIdle(q, q.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
-    q.sql
+export function oldestAvailable(q: QueueParts, now: number): number | undefined {
+  const running = listed(q.store.leases.active.keys());
+  const waiting = [...q.store.priorities].flatMap((priority) => [
+    firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
+    q.store.sql
       .exec<{ at: number }>(
         `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
          AND key NOT IN ${running.sql} ORDER BY due_at LIMIT 1`,
@@ -95,18 +95,18 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
       )
       .toArray()[0]?.at,
   ]);
-  waiting.push(oldestLimited(q.sql));
+  waiting.push(oldestLimited(q.store.sql));
   if (lineLength(q) > 0) {
     waiting.push(
-      q.sql
+      q.store.sql
         .exec<{ at: number }>(
           `SELECT enqueued_at AS at FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting}
            AND due_at IS NULL AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
-          q.leases.head,
+          q.store.leases.head,
           ...running.bindings,
         )
         .toArray()[0]?.at,
-      firstIdle(q, q.blocks.line.after(q.leases.head, false))?.enqueued_at,
+      firstIdle(q, q.store.blocks.line.after(q.store.leases.head, false))?.enqueued_at,
     );
   }
   const times = waiting.filter((at) => at !== undefined);
@@ -114,18 +114,18 @@ export function oldestAvailable(q: QueueState, now: number): number | undefined 
 }
 
 /** The first of these jobs that does not run. */
-function firstIdle({ leases }: QueueState, rows: Iterable<JobRow>): JobRow | undefined {
+function firstIdle({ store: { leases } }: Stored, rows: Iterable<JobRow>): JobRow | undefined {
   for (const row of rows) if (!leases.active.has(row.key)) return row;
   return undefined;
 }
 
 /** The jobs that become available next, in that order. */
-export function upcoming(q: QueueState, now: number): Upcoming[] {
-  const next = [...q.priorities].flatMap((priority) => [
-    ...first(q.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
+export function upcoming(q: QueueParts, now: number): Upcoming[] {
+  const next = [...q.store.priorities].flatMap((priority) => [
+    ...first(q.store.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
       ({ due_at }): Upcoming => [due_at as number, false],
     ),
-    ...q.sql
+    ...q.store.sql
       .exec<{ at: number; tried: number }>(
         `SELECT due_at AS at, attempt > 0 AS tried FROM jobs
          WHERE priority = ? AND due_at > ? ORDER BY due_at LIMIT ${MAX_UPCOMING}`,

@@ -7,26 +7,26 @@ import { tellCompleted, tellStarted } from './job-events';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './keep';
 import { leaves } from './lines';
+import type { QueueParts } from './parts';
 import { bodyOf, historyOf } from './rows';
-import type { QueueState } from './state';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */
 export function lease(
-  q: QueueState,
+  q: QueueParts,
   claims: readonly { row: JobRow; entry: Omit<Active, 'leaseId'> }[],
   now: number,
 ): Active[] {
-  for (const { row } of claims) check('claim', positionOf(row, q.leases.active.has(row.key), now), 'active');
-  q.changes++;
-  for (const { row } of claims) if (row.claims === 0) q.meters.started(row.type, enqueuedAt(row, now), now);
-  q.leases.grant(
+  for (const { row } of claims) check('claim', positionOf(row, q.store.leases.active.has(row.key), now), 'active');
+  q.store.changes++;
+  for (const { row } of claims) if (row.claims === 0) q.observed.meters.started(row.type, enqueuedAt(row, now), now);
+  q.store.leases.grant(
     claims.map(({ entry }) => entry),
-    { head: q.head(), nextSequence: q.nextSequence },
+    { head: q.store.cursors.head(), nextSequence: q.store.nextSequence },
   );
-  q.wake(q.leases.earliest);
+  q.wake.at(q.store.leases.earliest);
   return claims.map(({ row }) => {
-    const active = q.leases.active.get(row.key) as Active;
-    if (!active.indexed && q.lineLength !== null) q.lineLength--;
+    const active = q.store.leases.active.get(row.key) as Active;
+    if (!active.indexed) q.store.counts.lineChanged(-1);
     tellStarted(q, row, active, now);
     return active;
   });
@@ -69,7 +69,7 @@ export interface Completion {
  * Completes jobs: unless they are kept for no time at all they join archive chunks at the end of the transaction. Their
  * share of a chunk is written, and one row for each that has a row of its own: that goes.
  */
-export function complete(q: QueueState, done: readonly Completion[], now: number): void {
+export function complete(q: QueueParts, done: readonly Completion[], now: number): void {
   const completions = new Completions(q, now);
   for (const completion of done) completions.add(completion);
   completions.end();
@@ -82,20 +82,20 @@ export class Completions {
 
   /** @param now epoch ms */
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly now: number,
   ) {}
 
   add(completion: Completion): void {
     const { q } = this;
     const { key } = completion.row;
-    if (!q.blocks.holds(key)) this.own.push(key);
+    if (!q.store.blocks.holds(key)) this.own.push(key);
     if (!archive(q, completion, this.now)) this.forgotten.push(key);
-    q.blocks.leave(key);
+    q.store.blocks.leave(key);
   }
 
   end(): void {
-    const { sql, blocks } = this.q;
+    const { sql, blocks } = this.q.store;
     const { own, forgotten } = this;
     if (own.length === 1) sql.exec('DELETE FROM jobs WHERE key = ?', own[0]).toArray();
     else if (own.length > 1) {
@@ -108,25 +108,25 @@ export class Completions {
 }
 
 /** @returns whether the job is kept */
-function archive(q: QueueState, { row, attempt, result }: Completion, now: number): boolean {
+function archive(q: QueueParts, { row, attempt, result }: Completion, now: number): boolean {
   const history = historyOf(row);
-  const active = q.leases.active.get(row.key);
+  const active = q.store.leases.active.get(row.key);
   check('complete', positionOf(row, active !== undefined, now), 'completed');
-  q.changes++;
+  q.store.changes++;
   leaves(q, row, active);
-  q.depth.gone(row);
-  q.tally.left(row);
-  q.recordSequence(row.key);
-  const progress = q.progress.read(row.key)?.reported;
-  if (progress) q.progress.remove(row.key);
-  const log = q.logs.with(history.log, active);
-  if (active) q.logs.ends(active);
-  const checkpointed = q.checkpoints.sizeOf(row.key) > 0;
+  q.store.depth.gone(row);
+  q.store.tally.left(row);
+  q.store.recordSequence(row.key);
+  const progress = q.store.progress.read(row.key)?.reported;
+  if (progress) q.store.progress.remove(row.key);
+  const log = q.observed.logs.with(history.log, active);
+  if (active) q.observed.logs.ends(active);
+  const checkpointed = q.store.checkpoints.sizeOf(row.key) > 0;
   const own = keptUntil(row, 'completed', now);
-  const until = own ?? now + q.retentionMs('completed');
+  const until = own ?? now + q.config.retentionMs('completed');
   if (until > now) {
     const { startedAt, pushedTimeoutMs: push, by } = attempt;
-    q.archive.add(
+    q.store.archive.add(
       {
         k: row.key,
         a: row.alias ?? undefined,
@@ -149,13 +149,13 @@ function archive(q: QueueState, { row, attempt, result }: Completion, now: numbe
       result,
       own,
     );
-    q.wake(until);
+    q.wake.at(until);
   } else {
-    q.checkpoints.remove(row.key);
+    q.store.checkpoints.remove(row.key);
     forgetIdentity(q, row);
   }
   noteCompletion(q, row, result, now);
-  q.meters.completed(row.type, attempt.startedAt, now);
+  q.observed.meters.completed(row.type, attempt.startedAt, now);
   tellCompleted(q, row, attempt, now);
   return until > now;
 }

@@ -34,6 +34,16 @@ export const MAX_WINDOW = 64;
 /** A condition on `blocks` that all fit. */
 const ALL: Fragment = { sql: '1', bindings: [] };
 
+/** What a transaction had gathered for a table. */
+export interface BlocksMark {
+  waiting: BlockJob[];
+  marks: number[];
+  touched: number[];
+  jobs: number;
+  keys: number;
+  places: number;
+}
+
 /** The blocks of one table: here those of the line. */
 export class BlockTable {
   protected readonly table: string = 'blocks';
@@ -72,25 +82,25 @@ export class BlockTable {
     this.used = this.sql.exec(`SELECT 1 FROM ${this.table} LIMIT 1`).toArray().length > 0;
   }
 
-  /** Notes what the running transaction has gathered so far. @returns goes back to that, before memory is rebuilt */
-  mark(): () => void {
+  /** Notes what the running transaction has gathered so far. */
+  mark(): BlocksMark {
     const { waiting, marks, touched } = this;
-    const [jobs, keys, places] = [waiting.length, marks.length, touched.length];
-    return () => {
-      const isSame = this.waiting === waiting && this.marks === marks && this.touched === touched;
-      if (isSame && marks.length === keys && touched.length === places) {
-        waiting.length = jobs;
-        return;
-      }
-      waiting.length = jobs;
-      marks.length = keys;
-      touched.length = places;
-      Object.assign(this, { waiting, marks, touched });
-      // What was written since is not there any more.
-      this.uncache();
-      this.markAll();
-      this.used = true;
-    };
+    return { waiting, marks, touched, jobs: waiting.length, keys: marks.length, places: touched.length };
+  }
+
+  /** Goes back to a mark, before memory is rebuilt. */
+  rollback({ waiting, marks, touched, jobs, keys, places }: BlocksMark): void {
+    const isSame = this.waiting === waiting && this.marks === marks && this.touched === touched;
+    const isWritten = !isSame || marks.length !== keys || touched.length !== places;
+    waiting.length = jobs;
+    if (!isWritten) return;
+    marks.length = keys;
+    touched.length = places;
+    Object.assign(this, { waiting, marks, touched });
+    // What was written since is not there any more.
+    this.uncache();
+    this.markAll();
+    this.used = true;
   }
 
   /** Adds a job with the next sequence number. Written by {@link flush}, many to a row. */

@@ -45,14 +45,6 @@ export class Blocks {
     this.due.load();
   }
 
-  /** Notes what the running transaction has gathered so far. @returns goes back to that, before memory is rebuilt */
-  mark(): () => void {
-    const undo = [this.line.mark(), this.due.mark()];
-    return () => {
-      for (const one of undo) one();
-    };
-  }
-
   /**
    * Writes what was gathered: one row for each block that comes, changes or goes; two for one that becomes due.
    * @param holdsBack leaves a job that came alone, so that its lease row can take it
@@ -61,11 +53,6 @@ export class Blocks {
     const { alone } = this.line;
     if (!(holdsBack && alone && this.singles.takes(alone))) this.line.flush();
     this.due.flush();
-  }
-
-  /** Is there a job that is not written yet? */
-  get isHolding(): boolean {
-    return this.line.alone !== undefined;
   }
 
   /** The job with this key, to be written into its lease row, if it came alone and is not written yet. */

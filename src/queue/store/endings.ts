@@ -3,8 +3,8 @@ import type { JobHistory } from '../../job/record';
 import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
 import type { JobRow } from './columns';
+import type { QueueParts } from './parts';
 import { idOf, readableBody } from './rows';
-import type { QueueState } from './state';
 
 /** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
 export const ENDING = 'ending';
@@ -14,12 +14,12 @@ const MAX_MESSAGE = 1024;
 type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
 
 /** A job has completed: its workflow, if it has one, must hear of it. `result` is JSON text. */
-export function noteCompletion(q: QueueState, row: Owned, result: string | undefined, now: number): void {
+export function noteCompletion(q: QueueParts, row: Owned, result: string | undefined, now: number): void {
   note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
 }
 
 /** A job has ended otherwise: its workflow, if it has one, must hear of it. */
-export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
+export function noteFailure(q: QueueParts, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
   const { error, reason } = history;
   const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
   const why = {
@@ -30,7 +30,7 @@ export function noteFailure(q: QueueState, row: Owned, cancelled: boolean, histo
   note(q, row, { end: cancelled ? 'cancelled' : 'failed', at: now, error: why }, now);
 }
 
-function note(q: QueueState, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
+function note(q: QueueParts, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
   // Most jobs belong to no workflow, and parsing is not free.
   const workflow = row.body.includes('"workflow":{') ? readableBody(row)?.workflow : undefined;
   if (!workflow) return;
@@ -38,6 +38,6 @@ function note(q: QueueState, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>
 }
 
 /** A workflow must hear of this ending. */
-export function addEnding(q: QueueState, workflow: string, ending: Ending, now: number): void {
-  q.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
+export function addEnding(q: QueueParts, workflow: string, ending: Ending, now: number): void {
+  q.store.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
 }

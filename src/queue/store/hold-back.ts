@@ -1,6 +1,8 @@
 /** Which job is not written with the transaction that brings it, but with what follows in the same turn. */
 import type { BlockJob } from './block';
+import type { Blocks } from './blocks';
 import type { CountingSql } from './counting-sql';
+import type { LeaseTable } from './leases';
 
 export class HoldBack {
   /** What an earlier transaction of this turn has held back. */
@@ -8,22 +10,24 @@ export class HoldBack {
   /** Writing statements before the running transaction. */
   private writesBefore = 0;
 
-  /** @param isLeased does the job with this key run? */
+  /** @param isAwaited may somebody claim what has just arrived as soon as it is committed? */
   constructor(
     private readonly written: Pick<CountingSql, 'writes'>,
-    private readonly isLeased: (key: number) => boolean,
+    private readonly blocks: Pick<Blocks, 'line'>,
+    private readonly leases: Pick<LeaseTable, 'active'>,
+    private readonly isAwaited: () => boolean,
   ) {}
 
   /**
    * May the job that came alone wait for whoever claims it as soon as this is committed? Only where nothing else was written:
    * if it cannot be written later, nothing may be left of it. One that was claimed among others is written with their lease.
    * @param hasArrived does the running transaction bring work?
-   * @param isAwaited may somebody claim it then?
    */
-  mayWait(alone: BlockJob | undefined, hasArrived: boolean, isAwaited: () => boolean): boolean {
+  mayWait(hasArrived: boolean): boolean {
+    const { alone } = this.blocks.line;
     const isOnly = hasArrived && this.written.writes === this.writesBefore;
-    const isOpen = alone !== undefined && (alone === this.held || isOnly) && !this.isLeased(alone.key);
-    const mayWait = isOpen && isAwaited();
+    const isOpen = alone !== undefined && (alone === this.held || isOnly) && !this.leases.active.has(alone.key);
+    const mayWait = isOpen && this.isAwaited();
     this.held = mayWait ? alone : undefined;
     return mayWait;
   }

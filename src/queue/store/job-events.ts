@@ -5,8 +5,8 @@ import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
 import { type JobRow, STATE } from './columns';
+import type { QueueParts } from './parts';
 import { historyOf, idOf, stateOf } from './rows';
-import type { QueueState } from './state';
 
 /** What only the caller knows of a move. */
 export interface Note {
@@ -28,7 +28,7 @@ interface Told extends Note {
 }
 
 /** Adds the events of a move to the live feed: of one that has none of its own, only that the job changed its state. */
-export function tell(q: QueueState, told: Told): void {
+export function tell(q: QueueParts, told: Told): void {
   const { after, now } = told;
   const events = eventsOf(told);
   const change = changeOf(told);
@@ -36,7 +36,14 @@ export function tell(q: QueueState, told: Told): void {
   for (const [index, [type, data]] of events.entries()) {
     // The last event of a move is the one that tells where it led.
     const changed = index === events.length - 1 ? change : undefined;
-    q.events.add(type, idOf(q.route, after), now, { job_type: after.type, ...data }, changed, told.active?.workerId);
+    q.observed.events.add(
+      type,
+      idOf(q.route, after),
+      now,
+      { job_type: after.type, ...data },
+      changed,
+      told.active?.workerId,
+    );
   }
 }
 
@@ -138,20 +145,20 @@ const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');
 
 /** An attempt has begun. */
-export function tellStarted(q: QueueState, row: JobRow, { attempt, workerId }: Active, now: number): void {
+export function tellStarted(q: QueueParts, row: JobRow, { attempt, workerId }: Active, now: number): void {
   const data: Record<string, unknown> = { job_type: row.type, attempt };
   setDefined(data, 'worker_id', workerId);
-  q.events.add('job.started', idOf(q.route, row), now, data, STARTED);
+  q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }
 
 /** An attempt has succeeded. */
 export function tellCompleted(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   attempt: { number: number; startedAt: number },
   now: number,
 ): void {
   const duration_ms = now - attempt.startedAt;
   const data = { job_type: row.type, attempt: attempt.number, duration_ms, result: null };
-  q.events.add('job.completed', idOf(q.route, row), now, data, COMPLETED);
+  q.observed.events.add('job.completed', idOf(q.route, row), now, data, COMPLETED);
 }

@@ -22,8 +22,8 @@ import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
 import { writeRow } from './own-rows';
+import type { QueueParts } from './parts';
 import { historyOf, historyText, stateOf } from './rows';
-import type { QueueState } from './state';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { rowByKey } from './where';
 
@@ -120,17 +120,17 @@ const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null
  * chosen by its producer.
  */
 export function insert(
-  q: QueueState,
+  q: QueueParts,
   move: 'enqueue' | 'adopt' | 'prepare',
   job: NewRow,
   arrival: Arrival,
   now: number,
   note?: Note,
 ): JobRow {
-  q.changes++;
+  q.store.changes++;
   const { at, pending = false, limit, together = false } = arrival;
   const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
-  const sequence = q.nextSequence++;
+  const sequence = q.store.nextSequence++;
   const row: JobRow = {
     ...job,
     key: inLine ? sequence : LANE_BIT + sequence,
@@ -144,18 +144,18 @@ export function insert(
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
   check(move, 'none', positionOf(row, false, now));
   const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
-  if ((inLine || isTogether) && isPlain(row, now)) q.blocks.add({ ...row, at: now });
-  else writeRow(q.sql, row);
-  q.written.spend(row.body.length);
-  q.depth.added(row);
-  q.tally.entered(row);
+  if ((inLine || isTogether) && isPlain(row, now)) q.store.blocks.add({ ...row, at: now });
+  else writeRow(q.store.sql, row);
+  q.store.written.spend(row.body.length);
+  q.store.depth.added(row);
+  q.store.tally.entered(row);
   if (row.alias !== null) {
     const verb = move === 'adopt' ? 'INSERT OR REPLACE' : 'INSERT';
-    q.sql.exec(`${verb} INTO aliases (id, key) VALUES (?, ?)`, row.alias, row.key).toArray();
+    q.store.sql.exec(`${verb} INTO aliases (id, key) VALUES (?, ?)`, row.alias, row.key).toArray();
   }
   rememberFingerprint(q, row);
   enters(q, row, now);
-  if (move !== 'prepare') q.meters.enqueued(row.type, 1, now);
+  if (move !== 'prepare') q.observed.meters.enqueued(row.type, 1, now);
   tell(q, { move, before: row, after: row, now, ...note });
   return row;
 }
@@ -170,22 +170,22 @@ function isPlain(row: JobRow, now: number): boolean {
  * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers:
  * a row for many.
  */
-export function insertRun(q: QueueState, type: string, bodies: readonly string[], now: number): JobRow[] {
-  q.changes++;
-  const first = q.nextSequence;
-  q.nextSequence += bodies.length;
+export function insertRun(q: QueueParts, type: string, bodies: readonly string[], now: number): JobRow[] {
+  q.store.changes++;
+  const first = q.store.nextSequence;
+  q.store.nextSequence += bodies.length;
   const rows = bodies.map((body, index) => {
     const job = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
-    q.blocks.add(job);
-    q.written.spend(body.length);
+    q.store.blocks.add(job);
+    q.store.written.spend(body.length);
     const row = rowOf(job);
-    q.depth.added(row);
+    q.store.depth.added(row);
     tell(q, { move: 'enqueue', before: row, after: row, now });
     return row;
   });
-  q.meters.enqueued(type, rows.length, now);
-  if (q.lineLength !== null) q.lineLength += rows.length;
-  q.arrived(now, type, bodies);
+  q.observed.meters.enqueued(type, rows.length, now);
+  q.store.counts.lineChanged(rows.length);
+  q.wake.arrived(now, type, bodies);
   return rows;
 }
 
@@ -194,8 +194,8 @@ export function insertRun(q: QueueState, type: string, bodies: readonly string[]
  * @returns the row as it is now
  * @throws {IllegalMove} when the table does not list the move; then nothing has changed
  */
-export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
-  const active = q.leases.active.get(row.key);
+export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
+  const active = q.store.leases.active.get(row.key);
   const { availableAt, limit, history: changed, ...columns } = change;
   const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
@@ -207,22 +207,22 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
-  q.changes++;
+  q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
   if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
-  write(q, row, after, end && { keepUntil }, q.meters.moved(kind, row, after, active, now));
-  q.tally.left(row);
-  q.tally.entered(after);
+  write(q, row, after, end && { keepUntil }, q.observed.meters.moved(kind, row, after, active, now));
+  q.store.tally.left(row);
+  q.store.tally.entered(after);
   if (!KEEP_DEPTH.has(kind) && (isOpen(row) !== isOpen(after) || row.body !== after.body)) {
-    if (isOpen(row)) q.depth.gone(row);
-    if (isOpen(after)) q.depth.added(after);
+    if (isOpen(row)) q.store.depth.gone(row);
+    if (isOpen(after)) q.store.depth.added(after);
   }
   if (!staysPut || row.expires_at !== after.expires_at) enters(q, after, now, staysPut);
   if (end) {
-    q.wake(keepUntil ?? now + q.retentionMs(end));
+    q.wake.at(keepUntil ?? now + q.config.retentionMs(end));
     noteFailure(q, after, end === 'cancelled', history ?? historyOf(after), now);
     if (end === 'dead_letter' && evictDeadLetters(q, EVICTED_FOR_ONE, now)) setEvicting(q, true);
   }
@@ -233,17 +233,20 @@ export function move(q: QueueState, row: JobRow, kind: Move, change: Change, now
 
 /** The history after an attempt, with what it logged. It costs nothing: the row is written anyway. */
 function afterAttempt(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   active: Active,
   kind: Move,
   history: JobHistory | undefined,
 ): JobHistory | undefined {
   const isAwake = kind !== 'snooze' && row.history?.includes('"snoozed"') === true;
-  if (q.logs.of(active).length === 0 && !isAwake) return history;
-  q.logs.ends(active);
+  if (q.observed.logs.of(active).length === 0 && !isAwake) return history;
+  q.observed.logs.ends(active);
   const { snoozed, ...before } = history ?? historyOf(row);
-  return { ...before, ...defined({ snoozed: isAwake ? undefined : snoozed, log: q.logs.with(before.log, active) }) };
+  return {
+    ...before,
+    ...defined({ snoozed: isAwake ? undefined : snoozed, log: q.observed.logs.with(before.log, active) }),
+  };
 }
 
 /**
@@ -252,7 +255,7 @@ function afterAttempt(
  * @param rider what rides in the row
  */
 function write(
-  q: QueueState,
+  q: QueueParts,
   before: JobRow,
   after: JobRow,
   ends: { keepUntil: number | undefined } | undefined,
@@ -266,22 +269,22 @@ function write(
     values.push(ends.keepUntil ?? null);
   }
   if (sets.length === 0 && rider === undefined) return;
-  if (q.blocks.holds(before.key)) {
-    writeRow(q.sql, after, ends?.keepUntil, rider);
-    q.blocks.leave(before.key);
+  if (q.store.blocks.holds(before.key)) {
+    writeRow(q.store.sql, after, ends?.keepUntil, rider);
+    q.store.blocks.leave(before.key);
     return;
   }
   if (rider !== undefined) {
     sets.push('meters = ?');
     values.push(rider);
   }
-  q.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
+  q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }
 
 /** It may stand in the way of a newcomer with the same fingerprint. One row written for a unique job that is new. */
-function rememberFingerprint(q: QueueState, row: Pick<JobRow, 'key' | 'body'>): void {
+function rememberFingerprint(q: QueueParts, row: Pick<JobRow, 'key' | 'body'>): void {
   const fingerprint = fingerprintIn(row);
-  if (fingerprint !== undefined) remember(q.sql, fingerprint, row.key);
+  if (fingerprint !== undefined) remember(q.store.sql, fingerprint, row.key);
 }
 
 /** Dead letters that go when a new one comes, at most: one as a rule; the others are for the duty. */
@@ -292,36 +295,29 @@ const EVICTED_FOR_ONE = 2;
  * until it has arrived.
  * @returns whether there are more to remove
  */
-export function evictDeadLetters(q: QueueState, limit: number, now: number): boolean {
-  const surplus = countDead(q) - q.maxDeadLetters;
+export function evictDeadLetters(q: QueueParts, limit: number, now: number): boolean {
+  const surplus = q.store.counts.countDead() - q.config.maxDeadLetters;
   if (surplus <= 0) return false;
-  const moving = q.outbox.has(MOVE) ? q.outbox.count(MOVE) : 0;
+  const moving = q.store.outbox.has(MOVE) ? q.store.outbox.count(MOVE) : 0;
   const wanted = Math.min(surplus, limit);
   let evicted = 0;
-  for (const key of oldestEnded(q.sql, STATE.dead, wanted + moving)) {
-    const row = moveOf(q.outbox, key) ? undefined : rowByKey(q, key);
+  for (const key of oldestEnded(q.store.sql, STATE.dead, wanted + moving)) {
+    const row = moveOf(q.store.outbox, key) ? undefined : rowByKey(q.store, key);
     if (!row) continue;
     remove(q, row, 'remove', now);
     if (++evicted === wanted) break;
   }
-  if (evicted > 0) q.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: q.maxDeadLetters });
+  if (evicted > 0)
+    q.observed.events.add('queue.dead_letters_evicted', q.name, now, { evicted, max_count: q.config.maxDeadLetters });
   return evicted === wanted && surplus > evicted;
 }
 
 /** Notes whether dead letters are left to be removed in turns. One row written when that changes. */
-export function setEvicting(q: QueueState, evicting: boolean): void {
-  if (evicting === q.evicting) return;
-  q.evicting = evicting;
-  writeMeta(q.sql, 'evicting', evicting || undefined);
-  if (evicting) q.wake(0);
-}
-
-/** How many dead letters there are. Counted once, then kept in memory. */
-export function countDead(q: QueueState): number {
-  q.deadCount ??= q.sql
-    .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`)
-    .one().n;
-  return q.deadCount;
+export function setEvicting(q: QueueParts, evicting: boolean): void {
+  if (evicting === q.store.evicting) return;
+  q.store.evicting = evicting;
+  writeMeta(q.store.sql, 'evicting', evicting || undefined);
+  if (evicting) q.wake.at(0);
 }
 
 /**
@@ -329,33 +325,33 @@ export function countDead(q: QueueState): number {
  * before it has arrived. One row written, for jobs of one block together too, and one for each thing beside it.
  */
 export function remove(
-  q: QueueState,
+  q: QueueParts,
   row: JobRow,
   kind: 'remove' | 'purge' | 'depart' | 'abort',
   now: number,
   note?: Note,
 ): void {
-  if (kind === 'remove' && moveOf(q.outbox, row.key)) return;
-  const active = q.leases.active.get(row.key);
+  if (kind === 'remove' && moveOf(q.store.outbox, row.key)) return;
+  const active = q.store.leases.active.get(row.key);
   check(kind, positionOf(row, active !== undefined, now), 'gone');
-  q.changes++;
-  if (active) q.logs.ends(active);
-  q.meters.moved(kind, row, row, active, now);
+  q.store.changes++;
+  if (active) q.observed.logs.ends(active);
+  q.observed.meters.moved(kind, row, row, active, now);
   leaves(q, row, active);
-  if (isOpen(row)) q.depth.gone(row);
-  q.recordSequence(row.key);
-  if (!q.blocks.holds(row.key)) q.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
-  q.blocks.vanish([row.key]);
-  q.tally.left(row);
-  q.progress.remove(row.key);
-  q.checkpoints.remove(row.key);
+  if (isOpen(row)) q.store.depth.gone(row);
+  q.store.recordSequence(row.key);
+  if (!q.store.blocks.holds(row.key)) q.store.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
+  q.store.blocks.vanish([row.key]);
+  q.store.tally.left(row);
+  q.store.progress.remove(row.key);
+  q.store.checkpoints.remove(row.key);
   forgetIdentity(q, row);
   if (kind === 'purge') noteFailure(q, row, false, note?.reason === undefined ? {} : { reason: note.reason }, now);
   tell(q, { move: kind, before: row, after: row, active, now, ...note });
 }
 
 /** Nothing is kept of the job: its id and its fingerprint are free. */
-export function forgetIdentity(q: QueueState, row: JobRow): void {
-  if (row.alias !== null) q.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
-  forgetRow(q.sql, row);
+export function forgetIdentity(q: QueueParts, row: JobRow): void {
+  if (row.alias !== null) q.store.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
+  forgetRow(q.store.sql, row);
 }

@@ -71,8 +71,8 @@ export class LeaseTable {
   /** Attempts that run at once at most: each takes some hundred bytes of an isolate's 128 MB. */
   mostAtOnce = 200_000;
 
-  /** The pushes whose answers this object awaits: no row knows that. */
-  underWay: () => Iterable<Active> = () => [];
+  /** The pushes whose answers this object awaits, by the call: no row knows that. */
+  readonly underWay = new Set<readonly { readonly active: Active }[]>();
 
   /** @param rider JSON that rides in a row which is written */
   constructor(
@@ -99,7 +99,7 @@ export class LeaseTable {
     this.head = 0;
     this.recordedSequence = 1;
     this.hasLost = false;
-    const pushed = new Map(Array.from(this.underWay(), (active) => [active.key, active]));
+    const pushed = new Map([...this.underWay].flatMap((batch) => batch.map(({ active }) => [active.key, active])));
     const { singles } = this.blocks;
     singles.clear();
     let page: { id: number; lease: LeaseRow }[] = [];

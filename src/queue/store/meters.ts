@@ -74,6 +74,26 @@ interface Counted extends Point {
 
 const ROWS = placeOf('rows');
 
+/** What is counted in, and what is written there. */
+interface Counting {
+  readonly sql: SqlStorage;
+  readonly written: CountingSql;
+  /** The number of the next job. */
+  readonly nextSequence: number;
+  /** The jobs in blocks. */
+  readonly blocks: {
+    all(after: number, bodies: boolean): Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>;
+  };
+}
+
+/** Where the counting stood at a moment. */
+export interface MetersMark {
+  texts: object;
+  points: Counted[];
+  steps: number;
+  statements: number;
+}
+
 export class Meters {
   /** Counted since the last putting away, by minute and type; the newest minute last. */
   private points: Counted[] = [];
@@ -103,15 +123,8 @@ export class Meters {
   /** An operator was told that counting fails. */
   private isFailing = false;
 
-  /**
-   * @param nextSequence the number of the next job
-   * @param inBlocks the jobs in blocks that come after this number
-   */
   constructor(
-    private readonly sql: SqlStorage,
-    private readonly written: CountingSql,
-    private readonly nextSequence: () => number,
-    private readonly inBlocks: (after: number) => Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>,
+    private readonly store: Counting,
     private readonly now: () => number = Date.now,
   ) {}
 
@@ -129,15 +142,19 @@ export class Meters {
   }
 
   private restore(): void {
-    const putAway = putAwayAt(this.sql);
-    const text = newestText(this.sql, putAway?.version ?? -1);
+    const putAway = putAwayAt(this.store.sql);
+    const text = newestText(this.store.sql, putAway?.version ?? -1);
     this.version = text?.version ?? putAway?.version ?? 0;
     this.said = this.version;
-    this.saidSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.nextSequence()) : 1);
+    this.saidSequence = text?.sequence ?? (putAway ? (putAway.sequence ?? this.store.nextSequence) : 1);
     this.carrier = text?.carrier;
     for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
-    for (const { type, at, ...counts } of unsaid(this.sql, this.saidSequence, this.inBlocks(this.saidSequence - 1))) {
+    for (const { type, at, ...counts } of unsaid(
+      this.store.sql,
+      this.saidSequence,
+      this.store.blocks.all(this.saidSequence - 1, false),
+    )) {
       const point = this.pointOf(type, at);
       this.add(point, placeOf('enqueued'), counts.enqueued);
       this.add(point, ROWS, counts.rows);
@@ -197,9 +214,9 @@ export class Meters {
       point.text ??= textOf(point);
       return point.text;
     });
-    const text = `{"v":${this.version},"s":${this.nextSequence()},"p":[${points.filter(Boolean).join(',')}]}`;
+    const text = `{"v":${this.version},"s":${this.store.nextSequence},"p":[${points.filter(Boolean).join(',')}]}`;
     this.said = this.version;
-    this.saidSequence = this.nextSequence();
+    this.saidSequence = this.store.nextSequence;
     this.textLength = text.length;
     this.carrier = carrier;
     return text;
@@ -222,12 +239,12 @@ export class Meters {
 
   private write(): void {
     const table = TABLES[this.carrier?.by ?? 'row'];
-    if (table !== undefined && this.written.hasDeletedFrom(table)) this.version++;
-    const isSaid = this.said === this.version && this.nextSequence() - this.saidSequence < MAX_UNSAID;
+    if (table !== undefined && this.store.written.hasDeletedFrom(table)) this.version++;
+    const isSaid = this.said === this.version && this.store.nextSequence - this.saidSequence < MAX_UNSAID;
     if (isSaid && this.textLength <= MAX_TEXT) return;
     const text = this.carried({ by: 'row' });
     if (text.length > MAX_TEXT) this.putAway();
-    else writeText(this.sql, this.version, text);
+    else writeText(this.store.sql, this.version, text);
   }
 
   /** Notes from now on what each commit adds, for {@link takeWatched}. */
@@ -263,37 +280,40 @@ export class Meters {
     this.touched = [];
     this.steps = [];
     this.hasRidden = false;
-    this.written.end();
+    this.store.written.end();
   }
 
-  /** @returns goes back to this moment: what came after was rolled back */
-  mark(): () => void {
+  /** Notes where it stands. */
+  mark(): MetersMark {
     const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points } = this;
-    const [steps, statements] = [this.steps.length, this.written.count];
-    return () => {
-      this.eachStep(steps, (point, place, amount) => {
-        point.meter[place] = (point.meter[place] as number) - amount;
-        point.text = undefined;
-      });
-      this.steps.length = steps;
-      this.written.rollback(statements);
-      this.putAwayLately = undefined;
-      // Points that came since are left, and count nothing.
-      if (this.points !== points) this.begin(points);
-      Object.assign(this, { version, said, saidSequence, textLength, carrier, hasRidden, advance });
-    };
+    const texts = { version, said, saidSequence, textLength, carrier, hasRidden, advance };
+    return { texts, points, steps: this.steps.length, statements: this.store.written.count };
+  }
+
+  /** Goes back to a mark: what came after was rolled back. */
+  rollback({ texts, points, steps, statements }: MetersMark): void {
+    this.eachStep(steps, (point, place, amount) => {
+      point.meter[place] = (point.meter[place] as number) - amount;
+      point.text = undefined;
+    });
+    this.steps.length = steps;
+    this.store.written.rollback(statements);
+    this.putAwayLately = undefined;
+    // Points that came since are left, and count nothing.
+    if (this.points !== points) this.begin(points);
+    Object.assign(this, texts);
   }
 
   // ---- reading -----------------------------------------------------------------------------------------------------
 
   /** Everything that was counted: by type, and by time as far as it is kept. */
   read(): Counts {
-    return merged(readPutAway(this.sql), this.points);
+    return merged(readPutAway(this.store.sql), this.points);
   }
 
   /** What was counted from a moment on (epoch ms), which never goes back. What was put away is read again only when it changed. */
   since(from: number): Point[] {
-    this.putAwayLately ??= merged(readPutAway(this.sql), []).points;
+    this.putAwayLately ??= merged(readPutAway(this.store.sql), []).points;
     this.putAwayLately = this.putAwayLately.filter(({ at }) => at >= from);
     return [...this.putAwayLately, ...this.points.filter(({ at }) => at >= from)];
   }
@@ -350,7 +370,7 @@ export class Meters {
    * each; where it is about none, for the queue itself. @param ahead rows that are about to be written
    */
   private countRows(ahead: number): void {
-    const written = this.written.take() + ahead - this.advance;
+    const written = this.store.written.take() + ahead - this.advance;
     this.advance = ahead;
     if (written === 0) return;
     const all = this.touched.reduce((sum, { weight }) => sum + weight, 0);
@@ -379,7 +399,7 @@ export class Meters {
   private beginAnew(): void {
     this.begin([]);
     this.said = this.version;
-    this.saidSequence = this.nextSequence();
+    this.saidSequence = this.store.nextSequence;
     this.textLength = 0;
   }
 
@@ -388,7 +408,7 @@ export class Meters {
     for (const type of counts.totals.keys()) this.types.add(type);
     this.version++;
     this.putAwayLately = undefined;
-    writePutAway(this.sql, { version: this.version, sequence: this.nextSequence(), ...counts }, this.now());
+    writePutAway(this.store.sql, { version: this.version, sequence: this.store.nextSequence, ...counts }, this.now());
     this.beginAnew();
   }
 

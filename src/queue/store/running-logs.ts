@@ -23,12 +23,14 @@ export class RunningLogs {
   /** What was held before, by key, of all that changed in the running transaction. */
   private before: [key: number, held: Held | undefined][] = [];
 
-  /** Notes what is held. @returns goes back to that: whoever said more since was refused, or could not be written */
-  mark(): () => void {
-    const { length } = this.before;
-    return () => {
-      for (const [key, held] of this.before.splice(length).reverse()) this.put(key, held);
-    };
+  /** How often what is held has changed in the running transaction. */
+  get changes(): number {
+    return this.before.length;
+  }
+
+  /** Undoes the changes after the first so many: whoever said more since was refused, or could not be written. */
+  rollback(changes: number): void {
+    for (const [key, held] of this.before.splice(changes).reverse()) this.put(key, held);
   }
 
   /** Adds what an attempt says. */

@@ -8,8 +8,8 @@
  * What counts is what the runtime counts: pages in use, without those that became free by deletes.
  */
 import { ApiError } from '../../job/errors';
-import { DEFAULTS, type QueueConfig } from '../../job/settings';
 import type { StorageUse } from '../../rpc/stats';
+import type { Configuration } from './configuration';
 
 const PRUNE_TO = 0.75;
 const PRUNE_FROM = 0.8;
@@ -26,8 +26,6 @@ export class StorageGauge {
   bytes = 0;
   /** For so many transactions there is room enough below this bound, whatever they write. */
   private sparedFor: { transactions: number; bound: number } = { transactions: 0, bound: 0 };
-  /** What the deployment says the bound is. */
-  ofDeployment: number | undefined;
 
   constructor(private readonly sql: Pick<SqlStorage, 'databaseSize'>) {}
 
@@ -45,56 +43,50 @@ export class StorageGauge {
 }
 
 /** What is known of a queue here. */
-interface Stored {
-  readonly name: string;
-  readonly settings: QueueConfig;
-  readonly storage: StorageGauge;
-}
-
-/** The bound in force, in bytes. */
-function boundOf({ settings, storage }: Stored): number {
-  return settings.max_storage_bytes ?? storage.ofDeployment ?? DEFAULTS.maxStorageBytes;
+interface Watched {
+  readonly config: Pick<Configuration, 'maxStorageBytes'>;
+  readonly store: { readonly storage: StorageGauge };
 }
 
 /** Must the archive be pruned though its retention is not over? Asked once in each transaction. */
-export function mustPrune(q: Stored): boolean {
-  q.storage.watch(PRUNE_FROM * boundOf(q));
+export function mustPrune(q: Watched): boolean {
+  q.store.storage.watch(PRUNE_FROM * q.config.maxStorageBytes);
   return needsPruning(q);
 }
 
-function needsPruning(q: Stored): boolean {
-  return q.storage.bytes > PRUNE_FROM * boundOf(q);
+function needsPruning(q: Watched): boolean {
+  return q.store.storage.bytes > PRUNE_FROM * q.config.maxStorageBytes;
 }
 
 /** Is there enough room again? */
-export function isPruned(q: Stored): boolean {
-  return q.storage.measure() <= PRUNE_TO * boundOf(q);
+export function isPruned(q: Watched): boolean {
+  return q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
 }
 
 /** What operators are told. */
-export function storageUse(q: Stored): StorageUse {
-  const bytes = q.storage.measure();
-  const max_bytes = boundOf(q);
+export function storageUse(q: Watched): StorageUse {
+  const bytes = q.store.storage.measure();
+  const max_bytes = q.config.maxStorageBytes;
   const state = isFull(q) ? 'full' : needsPruning(q) ? 'pruning' : 'ok';
   return { bytes, max_bytes, state };
 }
 
-function isFull(q: Stored): boolean {
-  return q.storage.bytes > REFUSE_FROM * boundOf(q);
+function isFull(q: Watched): boolean {
+  return q.store.storage.bytes > REFUSE_FROM * q.config.maxStorageBytes;
 }
 
 /** The code of the refusal: whoever must not lose what is refused sends it again. */
 export const STORAGE_FULL = 'storage_full';
 
 /** @throws {ApiError} 503 `storage_full` while there is room only for what is under way */
-export function refuseWhenFull(q: Stored): void {
+export function refuseWhenFull(q: Watched & { readonly name: string }): void {
   if (!isFull(q)) return;
   throw new ApiError({
     status: 503,
     code: STORAGE_FULL,
     message: `The storage of queue ${q.name} is full; nothing was enqueued.`,
     retryable: true,
-    details: { queue: q.name, bytes: q.storage.bytes, max_bytes: boundOf(q) },
+    details: { queue: q.name, bytes: q.store.storage.bytes, max_bytes: q.config.maxStorageBytes },
     headers: { 'Retry-After': String(RETRY_AFTER_S) },
   });
 }

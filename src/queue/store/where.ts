@@ -6,8 +6,8 @@ import { findArchived } from './archive';
 import type { Blocks } from './blocks';
 import { type JobRow, ownRow, ROW_COLUMNS, readRows } from './columns';
 import type { CountingSql } from './counting-sql';
+import type { JobStore } from './job-store';
 import type { ArchivedJob } from './rows';
-import type { QueueState } from './state';
 
 interface Places {
   readonly sql: SqlStorage;
@@ -53,19 +53,19 @@ export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly n
 }
 
 /** The completed job with this key, also one that this transaction has completed. */
-export function completedByKey(q: Pick<QueueState, 'sql' | 'archive'>, key: number): ArchivedJob | undefined {
-  return completedByKeys(q, [key]).get(key);
+export function completedByKey(store: Pick<JobStore, 'sql' | 'archive'>, key: number): ArchivedJob | undefined {
+  return completedByKeys(store, [key]).get(key);
 }
 
 /** The same of several. */
-export function completedByKeys(q: Pick<QueueState, 'sql' | 'archive'>, keys: readonly number[]) {
+export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: readonly number[]) {
   const found = new Map<number, ArchivedJob>();
   for (const key of keys) {
-    const job = q.archive.find(key);
+    const job = store.archive.find(key);
     if (job) found.set(key, job);
   }
   const others = findArchived(
-    q.sql,
+    store.sql,
     keys.filter((key) => !found.has(key)),
   );
   return new Map([...found, ...others]);

@@ -26,7 +26,7 @@ export const CRON_VERBS = {
     (life, operation) => life.read(operation),
     (q, _, name) => crons.readCron(q, name),
   ),
-  cronSummaries: look((q) => q.crons.summaries(), none),
+  cronSummaries: look((q) => q.store.crons.summaries(), none),
   cronsNamed: look(
     (q, _, names) => crons.cronsNamed(q, names),
     () => ({ crons: [], omitted: [] }),

@@ -18,7 +18,7 @@ export const PRODUCER_VERBS = {
     (q, now, jobs, ticket, idempotency) => {
       if (ticket !== undefined) refuseGivenUp(q, ticket, now);
       return packReceipt(
-        answerOnce(q, idempotency, now, () => enqueue(q, taken(q, jobs), now)),
+        answerOnce(q.store.inbox, idempotency, now, () => enqueue(q, taken(q, jobs), now)),
         jobs,
       );
     },
@@ -32,7 +32,7 @@ export const PRODUCER_VERBS = {
   ),
   checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
   recall: read(
-    (q, now, idempotency) => recallAnswer<unknown>(q, idempotency, now) ?? null,
+    (q, now, idempotency) => recallAnswer<unknown>(q.store.inbox, idempotency, now) ?? null,
     () => null,
   ),
   cancel: change((q, now, id) => cancel(q, id, now)),

@@ -15,18 +15,18 @@ import { getMany } from '../read/get-many';
 import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
 import { emptyStats, priorities, stats, upcoming } from '../read/stats';
-import type { QueueState } from '../store/state';
+import type { QueueParts } from '../store/parts';
 import { storageUse } from '../store/storage';
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 
 /** A job with what it waits for, if it waits, or with what the worker holds it by that has pulled it. */
-function explained(life: QueueLife, q: QueueState, now: number, id: string): JobView {
+function explained(life: QueueLife, q: QueueParts, now: number, id: string): JobView {
   const found = mustFind(q, id);
   const view = viewOf(q, found, now);
   const waiting = found.row && life.engine?.waitingFor(found.row, now);
   if (waiting) view.record.waiting_for = waiting;
-  const active = found.row && q.leases.active.get(found.row.key);
+  const active = found.row && q.store.leases.active.get(found.row.key);
   // Each heartbeat sets the end of the lease anew.
   if (active && active.target === undefined) {
     const { expiresAt: expires_at, visibilityMs } = active;
@@ -48,7 +48,7 @@ export const READING_VERBS = {
   async awaitEnd(life, id, waitMs) {
     const view = () => life.read((q, now) => viewJob(q, now, id), jobs([id])) ?? noJob(id);
     const { engine } = life;
-    return engine ? awaitEnd(engine.q.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
+    return engine ? awaitEnd(engine.q.observed.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
   },
   getMany: look(
     (q, now, ids) => getMany(q, ids, now),
@@ -121,7 +121,7 @@ export const READING_VERBS = {
     return look((q, now) => activity(q, around, now), noActivity)(life);
   },
   points: look((q, _, request) => points(q, request), none),
-  events: look((q, _, request) => q.events.read(request), none),
+  events: look((q, _, request) => q.observed.events.read(request), none),
   async targets(life) {
     return life.present() ? (life.engine?.targets() ?? []) : [];
   },

@@ -56,15 +56,15 @@ export const SEVERAL_VERBS = {
       return questions.map((question) => conflictsHere(q, question, now, room));
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
-    (questions) => (q) => questions.flatMap(({ fingerprint }) => rivalKeys(q.sql, fingerprint)),
+    (questions) => (q) => questions.flatMap(({ fingerprint }) => rivalKeys(q.store.sql, fingerprint)),
   ),
   heldUniques: look(
     (q, now, limit, after) => heldUniques(q, limit, after, now),
     () => ({ items: [], looked: 0 }),
   ),
-  knownIds: look((q, _, ids) => knownIds(q.sql, ids), none),
-  chosenIds: look((q, _, after) => chosenIds(q.sql, after), none),
-  knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.sql, fingerprints), none),
+  knownIds: look((q, _, ids) => knownIds(q.store.sql, ids), none),
+  chosenIds: look((q, _, after) => chosenIds(q.store.sql, after), none),
+  knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.store.sql, fingerprints), none),
 
   adopt: write((q, now, name, jobs, ticket) => adopt(q, name, jobs, ticket, now)),
   async moveDeadLetter(life, id, request) {

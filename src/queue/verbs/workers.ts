@@ -27,7 +27,7 @@ async function reportTo(
 export const WORKER_VERBS = {
   claim: (life, request) => life.claim(request),
   activeCount: look(
-    (q) => q.leases.active.size,
+    (q) => q.store.leases.active.size,
     () => 0,
   ),
   withdraw: async (life, waiter) => life.withdraw(waiter),

@@ -95,7 +95,7 @@ const redrive: Way = {
     return id;
   },
   begin: (id) => server.call('POST', `/ojs/v1/dead-letter/${id}/retry`, { override: { queue: at.to } }),
-  isOver: () => source().inside(({ q }) => !q.outbox.has('move')),
+  isOver: () => source().inside(({ q }) => !q.store.outbox.has('move')),
 };
 
 const WAYS = [

@@ -49,7 +49,7 @@ describe('followers and the object that they follow', () => {
     const alone = await queue.rowsWritten(() => server.enqueue(queue.name));
     expect(followed).toBe(alone);
     const left = await queue.inside(({ instance, q }) => {
-      const { listeners } = q.events as unknown as { listeners: Set<unknown> };
+      const { listeners } = q.observed.events as unknown as { listeners: Set<unknown> };
       return [followersOf(instance).timer, listeners.size];
     });
     expect(left).toEqual([undefined, 0]);

@@ -58,7 +58,7 @@ describe('a number of the sequence', () => {
     const queue = new TestQueue();
     const id = await queue.add();
     await remove(queue, id);
-    const used = await queue.inside(({ q }) => q.nextSequence);
+    const used = await queue.inside(({ q }) => q.store.nextSequence);
     await queue.evict();
     clock.set(T0);
     const [next] = await queue.enqueue({});

@@ -199,7 +199,7 @@ describe('a block', () => {
     }
     clock.set(T0 + 5);
     const most = await queue.inside(async ({ instance, q }) => {
-      const cached = () => (q.blocks as unknown as { cache: { bytes: number } }).cache.bytes;
+      const cached = () => (q.store.blocks as unknown as { cache: { bytes: number } }).cache.bytes;
       let most = cached();
       q.load();
       for (let n = 0; n < 10; n++) {
@@ -311,7 +311,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
         due_at: isDue ? T0 + 9 : null,
       });
       table.flush();
-      const undo = table.mark();
+      const mark = table.mark();
       expect(() =>
         storage.transactionSync(() => {
           for (const key of keys) table.leave(key);
@@ -322,7 +322,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
           throw new Error('rolled back');
         }),
       ).toThrow('rolled back');
-      undo();
+      table.rollback(mark);
       expect(keys.filter((key) => table.holds(key))).toEqual(keys);
     });
   });
@@ -454,7 +454,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
         for (const { steps, fails } of history) {
           const before = new Map(jobs);
           const archived = archive.size;
-          const undo = table.mark();
+          const mark = table.mark();
           try {
             storage.transactionSync(() => {
               for (const one of steps) run(one);
@@ -464,7 +464,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
           } catch (error) {
             if (!fails) throw error;
             archive.rollback(archived);
-            undo();
+            table.rollback(mark);
             table.load();
             jobs = before;
           }

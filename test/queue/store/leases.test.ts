@@ -41,8 +41,8 @@ describe('a queue with very many leases', () => {
     expect(await queue.claimAll()).toEqual([waiting]);
     await queue.inside(({ q }) => {
       q.load();
-      expect(q.leases.active.size).toBe(MANY + 1);
-      expect(q.leases.active.get(LANE_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
+      expect(q.store.leases.active.size).toBe(MANY + 1);
+      expect(q.store.leases.active.get(LANE_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
     });
     expect(await queue.counts()).toEqual({ active: MANY + 1 });
     expect(await queue.api.activity()).toMatchObject({ oldest_available_at: null });
@@ -55,7 +55,7 @@ describe('a queue with very many leases', () => {
     const queue = new TestQueue();
     const ids = (await queue.enqueue({}, {}, {}, {})).map(({ id }) => id) as [string, string, string, string];
     await queue.inside(({ q }) => {
-      q.leases.mostAtOnce = 3;
+      q.store.leases.mostAtOnce = 3;
     });
     expect(await queue.claim({ count: 4 })).toHaveLength(3);
     expect(await queue.claim()).toEqual([]);
@@ -67,7 +67,7 @@ describe('a queue with very many leases', () => {
     const queue = new TestQueue();
     const [first, second] = (await queue.enqueue({}, {})).map(({ id }) => id) as [string, string];
     await queue.inside(({ q }) => {
-      q.leases.mostAtOnce = 1;
+      q.store.leases.mostAtOnce = 1;
     });
     await queue.claim();
     const waiting = queue.api.claim({ count: 1, wait_ms: 20_000 });

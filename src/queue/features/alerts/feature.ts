@@ -17,9 +17,8 @@ import { defined } from '../../../job/envelope/fields';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
-import { countDead } from '../../store/jobs';
 import { nextDue } from '../../store/lanes';
-import type { QueueState } from '../../store/state';
+import type { QueueParts, Stored } from '../../store/parts';
 
 /** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';
@@ -56,7 +55,7 @@ export class AlertWatch implements Feature {
 
   steps(now: number, when: 'before' | 'after'): Step[] {
     const { q } = this.host;
-    const isChanged = this.version !== q.defaults?.version;
+    const isChanged = this.version !== q.config.defaults?.version;
     if (when === 'before' || (this.rules.length === 0 && !isChanged)) return [];
     if (!isChanged && isWithin(this.lookedAt, LOOK_EVERY_MS, now) && now < (this.lookAt ?? now)) {
       this.lookBy(this.lookedAt + LOOK_AFTER_MS);
@@ -70,12 +69,12 @@ export class AlertWatch implements Feature {
   }
 
   private get rules(): readonly AlertRule[] {
-    return this.host.q.defaults?.alerts ?? [];
+    return this.host.q.config.defaults?.alerts ?? [];
   }
 
   private lookBy(at: number): void {
     this.lookAt = Math.min(this.lookAt ?? at, at);
-    this.host.q.wake(this.lookAt);
+    this.host.q.wake.at(this.lookAt);
   }
 
   private look(now: number): void {
@@ -86,13 +85,13 @@ export class AlertWatch implements Feature {
     const notable = judged.filter(({ after }) => after.state === 'firing' || after.above_since !== undefined);
     const after = Object.fromEntries(notable.map((one) => [one.rule.id, one.after]));
     if (JSON.stringify(after) !== JSON.stringify(before)) {
-      writeMeta(q.sql, ALERTS, notable.length > 0 ? after : undefined);
+      writeMeta(q.store.sql, ALERTS, notable.length > 0 ? after : undefined);
     }
     for (const one of judged) if (one.event) this.tell(one.rule, one, now);
     this.lookedAt = now;
-    this.version = q.defaults?.version;
+    this.version = q.config.defaults?.version;
     this.lookAt = Math.min(...judged.map(({ lookAt }) => lookAt));
-    q.wake(this.lookAt);
+    q.wake.at(this.lookAt);
   }
 
   private judged(now: number, before = statesOf(this.host.q)): (Judged & { rule: AlertRule })[] {
@@ -116,23 +115,23 @@ export class AlertWatch implements Feature {
       value: after.value,
       subscription_id,
     };
-    q.events.add(event as string, q.name, now, defined(told));
-    q.outbox.post(ALERT, id, JSON.stringify(after), now);
+    q.observed.events.add(event as string, q.name, now, defined(told));
+    q.store.outbox.post(ALERT, id, JSON.stringify(after), now);
   }
 }
 
 /** The numbers that rules are about. */
-const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading> = {
-  depth: (q) => ({ value: q.depth.jobs() }),
-  dead_letters: (q) => ({ value: countDead(q) }),
+const READ: Record<AlertRule['metric'], (q: QueueParts, now: number) => Reading> = {
+  depth: (q) => ({ value: q.store.depth.jobs() }),
+  dead_letters: (q) => ({ value: q.store.counts.countDead() }),
   error_rate: (q, now) => {
-    const points = q.meters.since(errorWindowFrom(now));
+    const points = q.observed.meters.since(errorWindowFrom(now));
     const changesAt = errorRateChangesAt(points, now);
     return { value: errorRate(points, now, LEAST_ATTEMPTS), ...(changesAt !== undefined && { changesAt }) };
   },
   oldest_age: (q, now) => {
     const oldest = oldestAvailable(q, now);
-    const first = oldest ?? nextDue(q, now);
+    const first = oldest ?? nextDue(q.store, now);
     return {
       value: oldest === undefined ? 0 : Math.max(0, now - oldest) / 1000,
       // One more millisecond: it fires above the bound, not at it.
@@ -141,12 +140,12 @@ const READ: Record<AlertRule['metric'], (q: QueueState, now: number) => Reading>
   },
 };
 
-function statesOf({ sql }: QueueState): States {
+function statesOf({ store: { sql } }: Stored): States {
   return readFact<States>(sql, ALERTS) ?? {};
 }
 
 function alertLetters({ q, write, others }: Host): Kind {
-  return posted(q.outbox, write, {
+  return posted(q.store.outbox, write, {
     kind: ALERT,
     send: async (rule, [{ data }], taken) => {
       await others.noteAlert(rule, JSON.parse(data) as AlertState);

@@ -11,7 +11,7 @@
 import { countOf } from '../../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../job/metrics/meter';
 import type { Feature } from '../../feature';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 /** Data points in one event at most; the platform takes 25 from one invocation of a Worker. */
 const MAX_POINTS = 20;
@@ -21,14 +21,14 @@ export type Dataset = Pick<AnalyticsEngineDataset, 'writeDataPoint'>;
 
 export class Analytics implements Feature {
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly dataset: Dataset,
   ) {
-    q.meters.watch();
+    q.observed.meters.watch();
   }
 
   start(): void {
-    for (const [type, meter] of this.q.meters.takeWatched(MAX_POINTS)) {
+    for (const [type, meter] of this.q.observed.meters.takeWatched(MAX_POINTS)) {
       try {
         this.dataset.writeDataPoint(pointOf(this.q.name, type, meter));
       } catch (error) {

@@ -8,8 +8,8 @@ import { refuseLockedItems } from '../../../job/undecided';
 import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { act, checkItem } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
+import type { QueueParts } from '../../store/parts';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 
 /** Jobs looked at in one transaction. */
@@ -20,7 +20,7 @@ const MAX_LOOKED = 50_000;
  * state the action is for; one in a state it names and the action is not for is in the way of all.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
-export function checkMatching(q: QueueState, { action, filter }: MatchingRequest, now: number): BulkItem[] {
+export function checkMatching(q: QueueParts, { action, filter }: MatchingRequest, now: number): BulkItem[] {
   const hits: Hit[] = [];
   const states = filter.states ?? [...ACTS_ON[action]];
   // Backwards, because completed jobs are found only that way.
@@ -41,22 +41,22 @@ export function checkMatching(q: QueueState, { action, filter }: MatchingRequest
  * Acts on all jobs that match, or on none.
  * @throws {ApiError} as {@link checkMatching}; 503 when one of them is locked; 409 for a key of another request
  */
-export function bulkMatching(q: QueueState, request: MatchingRequest, now: number): BulkAnswer {
+export function bulkMatching(q: QueueParts, request: MatchingRequest, now: number): BulkAnswer {
   const { action, once } = request;
-  const earlier = once && recallAnswer<BulkAnswer>(q, once, now);
+  const earlier = once && recallAnswer<BulkAnswer>(q.store.inbox, once, now);
   if (earlier) return earlier;
   const items = checkMatching(q, request, now);
   refuseLockedItems(items);
   if (items.some(({ status }) => status !== 'done')) return { items, applied: false };
   for (const { job_id } of items) act(q, action, job_id, now);
   const answer: BulkAnswer = { items, applied: true };
-  if (once) rememberAnswer(q, once, answer, now);
+  if (once) rememberAnswer(q.store.inbox, once, answer, now);
   return answer;
 }
 
-function idOfHit(q: QueueState, { key, archived }: Hit): string | undefined {
+function idOfHit(q: QueueParts, { key, archived }: Hit): string | undefined {
   if (archived === undefined) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     return row && idOf(q.route, row);
   }
   return idOfArchived(q.route, JSON.parse(archived) as ArchivedJob);

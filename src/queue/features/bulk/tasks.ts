@@ -18,8 +18,8 @@ import {
 import { actOnKey } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
 import { deleteArchived, pruneArchive } from '../../store/archive';
+import type { QueueParts } from '../../store/parts';
 import { type ArchivedJob, idOfArchived } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 
 /** Jobs changed and jobs looked at in one step. */
 const STEP = 500;
@@ -50,7 +50,7 @@ export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest
 }
 
 /** Notes a new operation; one that is known is left alone. Two rows written over its life beside its steps. */
-export function createTask(q: QueueState, request: OperationRequest, now: number): void {
+export function createTask(q: QueueParts, request: OperationRequest, now: number): void {
   if (readTask(q, request.id)) return;
   const { action, createdUntil } = request;
   const filter = createdUntil === undefined ? request.filter : madeUntil(request.filter, createdUntil);
@@ -71,27 +71,27 @@ export function createTask(q: QueueState, request: OperationRequest, now: number
     errors: [],
     ...(request.items && { items: [] }),
     started_at: now,
-    end: q.nextSequence,
+    end: q.store.nextSequence,
     ...(chunks && ended?.min === undefined && aged?.min === undefined && { chunks: true as const }),
   };
   write(q, task, states.length === 0 ? now : null);
 }
 
-function write(q: QueueState, task: Task, doneAt: number | null): void {
-  q.sql
+function write(q: QueueParts, task: Task, doneAt: number | null): void {
+  q.store.sql
     .exec('INSERT OR REPLACE INTO tasks (id, data, done_at) VALUES (?, ?, ?)', task.id, JSON.stringify(task), doneAt)
     .toArray();
 }
 
 type TaskRow = { data: string; done_at: number | null };
 
-function readTask(q: QueueState, id: string): { task: Task; done: boolean } | undefined {
-  const row = q.sql.exec<TaskRow>('SELECT data, done_at FROM tasks WHERE id = ?', id).toArray()[0];
+function readTask(q: QueueParts, id: string): { task: Task; done: boolean } | undefined {
+  const row = q.store.sql.exec<TaskRow>('SELECT data, done_at FROM tasks WHERE id = ?', id).toArray()[0];
   return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
 }
 
 /** An operation as the outside sees it. @param withItems tells what became of the first jobs too, if that was noted */
-export function viewTask(q: QueueState, id: string, withItems = false): OperationView | undefined {
+export function viewTask(q: QueueParts, id: string, withItems = false): OperationView | undefined {
   const found = readTask(q, id);
   if (!found) return undefined;
   const view = viewOf(found.task, found.done);
@@ -109,15 +109,15 @@ function viewOf(task: Task, done: boolean): OperationView {
 const MAX_SHOWN = 50;
 
 /** The operations that run, and the last ones that ended. */
-export function viewTasks(q: QueueState): OperationView[] {
-  return q.sql
+export function viewTasks(q: QueueParts): OperationView[] {
+  return q.store.sql
     .exec<TaskRow>('SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?', MAX_SHOWN)
     .toArray()
     .map(({ data, done_at }) => viewOf(JSON.parse(data) as Task, done_at !== null));
 }
 
 /** Ends an operation where it is. One that is not known here is noted as ended, so that it does not begin. One row written. */
-export function abortTask(q: QueueState, id: string, action: BulkAction, now: number): OperationView {
+export function abortTask(q: QueueParts, id: string, action: BulkAction, now: number): OperationView {
   const found = readTask(q, id);
   if (found?.done) return viewOf(found.task, true);
   const unknown: Task = {
@@ -126,42 +126,42 @@ export function abortTask(q: QueueState, id: string, action: BulkAction, now: nu
   };
   const task: Task = { ...(found?.task ?? unknown), aborted: true };
   write(q, task, now);
-  q.wake(now + REMEMBER_MS);
+  q.wake.at(now + REMEMBER_MS);
   return viewOf(task, true);
 }
 
 /** Ids of the operations that have something left to do. */
-export function openTasks(q: QueueState): string[] {
-  return q.sql
+export function openTasks(q: QueueParts): string[] {
+  return q.store.sql
     .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')
     .toArray()
     .map(({ id }) => id);
 }
 
 /** Does the next step of an operation. @returns whether it is done */
-export function stepTask(q: QueueState, id: string, now: number): boolean {
+export function stepTask(q: QueueParts, id: string, now: number): boolean {
   const found = readTask(q, id);
   if (!found || found.done) return true;
   const { task } = found;
   delete task.failures;
   const done = task.chunks ? deleteChunks(q, task) : actOnNext(q, task, now);
   write(q, task, done ? now : null);
-  if (done) q.wake(now + REMEMBER_MS);
+  if (done) q.wake.at(now + REMEMBER_MS);
   return done;
 }
 
 /** Deletes chunks in which every job is old enough; the others are left to the steps that look at each job. */
-function deleteChunks(q: QueueState, task: Task): boolean {
+function deleteChunks(q: QueueParts, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
-  const { jobs, more } = pruneArchive(q, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
+  const { jobs, more } = pruneArchive(q.store, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
   task.matched += jobs;
   task.succeeded += jobs;
   if (!more) delete task.chunks;
   return false;
 }
 
-function actOnNext(q: QueueState, task: Task, now: number): boolean {
+function actOnNext(q: QueueParts, task: Task, now: number): boolean {
   const { action } = task;
   // Who runs again runs in the old order; what is deleted may be in the archive, which is read backwards.
   const ascending = action === 'cancel' || action === 'retry';
@@ -176,7 +176,7 @@ function actOnNext(q: QueueState, task: Task, now: number): boolean {
   const wanted = hits.filter(({ sequence }) => sequence < task.end);
   task.matched += wanted.length;
   const archived = wanted.filter((hit) => hit.archived !== undefined).map(({ key }) => key);
-  if (archived.length > 0) deleteArchived(q, archived);
+  if (archived.length > 0) deleteArchived(q.store, archived);
   for (const { key, archived: json } of wanted) {
     if (json === undefined) count(task, actOnKey(q, action, key, now));
     else count(task, isListed(task) ? doneTo(q, JSON.parse(json) as ArchivedJob) : undefined);
@@ -211,12 +211,12 @@ function list(task: Task, item: BulkItem, always = false): void {
 }
 
 /** The item of a completed job that was deleted. */
-function doneTo(q: QueueState, job: ArchivedJob): BulkItem {
+function doneTo(q: QueueParts, job: ArchivedJob): BulkItem {
   return { job_id: idOfArchived(q.route, job), status: 'done' };
 }
 
 /** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */
-export function noteFailure(q: QueueState, id: string, now: number): boolean {
+export function noteFailure(q: QueueParts, id: string, now: number): boolean {
   const found = readTask(q, id);
   if (!found || found.done) return true;
   const { task } = found;
@@ -230,19 +230,19 @@ export function noteFailure(q: QueueState, id: string, now: number): boolean {
 }
 
 /** Forgets operations that were done long ago, some at a time. */
-export function forgetTasks(q: QueueState, now: number): void {
+export function forgetTasks(q: QueueParts, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
-  q.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
+  q.store.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
 }
 
 /** When operations that were done must be forgotten next, epoch ms. */
-export function forgetMoment(q: QueueState): number | undefined {
+export function forgetMoment(q: QueueParts): number | undefined {
   const first = oldestTask(q);
   return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
 }
 
 /** When the first operation that is remembered was done. There are few, so they are simply looked through. */
-function oldestTask(q: QueueState): number | undefined {
-  return q.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
+function oldestTask(q: QueueParts): number | undefined {
+  return q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
 }

@@ -26,30 +26,31 @@ export class CronFeature implements Feature {
 
   /** During maintenance nothing fires: what became due meanwhile does at its end, by the entry's policy for missed fires. */
   get overdueAt(): number {
-    const { crons, shutUntil } = this.host.q;
-    return crons.nextAt === Number.POSITIVE_INFINITY ? crons.nextAt : Math.max(crons.nextAt, shutUntil);
+    const { store, config } = this.host.q;
+    const { nextAt } = store.crons;
+    return nextAt === Number.POSITIVE_INFINITY ? nextAt : Math.max(nextAt, config.shutUntil);
   }
 
   /** The entries to fire in the running transaction. */
   steps(now: number, when: 'before' | 'after'): Step[] {
     const { q } = this.host;
-    if (q.maintenance(now)) return [];
+    if (q.config.maintenance(now)) return [];
     let left = FIRES_PER_TURN;
     const fireDue = (name: string, at: number) => {
       // An entry that is left out stays due.
       if (left > 0) left -= fireCron(q, name, at);
-      else q.wake(at);
+      else q.wake.at(at);
     };
     const waiting = (name: string, at: number) => fireWaiting(q, name, at);
-    const [names, fire] = when === 'before' ? [dueCrons(q, now), fireDue] : [q.crons.waiting(now), waiting];
+    const [names, fire] = when === 'before' ? [dueCrons(q, now), fireDue] : [q.store.crons.waiting(now), waiting];
     return names.map((name) => ({
       run: (at) => fire(name, at),
       failed: (error) => {
         const passing = error instanceof ApiError;
         if (!passing) console.error(`tocsin: cron ${name} of queue ${q.name} could not be fired`, error);
         // Whoever is in trouble must not keep the alarm busy, nor hold up the others.
-        q.crons.postpone(name, now + (passing ? TRY_AGAIN_MS : DEFECT_PAUSE_MS));
-        q.wake(q.crons.nextAt);
+        q.store.crons.postpone(name, now + (passing ? TRY_AGAIN_MS : DEFECT_PAUSE_MS));
+        q.wake.at(q.store.crons.nextAt);
       },
     }));
   }
@@ -57,7 +58,9 @@ export class CronFeature implements Feature {
   due(now: number): number {
     const { q } = this.host;
     // A fire that waited for a job may follow when the maintenance ends, though the job ended during it.
-    return q.maintenance(now) && q.crons.waiting(q.shutUntil).length > 0 ? q.shutUntil : this.overdueAt;
+    return q.config.maintenance(now) && q.store.crons.waiting(q.config.shutUntil).length > 0
+      ? q.config.shutUntil
+      : this.overdueAt;
   }
 }
 
@@ -65,7 +68,7 @@ export class CronFeature implements Feature {
 function acrossFires({ q, write, others }: Host): Kind {
   return derived({
     kind: 'fire of cron',
-    open: () => q.crons.across(),
+    open: () => q.store.crons.across(),
     deliver: async (name) => {
       const fire = acrossJobs(q, name)[0];
       if (!fire) return;
@@ -78,7 +81,7 @@ function acrossFires({ q, write, others }: Host): Kind {
 
 /** Entries on their way to the queues they go to. */
 function movedCrons({ q, write, others }: Host): Kind {
-  return posted(q.outbox, write, {
+  return posted(q.store.outbox, write, {
     kind: CRON,
     send: async (_, [letter], taken) => {
       const { definition, run, version } = JSON.parse(letter.data) as CronView;

@@ -22,8 +22,8 @@ import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { hasExpired } from '../../jobs/expire';
 import { find } from '../../read/find';
+import type { QueueParts } from '../../store/parts';
 import { stateOf } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { noteJob, noteRefusal, noteSkip } from './notes';
 
 /** Entries fired in one transaction; the others follow in the next one, a moment later. */
@@ -33,8 +33,8 @@ const ENTRIES_PER_TURN = 100;
 const MAX_WAITING = 100;
 
 /** The entries to fire now. */
-export function dueCrons(q: QueueState, now: number): string[] {
-  return q.crons.due(now, ENTRIES_PER_TURN);
+export function dueCrons(q: QueueParts, now: number): string[] {
+  return q.store.crons.due(now, ENTRIES_PER_TURN);
 }
 
 /**
@@ -42,8 +42,8 @@ export function dueCrons(q: QueueState, now: number): string[] {
  * @returns how often
  * @throws {ApiError} 503: try again later
  */
-export function fireCron(q: QueueState, name: string, now: number): number {
-  const entry = q.crons.read(name);
+export function fireCron(q: QueueParts, name: string, now: number): number {
+  const entry = q.store.crons.read(name);
   const due = entry?.run.next_at;
   if (!entry || due === undefined || due > now) return 0;
   const { definition, run } = entry;
@@ -54,14 +54,14 @@ export function fireCron(q: QueueState, name: string, now: number): number {
   }
   for (const tick of plan.fires) if (!isUsedUp(entry)) applyOverlap(q, entry, tick, now);
   setNext(q, entry, plan.next);
-  q.crons.writeRun(name, run);
+  q.store.crons.writeRun(name, run);
   return plan.fires.length;
 }
 
 /** Fires what waited for the entry's last job, if that has ended. One row written when it has. */
-export function fireWaiting(q: QueueState, name: string, now: number): void {
-  const entry = q.crons.read(name);
-  q.crons.resume(name);
+export function fireWaiting(q: QueueParts, name: string, now: number): void {
+  const entry = q.store.crons.read(name);
+  q.store.crons.resume(name);
   if (!entry) return;
   const { run } = entry;
   const before = run.waiting.length;
@@ -70,22 +70,22 @@ export function fireWaiting(q: QueueState, name: string, now: number): void {
   }
   if (run.waiting.length === before) return;
   goOn(q, entry, now);
-  q.crons.writeRun(name, run);
+  q.store.crons.writeRun(name, run);
 }
 
 /** The next fire of an entry, unless its fires are used up. The caller writes the run. */
-export function setNext(q: QueueState, entry: CronView, next: number | undefined): void {
+export function setNext(q: QueueParts, entry: CronView, next: number | undefined): void {
   const { run } = entry;
   if (next === undefined || !entry.definition.enabled || isUsedUp(entry)) {
     delete run.next_at;
     return;
   }
   run.next_at = next;
-  q.wake(next);
+  q.wake.at(next);
 }
 
 /** A fire that a limit had counted has turned out to enqueue nothing: where it was the last one, another may come. */
-function goOn(q: QueueState, entry: CronView, now: number): void {
+function goOn(q: QueueParts, entry: CronView, now: number): void {
   const { definition, run } = entry;
   if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
@@ -96,7 +96,7 @@ function isUsedUp({ definition, run }: CronView): boolean {
 }
 
 /** Applies the overlap policy to one fire. */
-function applyOverlap(q: QueueState, entry: CronView, tick: number, now: number): void {
+function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number): void {
   const { run } = entry;
   const policy = entry.definition.overlap_policy;
   const running = policy === 'allow' ? undefined : runningJob(q, run, now);
@@ -118,7 +118,7 @@ function applyOverlap(q: QueueState, entry: CronView, tick: number, now: number)
 }
 
 /** The entry's last job, while it has not ended. */
-function runningJob(q: QueueState, run: CronRun, now: number): string | undefined {
+function runningJob(q: QueueParts, run: CronRun, now: number): string | undefined {
   const pending = run.across.at(-1);
   if (pending) return pending.id;
   if (run.last_job === undefined) return undefined;
@@ -126,27 +126,27 @@ function runningJob(q: QueueState, run: CronRun, now: number): string | undefine
 }
 
 /** Is there such a job, and has it not ended? */
-function isRunning(q: QueueState, id: string, now: number): boolean {
+function isRunning(q: QueueParts, id: string, now: number): boolean {
   const row = find(q, id)?.row;
   if (!row || hasExpired(q, row, now)) return false;
-  return !TERMINAL_STATES.includes(stateOf(row, q.leases.active.has(row.key), now));
+  return !TERMINAL_STATES.includes(stateOf(row, q.store.leases.active.has(row.key), now));
 }
 
-function cancelIfRunning(q: QueueState, id: string, now: number): void {
+function cancelIfRunning(q: QueueParts, id: string, now: number): void {
   if (isRunning(q, id, now)) cancel(q, id, now);
 }
 
 /** An id that names this queue, so that its job is found by it, and that the queue never gives out itself. */
-function freshId(q: QueueState, now: number): string {
+function freshId(q: QueueParts, now: number): string {
   return mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
 }
 
-function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
+function fire(q: QueueParts, entry: CronView, tick: number, now: number): void {
   const { definition, run } = entry;
   const job = jobOf(definition, { now, tick });
   if (job.unique?.scope === 'global') {
     run.across.push({ id: freshId(q, now), tick, at: now });
-    q.wake(now + STANDBY_MS);
+    q.wake.at(now + STANDBY_MS);
     return;
   }
   let enqueued: EnqueuedJob;
@@ -162,7 +162,7 @@ function fire(q: QueueState, entry: CronView, tick: number, now: number): void {
 }
 
 /** Enqueues a job of the entry now, on behalf of an operator. @throws {ApiError} 404, 409 */
-export function triggerHere(q: QueueState, name: string, job: NewJob, now: number): EnqueuedJob {
+export function triggerHere(q: QueueParts, name: string, job: NewJob, now: number): EnqueuedJob {
   mustReadCron(q, name);
   const enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
   noteTriggered(q, name, enqueued, now);
@@ -170,18 +170,18 @@ export function triggerHere(q: QueueState, name: string, job: NewJob, now: numbe
 }
 
 /** A job was enqueued on behalf of an operator. */
-export function noteTriggered(q: QueueState, name: string, enqueued: EnqueuedJob, now: number): void {
-  const entry = q.crons.read(name);
+export function noteTriggered(q: QueueParts, name: string, enqueued: EnqueuedJob, now: number): void {
+  const entry = q.store.crons.read(name);
   if (!entry || enqueued.deduplicated) return;
   noteJob(q, entry, enqueued, undefined, now);
-  q.crons.writeRun(name, entry.run);
+  q.store.crons.writeRun(name, entry.run);
   // An entry that could not be fired was left alone for a while; now it is not any more.
-  q.wake(q.crons.nextAt);
+  q.wake.at(q.store.crons.nextAt);
 }
 
 /** The entry with this name. @throws {ApiError} 404 */
-export function mustReadCron(q: QueueState, name: string): CronView {
-  const entry = q.crons.read(name);
+export function mustReadCron(q: QueueParts, name: string): CronView {
+  const entry = q.store.crons.read(name);
   if (!entry) throw noSuchCron(name);
   return entry;
 }
@@ -192,8 +192,8 @@ export function noSuchCron(name: string): ApiError {
 }
 
 /** The fires of an entry that other queues must be asked about, with their jobs, oldest first. */
-export function acrossJobs(q: QueueState, name: string): { pending: CronAcross; job: NewJob }[] {
-  const entry = q.crons.read(name);
+export function acrossJobs(q: QueueParts, name: string): { pending: CronAcross; job: NewJob }[] {
+  const entry = q.store.crons.read(name);
   return (entry?.run.across ?? []).map((pending) => ({
     pending,
     job: jobOf((entry as CronView).definition, { now: pending.at, tick: pending.tick, id: pending.id }),
@@ -202,13 +202,13 @@ export function acrossJobs(q: QueueState, name: string): { pending: CronAcross; 
 
 /** Other queues have been asked about a fire. */
 export function noteAnswer(
-  q: QueueState,
+  q: QueueParts,
   name: string,
   pending: CronAcross,
   outcome: Outcome<EnqueuedJob>,
   now: number,
 ): void {
-  const entry = q.crons.read(name);
+  const entry = q.store.crons.read(name);
   if (!entry) return;
   if (!entry.run.across.some(({ id }) => id === pending.id)) {
     // A later fire was to cancel this one, which has become a job, now or when it was asked about before.
@@ -219,5 +219,5 @@ export function noteAnswer(
   if (outcome.ok) noteJob(q, entry, outcome.value, pending.tick, now, pending.id);
   else noteRefusal(q, entry, pending.tick, outcome.error, now, pending.id);
   goOn(q, entry, now);
-  q.crons.writeRun(name, entry.run);
+  q.store.crons.writeRun(name, entry.run);
 }

@@ -12,7 +12,7 @@ import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '..
 import { checkPolicies } from '../../jobs/enqueue';
 import { checkType } from '../../jobs/intake';
 import { find, viewOf } from '../../read/find';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { mustReadCron, setNext } from './fire';
 
 /** Entries of one queue at most. */
@@ -31,25 +31,25 @@ const HAND_OVER_AFTER_MS = 10_000;
 const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 
 /** Would this queue take the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy, over its own layers */
-export function checkCron(q: QueueState, definition: CronDefinition, now: number): void {
+export function checkCron(q: QueueParts, definition: CronDefinition, now: number): void {
   const job = jobOf(definition, { now });
   checkType(q, job.type);
-  checkPolicies([job], ({ type }) => q.retryLayers(type, {}));
+  checkPolicies([job], ({ type }) => q.config.retryLayers(type, {}));
 }
 
 /**
  * Creates or replaces an entry. One that says the same as before is left as it is, with no row written.
  * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
  */
-export function putCron(q: QueueState, request: PutCron, now: number): CronView & { created: boolean } {
+export function putCron(q: QueueParts, request: PutCron, now: number): CronView & { created: boolean } {
   const { definition, version, basedOn } = request;
   if (!request.run) {
     if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change took too long and was given up.');
     checkCron(q, definition, now);
   }
-  const before = q.crons.read(definition.name);
+  const before = q.store.crons.read(definition.name);
   if (basedOn !== undefined && before?.version !== basedOn) throw changedMeanwhile(definition.name);
-  const known = q.crons.versionOf(definition.name);
+  const known = q.store.crons.versionOf(definition.name);
   // What is taken over may be offered again after it was changed here.
   if (known !== undefined && (known > version || (known === version && request.run !== undefined))) {
     // As if this change had been made just before the one that overtook it.
@@ -57,7 +57,7 @@ export function putCron(q: QueueState, request: PutCron, now: number): CronView 
     throw changedMeanwhile(definition.name);
   }
   if (before && same(before.definition, definition)) return { ...before, created: false };
-  if (!before && q.crons.size >= MAX_ENTRIES) {
+  if (!before && q.store.crons.size >= MAX_ENTRIES) {
     throw conflict(`Queue ${q.name} has ${MAX_ENTRIES} cron entries, which is as many as it may have.`, {
       resource_type: 'cron',
       max_entries: MAX_ENTRIES,
@@ -66,8 +66,8 @@ export function putCron(q: QueueState, request: PutCron, now: number): CronView 
   const run = request.run ?? (before ? renewed(before, definition, now) : newRun(definition, now));
   const entry: CronView = { definition, run, version };
   setNext(q, entry, run.next_at);
-  q.crons.write(entry, now);
-  q.outbox.withdraw(CRON, definition.name);
+  q.store.crons.write(entry, now);
+  q.store.outbox.withdraw(CRON, definition.name);
   return { ...entry, created: before === undefined && request.run === undefined };
 }
 
@@ -104,66 +104,66 @@ function renewed({ definition: before, run }: CronView, definition: CronDefiniti
 }
 
 /** Pauses or resumes. What would have fired in the meantime is not made up for. Idempotent. @throws {ApiError} 404 */
-export function enableCron(q: QueueState, name: string, enabled: boolean, now: number): CronView {
+export function enableCron(q: QueueParts, name: string, enabled: boolean, now: number): CronView {
   const before = mustReadCron(q, name);
   if (before.definition.enabled === enabled) return before;
   const definition = { ...before.definition, enabled };
   const entry: CronView = { ...before, definition, run: renewed(before, definition, now) };
   setNext(q, entry, entry.run.next_at);
-  q.crons.write(entry, now);
+  q.store.crons.write(entry, now);
   return entry;
 }
 
 /** Deletes an entry; its jobs stay. Null when there is none. @throws {ApiError} 409 when it was changed meanwhile */
-export function removeCron(q: QueueState, name: string, version: number, now: number): CronView | null {
-  const entry = q.crons.read(name) ?? leavingCron(q, name);
-  const known = q.crons.versionOf(name);
+export function removeCron(q: QueueParts, name: string, version: number, now: number): CronView | null {
+  const entry = q.store.crons.read(name) ?? leavingCron(q, name);
+  const known = q.store.crons.versionOf(name);
   if (known !== undefined && known > version) {
     if (entry) throw changedMeanwhile(name);
     return null;
   }
-  q.crons.remove(name, version, now);
-  q.outbox.withdraw(CRON, name);
+  q.store.crons.remove(name, version, now);
+  q.store.outbox.withdraw(CRON, name);
   return entry ?? null;
 }
 
 /** Lets an entry go to another queue, under a new definition. Idempotent. Null when there is nothing to take over. */
-export function handOffCron(q: QueueState, definition: CronDefinition, version: number, now: number): CronView | null {
+export function handOffCron(q: QueueParts, definition: CronDefinition, version: number, now: number): CronView | null {
   const { name } = definition;
-  const known = q.crons.versionOf(name);
+  const known = q.store.crons.versionOf(name);
   if (known !== undefined && known > version) throw changedMeanwhile(name);
-  const before = q.crons.read(name);
+  const before = q.store.crons.read(name);
   const leaving = before ? undefined : leavingCron(q, name);
   const run = before ? renewed(before, definition, now) : leaving && renewed(leaving, definition, now);
-  q.crons.remove(name, version, now);
+  q.store.crons.remove(name, version, now);
   if (!run) return null;
   const entry: CronView = { definition, run, version };
-  q.outbox.post(CRON, name, JSON.stringify(entry), now, now + HAND_OVER_AFTER_MS);
+  q.store.outbox.post(CRON, name, JSON.stringify(entry), now, now + HAND_OVER_AFTER_MS);
   return entry;
 }
 
 /** The other queue has taken over. Idempotent. */
-export function confirmCron(q: QueueState, name: string, version: number): void {
-  if (leavingCron(q, name)?.version === version) q.outbox.withdraw(CRON, name);
+export function confirmCron(q: QueueParts, name: string, version: number): void {
+  if (leavingCron(q, name)?.version === version) q.store.outbox.withdraw(CRON, name);
 }
 
 /** An entry on its way to another queue: what that queue must take over. */
-function leavingCron(q: QueueState, name: string): CronView | undefined {
-  const data = q.outbox.find(CRON, name);
+function leavingCron(q: QueueParts, name: string): CronView | undefined {
+  const data = q.store.outbox.find(CRON, name);
   return data === undefined ? undefined : (JSON.parse(data) as CronView);
 }
 
 /** The entries with these names, as many as fit into one message. */
-export function cronsNamed(q: QueueState, names: readonly string[]): { crons: CronView[]; omitted: string[] } {
+export function cronsNamed(q: QueueParts, names: readonly string[]): { crons: CronView[]; omitted: string[] } {
   const crons: CronView[] = [];
   const omitted: string[] = [];
   let chars = 0;
   for (const name of names) {
     if (crons.length > 0 && chars > MAX_ANSWER_CHARS) {
-      if (q.crons.has(name)) omitted.push(name);
+      if (q.store.crons.has(name)) omitted.push(name);
       continue;
     }
-    const entry = q.crons.read(name);
+    const entry = q.store.crons.read(name);
     if (!entry) continue;
     chars += JSON.stringify(entry).length;
     crons.push(entry);
@@ -173,7 +173,7 @@ export function cronsNamed(q: QueueState, names: readonly string[]): { crons: Cr
 
 /** The latest executions of an entry, newest first, with what became of their jobs. @throws {ApiError} 404 */
 export function cronHistory(
-  q: QueueState,
+  q: QueueParts,
   name: string,
   limit: number,
   now: number,
@@ -205,6 +205,6 @@ function changedMeanwhile(name: string) {
 }
 
 /** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
-export function readCron(q: QueueState, name: string): CronView {
+export function readCron(q: QueueParts, name: string): CronView {
   return leavingCron(q, name) ?? mustReadCron(q, name);
 }

@@ -10,13 +10,13 @@ export class DamageWatch implements Feature {
   steps(now: number, when: 'before' | 'after'): Step[] {
     if (when === 'before') return [];
     const { q } = this.host;
-    return takeDamaged(q.sql).map(({ chunk, jobs, sequences }) => {
+    return takeDamaged(q.store.sql).map(({ chunk, jobs, sequences }) => {
       const numbers = rangesOf(sequences);
       console.error(
         `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} count as over`,
       );
       const told = { chunk, jobs, numbers };
-      return { run: () => q.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
+      return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };
     });
   }
 }

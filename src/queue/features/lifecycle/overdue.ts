@@ -16,7 +16,7 @@ export class Overdue implements Feature {
 
   get overdueAt(): number {
     const { q } = this.host;
-    return Math.min(q.leases.earliest, q.nextExpiry);
+    return Math.min(q.store.leases.earliest, q.store.expiry.next);
   }
 
   due(): number {
@@ -51,12 +51,12 @@ export class Overdue implements Feature {
       }
     }
     // The alarm goes on, though the one for this moment may have rung.
-    q.wake(now);
+    q.wake.at(now);
   }
 
   /** Deletes lease rows that only a burst of single claims leaves behind. */
   tidy(): void {
     const { q } = this.host;
-    if (q.leases.trim()) q.recordSequence(q.nextSequence);
+    if (q.store.leases.trim()) q.store.recordSequence(q.store.nextSequence);
   }
 }

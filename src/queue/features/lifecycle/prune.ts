@@ -9,7 +9,7 @@ import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/e
 import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { rowByKey } from '../../store/where';
 
 /** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
@@ -32,10 +32,10 @@ export class Pruning implements Feature {
 
   due(now: number): number | undefined {
     const { q } = this.host;
-    if (q.evicting) return now;
+    if (q.store.evicting) return now;
     const next = nextPrune(q);
     // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
-    return next === undefined || !q.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
+    return next === undefined || !q.store.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
   }
 
   tidy(now: number): void {
@@ -44,22 +44,22 @@ export class Pruning implements Feature {
 }
 
 /** Removes ended jobs whose retention has passed, their own or that of the queue, and dead letters beyond their bound. */
-function prune(q: QueueState, now: number): void {
-  const pruned = pruneArchive(q, now - q.retentionMs('completed'), STEP);
-  if (!pruned.more) pruneKeptChunks(q, now, STEP);
-  forgetAnswers(q, now, ANSWERS_STEP);
-  let left = STEP - removeAll(q, keptBefore(q.sql, now, STEP), now);
+function prune(q: QueueParts, now: number): void {
+  const pruned = pruneArchive(q.store, now - q.config.retentionMs('completed'), STEP);
+  if (!pruned.more) pruneKeptChunks(q.store, now, STEP);
+  forgetAnswers(q.store.inbox, now, ANSWERS_STEP);
+  let left = STEP - removeAll(q, keptBefore(q.store.sql, now, STEP), now);
   for (const { state, kind } of ENDED) {
-    if (left > 0) left -= removeAll(q, endedBefore(q.sql, state, now - q.retentionMs(kind), left), now);
+    if (left > 0) left -= removeAll(q, endedBefore(q.store.sql, state, now - q.config.retentionMs(kind), left), now);
   }
-  if (q.evicting && left > 0) setEvicting(q, evictDeadLetters(q, left, now));
+  if (q.store.evicting && left > 0) setEvicting(q, evictDeadLetters(q, left, now));
 }
 
 /** @returns how many there were */
-function removeAll(q: QueueState, keys: readonly number[], now: number): number {
+function removeAll(q: QueueParts, keys: readonly number[], now: number): number {
   // One at a time: with their bodies they could be more than this object has memory for.
   for (const key of keys) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'remove', now);
   }
   return keys.length;
@@ -69,7 +69,7 @@ function removeAll(q: QueueState, keys: readonly number[], now: number): number 
  * When the next ended job is to be removed. {@link removalMoment} puts removals together, so that the object does not wake
  * for each one.
  */
-function nextPrune(q: QueueState): number | undefined {
+function nextPrune(q: QueueParts): number | undefined {
   let next: number | undefined;
   const wakeFor = (at: number | undefined) => {
     if (at !== undefined && (next === undefined || at < next)) next = at;
@@ -77,10 +77,10 @@ function nextPrune(q: QueueState): number | undefined {
   const consider = (endedAt: number | undefined, retention: number) => {
     if (endedAt !== undefined) wakeFor(removalMoment(endedAt, retention));
   };
-  consider(oldestArchived(q.sql), q.retentionMs('completed'));
-  for (const { state, kind } of ENDED) consider(firstEnded(q.sql, state), q.retentionMs(kind));
-  wakeFor(firstKeptUntil(q.sql));
-  wakeFor(firstKeptRow(q.sql));
-  consider(oldestAnswer(q), REMEMBER_ANSWER_MS);
+  consider(oldestArchived(q.store.sql), q.config.retentionMs('completed'));
+  for (const { state, kind } of ENDED) consider(firstEnded(q.store.sql, state), q.config.retentionMs(kind));
+  wakeFor(firstKeptUntil(q.store.sql));
+  wakeFor(firstKeptRow(q.store.sql));
+  consider(oldestAnswer(q.store.inbox), REMEMBER_ANSWER_MS);
   return next;
 }

@@ -16,7 +16,7 @@ export class QueueRemoval implements Feature {
     const { q } = host;
     this.next = derived({
       kind: 'deletion of queue',
-      open: () => (q.removal && canGoOn(q) ? [q.name] : []),
+      open: () => (q.config.removal && canGoOn(q) ? [q.name] : []),
       deliver: () => this.step(),
     });
     this.letters = [this.next];
@@ -32,12 +32,12 @@ export class QueueRemoval implements Feature {
         () => undefined,
       );
     await waitAtMost(waitMs, steps);
-    return !q.removal;
+    return !q.config.removal;
   }
 
   private async step(): Promise<void> {
     const { q, write, others } = this.host;
-    const { strategy, target_queue: target } = q.removal ?? {};
+    const { strategy, target_queue: target } = q.config.removal ?? {};
     if (strategy === 'move' && target !== undefined) {
       const moving = await write((now) => setAside(q, now));
       if (moving) return this.move(moving, target);
@@ -47,9 +47,9 @@ export class QueueRemoval implements Feature {
       await scheduler.wait(0);
       return;
     }
-    if (!q.removal || !readyToEmpty(q)) return;
-    await others.destroy(q.removal.at);
-    delete q.removal;
+    if (!q.config.removal || !readyToEmpty(q)) return;
+    await others.destroy(q.config.removal.at);
+    delete q.config.removal;
   }
 
   private async move(moving: Moving, target: string): Promise<void> {

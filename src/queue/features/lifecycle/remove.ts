@@ -18,9 +18,9 @@ import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/columns';
 import { move, remove } from '../../store/jobs';
+import type { QueueParts, Stored } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';
 import { idOf } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 
 /** Jobs moved in one step, and characters of their bodies. */
@@ -33,12 +33,12 @@ const STEP_CHARS = 8 * 1024 * 1024;
  * @throws {ApiError} 409 when jobs have not ended and are neither to be discarded nor moved, or entries of a schedule
  * still enqueue here
  */
-export function beginRemoval(q: QueueState, request: RemovalRequest, now: number): RemovalView {
-  if (q.removal) return viewRemoval(q.removal);
+export function beginRemoval(q: QueueParts, request: RemovalRequest, now: number): RemovalView {
+  if (q.config.removal) return viewRemoval(q.config.removal);
   if (request.strategy === 'move' && (request.target_queue === undefined || request.target_queue === q.name)) {
     throw invalidRequest('target_queue', 'target_queue must name another queue.');
   }
-  const schedules = q.crons.summaries().length;
+  const schedules = q.store.crons.summaries().length;
   if (schedules > 0) {
     throw conflict(`Queue ${q.name} has ${schedules} cron entries; delete them or move them to another queue first.`, {
       queue: q.name,
@@ -49,11 +49,11 @@ export function beginRemoval(q: QueueState, request: RemovalRequest, now: number
   if (request.strategy === 'reject' && open > 0) {
     throw conflict(`Queue ${q.name} has ${open} jobs that have not ended.`, { queue: q.name, jobs: open });
   }
-  q.removal = { ...request, at: now, jobs_affected: open };
-  q.paused = true;
-  writeMeta(q.sql, 'removal', q.removal);
-  q.wake(now + STANDBY_MS);
-  return viewRemoval(q.removal);
+  q.config.removal = { ...request, at: now, jobs_affected: open };
+  q.config.paused = true;
+  writeMeta(q.store.sql, 'removal', q.config.removal);
+  q.wake.at(now + STANDBY_MS);
+  return viewRemoval(q.config.removal);
 }
 
 /** The deletion as the outside sees it. */
@@ -62,53 +62,54 @@ export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
 }
 
 /** Jobs that have not ended, those of undecided batches included. */
-function openJobs(q: QueueState, now: number): number {
+function openJobs(q: QueueParts, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
   const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
-  return open + q.outbox.count(SHARE);
+  return open + q.store.outbox.count(SHARE);
 }
 
 /** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
-export function canGoOn(q: QueueState): boolean {
-  const { strategy, moving } = q.removal ?? {};
+export function canGoOn(q: QueueParts): boolean {
+  const { strategy, moving } = q.config.removal ?? {};
   if (strategy === 'discard' && nextToDiscard(q, 1).length > 0) return true;
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
 // A batch that is being decided may have promised to replace a job that waits.
-function canSetAside(q: QueueState): boolean {
-  return !q.outbox.has(SHARE) && nextToMove(q).length > 0;
+function canSetAside(q: QueueParts): boolean {
+  return !q.store.outbox.has(SHARE) && nextToMove(q).length > 0;
 }
 
 /** Can the object be emptied now? Nothing must be left that another object has to hear. */
-export function readyToEmpty(q: QueueState): boolean {
-  if (!q.outbox.isEmpty) return false;
+export function readyToEmpty(q: QueueParts): boolean {
+  if (!q.store.outbox.isEmpty) return false;
   return (
-    q.removal?.strategy !== 'move' || (q.leases.active.size === 0 && nextToMove(q).length === 0 && !q.removal.moving)
+    q.config.removal?.strategy !== 'move' ||
+    (q.store.leases.active.size === 0 && nextToMove(q).length === 0 && !q.config.removal.moving)
   );
 }
 
 /** Discards the next jobs that have not ended. @returns whether there are none left */
-export function discardNext(q: QueueState, now: number): boolean {
+export function discardNext(q: QueueParts, now: number): boolean {
   const keys = nextToDiscard(q, DISCARD_STEP);
   for (const { key } of keys) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'purge', now, { reason: 'queue_deleted' });
   }
   return keys.length < DISCARD_STEP;
 }
 
-function nextToDiscard(q: QueueState, limit: number): { key: number }[] {
+function nextToDiscard(q: QueueParts, limit: number): { key: number }[] {
   const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
-  const next = q.sql.exec<{ key: number }>(open, limit).toArray();
-  return [...next, ...first(q.blocks.all(0, false), limit - next.length)];
+  const next = q.store.sql.exec<{ key: number }>(open, limit).toArray();
+  return [...next, ...first(q.store.blocks.all(0, false), limit - next.length)];
 }
 
 /** The next jobs to move: any that waits and does not run. */
-function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
-  const running = listed(q.leases.active.keys());
-  const rows = q.sql
+function nextToMove(q: QueueParts): Pick<JobRow, 'key' | 'state'>[] {
+  const running = listed(q.store.leases.active.keys());
+  const rows = q.store.sql
     .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
       `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
        AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
@@ -126,7 +127,7 @@ function nextToMove(q: QueueState): Pick<JobRow, 'key' | 'state'>[] {
   return chosen;
 }
 
-function* waitingInBlocks({ blocks, leases }: QueueState) {
+function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
   for (const { key, state, body } of blocks.all()) {
     if (!leases.active.has(key)) yield { key, state, size: body.length };
   }
@@ -136,11 +137,11 @@ function* waitingInBlocks({ blocks, leases }: QueueState) {
  * Sets the next jobs aside, so that nothing can happen to them here while they are on their way; those of a step that was
  * cut off come first.
  */
-export function setAside(q: QueueState, now: number): Moving | undefined {
-  const removal = q.removal as Removal;
+export function setAside(q: QueueParts, now: number): Moving | undefined {
+  const removal = q.config.removal as Removal;
   if (removal.moving) return removal.moving;
   // A batch that is being decided may have promised to replace one of them.
-  if (q.outbox.has(SHARE)) return undefined;
+  if (q.store.outbox.has(SHARE)) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;
   removal.steps = (removal.steps ?? 0) + 1;
@@ -149,18 +150,18 @@ export function setAside(q: QueueState, now: number): Moving | undefined {
     keys: rows.map(({ key }) => key),
     pending: rows.flatMap(({ key, state }) => (state === STATE.pending ? [key] : [])),
   };
-  writeMeta(q.sql, 'removal', removal);
-  for (const { key } of rows) move(q, rowByKey(q, key) as JobRow, 'setAside', { state: STATE.held }, now);
+  writeMeta(q.store.sql, 'removal', removal);
+  for (const { key } of rows) move(q, rowByKey(q.store, key) as JobRow, 'setAside', { state: STATE.held }, now);
   return removal.moving;
 }
 
 /** The jobs set aside, as they travel. */
-export function packed(q: QueueState, moving: Moving): MovedJob[] {
+export function packed(q: QueueParts, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (!row) return [];
-    const checkpoint = q.checkpoints.copy(key);
+    const checkpoint = q.store.checkpoints.copy(key);
     const { type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = row;
     return {
       id: idOf(q.route, row),
@@ -173,12 +174,12 @@ export function packed(q: QueueState, moving: Moving): MovedJob[] {
 }
 
 /** The jobs that were set aside are in the target now. */
-export function dropMoved(q: QueueState, now: number): void {
-  const removal = q.removal as Removal;
+export function dropMoved(q: QueueParts, now: number): void {
+  const removal = q.config.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'depart', now);
   }
   delete removal.moving;
-  writeMeta(q.sql, 'removal', removal);
+  writeMeta(q.store.sql, 'removal', removal);
 }

@@ -6,11 +6,11 @@ export class Shedding implements Feature {
   constructor(private readonly host: Host) {}
 
   due(now: number): number | undefined {
-    return this.host.q.depth.isShedding ? now : undefined;
+    return this.host.q.store.depth.isShedding ? now : undefined;
   }
 
   tidy(now: number): void {
     const { q } = this.host;
-    if (q.depth.isShedding) setShedding(q, shed(q, now));
+    if (q.store.depth.isShedding) setShedding(q, shed(q, now));
   }
 }

@@ -8,7 +8,7 @@ import { pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { STATE } from '../../store/columns';
 import { oldestEnded } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
-import type { QueueState } from '../../store/state';
+import type { QueueParts, Stored } from '../../store/parts';
 import { isPruned, mustPrune } from '../../store/storage';
 import { rowByKey } from '../../store/where';
 
@@ -28,36 +28,36 @@ export class StorageWatch implements Feature {
     const { q } = this.host;
     if (!mustPrune(q) || this.pruning || !hasEnded(q)) return;
     this.pruning = true;
-    q.wake(now);
+    q.wake.at(now);
   }
 
   tidy(now: number): void {
     if (!this.pruning) return;
     const { q } = this.host;
     const { jobs, until } = isPruned(q) ? { jobs: 0, until: 0 } : removeOldest(q, now);
-    if (jobs > 0) q.events.add('queue.storage_pruned', q.name, now, { jobs, until });
+    if (jobs > 0) q.observed.events.add('queue.storage_pruned', q.name, now, { jobs, until });
     this.pruning = jobs > 0 && !isPruned(q) && hasEnded(q);
   }
 }
 
 /** Is there anything that may be removed before its time? */
-function hasEnded({ sql }: QueueState): boolean {
+function hasEnded({ store: { sql } }: Stored): boolean {
   const ended = `SELECT 1 FROM jobs WHERE state IN (${STATE.cancelled}, ${STATE.discarded}) AND ended_at IS NOT NULL`;
   const query = `SELECT EXISTS (SELECT 1 FROM archive) OR EXISTS (${ended}) AS found`;
   return sql.exec<{ found: number }>(query).one().found === 1;
 }
 
 /** Removes the oldest jobs of the first kind of which there are any. @returns how many, and when the newest of them ended */
-function removeOldest(q: QueueState, now: number): { jobs: number; until: number } {
+function removeOldest(q: QueueParts, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
-  const completed = pruneArchive(q, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const completed = pruneArchive(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
   if (completed.jobs > 0) return completed;
-  const kept = pruneKeptChunks(q, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
+  const kept = pruneKeptChunks(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
   if (kept.jobs > 0) return kept;
   const removed = { jobs: 0, until: 0 };
   for (const state of [STATE.cancelled, STATE.discarded]) {
-    for (const key of oldestEnded(q.sql, state, STEP - removed.jobs)) {
-      const row = isEnough() ? undefined : rowByKey(q, key);
+    for (const key of oldestEnded(q.store.sql, state, STEP - removed.jobs)) {
+      const row = isEnough() ? undefined : rowByKey(q.store, key);
       if (!row) return removed;
       remove(q, row, 'remove', now);
       removed.jobs++;

@@ -17,7 +17,7 @@ import { admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
@@ -27,53 +27,53 @@ const KEYS_PER_TURN = 200;
  * ends. A window that is not used up is of interest only to one that waits while others, of lower priority, stand ready:
  * they would be taken before it.
  */
-function scheduleCheck(q: QueueState, limiter: Limiter, now: number): void {
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
   const { usage } = limiter;
   const limits = limiter.inForce(now);
   const grows = usage.resetsAt(limits, now) ?? now;
-  const ends = q.limiters.overrides.get(limiter.key)?.expires_at ?? now;
+  const ends = q.store.limiters.overrides.get(limiter.key)?.expires_at ?? now;
   const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
   if (first) {
     const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (usage.opensAt(limits, now) ?? now);
     if (opens > now) at = opens;
     if (ends > now) {
-      q.limiters.overrides.awaitEnd(limiter.key, ends);
-      q.wake(ends);
+      q.store.limiters.overrides.awaitEnd(limiter.key, ends);
+      q.wake.at(ends);
     }
   }
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
     if (isForgettable(q, limiter, now)) {
-      q.limiters.remove(limiter);
+      q.store.limiters.remove(limiter);
       return;
     }
     limiter.setCheck(now + FORGET_AFTER_MS);
   } else if (isOver || at < (limiter.checkAt as number)) {
     limiter.setCheck(at);
   }
-  q.limiters.save(limiter);
-  if (limiter.checkAt !== null) q.wake(limiter.checkAt);
+  q.store.limiters.save(limiter);
+  if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
 }
 
 /** Is there nothing that only its row knows? What stands ready carries its limits with it. */
-function isForgettable(q: QueueState, limiter: Limiter, now: number): boolean {
+function isForgettable(q: QueueParts, limiter: Limiter, now: number): boolean {
   if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
   if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
   return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;
 }
 
 /** Sees to the keys that the operation just done has touched. */
-export function seeToTouched(q: QueueState, now: number): void {
-  if (q.leases.hasFreed) {
-    const { keys, wasFull } = q.leases.takeFreed();
-    for (const key of keys) q.limiters.touch(key);
+export function seeToTouched(q: QueueParts, now: number): void {
+  if (q.store.leases.hasFreed) {
+    const { keys, wasFull } = q.store.leases.takeFreed();
+    for (const key of keys) q.store.limiters.touch(key);
     // A place in the queue may be what a worker waits for.
-    if (wasFull || q.settings.rate_limit?.concurrency !== undefined) q.callWorkers();
+    if (wasFull || q.config.settings.rate_limit?.concurrency !== undefined) q.wake.callWorkers();
   }
-  for (const key of q.limiters.takeTouched()) {
-    const limiter = q.limiters.find(key);
+  for (const key of q.store.limiters.takeTouched()) {
+    const limiter = q.store.limiters.find(key);
     if (!limiter) continue;
     admit(q, limiter, now);
     scheduleCheck(q, limiter, now);
@@ -81,18 +81,18 @@ export function seeToTouched(q: QueueState, now: number): void {
 }
 
 /** Looks at the keys whose moment has come. */
-export function lookAtDueKeys(q: QueueState, now: number): void {
-  if (now < q.limiters.nextCheck) return;
-  const ended = q.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
+export function lookAtDueKeys(q: QueueParts, now: number): void {
+  if (now < q.store.limiters.nextCheck) return;
+  const ended = q.store.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
   forgetEnded(q, ended, now);
-  for (const key of new Set([...ended, ...q.limiters.due(now, KEYS_PER_TURN)])) {
-    const limiter = q.limiters.find(key);
+  for (const key of new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN)])) {
+    const limiter = q.store.limiters.find(key);
     if (!limiter) continue;
     admit(q, limiter, now);
     scheduleCheck(q, limiter, now);
   }
-  q.limiters.flush();
-  q.limiters.readNextCheck();
+  q.store.limiters.flush();
+  q.store.limiters.readNextCheck();
   // Many keys at once are seen to in turns.
-  q.wake(q.limiters.nextCheck);
+  q.wake.at(q.store.limiters.nextCheck);
 }

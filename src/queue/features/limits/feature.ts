@@ -11,13 +11,13 @@ export class LimitsFeature implements Feature {
 
   /** During maintenance a window that opens lets nobody start. */
   due(): number {
-    const { limiters, shutUntil } = this.host.q;
-    return Math.max(limiters.nextCheck, shutUntil);
+    const { store, config } = this.host.q;
+    return Math.max(store.limiters.nextCheck, config.shutUntil);
   }
 
   before(now: number): void {
     // Its keys would not be looked at before the clock has made up for that.
-    if (isFromBefore(this.askedAt, 0, now)) this.host.q.limiters.touchWaiting();
+    if (isFromBefore(this.askedAt, 0, now)) this.host.q.store.limiters.touchWaiting();
     this.askedAt = now;
     lookAtDueKeys(this.host.q, now);
     seeToTouched(this.host.q, now);

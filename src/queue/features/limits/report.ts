@@ -3,25 +3,25 @@
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 /** Keys named in one answer. */
 const MAX_KEYS = 10_000;
 
 /** The keys that are known, in order. */
-export function limitKeys(q: QueueState): string[] {
-  return q.limiters.known(MAX_KEYS);
+export function limitKeys(q: QueueParts): string[] {
+  return q.store.limiters.known(MAX_KEYS);
 }
 
 /** Those of these keys that are known. */
-export function rateLimits(q: QueueState, keys: readonly string[], now: number): RateLimitView[] {
+export function rateLimits(q: QueueParts, keys: readonly string[], now: number): RateLimitView[] {
   return keys.flatMap((key) => {
-    const limiter = key === '' ? undefined : q.limiters.find(key);
+    const limiter = key === '' ? undefined : q.store.limiters.find(key);
     return limiter ? [view(q, limiter, now)] : [];
   });
 }
 
-function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
+function view(q: QueueParts, limiter: Limiter, now: number): RateLimitView {
   const { key, usage } = limiter;
   const { concurrency, rate, throttle } = limiter.inForce(now);
   const quota = rate ?? throttle;
@@ -29,7 +29,7 @@ function view(q: QueueState, limiter: Limiter, now: number): RateLimitView {
   const resetsAt = usage.resetsAt({ ...(rate && { rate }), ...(throttle && { throttle }) }, now);
   const override = limiter.overrideAt(now);
   const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
-  const { n } = q.sql
+  const { n } = q.store.sql
     .exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL', key)
     .one();
   return {

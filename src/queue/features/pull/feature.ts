@@ -22,7 +22,7 @@ import { countAhead } from '../../store/ahead';
 import type { JobRow } from '../../store/columns';
 import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { ANY_TYPE } from '../../store/state';
+import { ANY_TYPE } from '../../store/wake';
 import { AskedFor } from './asked';
 import { takeReports } from './reports';
 import { Waiter, Waiters } from './waiters';
@@ -68,8 +68,8 @@ export class Pulling implements Feature {
 
   /** The next scheduled or retried job, for whoever runs it; nobody does during maintenance. */
   due(now: number): number | undefined {
-    const from = Math.max(now, this.host.q.shutUntil);
-    return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q, from) : undefined;
+    const from = Math.max(now, this.host.q.config.shutUntil);
+    return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q.store, from) : undefined;
   }
 
   /** Does anybody wait for jobs? */
@@ -78,7 +78,7 @@ export class Pulling implements Feature {
   }
 
   workArrived(): void {
-    const { arrivedTypes } = this.host.q;
+    const { arrivedTypes } = this.host.q.wake;
     if (this.waiters.waiting.size > 0) this.waiters.hope(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
     arrivedTypes.clear();
     // In the turn of what has arrived, so that a job and its lease are written together.
@@ -113,17 +113,17 @@ export class Pulling implements Feature {
   /** Nobody has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
-    if (q.isPushed(row.type, [row.body])) return undefined;
+    if (q.handlers.isPushed(row.type, [row.body])) return undefined;
     const since = availableSince(row);
     const askedAt = this.asked.lastFor(row.type);
     const isAsked = (askedAt !== undefined && now - askedAt <= RECENTLY_MS) || this.waiters.anyTakes(row.type);
     if (isAsked || this.holdsAny()) {
       const closed = waitsForQueueLimit(q, since, now);
       const scan = new Scan();
-      scan.reset(q.leases.head);
+      scan.reset(q.store.leases.head);
       const isRival = (other: Pick<JobRow, 'key' | 'type'>) =>
-        !q.isPushed(other.type, []) && !q.leases.active.has(other.key);
-      const before = behind(countAhead(q, scan, row, now, isRival), since, closed) ?? closed;
+        !q.handlers.isPushed(other.type, []) && !q.store.leases.active.has(other.key);
+      const before = behind(countAhead(q.store, scan, row, now, isRival), since, closed) ?? closed;
       if (before) return before;
     }
     const last =
@@ -134,12 +134,12 @@ export class Pulling implements Feature {
       ? 'it is fetched when a worker has room.'
       : `start a worker that takes it from queue ${q.name}.`;
     const detail = `No handler is mapped to ${JSON.stringify(quote(row.type))} here, so it waits for a worker that pulls. ${last}: ${how}`;
-    return waiting('no_worker', detail + q.handled.hint(row.type), since);
+    return waiting('no_worker', detail + q.handlers.hint(row.type), since);
   }
 
   /** Does a worker that pulls hold a job of this queue? */
   private holdsAny(): boolean {
-    for (const { target, workerId } of this.host.q.leases.active.values()) {
+    for (const { target, workerId } of this.host.q.store.leases.active.values()) {
       if (target === undefined && workerId !== undefined) return true;
     }
     return false;
@@ -230,8 +230,8 @@ export class Pulling implements Feature {
   private wakeWhenOpen(now: number): void {
     const { q } = this.host;
     if (!this.waiters.anyStands) return;
-    const opensAt = q.shutUntil > now ? q.shutUntil : queueOpensAt(q, now);
-    if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake(opensAt);
+    const opensAt = q.config.shutUntil > now ? q.config.shutUntil : queueOpensAt(q, now);
+    if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
   }
 
   /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */
@@ -274,10 +274,10 @@ export class Pulling implements Feature {
   private nextMoment(now: number): number {
     const { q } = this.host;
     const never = Number.POSITIVE_INFINITY;
-    if (q.shutUntil > now) return q.shutUntil;
+    if (q.config.shutUntil > now) return q.config.shutUntil;
     try {
-      const opens = Math.min(q.limiters.nextCheck, queueOpensAt(q, now) ?? never);
-      return Math.min(nextDue(q, now) ?? never, this.host.overdueAt(), opens);
+      const opens = Math.min(q.store.limiters.nextCheck, queueOpensAt(q, now) ?? never);
+      return Math.min(nextDue(q.store, now) ?? never, this.host.overdueAt(), opens);
     } catch (error) {
       console.error('tocsin: waiting workers look again because the next moment could not be read', error);
       return now + RETRY_MS;

@@ -2,7 +2,7 @@
 import type { ErrorData, Outcome } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
 import type { ClaimRequest } from '../../../rpc/workers';
-import { typesKey } from '../../store/pull-scans';
+import { typesKey } from '../../store/cursors';
 
 /** A claim that has not been answered. */
 export class Waiter {

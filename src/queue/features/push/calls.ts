@@ -28,7 +28,7 @@ export class RunningCalls {
   add(call: Call): void {
     this.byJob = undefined;
     this.began.set(call, this.host.now());
-    this.unlisten ??= this.host.q.events.listen((events) => {
+    this.unlisten ??= this.host.q.observed.events.listen((events) => {
       for (const { type, subject } of events) if (TAKEN.has(type)) this.taken(subject);
     });
   }

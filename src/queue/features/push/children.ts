@@ -64,7 +64,7 @@ export async function lettersWith(
  * is written before it is sent, so a refusal that would not come again cannot bring the first letter back to life.
  */
 export function childLetters({ q, write, others }: Host): Kind {
-  return posted(q.outbox, write, {
+  return posted(q.store.outbox, write, {
     kind: CHILDREN,
     send: async (address, [{ data }], taken) => {
       const { parent, at, children } = JSON.parse(data) as ChildrenLetter;
@@ -81,7 +81,7 @@ export function childLetters({ q, write, others }: Host): Kind {
         await taken((now) => {
           const letter: ChildrenLetter = { parent, at, children: rest };
           if (rest.length > 0)
-            q.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(letter), now);
+            q.store.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(letter), now);
         });
         return;
       }

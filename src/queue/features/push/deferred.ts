@@ -4,7 +4,7 @@
  */
 
 import type { Scan } from '../../store/lanes';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 export class DeferredEntries {
   private readonly entries = new Set<string>();
@@ -26,27 +26,27 @@ export class DeferredEntries {
   }
 
   /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has not passed any yet */
-  add(q: QueueState, entry: string, scan: Scan): void {
+  add(q: QueueParts, entry: string, scan: Scan): void {
     this.entries.add(entry);
     this.scanOf(q, entry).copy(scan);
   }
 
   /** How far the jobs of an entry are taken. */
-  scanOf(q: QueueState, entry: string): Scan {
-    return q.pushScan(this.nameOf(entry));
+  scanOf(q: QueueParts, entry: string): Scan {
+    return q.store.cursors.ofTarget(this.nameOf(entry));
   }
 
   /** No job of it is left that the target's cursor has passed. */
-  remove(q: QueueState, entry: string): void {
+  remove(q: QueueParts, entry: string): void {
     this.entries.delete(entry);
-    q.pushScans.delete(this.nameOf(entry));
+    q.store.cursors.push.delete(this.nameOf(entry));
   }
 
   /** What was announced no longer holds: the target's cursor starts over. */
-  clear(q: QueueState): void {
+  clear(q: QueueParts): void {
     if (this.entries.size === 0) return;
     for (const entry of this.entries) this.remove(q, entry);
-    q.pushScan(this.target).reset(q.leases.head);
+    q.store.cursors.ofTarget(this.target).reset(q.store.leases.head);
   }
 
   private nameOf(entry: string): string {

@@ -1,30 +1,47 @@
 /** Which job types the handlers of one queue take, and what is said of a type that none of them takes. */
-import { ownsQueue, type TargetConfig, targetFor } from '../../../dispatch/config';
+import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
-import type { JobRow } from '../../store/columns';
-import type { Handled } from '../../store/state';
+import { type JobRow, mayNameUrl } from '../../store/columns';
+import type { Handlers } from '../../store/handlers';
 import { targetOf } from './destination';
-import { connectionsLeft, type PushTarget } from './target';
+import { connectionsLeft, PushTarget } from './target';
 
 /** Hints remembered, so that a producer of very many jobs does not pay for each. */
 const MAX_HINTS = 1_000;
 
-export class HandledTypes implements Handled {
+export class HandledTypes implements Handlers {
   private readonly hints = new Map<string, string>();
+  /** Those that the queue can push to. */
+  readonly targets: readonly PushTarget[];
   /** Does the queue belong to handlers? */
   private readonly isOwned: boolean;
+  /** May a job name the URL that it is pushed to? */
+  private readonly takesUrls: boolean;
 
   /**
    * @param configs every target of the deployment
-   * @param targets those that the queue can push to
+   * @param longestPauseMs no target is left alone for longer after errors; absent: as in production
    */
   constructor(
     private readonly queue: string,
-    private readonly configs: readonly TargetConfig[],
-    private readonly targets: readonly PushTarget[],
+    readonly configs: readonly TargetConfig[],
+    longestPauseMs?: number,
   ) {
+    this.targets = configs
+      .filter((config) => takesFrom(config, queue))
+      .map((config) => new PushTarget(config, longestPauseMs));
     this.isOwned = ownsQueue(configs, queue);
+    this.takesUrls = configs.some(({ takesUrl }) => takesUrl !== undefined);
+  }
+
+  get pushesAny(): boolean {
+    return this.targets.length > 0;
+  }
+
+  isPushed(type: string, bodies: readonly string[]): boolean {
+    if (this.isOwned || targetFor(this.configs, this.queue, type) !== undefined) return true;
+    return this.takesUrls && bodies.some(mayNameUrl);
   }
 
   /** The target that jobs of a type are pushed to; undefined where none is mapped. */

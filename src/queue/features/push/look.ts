@@ -2,7 +2,7 @@
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/columns';
 import { Scan, selectReady } from '../../store/lanes';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { targetOf } from './destination';
 import type { PushTarget } from './target';
 
@@ -12,7 +12,7 @@ const SHORT_WAY = 16;
 export class PushLook {
   /** @param configs every target of the deployment */
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly configs: readonly TargetConfig[],
   ) {}
 
@@ -20,13 +20,13 @@ export class PushLook {
   hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
     const { q } = this;
     if (target.deferred.size > 0) return true;
-    const scan = q.pushScan(target.id);
+    const scan = q.store.cursors.ofTarget(target.id);
     const fromStart = scan.due.size === 0;
     let passed = 0;
     let found = false;
-    selectReady(q, scan, now, 1, (row) => {
+    selectReady(q.store, scan, now, 1, (row) => {
       if (targetOf(this.configs, q.name, row) !== target.config) scan.exact = false;
-      else if (!q.leases.active.has(row.key)) {
+      else if (!q.store.leases.active.has(row.key)) {
         found = true;
         return 'stop';
       }
@@ -47,7 +47,7 @@ export class PushLook {
 
   /** Is there a job that no target takes? */
   hasOrphan(now: number): boolean {
-    return this.finds(this.q.pushScan(''), now, (row) => !targetOf(this.configs, this.q.name, row));
+    return this.finds(this.q.store.cursors.ofTarget(''), now, (row) => !targetOf(this.configs, this.q.name, row));
   }
 
   private hasTakeableFor(target: PushTarget, now: number): boolean {
@@ -55,7 +55,13 @@ export class PushLook {
     const running = target.runningByEntry(q);
     const isOurs = (row: JobRow) => targetOf(this.configs, q.name, row) === target.config;
     const takes = (row: JobRow) => isOurs(row) && target.takes(row.type, running);
-    if (this.finds(q.pushScan(target.id), now, (row) => takes(row) && !target.deferred.has(target.entryOf(row.type)))) {
+    if (
+      this.finds(
+        q.store.cursors.ofTarget(target.id),
+        now,
+        (row) => takes(row) && !target.deferred.has(target.entryOf(row.type)),
+      )
+    ) {
       return true;
     }
     return target.deferred.all().some((entry) => {
@@ -72,8 +78,8 @@ export class PushLook {
     const { q } = this;
     const scan = new Scan();
     scan.copy(from);
-    const found = selectReady(q, scan, now, 1, (row) =>
-      !q.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
+    const found = selectReady(q.store, scan, now, 1, (row) =>
+      !q.store.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
     );
     return found.length > 0 || scan.unfinished;
   }

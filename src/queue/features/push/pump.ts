@@ -13,7 +13,7 @@
  * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
  */
 import { ANNOUNCEMENT_TIMEOUT_MS, fetchAnnouncement } from '../../../dispatch/announcement';
-import { takesFrom, targetFor } from '../../../dispatch/config';
+import { targetFor } from '../../../dispatch/config';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { NOT_RUNNING, WORKER_NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
@@ -30,14 +30,14 @@ import { queueOpensAt } from '../../store/limits/queue-limit';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childLetters } from './children';
-import { HandledTypes } from './handled';
+import type { HandledTypes } from './handled';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
-import { PushTarget, viewOf } from './target';
+import { type PushTarget, viewOf } from './target';
 import { PushWaits } from './waits';
 
 export class Pump implements Feature {
-  private readonly targets: PushTarget[];
+  private readonly targets: readonly PushTarget[];
   private readonly selector: PushSelector;
   private budget = new CallBudget();
   private pumping = false;
@@ -50,42 +50,34 @@ export class Pump implements Feature {
   private spent = false;
   /** The next turn looks on. */
   private goingOn = false;
-  /** The batches that handlers have not answered for. */
-  private readonly underWay = new Set<readonly Claimed[]>();
-  /** Characters of their bodies. */
+  /** Characters of the bodies of jobs that handlers have not answered for. */
   private charsUnderWay = 0;
   private readonly running: RunningCalls;
   private readonly runner: CallRunner;
-  private readonly handled: HandledTypes;
   private readonly waits: PushWaits;
 
   readonly letters: readonly Kind[];
 
-  constructor(private readonly host: Host) {
+  constructor(
+    private readonly host: Host,
+    private readonly handled: HandledTypes,
+  ) {
     this.letters = [childLetters(host)];
-    const stopped = readFact<StoppedTarget[]>(host.q.sql, 'stopped') ?? [];
-    this.targets = host.targets
-      .filter((config) => takesFrom(config, host.q.name))
-      .map((config) => {
-        const target = new PushTarget(config, host.longestPauseMs);
-        const stop = stopped.find(({ name }) => name === config.id);
-        if (stop) target.health.restore(stop);
-        return target;
-      });
-    host.q.leases.underWay = () => [...this.underWay].flatMap((batch) => batch.map(({ active }) => active));
+    this.targets = handled.targets;
+    for (const stop of readFact<StoppedTarget[]>(host.q.store.sql, 'stopped') ?? []) {
+      this.targets.find(({ id }) => id === stop.name)?.health.restore(stop);
+    }
     this.running = new RunningCalls(host);
     this.runner = new CallRunner(host, this.running, {
       noteCall: (target, trouble, now) => this.noteCall(target, trouble, now),
       settled: () => this.pump(),
     });
     this.selector = new PushSelector(host.q, host.targets, this.targets, host.random);
-    this.handled = new HandledTypes(host.q.name, host.targets, this.targets);
     this.waits = new PushWaits(host.q, this.handled);
-    host.q.handled = this.handled;
   }
 
   private get isClosed(): boolean {
-    return this.host.q.isClosed(this.host.now());
+    return this.host.q.config.isClosed(this.host.now());
   }
 
   /** Does this queue push at all? */
@@ -100,7 +92,7 @@ export class Pump implements Feature {
   }
 
   due(now: number): number | undefined {
-    const { shutUntil } = this.host.q;
+    const { shutUntil } = this.host.q.config;
     const tries = [this.nextTrial(now), this.nextAsk(now)].map((at) => at && Math.max(at, shutUntil));
     return earliest([...tries, this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
   }
@@ -177,8 +169,8 @@ export class Pump implements Feature {
    * wait for capacity need no wake; they follow the end of a lease.
    */
   private nextPush(now: number): number | undefined {
-    if (!this.pushes || this.host.q.paused) return undefined;
-    if (this.isClosed) return this.nextPushAfter(this.host.q.shutUntil);
+    if (!this.pushes || this.host.q.config.paused) return undefined;
+    if (this.isClosed) return this.nextPushAfter(this.host.q.config.shutUntil);
     if (this.targets.some(({ asking }) => asking)) return now + ANNOUNCEMENT_TIMEOUT_MS + STANDBY_MS;
     const opensAt = queueOpensAt(this.host.q, now);
     if (opensAt !== undefined) return this.selector.hasTakeable(now) ? opensAt : undefined;
@@ -193,7 +185,7 @@ export class Pump implements Feature {
    */
   private nextPushAfter(end: number): number | undefined {
     if (end === Number.POSITIVE_INFINITY) return undefined;
-    const mayFollow = this.host.q.leases.active.size > 0 || this.targets.some(({ isAwaited }) => isAwaited);
+    const mayFollow = this.host.q.store.leases.active.size > 0 || this.targets.some(({ isAwaited }) => isAwaited);
     return mayFollow || this.selector.hasTakeable(end) ? end : undefined;
   }
 
@@ -232,12 +224,12 @@ export class Pump implements Feature {
   private async call(target: PushTarget, batch: Claimed[]): Promise<void> {
     const chars = batch.reduce((sum, { row }) => sum + row.body.length, 0);
     this.charsUnderWay += chars;
-    this.underWay.add(batch);
+    this.host.q.store.leases.underWay.add(batch);
     target.openCalls++;
     await this.runner.run(target, batch);
     target.openCalls--;
     this.charsUnderWay -= chars;
-    this.underWay.delete(batch);
+    this.host.q.store.leases.underWay.delete(batch);
     target.health.trialEnded();
     this.pump();
   }
@@ -249,16 +241,16 @@ export class Pump implements Feature {
     const changed = deliveryError ? target.health.failed(now, trouble) : target.health.succeeded();
     if (deliveryError) {
       const resumesAt = target.health.resumesAt(now);
-      if (resumesAt !== undefined) q.wake(resumesAt);
+      if (resumesAt !== undefined) q.wake.at(resumesAt);
     }
     if (!changed && !(deliveryError && target.health.isStopped)) return;
     const stopped: StoppedTarget[] = this.targets
       .filter(({ health }) => health.isStopped)
       .map(({ id, health }) => ({ name: id, until: health.resumesAt(now) ?? now, ...health.trouble }));
-    writeMeta(q.sql, 'stopped', stopped.length > 0 ? stopped : undefined);
+    writeMeta(q.store.sql, 'stopped', stopped.length > 0 ? stopped : undefined);
     if (changed) {
       const type = deliveryError ? 'queue.push_suspended' : 'queue.push_resumed';
-      q.events.add(type, q.name, now, { target: target.config.name });
+      q.observed.events.add(type, q.name, now, { target: target.config.name });
     }
   }
 
@@ -278,7 +270,7 @@ export class Pump implements Feature {
         const again = target.learn(announcement, askedAt, now);
         target.deferred.clear(this.host.q);
         this.handled.changed();
-        if (again !== undefined) this.host.q.wake(again);
+        if (again !== undefined) this.host.q.wake.at(again);
         this.storeAnnounced();
       });
     } catch (error) {
@@ -304,8 +296,8 @@ export class Pump implements Feature {
     }
     // A target that has not answered yet keeps what was stored of it.
     if (!this.targets.every(({ isCertain }) => isCertain)) {
-      for (const [type, entry] of q.announced.pushed) if (!merged.has(type)) merged.set(type, entry);
+      for (const [type, entry] of q.config.announced.pushed) if (!merged.has(type)) merged.set(type, entry);
     }
-    q.announced.setPushed(merged);
+    q.config.announced.setPushed(merged);
   }
 }

@@ -70,7 +70,7 @@ export class CallRunner {
     const timeoutMs = pushedTimeoutMs(active) ?? 0;
     const view = viewForRunner(q, row, now);
     // The handler library ends a run by the limit it reads here: it must be the one that this side waits for.
-    const text = writeJob(view, q.variables, body, timeoutMs);
+    const text = writeJob(view, q.config.variables.retryVariables, body, timeoutMs);
     const { id, attempt } = view.record;
     const delivery = deliveryId(id, active.claim);
     const job: Delivery['job'] = { id, attempt, meta: body.meta ?? {} };

@@ -13,8 +13,8 @@ import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/active';
 import type { JobRow } from '../../store/columns';
 import { type Scan, selectReady, type Verdict } from '../../store/lanes';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
+import type { QueueParts } from '../../store/parts';
 import { emptyBody, historyOf, readableBody } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 import { targetOf } from './destination';
 import { PushLook } from './look';
@@ -89,7 +89,7 @@ export class PushSelector {
    * @param targets those that this queue can push to
    */
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly configs: readonly TargetConfig[],
     private readonly targets: readonly PushTarget[],
     private readonly random: Random,
@@ -120,7 +120,7 @@ export class PushSelector {
       expired: [],
       orphans: [],
     };
-    if (q.isClosed(now)) return selection;
+    if (q.config.isClosed(now)) return selection;
     let calls = budget;
     for (const target of this.targets) {
       if (!target.health.allows(now)) continue;
@@ -131,11 +131,11 @@ export class PushSelector {
       calls -= this.selectFor(target, calls, now, selection);
     }
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
-    for (const row of selection.expired) if (rowByKey(q, row.key)?.ended_at === null) expire(q, row, now);
+    for (const row of selection.expired) if (rowByKey(q.store, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
     const opensAt = queueOpensAt(q, now);
     if (opensAt !== undefined && this.targets.some((target) => this.isReadyFor(target, now, selection))) {
-      q.wake(opensAt);
+      q.wake.at(opensAt);
     }
     return selection;
   }
@@ -183,9 +183,9 @@ export class PushSelector {
       seen: new Map(),
     };
     const rows = this.deferredRows(round, limit);
-    const scan = q.pushScan(target.id);
+    const scan = q.store.cursors.ofTarget(target.id);
     if (rows.length < limit) {
-      const others = selectReady(q, scan, now, limit - rows.length, (row) => {
+      const others = selectReady(q.store, scan, now, limit - rows.length, (row) => {
         // Where a type waits no longer, its last jobs lie before this cursor too.
         const isTaken = round.seen.get(row.key);
         if (isTaken !== undefined) {
@@ -241,7 +241,7 @@ export class PushSelector {
     for (const entry of target.deferred.all()) {
       if (rows.length >= limit) break;
       const scan = target.deferred.scanOf(q, entry);
-      const found = selectReady(q, scan, now, limit - rows.length, (row) => {
+      const found = selectReady(q.store, scan, now, limit - rows.length, (row) => {
         if (target.entryOf(row.type) !== entry) return 'pass';
         const hasRoom = target.takes(row.type, running);
         if (!hasRoom) selection.full = true;
@@ -282,7 +282,7 @@ export class PushSelector {
     if (!limits.allows(row)) return 'pass';
     if (limits.isOvertaking(row)) return 'stop';
     const suspect = hasCrashed(row);
-    const chars = row.body.length + q.checkpoints.sizeOf(row.key);
+    const chars = row.body.length + q.store.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
     if (crowded || (suspect && (plan.calls.length > 0 || target.isBusy(q)))) {
       // A suspect waits until nothing else runs at its target, and nothing that comes later passes it.
@@ -314,14 +314,14 @@ export class PushSelector {
   /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
   private travelsAlone(row: JobRow, body: JobBody): boolean {
     if (hasEndedBy(row, SUSPECT_TYPES)) return true;
-    return row.attempt + 1 >= this.q.policyFor(row.type, body).max_attempts;
+    return row.attempt + 1 >= this.q.config.policyFor(row.type, body).max_attempts;
   }
 
   /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */
   private findOrphans(now: number, selection: Selection): void {
     const { q } = this;
-    const scan = q.pushScan('');
-    const found = selectReady(q, scan, now, 500, (row) => {
+    const scan = q.store.cursors.ofTarget('');
+    const found = selectReady(q.store, scan, now, 500, (row) => {
       if (passOver(q, row, now, selection.expired) || targetOf(this.configs, q.name, row)) {
         scan.exact = false;
         return 'pass';

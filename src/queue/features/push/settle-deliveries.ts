@@ -3,7 +3,7 @@ import type { AttemptOutcome } from '../../../job/attempt/outcome';
 import type { Claimed } from '../../jobs/claim';
 import { lateAttempt, type Random } from '../../jobs/end-attempt';
 import { Settlement } from '../../jobs/settle';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { rowByKey } from '../../store/where';
 import { CHILDREN } from './children';
 
@@ -18,17 +18,17 @@ export interface Delivered {
 }
 
 /** Settles the attempts of one call, but for those that have been ended by someone else. Runs inside a transaction. */
-export function settleDeliveries(q: QueueState, delivered: readonly Delivered[], now: number, random: Random): void {
+export function settleDeliveries(q: QueueParts, delivered: readonly Delivered[], now: number, random: Random): void {
   const settlement = new Settlement(q, now, random);
   for (const one of delivered) {
     const { row, active: claimed } = one.claimed;
-    const active = q.leases.active.get(row.key);
+    const active = q.store.leases.active.get(row.key);
     if (active?.claim !== claimed.claim) {
       settleLate(settlement, one);
       continue;
     }
     for (const [at, letter] of (one.children ?? []).entries()) {
-      q.outbox.post(CHILDREN, `${one.delivery} ${at}`, letter, now);
+      q.store.outbox.post(CHILDREN, `${one.delivery} ${at}`, letter, now);
     }
     settlement.settleSurely(row, active, one.outcome);
   }
@@ -39,7 +39,7 @@ export function settleDeliveries(q: QueueState, delivered: readonly Delivered[],
 function settleLate(settlement: Settlement, { claimed, delivery, outcome }: Delivered): void {
   const { q, now } = settlement;
   if (outcome.kind !== 'completed') return;
-  const row = rowByKey(q, claimed.row.key);
+  const row = rowByKey(q.store, claimed.row.key);
   const attempt = row && lateAttempt(q, row, delivery, now);
   if (attempt) settlement.completeLate(row, attempt, outcome.result);
 }

@@ -9,7 +9,7 @@ import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
 import { noteStep } from '../../jobs/steps';
 import type { Active } from '../../store/active';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { childrenOf, type Enqueuer } from './children';
 
 /** A run that says something. */
@@ -33,7 +33,7 @@ export async function hear(host: Host, speaker: Speaker, message: Message): Prom
     case 'log': {
       const active = mustRun(q, speaker);
       // Kept at once, so that an attempt that ends before the transaction has its last lines.
-      q.logs.add(active, message.lines);
+      q.observed.logs.add(active, message.lines);
       return host.write((now) => tellLog(q, row, active, message.lines.length, now));
     }
     case 'enqueue':
@@ -43,7 +43,7 @@ export async function hear(host: Host, speaker: Speaker, message: Message): Prom
       return asWhoRuns(host, speaker, (active, now) => noteProgress(q, row, active, message, now));
     case 'checkpoint':
       return asWhoRuns(host, speaker, (_, now) => {
-        q.checkpoints.save(row.key, message.content, now);
+        q.store.checkpoints.save(row.key, message.content, now);
       });
     case 'step':
       return asWhoRuns(host, speaker, (_, now) => {
@@ -60,15 +60,15 @@ function asWhoRuns<T>(host: Host, speaker: Speaker, act: (active: Active, now: n
 }
 
 /** @throws {ApiError} 409 */
-function mustRun(q: QueueState, { claimed, delivery }: Speaker): Active {
-  const active = q.leases.active.get(claimed.row.key);
+function mustRun(q: QueueParts, { claimed, delivery }: Speaker): Active {
+  const active = q.store.leases.active.get(claimed.row.key);
   if (active?.claim === claimed.active.claim) return active;
   throw conflict(`Delivery ${delivery} is over.`, { delivery_id: delivery, expected_state: 'active' });
 }
 
 async function enqueue({ q, others, now }: Host, { target, parent }: Speaker, children: unknown): Promise<unknown> {
   const jobs = await others.enqueue(await childrenOf(target, children, parent, now()));
-  const telling = new Telling(q.variables);
+  const telling = new Telling(q.config.variables.retryVariables);
   return jobs.map((view) => ({
     ...telling.envelope(view),
     ...(view.deduplicated && { deduplicated: true }),

@@ -8,7 +8,7 @@ import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
 import type { TargetView } from '../../../rpc/targets';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
 
@@ -212,10 +212,10 @@ export class PushTarget {
   }
 
   /** Execution limit of a job here, ms: its own, else the type's, else the queue's, else the target's. */
-  timeoutFor(q: QueueState, body: Pick<JobBody, 'type' | 'timeout_ms'>): number {
+  timeoutFor(q: QueueParts, body: Pick<JobBody, 'type' | 'timeout_ms'>): number {
     const announced = this.announced(body.type);
     const ofType = announced === 'unknown' ? undefined : announced?.timeout_ms;
-    const limit = body.timeout_ms ?? ofType ?? q.settings.default_timeout_ms ?? this.config.timeoutMs;
+    const limit = body.timeout_ms ?? ofType ?? q.config.settings.default_timeout_ms ?? this.config.timeoutMs;
     return Math.min(limit, MAX_TIMEOUT_MS);
   }
 
@@ -246,27 +246,27 @@ export class PushTarget {
   }
 
   /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */
-  runningByEntry(q: QueueState): Map<string, number> {
+  runningByEntry(q: QueueParts): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const active of q.leases.pushed) if (active.target === this.id) this.count(active.type, counts);
+    for (const active of q.store.leases.pushed) if (active.target === this.id) this.count(active.type, counts);
     return counts;
   }
 
   /** Does any job run here? */
-  isBusy(q: QueueState): boolean {
-    for (const active of q.leases.pushed) if (active.target === this.id) return true;
+  isBusy(q: QueueParts): boolean {
+    for (const active of q.store.leases.pushed) if (active.target === this.id) return true;
     return false;
   }
 
   /** How many more jobs may start here. */
-  room(q: QueueState): number {
+  room(q: QueueParts): number {
     return Math.min(...this.bounds(q).map(({ running, max }) => max - running));
   }
 
   /** What bounds the jobs that run here, whatever their types. */
-  bounds(q: QueueState): Bound[] {
-    const pushed = [...q.leases.pushed];
-    const max = q.settings.concurrency ?? DEFAULTS.concurrency;
+  bounds(q: QueueParts): Bound[] {
+    const pushed = [...q.store.leases.pushed];
+    const max = q.config.settings.concurrency ?? DEFAULTS.concurrency;
     const bounds: Bound[] = [{ by: 'queue', running: pushed.length, max }];
     if (pushed.some(({ target, solo }) => solo && target === this.id)) bounds.push({ by: 'solo', running: 1, max: 1 });
     const { maxConcurrency } = this.config;

@@ -8,14 +8,14 @@ import { availableSince, behind, waiting } from '../../jobs/waiting';
 import { countAhead } from '../../store/ahead';
 import type { JobRow } from '../../store/columns';
 import { startsLeft } from '../../store/limits/queue-limit';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { urlOf } from './destination';
 import type { HandledTypes } from './handled';
 import type { Bound, PushTarget } from './target';
 
 export class PushWaits {
   constructor(
-    private readonly q: QueueState,
+    private readonly q: QueueParts,
     private readonly handled: HandledTypes,
   ) {}
 
@@ -40,9 +40,9 @@ export class PushWaits {
     const closed = this.waitsForRoom(target, row, since, now);
     const scan = target.deferred.has(target.entryOf(row.type))
       ? target.deferred.scanOf(q, target.entryOf(row.type))
-      : q.pushScan(target.id);
-    const ahead = countAhead(q, scan, row, now, ({ key, type }) => {
-      return !q.leases.active.has(key) && this.isRival(target, row.type, type);
+      : q.store.cursors.ofTarget(target.id);
+    const ahead = countAhead(q.store, scan, row, now, ({ key, type }) => {
+      return !q.store.leases.active.has(key) && this.isRival(target, row.type, type);
     });
     return behind(ahead, since, closed) ?? closed;
   }

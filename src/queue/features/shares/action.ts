@@ -13,7 +13,7 @@ import { refuseGivenUp } from '../../jobs/ticket';
 import { find } from '../../read/find';
 import { deleteArchived } from '../../store/archive';
 import { type PreparedAction, writeShare } from '../../store/batches';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 /**
  * Checks this queue's share and locks its jobs, two rows written for each. When one job cannot be acted on nothing is
@@ -22,7 +22,7 @@ import type { QueueState } from '../../store/state';
  * @throws {ApiError} 503 while another operation has one of them
  */
 export function prepareBulk(
-  q: QueueState,
+  q: QueueParts,
   batch: string,
   coordinator: string,
   request: { action: BulkAction; ids: readonly string[] },
@@ -47,23 +47,23 @@ export function prepareBulk(
   return { items, applied: true };
 }
 
-function isRunning(q: QueueState, id: string): boolean {
+function isRunning(q: QueueParts, id: string): boolean {
   const row = find(q, id)?.row;
-  return row !== undefined && q.leases.active.has(row.key);
+  return row !== undefined && q.store.leases.active.has(row.key);
 }
 
 /** The batch is committed: the jobs are acted on. */
-export function commitAction(q: QueueState, { action, locked, archived }: PreparedAction, now: number): void {
+export function commitAction(q: QueueParts, { action, locked, archived }: PreparedAction, now: number): void {
   for (const { key } of locked) {
     // A retry that came due meanwhile is still the one that was checked.
     const row = unlockRow(q, key, now, action === 'retry' ? now + 1 : undefined);
     if (row) actSurely(q, action, row, now);
   }
-  if (archived.length > 0) deleteArchived(q, archived);
+  if (archived.length > 0) deleteArchived(q.store, archived);
 }
 
 /** A decision stands: what goes wrong with one job keeps it from none of the others. */
-function actSurely(q: QueueState, action: BulkAction, row: Parameters<typeof actOnRow>[2], now: number): void {
+function actSurely(q: QueueParts, action: BulkAction, row: Parameters<typeof actOnRow>[2], now: number): void {
   try {
     actOnRow(q, action, row, now);
   } catch (error) {
@@ -73,6 +73,6 @@ function actSurely(q: QueueState, action: BulkAction, row: Parameters<typeof act
 }
 
 /** The batch is given up: the jobs are as they were. */
-export function abortAction(q: QueueState, { locked }: PreparedAction, now: number): void {
+export function abortAction(q: QueueParts, { locked }: PreparedAction, now: number): void {
   for (const { key } of locked) unlockRow(q, key, now);
 }

@@ -13,7 +13,7 @@ import type { RememberedAnswer } from '../../../rpc/receipts';
 import { isBounded, setShedding, shed } from '../../jobs/backpressure';
 import { giveUp, refuseGivenUp, tookTooLong } from '../../jobs/ticket';
 import { DECISION, readShare, SHARE } from '../../store/batches';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { abortAction, commitAction } from './action';
 import { abortJobs, commitJobs } from './enqueue';
 
@@ -22,45 +22,45 @@ import { abortJobs, commitJobs } from './enqueue';
  * @throws {ApiError} 503 when the batch was decided against in the meantime
  */
 export function decideBatch<T>(
-  q: QueueState,
+  q: QueueParts,
   batch: string,
   others: readonly string[],
   now: number,
   answer?: RememberedAnswer<T>,
 ): T | null {
-  if (q.outbox.find(DECISION, batch) !== undefined) return null;
-  const earlier = answer && recallAnswer<T>(q, answer.idempotency, now);
+  if (q.store.outbox.find(DECISION, batch) !== undefined) return null;
+  const earlier = answer && recallAnswer<T>(q.store.inbox, answer.idempotency, now);
   if (earlier) return earlier;
   refuseGivenUp(q, batch, now);
   if (!readShare(q, batch)) throw tookTooLong();
-  if (others.length > 0) q.outbox.post(DECISION, batch, JSON.stringify(others), now);
+  if (others.length > 0) q.store.outbox.post(DECISION, batch, JSON.stringify(others), now);
   commitBatch(q, batch, now);
-  if (answer) rememberAnswer(q, answer.idempotency, answer.receipt, now);
+  if (answer) rememberAnswer(q.store.inbox, answer.idempotency, answer.receipt, now);
   return null;
 }
 
 /** Carries this queue's share out. Idempotent. */
-export function commitBatch(q: QueueState, batch: string, now: number): void {
+export function commitBatch(q: QueueParts, batch: string, now: number): void {
   const share = readShare(q, batch);
   if (!share) return;
   commitJobs(q, share.jobs, now);
   if (share.act) commitAction(q, share.act, now);
-  q.outbox.withdraw(SHARE, batch);
+  q.store.outbox.withdraw(SHARE, batch);
   if (isBounded(q) && shed(q, now)) setShedding(q, true);
 }
 
 /** Drops this queue's share: everything is as it was. Idempotent; without effect once the batch is committed. */
-export function abortBatch(q: QueueState, batch: string, now: number): void {
+export function abortBatch(q: QueueParts, batch: string, now: number): void {
   const share = readShare(q, batch);
   if (!share) return;
   abortJobs(q, share.jobs, now);
   if (share.act) abortAction(q, share.act, now);
-  q.outbox.withdraw(SHARE, batch);
+  q.store.outbox.withdraw(SHARE, batch);
 }
 
 /** What was decided? Asking decides: a batch that is still open is given up, so that nobody waits for ever. */
-export function decisionOf(q: QueueState, batch: string, now: number): 'committed' | 'aborted' {
-  if (q.outbox.find(DECISION, batch) !== undefined) return 'committed';
+export function decisionOf(q: QueueParts, batch: string, now: number): 'committed' | 'aborted' {
+  if (q.store.outbox.find(DECISION, batch) !== undefined) return 'committed';
   giveUp(q, batch, now);
   abortBatch(q, batch, now);
   return 'aborted';

@@ -17,13 +17,13 @@ import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/columns';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
+import type { QueueParts } from '../../store/parts';
 import { recordOf } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { rowByKey } from '../../store/where';
 
 /** Checks this queue's share and writes it. @throws {ApiError} as enqueue does; then nothing was written */
 export function prepareBatch(
-  q: QueueState,
+  q: QueueParts,
   batch: string,
   coordinator: string,
   jobs: readonly NewJob[],
@@ -52,7 +52,7 @@ export function prepareBatch(
     if (job.superseded) prepared.superseded = true;
     share.jobs.push(prepared);
     const record = recordOf(committedRow(row, prepared), undefined, { queue: q.name, route: q.route, now });
-    receipt[index] = receiptOf({ record, layers: q.layersFor(job.type) }, job);
+    receipt[index] = receiptOf({ record, layers: q.config.layersFor(job.type) }, job);
     for (const old of replaces) if (isEarlierEntry(old)) showCancelled(receipt[old.index], now);
     if (job.superseded) showCancelled(receipt[index], now);
   });
@@ -80,9 +80,9 @@ function committedRow(row: JobRow, { pending, dueAt }: PreparedJob): JobRow {
 }
 
 /** The batch is committed: the jobs exist from now on. */
-export function commitJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
+export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: number): void {
   for (const { key, dueAt, pending, replaces = [], superseded } of jobs) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row?.state !== STATE.held) continue;
     const limit = row.limit_key === null ? undefined : policyOf(q, row);
     if (limit) learn(q, limit, now);
@@ -93,9 +93,9 @@ export function commitJobs(q: QueueState, jobs: readonly PreparedJob[], now: num
 }
 
 /** The batch is given up: the jobs have never been. */
-export function abortJobs(q: QueueState, jobs: readonly PreparedJob[], now: number): void {
+export function abortJobs(q: QueueParts, jobs: readonly PreparedJob[], now: number): void {
   for (const { key } of jobs) {
-    const row = rowByKey(q, key);
+    const row = rowByKey(q.store, key);
     if (row?.state === STATE.held) remove(q, row, 'abort', now);
   }
 }

@@ -15,7 +15,7 @@ export class Batches implements Feature {
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
-    this.decisions = posted(q.outbox, write, {
+    this.decisions = posted(q.store.outbox, write, {
       kind: DECISION,
       send: async (batch, [{ data }], taken) => {
         const queues = JSON.parse(data) as string[];
@@ -25,11 +25,11 @@ export class Batches implements Feature {
         const failure = told.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
         if (!failure) return taken(() => undefined);
         const untold = JSON.stringify(queues.filter((_, at) => told[at]?.status === 'rejected'));
-        if (untold !== data) await write((now) => q.outbox.post(DECISION, batch, untold, now));
+        if (untold !== data) await write((now) => q.store.outbox.post(DECISION, batch, untold, now));
         throw failure.reason;
       },
     });
-    const shares = posted(q.outbox, write, {
+    const shares = posted(q.store.outbox, write, {
       kind: SHARE,
       // Finishing the batch withdraws the letter.
       send: async (batch) => {

@@ -7,7 +7,7 @@ import { refuseGivenUp } from '../../jobs/ticket';
 import type { Note } from '../../store/job-events';
 import { insert } from '../../store/jobs';
 import { policyOf } from '../../store/limits/place';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 
 /**
  * A move is remembered so long, ms: it may be sent again as long as the answer has not reached the source, whose alarm would
@@ -20,12 +20,12 @@ const REMEMBER_MOVE_MS = 90 * 86_400_000;
  * @param ticket under which unique fingerprints are reserved for it
  * @throws {ApiError} 503 when the ticket was given up; what `take` throws. Then nothing is remembered
  */
-export function onceForMove<T>(q: QueueState, move: string, ticket: string | undefined, now: number, take: () => T): T {
+export function onceForMove<T>(q: QueueParts, move: string, ticket: string | undefined, now: number, take: () => T): T {
   const answer = () => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return take();
   };
-  return answerOnce(q, { key: `move ${move}`, hash: '' }, now, answer, REMEMBER_MOVE_MS);
+  return answerOnce(q.store.inbox, { key: `move ${move}`, hash: '' }, now, answer, REMEMBER_MOVE_MS);
 }
 
 /**
@@ -34,7 +34,7 @@ export function onceForMove<T>(q: QueueState, move: string, ticket: string | und
  * @throws {ApiError} 409 draining, being deleted; 503 the ticket was given up
  */
 export function adopt(
-  q: QueueState,
+  q: QueueParts,
   move: string,
   jobs: readonly MovedJob[],
   ticket: string | undefined,
@@ -48,7 +48,7 @@ export function adopt(
 }
 
 /** Writes a job that comes from another queue, under its old id. */
-export function adoptJob(q: QueueState, job: MovedJob, now: number, note?: Note): void {
+export function adoptJob(q: QueueParts, job: MovedJob, now: number, note?: Note): void {
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
   const row = insert(
     q,
@@ -58,5 +58,5 @@ export function adoptJob(q: QueueState, job: MovedJob, now: number, note?: Note)
     now,
     note,
   );
-  if (job.checkpoint) q.checkpoints.put(row.key, job.checkpoint);
+  if (job.checkpoint) q.store.checkpoints.put(row.key, job.checkpoint);
 }

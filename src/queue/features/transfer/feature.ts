@@ -15,7 +15,7 @@ export class Moves implements Feature {
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
-    this.moving = posted(q.outbox, write, {
+    this.moving = posted(q.store.outbox, write, {
       kind: MOVE,
       send: async (_, [letter], taken) => {
         const move = JSON.parse(letter.data) as Move;
@@ -41,7 +41,7 @@ export class Moves implements Feature {
    * @returns the job in its new queue, or why that queue refused it; 503 when it will go on by itself
    */
   async finish(id: string, key: number): Promise<Outcome<JobView>> {
-    const target = moveOf(this.host.q.outbox, key)?.target;
+    const target = moveOf(this.host.q.store.outbox, key)?.target;
     try {
       const adoption = target === undefined ? undefined : await this.host.courier().deliver(this.moving, String(key));
       if (!adoption) return { ok: false, error: notFound('dead letter', id).data };

@@ -22,8 +22,8 @@ import type { JobRow } from '../../store/columns';
 import { bodyBytes } from '../../store/depth';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
+import type { QueueParts } from '../../store/parts';
 import { bodyOf, idOf } from '../../store/rows';
-import type { QueueState } from '../../store/state';
 import { STORAGE_FULL } from '../../store/storage';
 import { rowByKey } from '../../store/where';
 import { adoptJob, onceForMove } from './adopt';
@@ -34,15 +34,15 @@ import { adoptJob, onceForMove } from './adopt';
  * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
  */
 export function planMove(
-  q: QueueState,
+  q: QueueParts,
   id: string,
   request: MoveRequest,
   now: number,
 ): { key: number; open: boolean; job: MovedJob } {
   const row = deadLetterRow(q, id);
-  const open = moveOf(q.outbox, row.key);
+  const open = moveOf(q.store.outbox, row.key);
   if (open && !isSame(open, request)) refuseMoving(q, row);
-  if (!open && q.removal) {
+  if (!open && q.config.removal) {
     throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
   }
   if (!open) boundedLife(row, request.override);
@@ -50,10 +50,10 @@ export function planMove(
 }
 
 /** Decides. One row written. @throws {ApiError} as {@link planMove} */
-export function beginMove(q: QueueState, id: string, request: MoveRequest, name: string, now: number): number {
+export function beginMove(q: QueueParts, id: string, request: MoveRequest, name: string, now: number): number {
   const { key, open } = planMove(q, id, request, now);
   const move: Move = { ...request, key, name, at: now };
-  if (!open) q.outbox.post(MOVE, String(key), JSON.stringify(move), now);
+  if (!open) q.store.outbox.post(MOVE, String(key), JSON.stringify(move), now);
   return key;
 }
 
@@ -62,14 +62,14 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 }
 
 /** The job of a decision as it travels; undefined when it is gone. */
-export function packedMove(q: QueueState, { key, override, at }: Move): MovedJob | undefined {
-  const row = rowByKey(q, key);
+export function packedMove(q: QueueParts, { key, override, at }: Move): MovedJob | undefined {
+  const row = rowByKey(q.store, key);
   return row && packed(q, row, override, at);
 }
 
-function packed(q: QueueState, row: JobRow, override: Override, at: number): MovedJob {
+function packed(q: QueueParts, row: JobRow, override: Override, at: number): MovedJob {
   const { body, history } = secondLife(row, override);
-  const checkpoint = q.checkpoints.copy(row.key);
+  const checkpoint = q.store.checkpoints.copy(row.key);
   const { type, priority, claims, created_at } = row;
   return {
     id: idOf(q.route, row),
@@ -86,8 +86,8 @@ function packed(q: QueueState, row: JobRow, override: Override, at: number): Mov
 }
 
 /** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
-export function endMove(q: QueueState, key: number, adoption: Adoption, now: number): void {
-  const row = rowByKey(q, key);
+export function endMove(q: QueueParts, key: number, adoption: Adoption, now: number): void {
+  const row = rowByKey(q.store, key);
   if (!('refused' in adoption)) {
     if (!row) return;
     if (row.alias !== null && routeOf(row.alias) === q.route) rememberDeparted(q, row.alias, now);
@@ -95,7 +95,7 @@ export function endMove(q: QueueState, key: number, adoption: Adoption, now: num
     return;
   }
   // It may have been kept beyond its time.
-  q.wake(0);
+  q.wake.at(0);
 }
 
 // ---- in the target ---------------------------------------------------------------------------------------------------
@@ -104,14 +104,14 @@ export function endMove(q: QueueState, key: number, adoption: Adoption, now: num
  * Would this queue take the job? Writes nothing.
  * @throws {ApiError} 409 draining, being deleted, id taken; 400 job type not allowed; 422 retry policy; 429 full
  */
-export function considerMove(q: QueueState, job: MovedJob): void {
+export function considerMove(q: QueueParts, job: MovedJob): void {
   refuseNewcomers(q);
   checkType(q, job.type);
   const body = bodyOf(job);
-  if (body.retry) checkRetry(q.retryLayers(job.type, body));
+  if (body.retry) checkRetry(q.config.retryLayers(job.type, body));
   const taken = find(q, job.id);
   if (taken) throw duplicate(job.id, viewOf(q, taken, job.enqueued_at).record.state);
-  if (q.hasAlias(job.id)) throw duplicate(job.id, 'being enqueued');
+  if (q.store.hasAlias(job.id)) throw duplicate(job.id, 'being enqueued');
   if (isBounded(q)) checkRoom(q, arrivalOf(job));
 }
 
@@ -121,7 +121,7 @@ export function considerMove(q: QueueState, job: MovedJob): void {
  * @throws {ApiError} 503 when the ticket was given up, or the storage is full: nothing was answered to the decision
  */
 export function adoptMoved(
-  q: QueueState,
+  q: QueueParts,
   name: string,
   job: MovedJob,
   ticket: string | undefined,

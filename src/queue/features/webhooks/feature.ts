@@ -4,5 +4,5 @@ import type { Feature, Host } from '../../feature';
 
 /** The feature: it does nothing but tell. */
 export function webhooks({ q, write, others }: Host): Feature {
-  return { letters: [noticeLetters(q.outbox, write, (id) => others.webhook(id))] };
+  return { letters: [noticeLetters(q.store.outbox, write, (id) => others.webhook(id))] };
 }

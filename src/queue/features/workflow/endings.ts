@@ -16,15 +16,15 @@ export function endings(host: Host): Feature {
 }
 
 function endingLetters({ q, write, others }: Host): Kind {
-  return posted(q.outbox, write, {
+  return posted(q.store.outbox, write, {
     kind: ENDING,
     together: { most: MAX_ENDINGS, itemsIn: (letter) => read(letter).length },
     send: async (workflow, letters, taken) => {
-      const starts = startsOf(q.sql, workflow);
+      const starts = startsOf(q.store.sql, workflow);
       const receipt = await others.workflow(workflow).stepsEnded(q.name, letters.flatMap(read));
       await taken((now) => {
-        forgetStarts(q.sql, workflow, starts, receipt.unrecorded);
-        for (const { type, data } of receipt.events) q.events.add(type, workflow, now, data);
+        forgetStarts(q.store.sql, workflow, starts, receipt.unrecorded);
+        for (const { type, data } of receipt.events) q.observed.events.add(type, workflow, now, data);
       });
     },
   });

@@ -7,7 +7,7 @@ import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find, viewOf } from '../../read/find';
 import { addEnding } from '../../store/endings';
-import type { QueueState } from '../../store/state';
+import type { QueueParts } from '../../store/parts';
 import { noteTaken, stepsTaken } from './starts';
 
 /**
@@ -16,22 +16,22 @@ import { noteTaken, stepsTaken } from './starts';
  * @returns the job of each step, in their order; null where it was refused
  * @throws {ApiError} when the queue cannot take them now; then nothing was written
  */
-export function startSteps(q: QueueState, start: StepStart, now: number): (string | null)[] {
-  const taken = stepsTaken(q.sql, start.workflow);
+export function startSteps(q: QueueParts, start: StepStart, now: number): (string | null)[] {
+  const taken = stepsTaken(q.store.sql, start.workflow);
   const fresh = start.steps.filter(({ step }) => !taken.has(step));
   if (fresh.length > 0) {
     const jobs = fresh.map(({ job }): NewJob => (start.cancelled ? { ...job, superseded: true } : job));
     const noted = enqueueAccepted(q, start.workflow, fresh, jobs, now);
-    noteTaken(q.sql, start.workflow, noted);
+    noteTaken(q.store.sql, start.workflow, noted);
     for (const [step, id] of noted) taken.set(step, id);
-    if (start.first) q.events.add('workflow.started', start.workflow, now, { workflow_id: start.workflow });
+    if (start.first) q.observed.events.add('workflow.started', start.workflow, now, { workflow_id: start.workflow });
   }
   return start.steps.map(({ step }) => taken.get(step) ?? null);
 }
 
 /** Enqueues what the queue does not refuse, in one go: it checks before it writes. */
 function enqueueAccepted(
-  q: QueueState,
+  q: QueueParts,
   workflow: string,
   steps: StepStart['steps'],
   jobs: readonly NewJob[],
@@ -73,7 +73,7 @@ function enqueueAccepted(
 }
 
 /** Cancels those of these jobs that have not ended. */
-export function cancelSteps(q: QueueState, ids: readonly string[], now: number): void {
+export function cancelSteps(q: QueueParts, ids: readonly string[], now: number): void {
   for (const id of ids) {
     const found = find(q, id);
     if (found?.row && !TERMINAL_STATES.includes(viewOf(q, found, now).record.state)) cancel(q, id, now);

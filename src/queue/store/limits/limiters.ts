@@ -5,7 +5,7 @@
  */
 import { LIMIT } from '../../../durable/sql';
 import { Limiter } from './limiter';
-import { Overrides } from './overrides';
+import type { Overrides } from './overrides';
 
 /** Idle keys kept in memory. */
 const MAX_IDLE = 2_000;
@@ -20,12 +20,14 @@ export class Limiters {
   private readonly unmarked = new Set<Limiter>();
   private readonly marked = new Map<string, { check_at: number | null; data: string }>();
   private readonly touched = new Set<string>();
-  /** What operators say for keys in all queues. */
-  readonly overrides = new Overrides();
   /** No row says that its key has to be looked at before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly sql: SqlStorage) {}
+  /** @param overrides what operators say for keys in all queues */
+  constructor(
+    private readonly sql: SqlStorage,
+    readonly overrides: Overrides,
+  ) {}
 
   /** No key has to be looked at before, epoch ms. */
   get nextCheck(): number {
@@ -145,19 +147,21 @@ export class Limiters {
 
   /**
    * Notes what this transaction will write: starts that were counted must outlive the memory of a later operation that fails.
-   * @returns undoes what came after; call it once {@link load} has forgotten everything
+   * @returns is it the first such note of the transaction?
    */
-  mark(): () => void {
+  mark(): boolean {
     for (const limiter of this.unmarked) {
       this.marked.set(limiter.key, { check_at: limiter.checkAt, data: limiter.data() });
     }
     this.unmarked.clear();
-    const isFirst = this.marked.size === 0;
-    return () => {
-      if (isFirst) this.marked.clear();
-      if (this.changed.size > 0) return;
-      for (const [key, row] of this.marked) this.putBack(key, row);
-    };
+    return this.marked.size === 0;
+  }
+
+  /** Undoes what came after a mark; call it once {@link load} has forgotten everything. @param isFirst what {@link mark} said */
+  rollback(isFirst: boolean): void {
+    if (isFirst) this.marked.clear();
+    if (this.changed.size > 0) return;
+    for (const [key, row] of this.marked) this.putBack(key, row);
   }
 
   private putBack(key: string, row: { check_at: number | null; data: string }): void {

@@ -2,8 +2,8 @@
 import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
+import type { QueueParts } from '../parts';
 import { bodyOf, historyOf } from '../rows';
-import type { QueueState } from '../state';
 import type { Limiter } from './limiter';
 
 /** Where a waiting job stands: in the due index, or behind its key. */
@@ -13,7 +13,7 @@ export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
 export const FORGET_AFTER_MS = 24 * 3_600_000;
 
 /** The limits that a stored job carries; undefined when it has none that can be read. */
-export function policyOf(q: QueueState, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
+export function policyOf(q: QueueParts, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
   const written = bodyOf(row).rate_limit;
   if (written === undefined) return undefined;
   try {
@@ -24,34 +24,34 @@ export function policyOf(q: QueueState, row: Pick<JobRow, 'body' | 'type'>): Lim
 }
 
 /** The key of a stored job. One that was forgotten is made anew from what the job says. */
-export function limiterOf(q: QueueState, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
+export function limiterOf(q: QueueParts, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
   const key = row.limit_key as string;
-  const known = q.limiters.find(key);
+  const known = q.store.limiters.find(key);
   if (known) return known;
-  const limiter = q.limiters.get(key);
+  const limiter = q.store.limiters.get(key);
   limiter.limits = policyOf(q, row)?.limits ?? {};
   return limiter;
 }
 
 /** Attempts of this key that run. */
-export function runningOf(q: QueueState, key: string): number {
-  return q.leases.runningByKey.get(key) ?? 0;
+export function runningOf(q: QueueParts, key: string): number {
+  return q.store.leases.runningByKey.get(key) ?? 0;
 }
 
 /** A job with these limits arrives: its key allows from now on what the newest job says. */
-export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
+export function learn(q: QueueParts, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
-  const limiter = q.limiters.get(key);
+  const limiter = q.store.limiters.get(key);
   if (limits && JSON.stringify(limits) !== JSON.stringify(limiter.limits)) {
     limiter.limits = limits;
     limiter.isChanged = true;
-    q.limiters.touch(key);
+    q.store.limiters.touch(key);
   }
   if (limiter.checkAt === null) {
     limiter.setCheck(now + FORGET_AFTER_MS);
-    q.wake(now + FORGET_AFTER_MS);
+    q.wake.at(now + FORGET_AFTER_MS);
   }
-  q.limiters.save(limiter);
+  q.store.limiters.save(limiter);
 }
 
 /**
@@ -59,7 +59,7 @@ export function learn(q: QueueState, policy: LimitPolicy, now: number): void {
  * @param policy the job's limits, if the caller has them; else they are read from its body
  */
 export function place(
-  q: QueueState,
+  q: QueueParts,
   row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history'>,
   dueAt: number,
   now: number,
@@ -88,23 +88,23 @@ const IN_ORDER = `ORDER BY priority DESC, waits_since, attempt, key ${LIMIT}`;
 const WAITING_IN_ORDER = `${WAITING} ${IN_ORDER}`;
 
 /** Is the job among the first `limit` that wait for the key? */
-export function isAmongFirst(q: QueueState, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
-  const first = q.sql.exec<{ key: number }>(`SELECT key ${WAITING_IN_ORDER}`, key, limit);
+export function isAmongFirst(q: QueueParts, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
+  const first = q.store.sql.exec<{ key: number }>(`SELECT key ${WAITING_IN_ORDER}`, key, limit);
   return Array.from(first).some((other) => other.key === row.key);
 }
 
 /** The jobs that wait for the key, in the order in which they are to run. */
-export function firstWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
-  const rows = [...readRows(q.sql, `SELECT ${ROW_COLUMNS} ${WAITING_IN_ORDER}`, limiter.key, limit)];
+export function firstWaiting(q: QueueParts, limiter: Limiter, limit: number): JobRow[] {
+  const rows = [...readRows(q.store.sql, `SELECT ${ROW_COLUMNS} ${WAITING_IN_ORDER}`, limiter.key, limit)];
   if (rows.length === 0) limiter.mayHaveWaiting = false;
   return rows;
 }
 
 /** The first `limit` that wait for the key to go on, in the same order. May read all that wait for it. */
-export function begunWaiting(q: QueueState, limiter: Limiter, limit: number): JobRow[] {
+export function begunWaiting(q: QueueParts, limiter: Limiter, limit: number): JobRow[] {
   const begun = `instr(history, '"begun":' || (attempt + 1)) > 0`;
   const select = `SELECT ${ROW_COLUMNS} ${WAITING} AND ${begun} ${IN_ORDER}`;
-  const rows = [...readRows(q.sql, select, limiter.key, limit)].filter(isBegun);
+  const rows = [...readRows(q.store.sql, select, limiter.key, limit)].filter(isBegun);
   if (rows.length === 0) limiter.mayHaveBegun = false;
   return rows;
 }

@@ -3,28 +3,28 @@
  * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
  */
 import type { Limits } from '../../../job/limits/policy';
-import type { QueueState } from '../state';
+import type { QueueParts } from '../parts';
 import type { Limiter } from './limiter';
 import { QUEUE_KEY } from './limiters';
 
 /** The queue's own limiter; undefined when it has none. */
-function limiterOfQueue(q: QueueState): Limiter | undefined {
-  const { rate_limit } = q.settings;
+function limiterOfQueue(q: QueueParts): Limiter | undefined {
+  const { rate_limit } = q.config.settings;
   if (!rate_limit) return undefined;
-  const limiter = q.limiters.get(QUEUE_KEY);
+  const limiter = q.store.limiters.get(QUEUE_KEY);
   limiter.limits = rate_limit;
   return limiter;
 }
 
 /** How many jobs of any kind may start now. */
-export function startsLeft(q: QueueState, now: number): number {
-  const running = q.leases.active.size;
+export function startsLeft(q: QueueParts, now: number): number {
+  const running = q.store.leases.active.size;
   const room = limiterOfQueue(q)?.room(running, now) ?? Number.POSITIVE_INFINITY;
-  return Math.min(room, q.leases.mostAtOnce - running);
+  return Math.min(room, q.store.leases.mostAtOnce - running);
 }
 
 /** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */
-export function queueOpensAt(q: QueueState, now: number): number | undefined {
+export function queueOpensAt(q: QueueParts, now: number): number | undefined {
   const limiter = limiterOfQueue(q);
   const opensAt = limiter?.usage.opensAt(limiter.limits, now);
   return opensAt !== undefined && opensAt > now ? opensAt : undefined;
@@ -32,26 +32,26 @@ export function queueOpensAt(q: QueueState, now: number): number | undefined {
 
 /** What the queue's own limit says while it lets no job start; undefined while one may. */
 export function queueStandstill(
-  q: QueueState,
+  q: QueueParts,
   now: number,
 ): { limits: Limits; running: number; opensAt?: number } | undefined {
   const limiter = limiterOfQueue(q);
-  const running = q.leases.active.size;
+  const running = q.store.leases.active.size;
   if (!limiter || limiter.room(running, now) > 0) return undefined;
   const opensAt = queueOpensAt(q, now);
   return { limits: limiter.limits, running, ...(opensAt !== undefined && { opensAt }) };
 }
 
 /** Notes starts. One row written where the queue's starts are counted. */
-export function noteQueueStarts(q: QueueState, count: number, now: number): void {
+export function noteQueueStarts(q: QueueParts, count: number, now: number): void {
   const limiter = count > 0 ? limiterOfQueue(q) : undefined;
   if (!limiter) return;
   limiter.started(count, now);
-  if (limiter.isChanged) q.limiters.save(limiter);
+  if (limiter.isChanged) q.store.limiters.save(limiter);
 }
 
 /** The queue's limits were taken back: what they counted is forgotten. */
-export function forgetQueueStarts(q: QueueState): void {
-  const limiter = q.limiters.find(QUEUE_KEY);
-  if (limiter) q.limiters.remove(limiter);
+export function forgetQueueStarts(q: QueueParts): void {
+  const limiter = q.store.limiters.find(QUEUE_KEY);
+  if (limiter) q.store.limiters.remove(limiter);
 }

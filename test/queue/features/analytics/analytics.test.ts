@@ -75,8 +75,8 @@ describe('the data set of a deployment', () => {
         },
       };
       const sink = new Analytics(q, dataset);
-      for (let n = 0; n < 50; n++) q.meters.enqueued(`type.t${n}`, 1, Date.now());
-      q.meters.publish();
+      for (let n = 0; n < 50; n++) q.observed.meters.enqueued(`type.t${n}`, 1, Date.now());
+      q.observed.meters.publish();
       return Array.from({ length: 4 }, () => {
         sink.start();
         return points.length;

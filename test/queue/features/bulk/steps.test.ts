@@ -221,7 +221,7 @@ describe('rows', () => {
       for (let left = backlog; left > 0; left -= 1000) await queue.enqueue(...many(1000));
       cost.push(
         await queue.inside(({ q, storage }) => {
-          q.lineLength = backlog + 2;
+          q.store.counts.line = backlog + 2;
           startCounting(storage);
           const page = list(
             q,

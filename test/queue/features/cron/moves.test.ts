@@ -128,7 +128,7 @@ describe('a move that is cut off', () => {
     await new TestQueue('from').alarm();
     await until(async () => (await queue('to').cronSummaries()).length === 1, 'the entry to be handed over');
     await until(
-      () => new TestQueue('from').inside(({ engine: { q } }) => !q.outbox.has('cron')),
+      () => new TestQueue('from').inside(({ engine: { q } }) => !q.store.outbox.has('cron')),
       'the old queue to forget it',
     );
     await passBoth(minute(1));
@@ -146,7 +146,7 @@ describe('a move that is cut off', () => {
     await server.ok(200, 'POST', `${CRON}/m/pause`);
     await new TestQueue('from').alarm();
     await until(
-      () => new TestQueue('from').inside(({ engine: { q } }) => !q.outbox.has('cron')),
+      () => new TestQueue('from').inside(({ engine: { q } }) => !q.store.outbox.has('cron')),
       'the old queue to forget it',
     );
     expect(await read('m')).toMatchObject({ queue: 'to', run_count: 1, enabled: false });

@@ -69,7 +69,7 @@ describe('a fire that other queues are asked about', () => {
     const { rows, alarms } = await cost('a', async () => {
       await new TestQueue('a').jumpTo(T0 + MINUTE);
       await until(
-        () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+        () => new TestQueue('a').inside(({ engine: { q } }) => q.store.crons.across().length === 0),
         'the other queues to be asked',
       );
     });

@@ -160,7 +160,7 @@ describe('a unique policy that looks across queues', () => {
   async function passAndSettle(time: number): Promise<void> {
     await new TestQueue('a').jumpTo(time);
     await until(
-      () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      () => new TestQueue('a').inside(({ engine: { q } }) => q.store.crons.across().length === 0),
       'the other queues to be asked',
     );
   }
@@ -206,13 +206,13 @@ describe('a unique policy that looks across queues', () => {
     await new TestQueue('a').inside(({ engine: { q }, sql }) => {
       const run = JSON.parse(sql.exec<{ data: string }>("SELECT data FROM cron_runs WHERE name = 'a'").one().data);
       Object.assign(run, { runs: 0, fires: 0, history: [], across: [{ id: job?.id, tick: minute(1), at: minute(1) }] });
-      q.crons.writeRun('a', run);
+      q.store.crons.writeRun('a', run);
     });
     await new TestQueue('a').evict();
     await read('a');
     await new TestQueue('a').alarm();
     await until(
-      () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+      () => new TestQueue('a').inside(({ engine: { q } }) => q.store.crons.across().length === 0),
       'the fire to be settled',
     );
     expect(await server.jobs('a')).toHaveLength(1);

@@ -15,7 +15,7 @@ const minute = (n: number) => T0 + n * MINUTE;
 /** Waits until the other queues have been asked. */
 function settled(): Promise<boolean> {
   return until(
-    () => new TestQueue('a').inside(({ engine: { q } }) => q.crons.across().length === 0),
+    () => new TestQueue('a').inside(({ engine: { q } }) => q.store.crons.across().length === 0),
     'the other queues to be asked',
   );
 }
@@ -86,7 +86,7 @@ describe('a fire that cancels the one before', () => {
       const run = JSON.parse(sql.exec<{ data: string }>("SELECT data FROM cron_runs WHERE name = 'a'").one().data);
       delete run.last_job;
       Object.assign(run, { runs: 0, fires: 0, history: [], across: [{ id: job?.id, tick: minute(1), at: minute(1) }] });
-      q.crons.writeRun('a', run);
+      q.store.crons.writeRun('a', run);
     });
     await new TestQueue('a').evict();
     await new TestQueue('a').armedAt();

@@ -191,7 +191,7 @@ describe('the bound', () => {
     await queue.add();
     expect(await use(queue)).toMatchObject({ max_bytes: 9_500_000_000, state: 'ok' });
     await queue.inside(({ q }) => {
-      q.storage.ofDeployment = 5_000_000;
+      Object.assign(q.config.variables, { maxStorageBytes: 5_000_000 });
     });
     expect(await use(queue)).toMatchObject({ max_bytes: 5_000_000 });
     await server.configure(queue.name, { max_storage_bytes: BOUND });

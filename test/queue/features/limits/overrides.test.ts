@@ -214,7 +214,7 @@ describe('the end of an override', () => {
     clock.at(60_000);
     expect(await fetchFrom(queue)).toHaveLength(1);
     await queue.evict();
-    const next = await queue.inside(({ q }) => q.limiters.nextCheck);
+    const next = await queue.inside(({ q }) => q.store.limiters.nextCheck);
     expect(next).toBeGreaterThan(T0 + 60_000);
   });
 

@@ -46,7 +46,7 @@ describe('what a fetch says about its handlers', () => {
     const q = new TestQueue();
     await q.add({ type: TYPE });
     await q.claim({ ...once });
-    const policyOf = async () => (await q.inside(({ q: state }) => state.policyFor(TYPE, {}))).max_attempts;
+    const policyOf = async () => (await q.inside(({ q: state }) => state.config.policyFor(TYPE, {}))).max_attempts;
     expect(await policyOf()).toBe(1);
     clock.advance(MINUTE);
     await q.claim({ types: [TYPE] });
@@ -60,7 +60,9 @@ describe('what a fetch says about its handlers', () => {
     const q = new TestQueue();
     await q.add({ type: 'test.none' });
     const attempts = async () =>
-      await q.inside(({ q: state }) => [TYPE, 'test.other'].map((type) => state.policyFor(type, {}).max_attempts));
+      await q.inside(({ q: state }) =>
+        [TYPE, 'test.other'].map((type) => state.config.policyFor(type, {}).max_attempts),
+      );
     await q.claim(once);
     clock.advance(MINUTE);
     await q.claim({ handlers: [{ type: '*', max_attempts: 9 }] });
@@ -92,7 +94,7 @@ describe('what a fetch says about its handlers', () => {
       const handlers = Array.from({ length: 500 }, (_, i) => ({ type: `t${n}.x${i}`, max_attempts: 5 }));
       await q.claim({ types: handlers.map(({ type }) => type), handlers });
     }
-    const kept = await q.inside(({ q: state }) => [...state.announced].map(({ type }) => type));
+    const kept = await q.inside(({ q: state }) => [...state.config.announced].map(({ type }) => type));
     expect(kept).toHaveLength(1000);
     expect(kept[0]).toBe('t1.x0');
   });

@@ -125,7 +125,7 @@ describe('a lease', () => {
     const type = `a${'b'.repeat(254)}`;
     await q.enqueue(...Array.from({ length: 20 }, () => ({ type })));
     await q.inside(({ q: state }) => {
-      state.leases.maxRowBytes = 2_000;
+      state.store.leases.maxRowBytes = 2_000;
     });
     const ids = (await q.claim({ count: 20, worker_id: 'w1' })).map(({ id }) => id);
     const sizes = await q.inside(({ sql }) =>

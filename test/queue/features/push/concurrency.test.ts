@@ -50,7 +50,7 @@ describe('the concurrency of a queue', () => {
     expect(failed).toBe('rejected');
     ids.push(...(await many(3, 'wide.gate', 'defect', gate.args)));
     await queue.alarm();
-    expect(await queue.inside(({ q }) => q.leases.active.size)).toBe(4);
+    expect(await queue.inside(({ q }) => q.store.leases.active.size)).toBe(4);
     expect(await gate.load()).toEqual({ now: 3, most: 3 });
     await gate.open();
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
@@ -68,7 +68,7 @@ describe('the concurrency of a queue', () => {
       const { start } = feature;
       feature.start = (why) => {
         // The commit of the claim, of all that follow one another.
-        if (q.leases.active.size === 0) return start.call(feature, why);
+        if (q.store.leases.active.size === 0) return start.call(feature, why);
         feature.start = start;
         throw new Error('storage failed at what follows');
       };
@@ -166,9 +166,9 @@ describe('the concurrency of a target and of a type', () => {
     await server.counts(queue);
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
     const [kept, counted] = await new TestQueue(queue).inside(({ q }) => {
-      const read = () => structuredClone(q.tally.read(q.priorities, Date.now()).standing);
+      const read = () => structuredClone(q.store.tally.read(q.store.priorities, Date.now()).standing);
       const before = read();
-      q.tally.forget();
+      q.store.tally.forget();
       return [before, read()];
     });
     expect(kept).toEqual(counted);

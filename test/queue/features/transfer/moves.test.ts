@@ -30,7 +30,7 @@ async function dead(queue: string, change: Json = {}): Promise<string> {
 const retry = (id: string, override?: Json, prefix = '') =>
   server.call('POST', `/ojs/v1${prefix}/dead-letter/${id}/retry`, override && { override });
 const counts = (name: string) => new TestQueue(name).counts();
-const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.outbox.count('move'));
+const openMoves = (queue: string) => new TestQueue(queue).inside(({ q }) => q.store.outbox.count('move'));
 
 const names = () => {
   const from = freshName('from');

@@ -288,7 +288,7 @@ export class WorkerSockets {
     this.unlisten = undefined;
     const { supply } = this;
     if (!supply || this.lines.size === 0) return;
-    this.unlisten = supply.open.q.events.listen((events) => {
+    this.unlisten = supply.open.q.observed.events.listen((events) => {
       for (const { type, subject: job_id, heldBy } of events) {
         const why = TAKEN[type];
         if (why === undefined || heldBy === undefined || supply.isReported(heldBy, job_id)) continue;

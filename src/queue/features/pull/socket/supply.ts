@@ -8,7 +8,7 @@ import type { Outcome } from '../../../../job/errors';
 import type { RunnerView } from '../../../../job/record';
 import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
-import type { QueueState } from '../../../store/state';
+import type { QueueParts } from '../../../store/parts';
 import { failedClaim, type Pulling } from '../feature';
 import type { Line } from './line';
 
@@ -20,7 +20,7 @@ const MAX_TOLD_BYTES = 1024 * 1024;
 
 /** What the sockets need of an opened queue. */
 export interface OpenQueue {
-  q: QueueState;
+  q: QueueParts;
   pull: Pulling;
   write<T>(operation: (now: number) => T): Promise<Outcome<T>>;
 }

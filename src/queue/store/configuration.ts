@@ -1,0 +1,117 @@
+/** What holds for a queue: its settings and its mode, what the deployment says for all queues, and what handlers announce. */
+import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
+import type { LowerLayers } from '../../job/record';
+import type { End } from '../../job/retention';
+import type { RetryPolicy } from '../../job/retry/policy';
+import { type RetryLayers, resolveRetry } from '../../job/retry/resolve';
+import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../../job/settings';
+import { AnnouncedTypes } from './announced';
+import { Overrides } from './limits/overrides';
+import type { Removal } from './removal';
+import { type OwnRetry, RetriesByType } from './retries-by-type';
+
+/** What the variables of the deployment say. */
+export interface Variables {
+  readonly retryVariables: Record<string, string | undefined>;
+  /** The bound of the storage of each queue, in bytes. */
+  readonly maxStorageBytes?: number;
+}
+
+export class Configuration {
+  paused = false;
+  pausedChangedAt = 0;
+  /** Gives out the jobs it has and takes none. */
+  draining = false;
+  /** The queue is being deleted. */
+  removal?: Removal;
+  /** What this queue says itself. */
+  own: QueueConfig = {};
+  /** What the deployment says for all queues, as far as this one has heard. */
+  defaults: QueueDefaults | undefined;
+  /** What holds: its own settings over those of the deployment. */
+  settings: QueueConfig = {};
+  /** What operators say for keys in all queues. */
+  readonly overrides = new Overrides();
+  /** What handlers say about the types that they run. */
+  readonly announced: AnnouncedTypes;
+  private readonly retries = new RetriesByType();
+
+  /** @param createdAt epoch ms */
+  constructor(
+    sql: SqlStorage,
+    readonly createdAt: number,
+    readonly variables: Variables,
+  ) {
+    this.announced = new AnnouncedTypes(sql);
+  }
+
+  /** Takes over what is stored. */
+  load(meta: ReadonlyMap<string, unknown>): void {
+    const pause = meta.get('paused') as { paused: boolean; at: number; draining?: boolean } | undefined;
+    const removal = meta.get('removal') as Removal | undefined;
+    if (removal) this.removal = removal;
+    else delete this.removal;
+    this.paused = (pause?.paused ?? false) || removal !== undefined;
+    this.draining = pause?.draining ?? false;
+    this.pausedChangedAt = pause?.at ?? this.createdAt;
+    this.set((meta.get('config') as QueueConfig | undefined) ?? {}, meta.get('defaults') as QueueDefaults | undefined);
+    this.announced.load(meta);
+  }
+
+  /** Other settings hold from now on. */
+  set(own: QueueConfig, defaults: QueueDefaults | undefined): void {
+    this.own = own;
+    this.defaults = defaults;
+    this.settings = over(own, below(defaults));
+    this.overrides.set(defaults?.overrides, defaults?.limits);
+  }
+
+  /** Until when maintenance shuts the queue, epoch ms; it may be in the past. -Infinity: there was none, Infinity: it has no end. */
+  get shutUntil(): number {
+    return shutUntil(this.defaults?.maintenance);
+  }
+
+  /** The maintenance under way. */
+  maintenance(now: number): Maintenance | undefined {
+    return holdingMaintenance(this.defaults?.maintenance, now);
+  }
+
+  /** Does the queue hand out nothing at all, because it is paused or the deployment is in maintenance? */
+  isClosed(now: number): boolean {
+    return this.paused || now < this.shutUntil;
+  }
+
+  /** The retry layers between a job of this type and the deployment variables: one object, as long as they are the same. */
+  layersFor(type: string): LowerLayers {
+    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).layers;
+  }
+
+  /** All layers of a job's retry policy. */
+  retryLayers(type: string, job: OwnRetry): RetryLayers {
+    const own = job.max_attempts === undefined ? job.retry : { ...job.retry, max_attempts: job.max_attempts };
+    return { variables: this.variables.retryVariables, ...this.layersFor(type), ...(own && { job: own }) };
+  }
+
+  /** The retry policy in force for a job now. */
+  policyFor(type: string, job: OwnRetry): Readonly<RetryPolicy> {
+    const resolve = () => resolveRetry(this.retryLayers(type, job));
+    if (job.retry || job.max_attempts !== undefined) return resolve();
+    return this.retries.of(type, this.announced.of(type), this.settings.default_retry).policy(resolve);
+  }
+
+  /** Dead letters that are kept at most. */
+  get maxDeadLetters(): number {
+    return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
+  }
+
+  /** How long a job that does not say it itself is kept after it ended so, ms. */
+  retentionMs(end: End): number {
+    if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
+    return this.settings.retention?.[end] ?? DEFAULTS.retention[end];
+  }
+
+  /** The bound of the storage, in bytes. */
+  get maxStorageBytes(): number {
+    return this.settings.max_storage_bytes ?? this.variables.maxStorageBytes ?? DEFAULTS.maxStorageBytes;
+  }
+}

@@ -1,0 +1,40 @@
+/** How many jobs stand in the line, and how many dead letters there are: counted when somebody asks, and then kept in memory. */
+import type { DeadLetterKinds } from '../../rpc/queue';
+import { STATE } from './columns';
+
+export class JobCounts {
+  /** Waiting jobs in the line; null when it has to be counted. */
+  line: number | null = null;
+  /** Dead letters; null when they have to be counted. */
+  dead: number | null = null;
+  /** What kinds of dead letters there are; null since one came or went. */
+  deadKinds: DeadLetterKinds | null = null;
+
+  constructor(private readonly sql: SqlStorage) {}
+
+  /** Memory may be wrong: everything will be counted anew. */
+  forget(): void {
+    this.line = null;
+    this.dead = null;
+    this.deadKinds = null;
+  }
+
+  /** So many jobs have come to stand in the line, or have left it. */
+  lineChanged(by: number): void {
+    if (this.line !== null) this.line += by;
+  }
+
+  /** A dead letter has come or gone. */
+  deadChanged(by: 1 | -1): void {
+    if (this.dead !== null) this.dead += by;
+    this.deadKinds = null;
+  }
+
+  /** How many dead letters there are. Counted once, then kept in memory. */
+  countDead(): number {
+    this.dead ??= this.sql
+      .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE state = ${STATE.dead} AND ended_at IS NOT NULL`)
+      .one().n;
+    return this.dead;
+  }
+}

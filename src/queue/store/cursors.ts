@@ -1,0 +1,92 @@
+/**
+ * How far those who take jobs have read, so that each reads little else than what it takes. Targets that jobs are pushed to have
+ * a cursor each, so that a stopped one holds nobody up. Workers that pull share theirs: one cursor for those that take jobs of any type, and one for each set of types that
+ * others take, so that a worker of few types does not read the same backlog at each fetch. Memory only, and bounded:
+ * whoever lost a cursor reads from the start.
+ */
+import { Scan } from './lanes';
+
+/** Cursors of sets of types, and characters of their names, that are kept. */
+const MAX_CURSORS = 64;
+const MAX_CHARS = 1024 * 1024;
+
+/** Cursors of workers that pull. */
+class PullScans {
+  readonly any = new Scan();
+  /** Those used last stand last. */
+  private readonly byTypes = new Map<string, Scan>();
+  private chars = 0;
+
+  /**
+   * The cursor for these types.
+   * @param types their names, see {@link typesKey}; empty: any
+   * @param head how far the line of immediate jobs is taken
+   */
+  of(types: string, head: number): Scan {
+    if (types === '') return this.any;
+    let scan = this.byTypes.get(types);
+    if (scan) this.byTypes.delete(types);
+    else {
+      scan = new Scan();
+      scan.reset(head);
+      this.chars += types.length;
+    }
+    this.byTypes.set(types, scan);
+    for (const [oldest] of this.byTypes) {
+      if (oldest === types || (this.byTypes.size <= MAX_CURSORS && this.chars <= MAX_CHARS)) break;
+      this.byTypes.delete(oldest);
+      this.chars -= oldest.length;
+    }
+    return scan;
+  }
+
+  /** Every cursor. */
+  all(): Scan[] {
+    return [this.any, ...this.byTypes.values()];
+  }
+}
+
+/** All cursors of a queue. */
+export class Cursors {
+  /** How far workers that pull have read. */
+  readonly pull = new PullScans();
+  /** The same for each target that jobs are pushed to. */
+  readonly push = new Map<string, Scan>();
+  /** Up to this key the line was discarded to make room. */
+  shedUntil = 0;
+
+  /** @param leases say how far the line of immediate jobs was taken */
+  constructor(private readonly leases: { readonly head: number }) {}
+
+  /** Memory may be wrong: reading starts over. */
+  reset(): void {
+    this.shedUntil = 0;
+    for (const scan of this.all()) scan.reset(this.leases.head);
+  }
+
+  /** Every cursor. */
+  all(): Scan[] {
+    return [...this.pull.all(), ...this.push.values()];
+  }
+
+  /** The cursor of a target. */
+  ofTarget(target: string): Scan {
+    let scan = this.push.get(target);
+    if (!scan) {
+      scan = new Scan();
+      scan.reset(this.leases.head);
+      this.push.set(target, scan);
+    }
+    return scan;
+  }
+
+  /** How far the line of immediate jobs is taken, as far as the cursors know. */
+  head(): number {
+    return this.all().reduce((head, scan) => (scan.exact ? Math.max(head, scan.line) : head), this.leases.head);
+  }
+}
+
+/** A name for a set of types, the same in whatever order they come. Empty: any type. */
+export function typesKey(types: readonly string[] | undefined): string {
+  return types === undefined ? '' : [...new Set(types)].sort().join(' ');
+}

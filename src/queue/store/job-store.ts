@@ -1,0 +1,159 @@
+/**
+ * What is stored of a queue: its jobs, and what lies beside them. Each table keeps in memory what saves reading it; all of that
+ * can be rebuilt ({@link JobStore.load}), and nothing of it grows with the backlog.
+ */
+import type { Inbox } from '../../durable/inbox';
+import { Outbox } from '../../durable/outbox';
+import { writeMeta } from '../../durable/sql';
+import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import { removalMoment } from '../../job/retention';
+import { ArchiveBuffer } from './archive-buffer';
+import { Blocks } from './blocks';
+import { CheckpointTable } from './checkpoints';
+import type { JobRow } from './columns';
+import type { CountingSql } from './counting-sql';
+import { JobCounts } from './counts';
+import { CronTable } from './cron-table';
+import { Cursors } from './cursors';
+import { Depth } from './depth';
+import { Expiry } from './expiry';
+import { HoldBack } from './hold-back';
+import { readPriorities } from './lanes';
+import { LeaseTable } from './leases';
+import { Limiters } from './limits/limiters';
+import type { Overrides } from './limits/overrides';
+import { LockTable } from './locks';
+import type { Carrier } from './meters-table';
+import { ProgressTable } from './progress';
+import { StorageGauge } from './storage';
+import { Tally } from './tally';
+
+/** What the store needs of those who work with it. */
+export interface Around {
+  /** What operators say for keys in all queues. */
+  readonly overrides: Overrides;
+  /** Something becomes due at this moment (epoch ms) that the running transaction wrote. */
+  wake(at: number): void;
+  /** Text that rides in a row which is written anyway. */
+  carried(carrier: Carrier): string;
+  /** May somebody claim what has just arrived as soon as it is committed? */
+  isAwaited(): boolean;
+}
+
+export class JobStore {
+  readonly leases: LeaseTable;
+  /** Jobs of operations over several queues that are being decided. */
+  readonly locks: LockTable;
+  readonly limiters: Limiters;
+  readonly depth: Depth;
+  readonly tally: Tally;
+  readonly archive: ArchiveBuffer;
+  /** Jobs that stand alike, many to a row. */
+  readonly blocks: Blocks;
+  /** Rows that are about to be asked for, see `where.ts`. */
+  readonly readAhead = new Map<number, JobRow>();
+  /** What must arrive at other objects. */
+  readonly outbox: Outbox;
+  /** What has arrived from other objects. */
+  readonly inbox: Inbox;
+  readonly progress: ProgressTable;
+  readonly checkpoints: CheckpointTable;
+  readonly crons: CronTable;
+  /** How full the object is. */
+  readonly storage: StorageGauge;
+  readonly cursors: Cursors;
+  readonly counts: JobCounts;
+  readonly expiry: Expiry;
+  priorities = new Set<number>();
+  nextSequence = 1;
+  /** There are more dead letters than are to be kept; they are removed in turns. */
+  evicting = false;
+  /** Jobs written, leased and ended since this object started. */
+  changes = 0;
+  private readonly holdBack: HoldBack;
+
+  /** @param written what is written through `sql` */
+  constructor(
+    readonly sql: SqlStorage,
+    readonly written: CountingSql,
+    around: Around,
+  ) {
+    this.archive = new ArchiveBuffer(sql, (by) => around.carried({ by }));
+    this.blocks = new Blocks(sql, this.archive, (key) => this.recordSequence(key));
+    this.leases = new LeaseTable(sql, this.blocks, () => around.carried({ by: 'lease' }));
+    this.holdBack = new HoldBack(written, this.blocks, this.leases, around.isAwaited);
+    this.locks = new LockTable(sql);
+    this.limiters = new Limiters(sql, around.overrides);
+    this.depth = new Depth(sql, this.blocks, this.locks);
+    this.tally = new Tally(sql, this.blocks.due);
+    this.outbox = new Outbox(sql, around.wake);
+    this.inbox = { sql, wake: around.wake };
+    this.progress = new ProgressTable(sql);
+    this.checkpoints = new CheckpointTable(sql, written);
+    this.crons = new CronTable(sql);
+    this.storage = new StorageGauge(sql);
+    this.cursors = new Cursors(this.leases);
+    this.counts = new JobCounts(sql);
+    this.expiry = new Expiry(sql);
+  }
+
+  /** Rebuilds memory from storage. @param meta what is stored of the queue */
+  load(meta: ReadonlyMap<string, unknown>): void {
+    this.evicting = meta.get('evicting') === true;
+    this.outbox.load();
+    this.locks.load();
+    this.archive.forget();
+    this.blocks.load();
+    this.leases.load();
+    this.limiters.load(this.leases.hasLost);
+    this.depth.load(meta);
+    this.tally.forget();
+    this.progress.load();
+    this.progress.extendLeases(this.leases);
+    this.checkpoints.load();
+    this.crons.load();
+    this.leases.recordedSequence = Math.max(this.leases.recordedSequence, (meta.get('sequence') as number) ?? 1);
+    this.nextSequence = Math.max(this.leases.recordedSequence, this.highestSequence() + 1);
+    this.priorities = readPriorities(this);
+    this.cursors.reset();
+    this.counts.forget();
+    this.expiry.load();
+  }
+
+  private highestSequence(): number {
+    const key = (bound: number) =>
+      this.sql.exec<{ k: number | null }>('SELECT max(key) AS k FROM jobs WHERE key < ?', bound).one().k;
+    return Math.max(sequenceOf(key(2 * MAX_SEQUENCE) ?? 0), sequenceOf(key(MAX_SEQUENCE) ?? 0), this.blocks.highest());
+  }
+
+  /**
+   * Writes the jobs that completed, and the keys that limit. The others follow ({@link flushBlocks}) once nothing else is written.
+   * @param retention how long completed jobs are kept, ms
+   */
+  flush(retention: number): void {
+    this.archive.flush((endedAt) => removalMoment(endedAt, retention));
+    this.limiters.flush();
+  }
+
+  /** Writes what joins blocks. @param hasArrived the transaction brings work: a job that came alone may wait for its claim */
+  flushBlocks(hasArrived: boolean): void {
+    this.blocks.flush(this.holdBack.mayWait(hasArrived));
+  }
+
+  /** The running transaction is committed. */
+  committed(): void {
+    this.holdBack.committed();
+  }
+
+  /** A row with this sequence number is about to be deleted: puts the number on record so it is never given again. */
+  recordSequence(key: number): void {
+    if (sequenceOf(key) < this.leases.recordedSequence) return;
+    this.leases.recordedSequence = this.nextSequence;
+    writeMeta(this.sql, 'sequence', this.nextSequence);
+  }
+
+  /** Reads the aliases' side of things: an id chosen by a client is taken, even by a job that is held back. */
+  hasAlias(id: string): boolean {
+    return this.sql.exec('SELECT 1 FROM aliases WHERE id = ?', id).toArray().length > 0;
+  }
+}

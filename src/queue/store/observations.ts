@@ -1,0 +1,30 @@
+/** What is noted of what happens in a queue: events, counts, and what running attempts have logged. It can fail nothing. */
+import { EventLog } from '../../durable/event-log';
+import type { JobStore } from './job-store';
+import { Meters } from './meters';
+import { RunningLogs } from './running-logs';
+
+export class Observations {
+  readonly events: EventLog;
+  /** What has happened here. */
+  readonly meters: Meters;
+  /** What running attempts have logged. */
+  readonly logs = new RunningLogs();
+
+  constructor(
+    name: string,
+    route: number,
+    private readonly store: JobStore,
+  ) {
+    this.events = new EventLog(name, route);
+    this.meters = new Meters(store);
+  }
+
+  /** The transaction is committed. */
+  publish(): void {
+    const { active } = this.store.leases;
+    this.logs.committed((key, claim) => active.get(key)?.claim === claim);
+    this.events.publish();
+    this.meters.publish();
+  }
+}
