@@ -10,7 +10,7 @@ import { deleteArchived } from '../store/archive';
 import type { JobRow } from '../store/columns';
 import { remove } from '../store/jobs';
 import { moveOf } from '../store/moves';
-import type { QueueParts } from '../store/parts';
+import type { Named, QueueParts, Stored } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
 import { rowByKey } from '../store/where';
 import { cancel } from './cancel';
@@ -60,7 +60,7 @@ function actOnIds(q: QueueParts, request: BulkRequest, now: number): BulkAnswer 
 
 /** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
 export function checkItem(
-  q: QueueParts,
+  q: Named & Stored,
   action: BulkAction,
   id: string,
   now: number,

@@ -9,7 +9,7 @@ import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored, Woken } from '../store/parts';
 import { rowByKey } from '../store/where';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
@@ -87,7 +87,7 @@ export function shed(q: QueueParts, now: number): boolean {
 }
 
 /** Notes whether jobs are left to be discarded in turns. One row written when that changes. */
-export function setShedding(q: QueueParts, shedding: boolean): void {
+export function setShedding(q: Stored & Woken, shedding: boolean): void {
   if (shedding === q.store.depth.isShedding) return;
   q.store.depth.isShedding = shedding;
   writeMeta(q.store.sql, 'shedding', shedding || undefined);
@@ -95,14 +95,14 @@ export function setShedding(q: QueueParts, shedding: boolean): void {
 }
 
 /** How full the queue is, when that is worth a warning. */
-export function pressureOf(q: QueueParts): QueuePressure | undefined {
+export function pressureOf(q: Stored & Configured): QueuePressure | undefined {
   const fill = fillOf(q);
   if (!fill) return undefined;
   return fill.depth >= (q.config.settings.warning_threshold ?? DEFAULT_WARNING) * fill.bound ? fill : undefined;
 }
 
 /** The bound that is nearer, and how far the queue is from it: in jobs, or in bytes. */
-function fillOf(q: QueueParts): QueuePressure | undefined {
+function fillOf(q: Stored & Configured): QueuePressure | undefined {
   const { max_depth, max_bytes } = q.config.settings;
   const jobs = max_depth === undefined ? undefined : { depth: q.store.depth.jobs(), bound: max_depth };
   const bytes = max_bytes === undefined ? undefined : { depth: q.store.depth.bytes(), bound: max_bytes };
@@ -188,7 +188,7 @@ function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Genera
  * @param replaced keys of jobs that go for another reason
  */
 function* oldest(
-  q: QueueParts,
+  q: Stored,
   others: { rows: JobRow[]; left: Arrival },
   most: number,
   replaced: ReadonlySet<number> = new Set(),
@@ -206,7 +206,7 @@ function* oldest(
  * pending ones after all others. All that is read belongs to jobs that have not ended, of which there are no more than the
  * bound allows, and in the line only what is new since the last time.
  */
-function waitingLongest(q: QueueParts, limit: number): Candidate[] {
+function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());
   const read = (where: string, at: string, ...bindings: (string | number)[]) =>
     q.store.sql

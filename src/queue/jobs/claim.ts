@@ -14,7 +14,7 @@ import type { JobRow } from '../store/columns';
 import { typesKey } from '../store/cursors';
 import { type Scan, selectReady, type Verdict } from '../store/lanes';
 import { startsLeft } from '../store/limits/queue-limit';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { readableBody } from '../store/rows';
 import { quarantine } from './end-attempt';
 import { ENDED_PER_TURN, expire } from './expire';
@@ -82,7 +82,7 @@ export function grant(
  * Judges a row for any consumer: already running or expired rows are passed over. The first of the latter are discarded
  * later, the others when their turn comes.
  */
-export function passOver(q: QueueParts, row: JobRow, now: number, expired: JobRow[]): boolean {
+export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.store.leases.active.has(row.key)) return true;
   if (row.expires_at === null || row.expires_at > now) return false;
   if (expired.length < ENDED_PER_TURN) expired.push(row);
@@ -142,7 +142,7 @@ function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
  * the length of its lease where the job or its queue has another one than the worker proposed.
  */
 function viewForWorker(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   { row, body, active }: Claimed,
   { visibility_timeout_ms, default_visibility_timeout_ms: proposed }: ClaimRequest,
   now: number,
@@ -226,7 +226,7 @@ class Puller {
 }
 
 /** Bytes of all that travels to the runner of a job. */
-function bytesOnTheWay(q: QueueParts, { key, body, history }: JobRow): number {
+function bytesOnTheWay(q: Stored, { key, body, history }: JobRow): number {
   const told = history === null ? 0 : bytesOf(history);
   return bytesOf(body) + told + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
 }

@@ -16,7 +16,7 @@ import {
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
 import { completedByKey, rowByKey } from '../store/where';
@@ -30,7 +30,7 @@ export class StoredJob implements Candidate {
   private found: ArchivedJob | undefined;
 
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Stored & Configured,
     readonly key: number,
     now: number,
   ) {
@@ -88,7 +88,12 @@ export class Room {
 }
 
 /** What this queue knows of a fingerprint, for a new job in another queue. Writes nothing. */
-export function conflictsHere(q: QueueParts, question: UniqueQuestion, now: number, room: Room): UniqueConflicts {
+export function conflictsHere(
+  q: Named & Stored & Configured,
+  question: UniqueQuestion,
+  now: number,
+  room: Room,
+): UniqueConflicts {
   const stored = storedJobs(q, question.fingerprint, now);
   const found: UniqueConflicts = { known: stored.length > 0, undecided: false, blocking: [] };
   for (const job of stored) {
@@ -101,7 +106,7 @@ export function conflictsHere(q: QueueParts, question: UniqueQuestion, now: numb
 }
 
 /** The stored jobs with this fingerprint, newest first. */
-function storedJobs(q: QueueParts, fingerprint: string, now: number): StoredJob[] {
+function storedJobs(q: Named & Stored & Configured, fingerprint: string, now: number): StoredJob[] {
   return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
@@ -113,7 +118,7 @@ export class QueueConflicts {
   private readonly outdated: { fingerprint: string; key: number }[] = [];
 
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Stored & Configured,
     private readonly now: number,
   ) {
     this.planner = new ConflictPlanner(now);
@@ -154,7 +159,7 @@ function isTerminal(state: StoredJob['state']): boolean {
  * @param earlier the jobs of the entries before it
  */
 export function existingJob(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   existing: StoredJob | EarlierEntry,
   earlier: readonly JobView[],
   now: number,

@@ -3,7 +3,7 @@
  * remembers it: a producer that repeats an old request must not make the job anew.
  */
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
-import type { QueueParts } from '../store/parts';
+import type { Stored } from '../store/parts';
 
 /** A producer that repeats a request does so within this time, ms. */
 const REMEMBER_MS = 90 * 86_400_000;
@@ -12,11 +12,11 @@ const REMEMBER_MS = 90 * 86_400_000;
 const requestOf = (id: string) => ({ key: `departed\n${id}`, hash: '' });
 
 /** The job with this id goes to another queue. Two rows written. */
-export function rememberDeparted(q: QueueParts, id: string, now: number): void {
+export function rememberDeparted(q: Stored, id: string, now: number): void {
   rememberAnswer(q.store.inbox, requestOf(id), true, now, REMEMBER_MS);
 }
 
 /** Has the job with this id gone to another queue? */
-export function hasDeparted(q: QueueParts, id: string, now: number): boolean {
+export function hasDeparted(q: Stored, id: string, now: number): boolean {
   return recallAnswer(q.store.inbox, requestOf(id), now) !== undefined;
 }

@@ -14,7 +14,7 @@ import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import type { QueueParts } from '../store/parts';
+import type { Named, QueueParts } from '../store/parts';
 import { bodyOf, historyOf, idOf } from '../store/rows';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
@@ -28,7 +28,7 @@ export type Random = () => number;
  * The pushed attempt that a late success still completes: the one this delivery names, if it timed out and the job still
  * waits for the next one.
  */
-export function lateAttempt(q: QueueParts, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
+export function lateAttempt(q: Named, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
   const { error, started_at, unreported, snoozed, unused } = historyOf(row);
@@ -190,6 +190,6 @@ function fitsHistory(errors: readonly JobErrorEntry[]): boolean {
 }
 
 /** Does a delivery id name this claim of the job? */
-export function namesClaim(q: QueueParts, row: JobRow, delivery: string, claim: number): boolean {
+export function namesClaim(q: Named, row: JobRow, delivery: string, claim: number): boolean {
   return delivery === deliveryId(idOf(q.route, row), claim);
 }

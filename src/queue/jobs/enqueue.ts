@@ -11,7 +11,7 @@ import { MAX_GAP } from '../store/block';
 import type { JobRow } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { insert, insertRun, type NewRow } from '../store/jobs';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
@@ -27,7 +27,7 @@ import { warnOfUnhandled } from './unhandled';
  * by the client is free. Writes nothing.
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
-export function checkJobs(q: QueueParts, jobs: readonly NewJob[], now: number): void {
+export function checkJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): void {
   refuseNewcomers(q);
   forEachNumbered(jobs, (job) => checkType(q, job.type));
   forEachNumbered(jobs, (job) => refuseMisfit(q, job));
@@ -64,7 +64,7 @@ function forEachNumbered<T>(jobs: readonly T[], check: (job: T) => void): void {
   });
 }
 
-function checkId(q: QueueParts, id: string, now: number): void {
+function checkId(q: Named & Stored & Configured, id: string, now: number): void {
   const taken = find(q, id);
   if (taken) throw duplicate(id, viewOf(q, taken, now).record.state);
   if (q.store.hasAlias(id)) throw duplicate(id, 'being enqueued');
@@ -87,7 +87,7 @@ export interface EnqueuePlan {
  * Checks jobs and applies their unique policies. Writes nothing.
  * @throws {ApiError} as {@link checkJobs}, and for a duplicate that is to be refused 409, in doubt 503
  */
-export function planJobs(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueuePlan {
+export function planJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): EnqueuePlan {
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now);
   const placements: Placement<StoredJob>[] = [];
@@ -139,7 +139,7 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
 }
 
 /** Where a job that just arrived leaves the key that limits it. */
-function standingAfter(q: QueueParts, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
+function standingAfter(q: Stored, row: JobRow, now: number): Pick<EnqueuedJob, 'standing'> {
   const standing = row.limit_key === null ? undefined : standingOf(q, row.limit_key, now);
   return standing ? { standing } : {};
 }
@@ -226,7 +226,7 @@ function hasCompany(placements: readonly Placement<StoredJob>[], index: number, 
   return isLike(-1) || isLike(1);
 }
 
-function insertOne(q: QueueParts, job: NewJob, now: number, together: boolean): JobRow {
+function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: number, together: boolean): JobRow {
   const { pending = false, limit } = job;
   return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together }, now);
 }

@@ -3,7 +3,7 @@
 import { LIMIT } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
-import type { QueueParts } from '../store/parts';
+import type { QueueParts, Stored } from '../store/parts';
 import { historyOf } from '../store/rows';
 import { rowByKey } from '../store/where';
 
@@ -11,7 +11,7 @@ import { rowByKey } from '../store/where';
 export const ENDED_PER_TURN = 200;
 
 /** Has the job's time passed before it ran? One that runs is left alone: expiry forbids a start, not an end. */
-export function hasExpired(q: QueueParts, row: JobRow, now: number): boolean {
+export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
   if (row.expires_at === null || row.expires_at > now || row.ended_at !== null) return false;
   return row.state !== STATE.held && !q.store.leases.active.has(row.key);
 }
@@ -64,7 +64,7 @@ export function expireDue(q: QueueParts, now: number): void {
  * Waiting jobs that have expired and were not seen to yet, the first to expire first. Reads nothing while no job can have
  * expired.
  */
-export function* expiredRows(q: QueueParts, now: number): Generator<JobRow> {
+export function* expiredRows(q: Stored, now: number): Generator<JobRow> {
   if (now < q.store.expiry.next) return;
   const due = q.store.sql.exec<{ key: number }>(
     'SELECT key FROM jobs WHERE expires_at <= ? AND ended_at IS NULL ORDER BY expires_at, key',

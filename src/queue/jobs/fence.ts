@@ -5,7 +5,7 @@ import type { AttemptName } from '../../rpc/workers';
 import { type Found, mustFindForReport } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Named, Stored } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
 
 /** Does a report that names its attempt mean this one? Absent names match. */
@@ -27,7 +27,7 @@ export function notActive(jobId: string, state: string): ApiError {
 }
 
 /** Checks that a report is about the attempt that runs. @throws {ApiError} 409 */
-export function fence(q: QueueParts, row: JobRow, active: Active, name: AttemptName): void {
+export function fence(q: Named, row: JobRow, active: Active, name: AttemptName): void {
   const id = idOf(q.route, row);
   if (!names(id, name, active.attempt, active.claim)) {
     throw conflict(`The report names another attempt of job ${id}: attempt ${active.attempt} is running.`, {
@@ -45,7 +45,7 @@ export function fence(q: QueueParts, row: JobRow, active: Active, name: AttemptN
 export const keyOfFound = (found: Found): number => (found.row ? found.row.key : found.archived.k);
 
 /** Refuses a report that names an attempt that is over, or another worker's. @throws {ApiError} 409 */
-export function fenced(q: QueueParts, found: Found, request: AttemptName, state: string): void {
+export function fenced(q: Named & Stored, found: Found, request: AttemptName, state: string): void {
   const active = found.row && q.store.leases.active.get(found.row.key);
   if (found.row && active) fence(q, found.row, active, request);
   else if (isNamed(request)) {
@@ -62,7 +62,7 @@ export function fenced(q: QueueParts, found: Found, request: AttemptName, state:
  * @param what can no longer change when it has ended
  * @throws {ApiError} 404, 409
  */
-export function openRow(q: QueueParts, request: AttemptName, what: string, now: number): JobRow {
+export function openRow(q: Named & Stored, request: AttemptName, what: string, now: number): JobRow {
   const found = mustFindForReport(q, request.job_id);
   const { row } = found;
   const state = row ? stateOf(row, q.store.leases.active.has(row.key), now) : 'completed';

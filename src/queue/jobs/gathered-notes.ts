@@ -3,7 +3,7 @@
  * once, however many of the reports are about it.
  */
 import { StepBook, type StepRecord } from '../../job/steps';
-import type { QueueParts } from '../store/parts';
+import type { Stored } from '../store/parts';
 
 /** What is said of one job. */
 interface Said {
@@ -16,7 +16,7 @@ export class GatheredNotes {
 
   /** @param now epoch ms */
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Stored,
     private readonly now: number,
   ) {}
 

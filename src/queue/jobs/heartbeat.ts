@@ -5,7 +5,7 @@ import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
 import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
 import { STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Named, Stored, Woken } from '../store/parts';
 import { idOf, readableBody } from '../store/rows';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
@@ -14,7 +14,7 @@ import { leasesOf } from './leased';
 const MAX_ARCHIVED = 100;
 
 /** What became of the jobs that a worker names. One that this queue does not know is in none of the lists. */
-interface Named {
+interface NamedJobs {
   held: { id: string; active: Active }[];
   cancelled: string[];
   lost: string[];
@@ -25,9 +25,9 @@ interface Named {
  * error: a heartbeat is about all of a worker's jobs, and one that was taken away must not cost it the others. One row
  * written for each lease.
  */
-export function heartbeat(q: QueueParts, request: HeartbeatRequest, now: number): HeartbeatReceipt {
+export function heartbeat(q: Named & Stored & Woken, request: HeartbeatRequest, now: number): HeartbeatReceipt {
   const { job_ids, worker_id, visibility_timeout_ms } = request;
-  const { held, cancelled, lost }: Named = job_ids
+  const { held, cancelled, lost }: NamedJobs = job_ids
     ? named(q, job_ids, worker_id)
     : { held: leasesOf(q, worker_id), cancelled: [], lost: [] };
   const leases = held.map(({ active }) => active);
@@ -38,10 +38,10 @@ export function heartbeat(q: QueueParts, request: HeartbeatRequest, now: number)
 }
 
 /** Reads what tells jobs apart, and no body: ten thousand may be named. */
-function named(q: QueueParts, ids: readonly string[], workerId: string): Named {
+function named(q: Named & Stored, ids: readonly string[], workerId: string): NamedJobs {
   const keys = keysOf(q, [...new Set(ids)].filter(isUuidV7));
   const byKey = identitiesOf(q.store, [...keys.values()]);
-  const found: Named = { held: [], cancelled: [], lost: [] };
+  const found: NamedJobs = { held: [], cancelled: [], lost: [] };
   const gone = [...keys.values()].filter((key) => !byKey.has(key));
   const completed = completedByKeys(q.store, gone.slice(0, MAX_ARCHIVED));
   for (const [id, key] of keys) {
@@ -61,7 +61,7 @@ function named(q: QueueParts, ids: readonly string[], workerId: string): Named {
 }
 
 /** The first directive among the jobs of these leases; only deployments with test hooks ask. */
-function testDirective(q: QueueParts, leases: readonly Active[]): string | undefined {
+function testDirective(q: Stored, leases: readonly Active[]): string | undefined {
   for (const { key } of leases) {
     const row = rowByKey(q.store, key);
     const { test_directive } =

@@ -4,7 +4,7 @@ import type { JobBody, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
 import { readUnique } from '../../job/unique/policy';
 import type { HeldUnique, HeldUniques, UniquePlace } from '../../rpc/uniques';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { uniqueKeysAfter } from '../store/unique-keys';
 import { StoredJob } from './conflicts';
 
@@ -12,7 +12,12 @@ import { StoredJob } from './conflicts';
 const MAX_LOOKED = 500;
 
 /** @param limit how many are told at most; the place after the last one looked at is told where there may be more */
-export function heldUniques(q: QueueParts, limit: number, after: UniquePlace | undefined, now: number): HeldUniques {
+export function heldUniques(
+  q: Named & Stored & Configured,
+  limit: number,
+  after: UniquePlace | undefined,
+  now: number,
+): HeldUniques {
   const places = uniqueKeysAfter(q.store.sql, after, MAX_LOOKED);
   const items: HeldUnique[] = [];
   let looked = 0;
@@ -26,7 +31,7 @@ export function heldUniques(q: QueueParts, limit: number, after: UniquePlace | u
   return { items, looked, ...(!isAll && { next: places[looked - 1] ?? after }) } as HeldUniques;
 }
 
-function heldBy(q: QueueParts, place: UniquePlace, now: number): HeldUnique | undefined {
+function heldBy(q: Named & Stored & Configured, place: UniquePlace, now: number): HeldUnique | undefined {
   const job = new StoredJob(q, place.key, now);
   const { state, createdAt } = job;
   if (state === 'undecided' || createdAt === undefined) return undefined;

@@ -1,10 +1,10 @@
 /** Which jobs a queue takes: none while it drains, is being deleted or has no room for them, and only those of the types it is meant for. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
-import type { Configured, Named, QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
 /** A queue that drains, is being deleted, or whose storage is full takes no jobs. @throws {ApiError} 409; 503 full */
-export function refuseNewcomers(q: QueueParts): void {
+export function refuseNewcomers(q: Named & Stored & Configured): void {
   if (!q.config.draining && !q.config.removal) {
     refuseWhenFull(q);
     return;

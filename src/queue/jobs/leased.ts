@@ -2,13 +2,13 @@
 
 import type { LeasedJob } from '../../rpc/workers';
 import type { Active } from '../store/active';
-import type { QueueParts } from '../store/parts';
+import type { Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, idOf } from '../store/rows';
 import { identitiesOf, rowByKey } from '../store/where';
 import { fail, type Random, requeue } from './end-attempt';
 
 /** The worker's leases with the ids of their jobs. */
-export function leasesOf(q: QueueParts, workerId: string): { id: string; active: Active }[] {
+export function leasesOf(q: Named & Stored, workerId: string): { id: string; active: Active }[] {
   const leased = [...q.store.leases.active.values()].filter((active) => active.workerId === workerId);
   if (leased.length === 0) return [];
   const rows = identitiesOf(
@@ -23,7 +23,7 @@ export function leasesOf(q: QueueParts, workerId: string): { id: string; active:
 }
 
 /** The jobs that a worker holds here. */
-export function leasedBy(q: QueueParts, workerId: string): LeasedJob[] {
+export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
   return leasesOf(q, workerId).map(({ id, active }) => ({
     id,
     type: active.type,

@@ -11,7 +11,7 @@ import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';
 import { begunWaiting, firstWaiting, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { drop } from './drop';
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
@@ -21,7 +21,7 @@ interface Taken {
 }
 
 /** How many like this job its key has room for now; infinite when no key limits it. */
-export function roomFor(q: QueueParts, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
+export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
   const { limit_key: key } = row;
   if (key === null) return Number.POSITIVE_INFINITY;
   const limiter = limiterOf(q, row);
@@ -179,7 +179,7 @@ function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): 
  * These jobs have been claimed: the starts of attempts count, and those that go on after a sleep or a signal do not. One row
  * written for each key whose starts are counted.
  */
-export function noteStarts(q: QueueParts, rows: readonly JobRow[], now: number): void {
+export function noteStarts(q: Named & Stored & Configured, rows: readonly JobRow[], now: number): void {
   const counts = new Map<string, number>();
   let starts = 0;
   for (const row of rows) {

@@ -1,10 +1,10 @@
 /** How much of its limits a key has left, as producers are told. */
 import type { LimitStanding } from '../../rpc/limits';
 import { runningOf } from '../store/limits/place';
-import type { QueueParts } from '../store/parts';
+import type { Stored } from '../store/parts';
 
 /** How much a key has left, for whoever has just enqueued a job that counts under it. */
-export function standingOf(q: QueueParts, key: string, now: number): LimitStanding | undefined {
+export function standingOf(q: Stored, key: string, now: number): LimitStanding | undefined {
   const limiter = q.store.limiters.get(key);
   const limits = limiter.inForce(now);
   const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;

@@ -6,7 +6,7 @@ import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/columns';
 import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf } from '../store/rows';
 import { roomFor } from './limit-check';
 
@@ -15,7 +15,7 @@ const WHAT_COUNTS =
   ' Each attempt counts once, when it starts, and not again when it goes on after a sleep or a signal.';
 
 /** The key of an available job has no room, or jobs that came before it take that room. */
-export function waitsForKey(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+export function waitsForKey(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {
   const { limit_key: key } = row;
   if (key === null) return undefined;
   const limiter = limiterOf(q, row);
@@ -45,7 +45,7 @@ export function waitsForKey(q: QueueParts, row: JobRow, now: number): WaitingFor
 }
 
 /** Its policy says to be scheduled anew where the key has no room, and so it was. */
-export function rescheduledByKey(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+export function rescheduledByKey(q: Named, row: JobRow, now: number): WaitingFor | undefined {
   const { limit_key: key, due_at } = row;
   if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
   if (bodyOf(row).scheduled_at === due_at || policyOf(q, row)?.on_limit !== 'reschedule') return undefined;
@@ -54,7 +54,7 @@ export function rescheduledByKey(q: QueueParts, row: JobRow, now: number): Waiti
 }
 
 /** The queue's own limit lets no job start. @param since when the job became available, epoch ms */
-export function waitsForQueueLimit(q: QueueParts, since: number, now: number): WaitingFor | undefined {
+export function waitsForQueueLimit(q: Named & Stored & Configured, since: number, now: number): WaitingFor | undefined {
   const standstill = queueStandstill(q, now);
   if (!standstill) return undefined;
   const { limits, running, opensAt } = standstill;

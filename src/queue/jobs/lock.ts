@@ -7,14 +7,14 @@ import { find } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
-import type { QueueParts } from '../store/parts';
+import type { Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/where';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;
 
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
-export function refuseLocked(q: QueueParts, id: string): void {
+export function refuseLocked(q: Named & Stored, id: string): void {
   if (q.store.locks.size === 0) return;
   const row = find(q, id)?.row;
   if (row && q.store.locks.has(row.key)) throw lockedError(id);

@@ -7,12 +7,12 @@ import type { LogRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Named, Observed, Stored } from '../store/parts';
 import { historyOf, idOf, stateOf } from '../store/rows';
 import { fence } from './fence';
 
 /** Takes lines of the attempt that runs. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404, 409 */
-export function addLog(q: QueueParts, request: LogRequest, now: number): { accepted: number } {
+export function addLog(q: Named & Stored & Observed, request: LogRequest, now: number): { accepted: number } {
   const { job_id, lines } = request;
   const { row } = mustFindForReport(q, job_id);
   const active = row && q.store.leases.active.get(row.key);
@@ -31,12 +31,12 @@ export function addLog(q: QueueParts, request: LogRequest, now: number): { accep
 }
 
 /** Tells followers that there are new lines, not what they say: whoever wants them reads them. */
-export function tellLog(q: QueueParts, row: JobRow, { attempt }: Active, lines: number, now: number): void {
+export function tellLog(q: Named & Observed, row: JobRow, { attempt }: Active, lines: number, now: number): void {
   if (lines > 0) q.observed.events.add('job.log', idOf(q.route, row), now, { job_type: row.type, attempt, lines });
 }
 
 /** The newest lines of a job, of the attempt that runs too. @throws {ApiError} 404 */
-export function logOf(q: QueueParts, id: string): LogLine[] {
+export function logOf(q: Named & Stored & Observed, id: string): LogLine[] {
   const { row, archived } = mustFindForReport(q, id);
   if (archived) return shown(archived.l ?? []);
   return q.observed.logs.with(historyOf(row).log, q.store.leases.active.get(row.key)) ?? [];

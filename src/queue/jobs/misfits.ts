@@ -4,7 +4,7 @@ import type { NewJob } from '../../job/record';
 import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
 import { isOutdated } from '../../job/schemas/stamp';
 import type { EnqueuedJob } from '../../rpc/receipts';
-import type { Configured, QueueParts } from '../store/parts';
+import type { Configured } from '../store/parts';
 
 /** Jobs of one request that are warned of at most. */
 const MAX_WARNED = 10;
@@ -13,7 +13,7 @@ const MAX_WARNED = 10;
  * The jobs that a producer sent.
  * @throws {ApiError} 503 when they were validated by other schemas than those of now; their sender understands that
  */
-export function taken(q: QueueParts, sent: SentJobs): NewJob[] {
+export function taken(q: Configured, sent: SentJobs): NewJob[] {
   const jobs = unpack(sent);
   const stamp = q.config.defaults?.schemas;
   if (stamp && jobs.some(({ validated }) => isOutdated(validated?.stamp, stamp))) throw schemasChanged();
@@ -26,12 +26,12 @@ function modeOf({ config: { settings, defaults } }: Configured): SchemaMode {
 }
 
 /** @throws {ApiError} 400 where the queue is strict */
-export function refuseMisfit(q: QueueParts, { type, validated }: NewJob): void {
+export function refuseMisfit(q: Configured, { type, validated }: NewJob): void {
   if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
 }
 
 /** Warns of jobs that were accepted all the same. */
-export function warnOfMisfits(q: QueueParts, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
+export function warnOfMisfits(q: Configured, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
   if (modeOf(q) !== 'warn') return;
   let left = MAX_WARNED;
   for (const [index, { type, validated }] of jobs.entries()) {

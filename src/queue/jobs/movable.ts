@@ -3,7 +3,7 @@ import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
 import type { Found } from '../read/find';
 import type { JobRow } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 
 /**
@@ -12,7 +12,7 @@ import { stateOf } from '../store/rows';
  * @throws {ApiError} 409
  */
 export function movable(
-  q: QueueParts,
+  q: Stored,
   id: string,
   { row }: Partial<Found>,
   move: Move,

@@ -12,7 +12,7 @@
 
 import type { Reservations } from '../../across/reservation';
 import type { MovedJob } from '../../rpc/operations';
-import type { QueueParts } from '../store/parts';
+import type { Named, Stored } from '../store/parts';
 import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 
 /**
@@ -22,7 +22,7 @@ import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
  * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
  */
 export async function moveReserved<T>(
-  q: QueueParts,
+  q: Named & Stored,
   jobs: readonly Pick<MovedJob, 'body'>[],
   target: string,
   reservations: (coordinator: string) => Reservations,

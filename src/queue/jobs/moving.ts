@@ -4,11 +4,11 @@ import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
 import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { idOf } from '../store/rows';
 
 /** @throws {ApiError} 409 when the job is on its way to another queue */
-export function refuseMoving(q: QueueParts, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
+export function refuseMoving(q: Named & Stored, row: Pick<JobRow, 'key' | 'alias' | 'created_at'>): void {
   const move = moveOf(q.store.outbox, row.key);
   if (!move) return;
   const id = idOf(q.route, row);
@@ -25,7 +25,7 @@ export function refuseMoving(q: QueueParts, row: Pick<JobRow, 'key' | 'alias' | 
  * @param id satisfies `isUuidV7`
  * @throws {ApiError} 503
  */
-export function refuseSetAside(q: QueueParts, id: string): void {
+export function refuseSetAside(q: Named & Stored & Configured, id: string): void {
   const moving = q.config.removal?.moving;
   if (!moving) return;
   const key = keyOf(q, id);

@@ -12,7 +12,7 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine, type JobRow, STATE } from '../store/columns';
 import { move } from '../store/jobs';
 import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf, isSnoozed } from '../store/rows';
 import { movable } from './movable';
 
@@ -66,7 +66,7 @@ function dueAfter(row: JobRow, available: boolean, start: number | undefined, no
  * Where a limited job stands that becomes available at `moment`: behind its key if another job waits there that comes first.
  * Else where claims read, because it may belong before some that stand ready: that is for the next claim to see.
  */
-function placeOf(q: QueueParts, row: JobRow, moment: number, now: number): Place {
+function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): Place {
   const ready = { due_at: moment, waits_since: null };
   if (moment > now || policyOf(q, row)?.on_limit !== 'wait') return ready;
   const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);
@@ -82,7 +82,7 @@ function comesFirst(other: JobRow, row: JobRow, moment: number): boolean {
 }
 
 /** Merges the job's own retry policy. */
-function changePolicy(q: QueueParts, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
+function changePolicy(q: Configured, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
   if (retry === undefined && max_attempts === undefined) return;
   if (retry === null) {
     delete body.retry;
@@ -103,7 +103,7 @@ function changePolicy(q: QueueParts, row: JobRow, body: JobBody, { retry, max_at
 }
 
 /** Merges the job's own retention. @throws {ApiError} 403 when that keeps it for less time, and that is not allowed */
-function changeRetention(q: QueueParts, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
+function changeRetention(q: Configured, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
   if (retention === undefined) return;
   const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.config.retentionMs(end);
   const before = ENDS.map(keptFor);

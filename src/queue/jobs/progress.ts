@@ -5,7 +5,7 @@ import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
 import type { JobRow } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';
 import { fence } from './fence';
@@ -38,7 +38,13 @@ export function reportProgress(
 }
 
 /** Writes what the running attempt says of its progress. The lease of a pushed one ends when its handler must have answered. */
-export function noteProgress(q: QueueParts, row: JobRow, active: Active, said: Progress, now: number): void {
+export function noteProgress(
+  q: Named & Stored & Observed & Woken,
+  row: JobRow,
+  active: Active,
+  said: Progress,
+  now: number,
+): void {
   const before = q.store.progress.read(row.key);
   const floor = before?.claim === active.claim ? before.reported.progress : 0;
   const reported: ReportedProgress = {
@@ -64,7 +70,7 @@ export function noteProgress(q: QueueParts, row: JobRow, active: Active, said: P
 }
 
 /** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */
-export function progressOf(q: QueueParts, id: string, now: number): ProgressReport {
+export function progressOf(q: Named & Stored & Configured, id: string, now: number): ProgressReport {
   const found = mustFindForReport(q, id);
   const { state } = viewOf(q, found, now).record;
   if (found.archived) {

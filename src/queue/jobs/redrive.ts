@@ -11,7 +11,7 @@ import type { Edit, RedriveOptions } from '../../rpc/queue';
 import { find, mustFind, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/columns';
 import { move, remove } from '../store/jobs';
-import type { QueueParts } from '../store/parts';
+import type { Named, Observed, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/rows';
 import { forgetKey } from '../store/unique-keys';
 import { movable } from './movable';
@@ -86,7 +86,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
 }
 
 /** Puts what an operator has written in the place of the job's own. @throws {ApiError} 413 when that makes it too large */
-function applyEdit(q: QueueParts, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
+function applyEdit(q: Stored, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
   if (args !== undefined) body.args = parseExactly(args) as unknown[];
   if (meta !== undefined) body.meta = parseExactly(meta) as Record<string, unknown>;
   // The same bound as for an enqueue.
@@ -98,14 +98,14 @@ function applyEdit(q: QueueParts, row: JobRow, body: JobBody, { args, meta, fing
 }
 
 /** The row of a dead letter. @throws {ApiError} 404 */
-export function deadLetterRow(q: QueueParts, id: string): JobRow {
+export function deadLetterRow(q: Named & Stored, id: string): JobRow {
   const row = find(q, id)?.row;
   if (row?.state !== STATE.dead) throw notFound('dead letter', id, 'GET /ojs/v1/dead-letter lists them.');
   return row;
 }
 
 /** Deletes a dead letter for good. @throws {ApiError} 404 */
-export function deleteDeadLetter(q: QueueParts, id: string, now: number): { job_id: string } {
+export function deleteDeadLetter(q: Named & Stored & Observed, id: string, now: number): { job_id: string } {
   const row = deadLetterRow(q, id);
   refuseMoving(q, row);
   remove(q, row, 'remove', now);

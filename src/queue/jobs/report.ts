@@ -13,7 +13,7 @@ import { find, mustFindForReport, viewOfArchived, viewOfRow } from '../read/find
 import { type Active, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Named, QueueParts, Stored } from '../store/parts';
 import { type ArchivedJob, historyOf, idOf, idOfArchived, stateOf } from '../store/rows';
 import { lateAttempt, type Random, undoClaim } from './end-attempt';
 import { fence, isNamed, names, notActive } from './fence';
@@ -29,7 +29,7 @@ interface Meant {
 }
 
 /** @returns for the repeated report of a success: the job that it has completed. @throws {ApiError} 404, 409 */
-function meantBy(q: QueueParts, report: EndReport, now: number): Meant | { archived: ArchivedJob } {
+function meantBy(q: Named & Stored, report: EndReport, now: number): Meant | { archived: ArchivedJob } {
   const { job_id, kind } = report;
   const { row, archived } = mustFindForReport(q, job_id);
   if (archived) {
@@ -114,14 +114,14 @@ export function reportedOf({ record }: JobView): Reported {
 }
 
 /** Is this the repeated report of the attempt that completed the job? */
-function completedByThis(q: QueueParts, job: ArchivedJob, name: AttemptName, now: number): boolean {
+function completedByThis(q: Named, job: ArchivedJob, name: AttemptName, now: number): boolean {
   const id = idOfArchived(q.route, job);
   if (isNamed(name)) return names(id, name, job.n, job.c);
   return job.push !== undefined && now <= job.at[3] + 2 * job.push;
 }
 
 /** Is this the repeated report of the attempt that ended last? */
-function endedByThis(q: QueueParts, row: JobRow, report: EndReport, now: number): boolean {
+function endedByThis(q: Named, row: JobRow, report: EndReport, now: number): boolean {
   if (givenBackByThis(q, row, report)) return true;
   if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
@@ -135,7 +135,7 @@ function endedByThis(q: QueueParts, row: JobRow, report: EndReport, now: number)
 }
 
 /** Is this the repeated report of a worker that has given the job back unused, or of a handler that goes on later? */
-function givenBackByThis(q: QueueParts, row: JobRow, report: EndReport): boolean {
+function givenBackByThis(q: Named, row: JobRow, report: EndReport): boolean {
   const isSnoozed = report.kind === 'snoozed';
   if (!isSnoozed && !(report.kind === 'released' && report.release.attempt === 'unused')) return false;
   if (row.state !== STATE.waiting || !isNamed(report)) return false;

@@ -5,11 +5,11 @@
 import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
-import type { QueueParts } from '../store/parts';
+import type { Named, Stored } from '../store/parts';
 import { keyOfFound, openRow } from './fence';
 
 /** What is on record of a job's steps. */
-export function recordedSteps(q: QueueParts, key: number): Steps {
+export function recordedSteps(q: Stored, key: number): Steps {
   return parseSteps(q.store.checkpoints.steps(key));
 }
 
@@ -18,7 +18,7 @@ export function recordedSteps(q: QueueParts, key: number): Steps {
  * @returns whether anything was new, and all that is on record now
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
-export function recordSteps(q: QueueParts, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
+export function recordSteps(q: Stored, key: number, said: Steps, now: number): { steps: Steps; isNew: boolean } {
   const book = new StepBook(q.store.checkpoints.steps(key));
   for (const [name, record] of Object.entries(said)) book.add(name, record);
   if (book.isChanged) q.store.checkpoints.saveSteps(key, book.text, now);
@@ -27,7 +27,7 @@ export function recordSteps(q: QueueParts, key: number, said: Steps, now: number
 
 /** Records one step. @param record JSON text @returns what was on record before, and has won. @throws {ApiError} 413 */
 export function noteStep(
-  q: QueueParts,
+  q: Stored,
   key: number,
   { name, record }: Pick<StepRequest, 'name' | 'record'>,
   now: number,
@@ -37,12 +37,12 @@ export function noteStep(
 }
 
 /** The same for a worker's report. @throws {ApiError} 404; 409 fenced as a checkpoint is; 413 */
-export function recordStep(q: QueueParts, request: StepRequest, now: number): StepReceipt {
+export function recordStep(q: Named & Stored, request: StepRequest, now: number): StepReceipt {
   const earlier = noteStep(q, openRow(q, request, 'its steps', now).key, request, now);
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
 }
 
 /** JSON text of what is on record of a job's steps. @throws {ApiError} 404 */
-export function stepsOf(q: QueueParts, id: string): string {
+export function stepsOf(q: Named & Stored, id: string): string {
   return q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
 }

@@ -1,7 +1,7 @@
 /** Warning a producer of a type that no handler takes: with the answer to the enqueue, not when somebody misses the job. */
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { mayNameUrl } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Handled } from '../store/parts';
 
 /**
  * Puts a warning with the first new job of each type that no handler takes, unless the job names a URL. Reads nothing; costs
@@ -9,7 +9,7 @@ import type { QueueParts } from '../store/parts';
  * @param bodyAt the body of each job, as text
  */
 export function warnOfUnhandled(
-  q: QueueParts,
+  q: Handled,
   jobs: readonly EnqueuedJob[],
   bodyAt: (index: number) => string | undefined,
 ): void {

@@ -11,7 +11,7 @@ import type { WaitingFor, WaitingReason } from '../../job/waiting';
 import type { Ahead } from '../store/ahead';
 import { batchOf } from '../store/batches';
 import { type JobRow, STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, historyOf, isSnoozed } from '../store/rows';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
@@ -42,7 +42,7 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
  * @param ask what features say about a job that stands where claims read, in their order
  */
 export function waitingFor(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   row: JobRow,
   now: number,
   ask: (row: JobRow) => WaitingFor | undefined,
@@ -60,7 +60,7 @@ export function waitingFor(
 }
 
 /** An operation over several queues is being decided that may change the job. */
-function locked(q: QueueParts, row: JobRow): WaitingFor | undefined {
+function locked(q: Stored, row: JobRow): WaitingFor | undefined {
   if (!q.store.locks.has(row.key)) return undefined;
   const batch = batchOf(q, row.key);
   const detail =
@@ -69,7 +69,7 @@ function locked(q: QueueParts, row: JobRow): WaitingFor | undefined {
 }
 
 /** What the job says itself. A queue that is paused as well is mentioned: the job's own moment will not be enough. */
-function ofItself(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor | undefined {
   const also = q.config.paused ? ` Its queue ${q.name} is ${q.config.removal ? 'being deleted' : 'paused'}, too.` : '';
   const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
   if (row.state === STATE.pending) {
@@ -111,7 +111,7 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   return { ...waiting('signal', detail, since, until), signal };
 }
 
-function paused(q: QueueParts, row: JobRow): WaitingFor | undefined {
+function paused(q: Named & Configured, row: JobRow): WaitingFor | undefined {
   if (!q.config.paused) return undefined;
   const since = Math.max(availableSince(row), q.config.pausedChangedAt);
   if (q.config.removal)
@@ -121,7 +121,7 @@ function paused(q: QueueParts, row: JobRow): WaitingFor | undefined {
 }
 
 /** The deployment is in maintenance. */
-function shut(q: QueueParts, row: JobRow, now: number): WaitingFor | undefined {
+function shut(q: Configured, row: JobRow, now: number): WaitingFor | undefined {
   const maintenance = q.config.maintenance(now);
   if (!maintenance) return undefined;
   const since = Math.max(availableSince(row), maintenance.started_at);

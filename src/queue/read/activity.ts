@@ -2,7 +2,7 @@
 import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
 import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
 import type { TargetView } from '../../rpc/targets';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Observed, Stored } from '../store/parts';
 import { oldestAvailable } from './stats';
 
 /** Of a queue that does not exist. */
@@ -18,7 +18,7 @@ export const noActivity = (): QueueActivity => ({
 
 /** @param around what lives beside the state of the queue */
 export function activity(
-  q: QueueParts,
+  q: Stored & Configured & Observed,
   { targets, events_dropped }: { targets: readonly TargetView[]; events_dropped: number },
   now: number,
 ): QueueActivity {
@@ -35,7 +35,7 @@ export function activity(
   };
 }
 
-export function points(q: QueueParts, { from, to, period_ms, type }: PointsRequest): Point[] {
+export function points(q: Observed, { from, to, period_ms, type }: PointsRequest): Point[] {
   const isWanted = (point: Point) => point.at >= from && point.at <= to && (type === undefined || point.type === type);
   return gathered(q.observed.meters.read().points.filter(isWanted), period_ms, 'all');
 }

@@ -12,7 +12,7 @@ import type { Place } from '../../rpc/failures';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt } from '../../rpc/queue';
 import { STATE } from '../store/columns';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/where';
 import { conditionOnRow } from './filter';
 import { viewOfRow } from './find';
@@ -32,7 +32,7 @@ const MAX_KINDS = 1000;
 const MAX_NAME = 255;
 
 /** Where the newest dead letters lie that match, and how many match in all. */
-export function deadLetterPlaces(q: QueueParts, request: DeadLetterRequest, now: number): DeadLetterPlaces {
+export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: number): DeadLetterPlaces {
   const { limit, since = 0, until = Number.MAX_SAFE_INTEGER } = request;
   const condition = conditionOf(request, now);
   const range: EndedRange = { since, until, ...defined({ before: request.before }) };
@@ -59,7 +59,7 @@ function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Frag
 }
 
 function totalOf(
-  q: QueueParts,
+  q: Stored,
   request: DeadLetterRequest,
   range: EndedRange,
   condition: Fragment | undefined,
@@ -71,7 +71,7 @@ function totalOf(
 }
 
 /** The dead letters with these keys, as many as fit into a message. Those that are none any more are left out. */
-export function deadLettersAt(q: QueueParts, keys: readonly number[], now: number): DeadLettersAt {
+export function deadLettersAt(q: Named & Stored & Configured, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
   let bytes = 0;
   for (const [index, key] of keys.entries()) {
@@ -86,12 +86,12 @@ export function deadLettersAt(q: QueueParts, keys: readonly number[], now: numbe
 }
 
 /** What kinds of dead letters there are. Counted anew only when one has come or gone. */
-export function deadLetterKinds(q: QueueParts): DeadLetterKinds {
+export function deadLetterKinds(q: Stored): DeadLetterKinds {
   q.store.counts.deadKinds ??= countKinds(q);
   return q.store.counts.deadKinds;
 }
 
-function countKinds(q: QueueParts): DeadLetterKinds {
+function countKinds(q: Stored): DeadLetterKinds {
   const types = new Map<string, number>();
   const errors = new Map<string, number>();
   const total = q.store.counts.countDead();

@@ -15,7 +15,7 @@ import type {
 } from '../../rpc/failures';
 import { STATE } from '../store/columns';
 import { newestEnded } from '../store/ended-rows';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { idOf } from '../store/rows';
 import { FAILURE, foundFailure } from './inspect';
 import { type Hit, matchingRows, scan } from './scan';
@@ -63,7 +63,7 @@ export function failures(q: QueueParts, request: FailuresRequest, now: number): 
   return answer;
 }
 
-function look(q: QueueParts, request: FailuresRequest, now: number): FailuresPart {
+function look(q: Named & Stored & Configured, request: FailuresRequest, now: number): FailuresPart {
   const groups = new Groups(q.route, request);
   const { states, from } = request;
   const first = from === undefined ? 0 : ORDER.indexOf(from.state);
@@ -79,7 +79,7 @@ function look(q: QueueParts, request: FailuresRequest, now: number): FailuresPar
 
 /** Jobs that ended in this state, newest first. @returns where to go on */
 function lookAtEnded(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   groups: Groups,
   state: 'dead' | 'discarded',
   from: FailuresPlace | undefined,
@@ -101,7 +101,7 @@ function lookAtEnded(
 
 /** Jobs that wait for their next attempt. @returns where to go on */
 function lookAtWaiting(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   groups: Groups,
   from: FailuresPlace | undefined,
   now: number,

@@ -7,14 +7,14 @@ import type { JobView } from '../../job/record';
 import { farResult } from '../store/archive';
 import type { JobRow } from '../store/columns';
 import { moveOf } from '../store/moves';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 import { completedByKey, rowByKey } from '../store/where';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
-function byKey(q: QueueParts, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
+function byKey(q: Stored, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
   const row = rowByKey(q.store, key);
   if (row) {
     const seen = q.store.locks.seen(row);
@@ -27,7 +27,7 @@ function byKey(q: QueueParts, key: number, matches: (job: { created: number; ali
 }
 
 /** Finds a job by id, or undefined. */
-export function find(q: QueueParts, id: string): Found | undefined {
+export function find(q: Named & Stored, id: string): Found | undefined {
   if (!isUuidV7(id)) return undefined;
   const decoded = decodeId(id);
   if (decoded.route === q.route) {
@@ -39,19 +39,19 @@ export function find(q: QueueParts, id: string): Found | undefined {
 }
 
 /** The key that an id leads to: of its alias, else the one inside it. Reads no job. @param id satisfies `isUuidV7` */
-export function keyOf(q: QueueParts, id: string): number | undefined {
+export function keyOf(q: Named & Stored, id: string): number | undefined {
   const alias = q.store.sql.exec<{ key: number }>('SELECT key FROM aliases WHERE id = ?', id).toArray()[0];
   return alias ? alias.key : keyInside(q, id);
 }
 
 /** The key that an id has inside, if it was made here. Reads nothing. @param id satisfies `isUuidV7` */
-export function keyInside(q: QueueParts, id: string): number | undefined {
+export function keyInside(q: Named, id: string): number | undefined {
   const { route, key } = decodeId(id);
   return route === q.route ? key : undefined;
 }
 
 /** The keys that these ids lead to, as {@link keyOf}; those that lead nowhere here are left out. */
-export function keysOf(q: QueueParts, ids: readonly string[]): Map<string, number> {
+export function keysOf(q: Named & Stored, ids: readonly string[]): Map<string, number> {
   const aliases = q.store.sql.exec<{ id: string; key: number }>(
     'SELECT id, key FROM aliases WHERE id IN (SELECT value FROM json_each(?))',
     JSON.stringify(ids),
@@ -65,7 +65,7 @@ export function keysOf(q: QueueParts, ids: readonly string[]): Map<string, numbe
 }
 
 /** Those of these jobs that run. Reads no job. @param ids satisfy `isUuidV7` */
-export function runningOf(q: QueueParts, ids: readonly string[]): string[] {
+export function runningOf(q: Named & Stored, ids: readonly string[]): string[] {
   const { active } = q.store.leases;
   return active.size === 0 ? [] : ids.filter((id) => active.has(keyOf(q, id) ?? -1));
 }
@@ -74,7 +74,7 @@ export function runningOf(q: QueueParts, ids: readonly string[]): string[] {
 export const ENDED_JOBS_HINT = 'Jobs that ended are removed after their retention.';
 
 /** Finds a job by id. @throws {ApiError} 404 */
-export function mustFind(q: QueueParts, id: string): Found {
+export function mustFind(q: Named & Stored, id: string): Found {
   const found = find(q, id);
   if (!found) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
@@ -84,14 +84,14 @@ export function mustFind(q: QueueParts, id: string): Found {
  * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
  * here for its runner. @throws {ApiError} 404
  */
-export function mustFindForReport(q: QueueParts, id: string): Found {
+export function mustFindForReport(q: Named & Stored, id: string): Found {
   const found = mustFind(q, id);
   if (found.row && moveOf(q.store.outbox, found.row.key)) throw notFound('job', id, ENDED_JOBS_HINT);
   return found;
 }
 
 /** A row as the outside sees it. */
-export function viewOfRow(q: QueueParts, row: JobRow, now: number): JobView {
+export function viewOfRow(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.store.leases.active.get(row.key), { queue: q.name, route: q.route, now });
   const reported = q.store.progress.read(row.key)?.reported;
   if (reported) record.progress = reported.progress;
@@ -100,7 +100,7 @@ export function viewOfRow(q: QueueParts, row: JobRow, now: number): JobView {
 }
 
 /** A row as whoever runs it sees it: with the checkpoint and the steps to go on from. */
-export function viewForRunner(q: QueueParts, row: JobRow, now: number): JobView {
+export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.store.checkpoints.read(row.key);
   if (checkpoint) {
@@ -113,13 +113,13 @@ export function viewForRunner(q: QueueParts, row: JobRow, now: number): JobView 
 }
 
 /** A completed job as the outside sees it. */
-export function viewOfArchived(q: QueueParts, job: ArchivedJob): JobView {
+export function viewOfArchived(q: Named & Stored & Configured, job: ArchivedJob): JobView {
   const result = farResult(q.store.sql, job);
   const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
   return { record, layers: q.config.layersFor(job.t) };
 }
 
 /** A job as the outside sees it. */
-export function viewOf(q: QueueParts, found: Found, now: number): JobView {
+export function viewOf(q: Named & Stored & Configured, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 }

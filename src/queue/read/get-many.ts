@@ -1,11 +1,15 @@
 /** Reading several jobs at once. */
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { find, viewOf } from './find';
 
 /** Those of these jobs that this queue has; the rest of what it has is named when the answer is full. */
-export function getMany(q: QueueParts, ids: readonly string[], now: number): { jobs: JobView[]; omitted: string[] } {
+export function getMany(
+  q: Named & Stored & Configured,
+  ids: readonly string[],
+  now: number,
+): { jobs: JobView[]; omitted: string[] } {
   const jobs: JobView[] = [];
   const omitted: string[] = [];
   let bytes = 0;

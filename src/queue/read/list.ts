@@ -8,7 +8,7 @@ import { JOB_STATES } from '../../job/states';
 import type { CountResult } from '../../rpc/operations';
 import type { ListPage, ListPlaces, ListRequest, StatesCounted, StatesRequest } from '../../rpc/queue';
 import type { StateCounts } from '../../rpc/stats';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import type { ArchivedJob } from '../store/rows';
 import { rowByKey } from '../store/where';
 import { viewOfArchived, viewOfRow } from './find';
@@ -23,7 +23,7 @@ const TOTAL_TIMES = 2;
 const COUNT_BUDGET = 50_000;
 
 /** A page of the jobs that match, and how many match in all. */
-export function list(q: QueueParts, request: ListRequest, now: number): ListPage {
+export function list(q: Named & Stored & Configured, request: ListRequest, now: number): ListPage {
   const filter = filterOf(request);
   const budget = Math.min(request.budget ?? PAGE_BUDGET, PAGE_BUDGET);
   const maxBytes = Math.min(request.max_bytes ?? MAX_PAGE_BYTES, MAX_PAGE_BYTES);
@@ -56,7 +56,7 @@ export function list(q: QueueParts, request: ListRequest, now: number): ListPage
 }
 
 /** Where the jobs that match lie, without the jobs: for a reader that passes over them. */
-export function listPlaces(q: QueueParts, request: ListRequest, now: number): ListPlaces {
+export function listPlaces(q: Named & Stored & Configured, request: ListRequest, now: number): ListPlaces {
   const places: ListPlaces['places'] = [];
   const page = {
     filter: filterOf(request),
@@ -84,7 +84,7 @@ function filterOf(request: ListRequest): JobFilter {
   return filter;
 }
 
-function viewOfHit(q: QueueParts, hit: Hit, now: number): JobView | undefined {
+function viewOfHit(q: Named & Stored & Configured, hit: Hit, now: number): JobView | undefined {
   if (hit.archived !== undefined) return viewOfArchived(q, parseExactly(hit.archived) as ArchivedJob);
   const row = rowByKey(q.store, hit.key);
   const seen = row && q.store.locks.seen(row);
@@ -93,7 +93,7 @@ function viewOfHit(q: QueueParts, hit: Hit, now: number): JobView | undefined {
 
 /** How many match, exactly where that is cheap; else at least so many. */
 function totalOf(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   filter: JobFilter,
   now: number,
   budget: number,
@@ -108,14 +108,18 @@ function totalOf(
 }
 
 /** Where only the states matter the counts are known. */
-function countByState(q: QueueParts, filter: JobFilter, now: number): number | undefined {
+function countByState(q: Named & Stored & Configured, filter: JobFilter, now: number): number | undefined {
   if (looksInside(filter)) return undefined;
   const { counts } = stats(q, now);
   return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
 }
 
 /** Counts the jobs that match, in steps: `next` says where the count goes on. */
-export function count(q: QueueParts, request: { filter: JobFilter; before?: number }, now: number): CountResult {
+export function count(
+  q: Named & Stored & Configured,
+  request: { filter: JobFilter; before?: number },
+  now: number,
+): CountResult {
   const { filter, before } = request;
   const known = before === undefined ? countByState(q, filter, now) : undefined;
   if (known !== undefined) return { count: known };
@@ -132,7 +136,7 @@ export function count(q: QueueParts, request: { filter: JobFilter; before?: numb
 }
 
 /** How many of the jobs that match are in each state; in steps as {@link count}, of at most `budget` jobs each. */
-export function countStates(q: QueueParts, request: StatesRequest, now: number): StatesCounted {
+export function countStates(q: Named & Stored & Configured, request: StatesRequest, now: number): StatesCounted {
   const { filter } = request;
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;
   if (request.before === undefined && !looksInside(filter)) {

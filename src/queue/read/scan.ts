@@ -17,7 +17,7 @@ import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
 import type { BlockTable } from '../store/block-table';
 import { type JobRow, STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 import { conditionOnArchived, conditionOnRow } from './filter';
 import { find } from './find';
@@ -90,7 +90,12 @@ const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
  * Finds jobs in order and hands them to `visit`.
  * @returns where the next call goes on
  */
-export function scan(q: QueueParts, request: ScanRequest, now: number, visit: (hit: Hit) => void): ScanResult {
+export function scan(
+  q: Named & Stored & Configured,
+  request: ScanRequest,
+  now: number,
+  visit: (hit: Hit) => void,
+): ScanResult {
   const { filter, limit, budget } = request;
   const states = new Set<JobState>(filter.states ?? JOB_STATES);
   const reader = new Reader(q, filter, states, request.ascending === true, request.measure ?? 'NULL', now);
@@ -135,7 +140,7 @@ export function scan(q: QueueParts, request: ScanRequest, now: number, visit: (h
  * @param measure an SQL expression over a row, to be told of each
  */
 export function matchingRows(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   filter: JobFilter,
   keys: readonly number[],
   measure: string,
@@ -154,7 +159,7 @@ class Reader {
   private readonly inspection: Inspection | undefined;
 
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Stored & Configured,
     private readonly filter: JobFilter,
     private readonly states: ReadonlySet<JobState>,
     private readonly ascending: boolean,

@@ -6,7 +6,7 @@ import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
 import { STATE } from '../store/columns';
-import type { QueueParts } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import { identitiesOf } from '../store/where';
 import { type Hit, scan } from './scan';
@@ -43,7 +43,7 @@ interface Ranked {
 type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
 
 /** The first ones of the jobs that match and are looked at by this call. */
-export function sorted(q: QueueParts, request: SortedRequest, now: number): SortedPart {
+export function sorted(q: Named & Stored & Configured, request: SortedRequest, now: number): SortedPart {
   const { filter, sort, descending, limit, before } = request;
   const compare = inOrder(descending);
   let entries: Ranked[] = [];
@@ -76,7 +76,7 @@ export function sorted(q: QueueParts, request: SortedRequest, now: number): Sort
   };
 }
 
-function rank(q: QueueParts, hit: Hit, sort: SortKey): Ranked {
+function rank(q: Named, hit: Hit, sort: SortKey): Ranked {
   const { key, sequence: position } = hit;
   if (hit.archived === undefined) return { value: (hit.measure ?? null) as number | null, position, key };
   const job = JSON.parse(hit.archived) as ArchivedJob;
@@ -85,7 +85,7 @@ function rank(q: QueueParts, hit: Hit, sort: SortKey): Ranked {
 }
 
 /** Reads of each job that has a row which one it is. */
-function identified(q: QueueParts, ranked: readonly Ranked[]): SortedEntry[] {
+function identified(q: Named & Stored, ranked: readonly Ranked[]): SortedEntry[] {
   const rows = identitiesOf(
     q.store,
     ranked.flatMap(({ key, identity }) => (identity ? [] : [key])),

@@ -7,7 +7,7 @@ import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { type JobRow, STATE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
-import type { QueueParts, Stored } from '../store/parts';
+import type { Configured, Named, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 
 /** Counts of a queue that has never been used. */
@@ -29,7 +29,7 @@ function zero(): StateCounts {
 }
 
 /** Counts per state at `now`. */
-export function stats(q: QueueParts, now: number): QueueStats {
+export function stats(q: Named & Stored & Configured, now: number): QueueStats {
   const counts = zero();
   const { due, limited, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
   Object.assign(counts, standing);
@@ -54,7 +54,7 @@ export function stats(q: QueueParts, now: number): QueueStats {
 }
 
 /** Waiting jobs in the line of immediate jobs. */
-function lineLength(q: QueueParts): number {
+function lineLength(q: Stored): number {
   if (q.store.counts.line === null) {
     let running = 0;
     for (const active of q.store.leases.active.values()) if (!active.indexed) running++;
@@ -69,7 +69,7 @@ function lineLength(q: QueueParts): number {
 }
 
 /** How many jobs that have not ended there are of each priority, highest first. */
-export function priorities(q: QueueParts, now: number): { priority: number; count: number }[] {
+export function priorities(q: Stored, now: number): { priority: number; count: number }[] {
   const counts = new Map(q.store.tally.read(q.store.priorities, now).priorities);
   let fromLine = lineLength(q);
   for (const active of q.store.leases.active.values()) if (!active.indexed) fromLine++;
@@ -81,7 +81,7 @@ export function priorities(q: QueueParts, now: number): { priority: number; coun
 }
 
 /** When the job that waits longest became available, epoch ms; undefined when none waits. */
-export function oldestAvailable(q: QueueParts, now: number): number | undefined {
+export function oldestAvailable(q: Stored, now: number): number | undefined {
   const running = listed(q.store.leases.active.keys());
   const waiting = [...q.store.priorities].flatMap((priority) => [
     firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
@@ -120,7 +120,7 @@ function firstIdle({ store: { leases } }: Stored, rows: Iterable<JobRow>): JobRo
 }
 
 /** The jobs that become available next, in that order. */
-export function upcoming(q: QueueParts, now: number): Upcoming[] {
+export function upcoming(q: Stored, now: number): Upcoming[] {
   const next = [...q.store.priorities].flatMap((priority) => [
     ...first(q.store.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
       ({ due_at }): Upcoming => [due_at as number, false],

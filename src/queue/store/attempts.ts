@@ -7,12 +7,12 @@ import { tellCompleted, tellStarted } from './job-events';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './keep';
 import { leaves } from './lines';
-import type { QueueParts } from './parts';
+import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { bodyOf, historyOf } from './rows';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */
 export function lease(
-  q: QueueParts,
+  q: Named & Stored & Observed & Woken,
   claims: readonly { row: JobRow; entry: Omit<Active, 'leaseId'> }[],
   now: number,
 ): Active[] {

@@ -4,7 +4,7 @@
  */
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
-import type { QueueParts } from './parts';
+import type { Stored } from './parts';
 
 /** The kind of a {@link Share}; its address is the id of the batch. */
 export const SHARE = 'share';
@@ -42,24 +42,24 @@ export interface Share {
 }
 
 /** The share of a batch that is not finished; undefined when there is none. */
-export function readShare(q: QueueParts, batch: string): Share | undefined {
+export function readShare(q: Stored, batch: string): Share | undefined {
   const data = q.store.outbox.find(SHARE, batch);
   return data === undefined ? undefined : (JSON.parse(data) as Share);
 }
 
 /** Writes a participant's share. One row. */
-export function writeShare(q: QueueParts, batch: string, share: Share, now: number): void {
+export function writeShare(q: Stored, batch: string, share: Share, now: number): void {
   q.store.outbox.post(SHARE, batch, JSON.stringify(share), now, now + CHECK_AFTER_MS);
 }
 
 /** The batch that has locked this job: when its share was written, and when it is checked; epoch ms. */
-export function batchOf(q: QueueParts, key: number): { since: number; checkAt: number } | undefined {
+export function batchOf(q: Stored, key: number): { since: number; checkAt: number } | undefined {
   const found = lockedBy(q, key);
   return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };
 }
 
 /** The lock of this job has ended without its batch, whose share no longer names it: another may lock it. One row written. */
-export function leaveShare(q: QueueParts, key: number, now: number): void {
+export function leaveShare(q: Stored, key: number, now: number): void {
   const found = lockedBy(q, key);
   const share = found && readShare(q, found.batch);
   if (!found || !share?.act) return;
@@ -67,7 +67,7 @@ export function leaveShare(q: QueueParts, key: number, now: number): void {
   q.store.outbox.post(SHARE, found.batch, JSON.stringify({ ...share, act }), now, found.at);
 }
 
-function lockedBy(q: QueueParts, key: number): { batch: string; at: number } | undefined {
+function lockedBy(q: Stored, key: number): { batch: string; at: number } | undefined {
   const query = `SELECT address AS batch, due_at AS at FROM outbox WHERE kind = ? AND json_valid(data) AND EXISTS
     (SELECT 1 FROM json_each(data, '$.act.locked') WHERE value ->> '$.key' = ?) LIMIT 1`;
   return q.store.sql.exec<{ batch: string; at: number }>(query, SHARE, key).toArray()[0];

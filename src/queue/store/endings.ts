@@ -3,7 +3,7 @@ import type { JobHistory } from '../../job/record';
 import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
 import type { JobRow } from './columns';
-import type { QueueParts } from './parts';
+import type { Named, Stored } from './parts';
 import { idOf, readableBody } from './rows';
 
 /** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
@@ -14,12 +14,12 @@ const MAX_MESSAGE = 1024;
 type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
 
 /** A job has completed: its workflow, if it has one, must hear of it. `result` is JSON text. */
-export function noteCompletion(q: QueueParts, row: Owned, result: string | undefined, now: number): void {
+export function noteCompletion(q: Named & Stored, row: Owned, result: string | undefined, now: number): void {
   note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
 }
 
 /** A job has ended otherwise: its workflow, if it has one, must hear of it. */
-export function noteFailure(q: QueueParts, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
+export function noteFailure(q: Named & Stored, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
   const { error, reason } = history;
   const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
   const why = {
@@ -30,7 +30,7 @@ export function noteFailure(q: QueueParts, row: Owned, cancelled: boolean, histo
   note(q, row, { end: cancelled ? 'cancelled' : 'failed', at: now, error: why }, now);
 }
 
-function note(q: QueueParts, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
+function note(q: Named & Stored, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>, now: number): void {
   // Most jobs belong to no workflow, and parsing is not free.
   const workflow = row.body.includes('"workflow":{') ? readableBody(row)?.workflow : undefined;
   if (!workflow) return;
@@ -38,6 +38,6 @@ function note(q: QueueParts, row: Owned, ending: Omit<Ending, 'step' | 'job_id'>
 }
 
 /** A workflow must hear of this ending. */
-export function addEnding(q: QueueParts, workflow: string, ending: Ending, now: number): void {
+export function addEnding(q: Stored, workflow: string, ending: Ending, now: number): void {
   q.store.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
 }

@@ -5,7 +5,7 @@ import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
 import { type JobRow, STATE } from './columns';
-import type { QueueParts } from './parts';
+import type { Named, Observed } from './parts';
 import { historyOf, idOf, stateOf } from './rows';
 
 /** What only the caller knows of a move. */
@@ -28,7 +28,7 @@ interface Told extends Note {
 }
 
 /** Adds the events of a move to the live feed: of one that has none of its own, only that the job changed its state. */
-export function tell(q: QueueParts, told: Told): void {
+export function tell(q: Named & Observed, told: Told): void {
   const { after, now } = told;
   const events = eventsOf(told);
   const change = changeOf(told);
@@ -145,7 +145,7 @@ const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');
 
 /** An attempt has begun. */
-export function tellStarted(q: QueueParts, row: JobRow, { attempt, workerId }: Active, now: number): void {
+export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId }: Active, now: number): void {
   const data: Record<string, unknown> = { job_type: row.type, attempt };
   setDefined(data, 'worker_id', workerId);
   q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
@@ -153,7 +153,7 @@ export function tellStarted(q: QueueParts, row: JobRow, { attempt, workerId }: A
 
 /** An attempt has succeeded. */
 export function tellCompleted(
-  q: QueueParts,
+  q: Named & Observed,
   row: JobRow,
   attempt: { number: number; startedAt: number },
   now: number,

@@ -22,7 +22,7 @@ import { learn, place } from './limits/place';
 import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
 import { writeRow } from './own-rows';
-import type { QueueParts } from './parts';
+import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { historyOf, historyText, stateOf } from './rows';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { rowByKey } from './where';
@@ -120,7 +120,7 @@ const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null
  * chosen by its producer.
  */
 export function insert(
-  q: QueueParts,
+  q: Named & Stored & Observed & Woken,
   move: 'enqueue' | 'adopt' | 'prepare',
   job: NewRow,
   arrival: Arrival,
@@ -170,7 +170,12 @@ function isPlain(row: JobRow, now: number): boolean {
  * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers:
  * a row for many.
  */
-export function insertRun(q: QueueParts, type: string, bodies: readonly string[], now: number): JobRow[] {
+export function insertRun(
+  q: Named & Stored & Observed & Woken,
+  type: string,
+  bodies: readonly string[],
+  now: number,
+): JobRow[] {
   q.store.changes++;
   const first = q.store.nextSequence;
   q.store.nextSequence += bodies.length;
@@ -233,7 +238,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
 
 /** The history after an attempt, with what it logged. It costs nothing: the row is written anyway. */
 function afterAttempt(
-  q: QueueParts,
+  q: Observed,
   row: JobRow,
   active: Active,
   kind: Move,
@@ -255,7 +260,7 @@ function afterAttempt(
  * @param rider what rides in the row
  */
 function write(
-  q: QueueParts,
+  q: Stored,
   before: JobRow,
   after: JobRow,
   ends: { keepUntil: number | undefined } | undefined,
@@ -282,7 +287,7 @@ function write(
 }
 
 /** It may stand in the way of a newcomer with the same fingerprint. One row written for a unique job that is new. */
-function rememberFingerprint(q: QueueParts, row: Pick<JobRow, 'key' | 'body'>): void {
+function rememberFingerprint(q: Stored, row: Pick<JobRow, 'key' | 'body'>): void {
   const fingerprint = fingerprintIn(row);
   if (fingerprint !== undefined) remember(q.store.sql, fingerprint, row.key);
 }
@@ -295,7 +300,7 @@ const EVICTED_FOR_ONE = 2;
  * until it has arrived.
  * @returns whether there are more to remove
  */
-export function evictDeadLetters(q: QueueParts, limit: number, now: number): boolean {
+export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
   const surplus = q.store.counts.countDead() - q.config.maxDeadLetters;
   if (surplus <= 0) return false;
   const moving = q.store.outbox.has(MOVE) ? q.store.outbox.count(MOVE) : 0;
@@ -313,7 +318,7 @@ export function evictDeadLetters(q: QueueParts, limit: number, now: number): boo
 }
 
 /** Notes whether dead letters are left to be removed in turns. One row written when that changes. */
-export function setEvicting(q: QueueParts, evicting: boolean): void {
+export function setEvicting(q: Stored & Woken, evicting: boolean): void {
   if (evicting === q.store.evicting) return;
   q.store.evicting = evicting;
   writeMeta(q.store.sql, 'evicting', evicting || undefined);
@@ -325,7 +330,7 @@ export function setEvicting(q: QueueParts, evicting: boolean): void {
  * before it has arrived. One row written, for jobs of one block together too, and one for each thing beside it.
  */
 export function remove(
-  q: QueueParts,
+  q: Named & Stored & Observed,
   row: JobRow,
   kind: 'remove' | 'purge' | 'depart' | 'abort',
   now: number,
@@ -351,7 +356,7 @@ export function remove(
 }
 
 /** Nothing is kept of the job: its id and its fingerprint are free. */
-export function forgetIdentity(q: QueueParts, row: JobRow): void {
+export function forgetIdentity(q: Stored, row: JobRow): void {
   if (row.alias !== null) q.store.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
   forgetRow(q.store.sql, row);
 }

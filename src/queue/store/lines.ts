@@ -3,10 +3,10 @@
 import type { Active } from './active';
 import { isInLine, type JobRow, STATE } from './columns';
 import { isBegun, limiterOf } from './limits/place';
-import type { QueueParts } from './parts';
+import type { Named, Stored, Woken } from './parts';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */
-export function leaves(q: QueueParts, row: JobRow, active: Active | undefined): void {
+export function leaves(q: Stored, row: JobRow, active: Active | undefined): void {
   if (active) {
     q.store.leases.release(active);
   } else if (isInLine(row)) {
@@ -20,7 +20,7 @@ export function leaves(q: QueueParts, row: JobRow, active: Active | undefined): 
 }
 
 /** The row takes its place. @param staysPut only its expiry may have changed */
-export function enters(q: QueueParts, row: JobRow, now: number, staysPut = false): void {
+export function enters(q: Named & Stored & Woken, row: JobRow, now: number, staysPut = false): void {
   if (!staysPut) {
     if (isInLine(row)) {
       q.store.counts.lineChanged(1);
@@ -39,7 +39,7 @@ export function enters(q: QueueParts, row: JobRow, now: number, staysPut = false
 }
 
 /** Cursors and priorities must know of a row in the due index; whoever runs it, once it is due. */
-function entersDueIndex(q: QueueParts, row: JobRow, now: number): void {
+function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
   const at = row.due_at as number;
   q.store.priorities.add(row.priority);
   for (const scan of q.store.cursors.all()) scan.entered(row.priority, { at, attempt: row.attempt, key: row.key });
@@ -51,7 +51,7 @@ function entersDueIndex(q: QueueParts, row: JobRow, now: number): void {
   q.wake.arrived(now, row.type, [row.body]);
 }
 
-function waitsForKey(q: QueueParts, row: JobRow): void {
+function waitsForKey(q: Named & Stored, row: JobRow): void {
   const limiter = limiterOf(q, row);
   limiter.mayHaveWaiting = true;
   if (isBegun(row)) limiter.mayHaveBegun = true;

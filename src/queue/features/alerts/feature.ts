@@ -18,7 +18,7 @@ import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/met
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
 import { nextDue } from '../../store/lanes';
-import type { QueueParts, Stored } from '../../store/parts';
+import type { Observed, Stored } from '../../store/parts';
 
 /** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';
@@ -121,7 +121,7 @@ export class AlertWatch implements Feature {
 }
 
 /** The numbers that rules are about. */
-const READ: Record<AlertRule['metric'], (q: QueueParts, now: number) => Reading> = {
+const READ: Record<AlertRule['metric'], (q: Stored & Observed, now: number) => Reading> = {
   depth: (q) => ({ value: q.store.depth.jobs() }),
   dead_letters: (q) => ({ value: q.store.counts.countDead() }),
   error_rate: (q, now) => {

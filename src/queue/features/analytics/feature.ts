@@ -11,7 +11,7 @@
 import { countOf } from '../../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../job/metrics/meter';
 import type { Feature } from '../../feature';
-import type { QueueParts } from '../../store/parts';
+import type { Named, Observed } from '../../store/parts';
 
 /** Data points in one event at most; the platform takes 25 from one invocation of a Worker. */
 const MAX_POINTS = 20;
@@ -21,7 +21,7 @@ export type Dataset = Pick<AnalyticsEngineDataset, 'writeDataPoint'>;
 
 export class Analytics implements Feature {
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Observed,
     private readonly dataset: Dataset,
   ) {
     q.observed.meters.watch();

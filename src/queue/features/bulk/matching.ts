@@ -8,7 +8,7 @@ import { refuseLockedItems } from '../../../job/undecided';
 import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
 import { act, checkItem } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 import { rowByKey } from '../../store/where';
 
@@ -20,7 +20,11 @@ const MAX_LOOKED = 50_000;
  * state the action is for; one in a state it names and the action is not for is in the way of all.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
-export function checkMatching(q: QueueParts, { action, filter }: MatchingRequest, now: number): BulkItem[] {
+export function checkMatching(
+  q: Named & Stored & Configured,
+  { action, filter }: MatchingRequest,
+  now: number,
+): BulkItem[] {
   const hits: Hit[] = [];
   const states = filter.states ?? [...ACTS_ON[action]];
   // Backwards, because completed jobs are found only that way.
@@ -54,7 +58,7 @@ export function bulkMatching(q: QueueParts, request: MatchingRequest, now: numbe
   return answer;
 }
 
-function idOfHit(q: QueueParts, { key, archived }: Hit): string | undefined {
+function idOfHit(q: Named & Stored, { key, archived }: Hit): string | undefined {
   if (archived === undefined) {
     const row = rowByKey(q.store, key);
     return row && idOf(q.route, row);

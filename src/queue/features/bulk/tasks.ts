@@ -18,7 +18,7 @@ import {
 import { actOnKey } from '../../jobs/act';
 import { type Hit, scan } from '../../read/scan';
 import { deleteArchived, pruneArchive } from '../../store/archive';
-import type { QueueParts } from '../../store/parts';
+import type { Named, QueueParts, Stored, Woken } from '../../store/parts';
 import { type ArchivedJob, idOfArchived } from '../../store/rows';
 
 /** Jobs changed and jobs looked at in one step. */
@@ -50,7 +50,7 @@ export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest
 }
 
 /** Notes a new operation; one that is known is left alone. Two rows written over its life beside its steps. */
-export function createTask(q: QueueParts, request: OperationRequest, now: number): void {
+export function createTask(q: Stored, request: OperationRequest, now: number): void {
   if (readTask(q, request.id)) return;
   const { action, createdUntil } = request;
   const filter = createdUntil === undefined ? request.filter : madeUntil(request.filter, createdUntil);
@@ -77,7 +77,7 @@ export function createTask(q: QueueParts, request: OperationRequest, now: number
   write(q, task, states.length === 0 ? now : null);
 }
 
-function write(q: QueueParts, task: Task, doneAt: number | null): void {
+function write(q: Stored, task: Task, doneAt: number | null): void {
   q.store.sql
     .exec('INSERT OR REPLACE INTO tasks (id, data, done_at) VALUES (?, ?, ?)', task.id, JSON.stringify(task), doneAt)
     .toArray();
@@ -85,13 +85,13 @@ function write(q: QueueParts, task: Task, doneAt: number | null): void {
 
 type TaskRow = { data: string; done_at: number | null };
 
-function readTask(q: QueueParts, id: string): { task: Task; done: boolean } | undefined {
+function readTask(q: Stored, id: string): { task: Task; done: boolean } | undefined {
   const row = q.store.sql.exec<TaskRow>('SELECT data, done_at FROM tasks WHERE id = ?', id).toArray()[0];
   return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
 }
 
 /** An operation as the outside sees it. @param withItems tells what became of the first jobs too, if that was noted */
-export function viewTask(q: QueueParts, id: string, withItems = false): OperationView | undefined {
+export function viewTask(q: Stored, id: string, withItems = false): OperationView | undefined {
   const found = readTask(q, id);
   if (!found) return undefined;
   const view = viewOf(found.task, found.done);
@@ -109,7 +109,7 @@ function viewOf(task: Task, done: boolean): OperationView {
 const MAX_SHOWN = 50;
 
 /** The operations that run, and the last ones that ended. */
-export function viewTasks(q: QueueParts): OperationView[] {
+export function viewTasks(q: Stored): OperationView[] {
   return q.store.sql
     .exec<TaskRow>('SELECT data, done_at FROM tasks ORDER BY done_at IS NOT NULL, done_at DESC LIMIT ?', MAX_SHOWN)
     .toArray()
@@ -117,7 +117,7 @@ export function viewTasks(q: QueueParts): OperationView[] {
 }
 
 /** Ends an operation where it is. One that is not known here is noted as ended, so that it does not begin. One row written. */
-export function abortTask(q: QueueParts, id: string, action: BulkAction, now: number): OperationView {
+export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now: number): OperationView {
   const found = readTask(q, id);
   if (found?.done) return viewOf(found.task, true);
   const unknown: Task = {
@@ -131,7 +131,7 @@ export function abortTask(q: QueueParts, id: string, action: BulkAction, now: nu
 }
 
 /** Ids of the operations that have something left to do. */
-export function openTasks(q: QueueParts): string[] {
+export function openTasks(q: Stored): string[] {
   return q.store.sql
     .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')
     .toArray()
@@ -151,7 +151,7 @@ export function stepTask(q: QueueParts, id: string, now: number): boolean {
 }
 
 /** Deletes chunks in which every job is old enough; the others are left to the steps that look at each job. */
-function deleteChunks(q: QueueParts, task: Task): boolean {
+function deleteChunks(q: Named & Stored, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
   const { jobs, more } = pruneArchive(q.store, until, CHUNK_STEP, { visit: (job) => list(task, doneTo(q, job)) });
@@ -211,12 +211,12 @@ function list(task: Task, item: BulkItem, always = false): void {
 }
 
 /** The item of a completed job that was deleted. */
-function doneTo(q: QueueParts, job: ArchivedJob): BulkItem {
+function doneTo(q: Named, job: ArchivedJob): BulkItem {
   return { job_id: idOfArchived(q.route, job), status: 'done' };
 }
 
 /** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */
-export function noteFailure(q: QueueParts, id: string, now: number): boolean {
+export function noteFailure(q: Stored, id: string, now: number): boolean {
   const found = readTask(q, id);
   if (!found || found.done) return true;
   const { task } = found;
@@ -230,19 +230,19 @@ export function noteFailure(q: QueueParts, id: string, now: number): boolean {
 }
 
 /** Forgets operations that were done long ago, some at a time. */
-export function forgetTasks(q: QueueParts, now: number): void {
+export function forgetTasks(q: Stored, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
   q.store.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
 }
 
 /** When operations that were done must be forgotten next, epoch ms. */
-export function forgetMoment(q: QueueParts): number | undefined {
+export function forgetMoment(q: Stored): number | undefined {
   const first = oldestTask(q);
   return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
 }
 
 /** When the first operation that is remembered was done. There are few, so they are simply looked through. */
-function oldestTask(q: QueueParts): number | undefined {
+function oldestTask(q: Stored): number | undefined {
   return q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
 }

@@ -22,7 +22,7 @@ import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { hasExpired } from '../../jobs/expire';
 import { find } from '../../read/find';
-import type { QueueParts } from '../../store/parts';
+import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import { stateOf } from '../../store/rows';
 import { noteJob, noteRefusal, noteSkip } from './notes';
 
@@ -33,7 +33,7 @@ const ENTRIES_PER_TURN = 100;
 const MAX_WAITING = 100;
 
 /** The entries to fire now. */
-export function dueCrons(q: QueueParts, now: number): string[] {
+export function dueCrons(q: Stored, now: number): string[] {
   return q.store.crons.due(now, ENTRIES_PER_TURN);
 }
 
@@ -74,7 +74,7 @@ export function fireWaiting(q: QueueParts, name: string, now: number): void {
 }
 
 /** The next fire of an entry, unless its fires are used up. The caller writes the run. */
-export function setNext(q: QueueParts, entry: CronView, next: number | undefined): void {
+export function setNext(q: Woken, entry: CronView, next: number | undefined): void {
   const { run } = entry;
   if (next === undefined || !entry.definition.enabled || isUsedUp(entry)) {
     delete run.next_at;
@@ -85,7 +85,7 @@ export function setNext(q: QueueParts, entry: CronView, next: number | undefined
 }
 
 /** A fire that a limit had counted has turned out to enqueue nothing: where it was the last one, another may come. */
-function goOn(q: QueueParts, entry: CronView, now: number): void {
+function goOn(q: Woken, entry: CronView, now: number): void {
   const { definition, run } = entry;
   if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
@@ -118,7 +118,7 @@ function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number)
 }
 
 /** The entry's last job, while it has not ended. */
-function runningJob(q: QueueParts, run: CronRun, now: number): string | undefined {
+function runningJob(q: Named & Stored, run: CronRun, now: number): string | undefined {
   const pending = run.across.at(-1);
   if (pending) return pending.id;
   if (run.last_job === undefined) return undefined;
@@ -126,7 +126,7 @@ function runningJob(q: QueueParts, run: CronRun, now: number): string | undefine
 }
 
 /** Is there such a job, and has it not ended? */
-function isRunning(q: QueueParts, id: string, now: number): boolean {
+function isRunning(q: Named & Stored, id: string, now: number): boolean {
   const row = find(q, id)?.row;
   if (!row || hasExpired(q, row, now)) return false;
   return !TERMINAL_STATES.includes(stateOf(row, q.store.leases.active.has(row.key), now));
@@ -137,7 +137,7 @@ function cancelIfRunning(q: QueueParts, id: string, now: number): void {
 }
 
 /** An id that names this queue, so that its job is found by it, and that the queue never gives out itself. */
-function freshId(q: QueueParts, now: number): string {
+function freshId(q: Named, now: number): string {
   return mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
 }
 
@@ -170,7 +170,7 @@ export function triggerHere(q: QueueParts, name: string, job: NewJob, now: numbe
 }
 
 /** A job was enqueued on behalf of an operator. */
-export function noteTriggered(q: QueueParts, name: string, enqueued: EnqueuedJob, now: number): void {
+export function noteTriggered(q: Stored & Observed & Woken, name: string, enqueued: EnqueuedJob, now: number): void {
   const entry = q.store.crons.read(name);
   if (!entry || enqueued.deduplicated) return;
   noteJob(q, entry, enqueued, undefined, now);
@@ -180,7 +180,7 @@ export function noteTriggered(q: QueueParts, name: string, enqueued: EnqueuedJob
 }
 
 /** The entry with this name. @throws {ApiError} 404 */
-export function mustReadCron(q: QueueParts, name: string): CronView {
+export function mustReadCron(q: Stored, name: string): CronView {
   const entry = q.store.crons.read(name);
   if (!entry) throw noSuchCron(name);
   return entry;
@@ -192,7 +192,7 @@ export function noSuchCron(name: string): ApiError {
 }
 
 /** The fires of an entry that other queues must be asked about, with their jobs, oldest first. */
-export function acrossJobs(q: QueueParts, name: string): { pending: CronAcross; job: NewJob }[] {
+export function acrossJobs(q: Stored, name: string): { pending: CronAcross; job: NewJob }[] {
   const entry = q.store.crons.read(name);
   return (entry?.run.across ?? []).map((pending) => ({
     pending,

@@ -12,7 +12,7 @@ import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '..
 import { checkPolicies } from '../../jobs/enqueue';
 import { checkType } from '../../jobs/intake';
 import { find, viewOf } from '../../read/find';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, Stored, Woken } from '../../store/parts';
 import { mustReadCron, setNext } from './fire';
 
 /** Entries of one queue at most. */
@@ -31,7 +31,7 @@ const HAND_OVER_AFTER_MS = 10_000;
 const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 
 /** Would this queue take the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy, over its own layers */
-export function checkCron(q: QueueParts, definition: CronDefinition, now: number): void {
+export function checkCron(q: Named & Configured, definition: CronDefinition, now: number): void {
   const job = jobOf(definition, { now });
   checkType(q, job.type);
   checkPolicies([job], ({ type }) => q.config.retryLayers(type, {}));
@@ -41,7 +41,11 @@ export function checkCron(q: QueueParts, definition: CronDefinition, now: number
  * Creates or replaces an entry. One that says the same as before is left as it is, with no row written.
  * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
  */
-export function putCron(q: QueueParts, request: PutCron, now: number): CronView & { created: boolean } {
+export function putCron(
+  q: Named & Stored & Configured & Woken,
+  request: PutCron,
+  now: number,
+): CronView & { created: boolean } {
   const { definition, version, basedOn } = request;
   if (!request.run) {
     if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change took too long and was given up.');
@@ -104,7 +108,7 @@ function renewed({ definition: before, run }: CronView, definition: CronDefiniti
 }
 
 /** Pauses or resumes. What would have fired in the meantime is not made up for. Idempotent. @throws {ApiError} 404 */
-export function enableCron(q: QueueParts, name: string, enabled: boolean, now: number): CronView {
+export function enableCron(q: Stored & Woken, name: string, enabled: boolean, now: number): CronView {
   const before = mustReadCron(q, name);
   if (before.definition.enabled === enabled) return before;
   const definition = { ...before.definition, enabled };
@@ -115,7 +119,7 @@ export function enableCron(q: QueueParts, name: string, enabled: boolean, now: n
 }
 
 /** Deletes an entry; its jobs stay. Null when there is none. @throws {ApiError} 409 when it was changed meanwhile */
-export function removeCron(q: QueueParts, name: string, version: number, now: number): CronView | null {
+export function removeCron(q: Stored, name: string, version: number, now: number): CronView | null {
   const entry = q.store.crons.read(name) ?? leavingCron(q, name);
   const known = q.store.crons.versionOf(name);
   if (known !== undefined && known > version) {
@@ -128,7 +132,7 @@ export function removeCron(q: QueueParts, name: string, version: number, now: nu
 }
 
 /** Lets an entry go to another queue, under a new definition. Idempotent. Null when there is nothing to take over. */
-export function handOffCron(q: QueueParts, definition: CronDefinition, version: number, now: number): CronView | null {
+export function handOffCron(q: Stored, definition: CronDefinition, version: number, now: number): CronView | null {
   const { name } = definition;
   const known = q.store.crons.versionOf(name);
   if (known !== undefined && known > version) throw changedMeanwhile(name);
@@ -143,18 +147,18 @@ export function handOffCron(q: QueueParts, definition: CronDefinition, version: 
 }
 
 /** The other queue has taken over. Idempotent. */
-export function confirmCron(q: QueueParts, name: string, version: number): void {
+export function confirmCron(q: Stored, name: string, version: number): void {
   if (leavingCron(q, name)?.version === version) q.store.outbox.withdraw(CRON, name);
 }
 
 /** An entry on its way to another queue: what that queue must take over. */
-function leavingCron(q: QueueParts, name: string): CronView | undefined {
+function leavingCron(q: Stored, name: string): CronView | undefined {
   const data = q.store.outbox.find(CRON, name);
   return data === undefined ? undefined : (JSON.parse(data) as CronView);
 }
 
 /** The entries with these names, as many as fit into one message. */
-export function cronsNamed(q: QueueParts, names: readonly string[]): { crons: CronView[]; omitted: string[] } {
+export function cronsNamed(q: Stored, names: readonly string[]): { crons: CronView[]; omitted: string[] } {
   const crons: CronView[] = [];
   const omitted: string[] = [];
   let chars = 0;
@@ -173,7 +177,7 @@ export function cronsNamed(q: QueueParts, names: readonly string[]): { crons: Cr
 
 /** The latest executions of an entry, newest first, with what became of their jobs. @throws {ApiError} 404 */
 export function cronHistory(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   name: string,
   limit: number,
   now: number,
@@ -205,6 +209,6 @@ function changedMeanwhile(name: string) {
 }
 
 /** The entry with this name, also while it is on its way to another queue. @throws {ApiError} 404 */
-export function readCron(q: QueueParts, name: string): CronView {
+export function readCron(q: Stored, name: string): CronView {
   return leavingCron(q, name) ?? mustReadCron(q, name);
 }

@@ -4,7 +4,7 @@ import { cut } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { CronSkip, CronView } from '../../../rpc/cron';
 import type { EnqueuedJob } from '../../../rpc/receipts';
-import type { QueueParts } from '../../store/parts';
+import type { Observed } from '../../store/parts';
 
 /** What an entry remembers. */
 const KEPT_EXECUTIONS = 50;
@@ -12,7 +12,7 @@ const KEPT_SKIPS = 20;
 
 /** A job has been enqueued, or found to exist. @param own the id that it was to get */
 export function noteJob(
-  q: QueueParts,
+  q: Observed,
   entry: CronView,
   enqueued: EnqueuedJob,
   tick: number | undefined,
@@ -28,7 +28,7 @@ export function noteJob(
 }
 
 function noteRun(
-  q: QueueParts,
+  q: Observed,
   { definition, run }: CronView,
   job: { id: string; type: string },
   tick: number | undefined,
@@ -55,7 +55,7 @@ function noteRun(
 
 /** A job was refused. @param own the id that it was to get */
 export function noteRefusal(
-  q: QueueParts,
+  q: Observed,
   entry: CronView,
   tick: number,
   error: ErrorData,
@@ -79,7 +79,7 @@ export function noteRefusal(
 }
 
 /** A fire that enqueued nothing. */
-export function noteSkip(q: QueueParts, { definition, run }: CronView, skip: CronSkip): void {
+export function noteSkip(q: Observed, { definition, run }: CronView, skip: CronSkip): void {
   run.skips++;
   run.skipped = [...run.skipped, skip].slice(-KEPT_SKIPS);
   q.observed.events.add('cron.skipped', definition.name, skip.at, {

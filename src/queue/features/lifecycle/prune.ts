@@ -9,7 +9,7 @@ import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/e
 import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/where';
 
 /** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
@@ -56,7 +56,7 @@ function prune(q: QueueParts, now: number): void {
 }
 
 /** @returns how many there were */
-function removeAll(q: QueueParts, keys: readonly number[], now: number): number {
+function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: number): number {
   // One at a time: with their bodies they could be more than this object has memory for.
   for (const key of keys) {
     const row = rowByKey(q.store, key);
@@ -69,7 +69,7 @@ function removeAll(q: QueueParts, keys: readonly number[], now: number): number 
  * When the next ended job is to be removed. {@link removalMoment} puts removals together, so that the object does not wake
  * for each one.
  */
-function nextPrune(q: QueueParts): number | undefined {
+function nextPrune(q: Stored & Configured): number | undefined {
   let next: number | undefined;
   const wakeFor = (at: number | undefined) => {
     if (at !== undefined && (next === undefined || at < next)) next = at;

@@ -18,7 +18,7 @@ import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/columns';
 import { move, remove } from '../../store/jobs';
-import type { QueueParts, Stored } from '../../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';
 import { idOf } from '../../store/rows';
 import { rowByKey } from '../../store/where';
@@ -33,7 +33,11 @@ const STEP_CHARS = 8 * 1024 * 1024;
  * @throws {ApiError} 409 when jobs have not ended and are neither to be discarded nor moved, or entries of a schedule
  * still enqueue here
  */
-export function beginRemoval(q: QueueParts, request: RemovalRequest, now: number): RemovalView {
+export function beginRemoval(
+  q: Named & Stored & Configured & Woken,
+  request: RemovalRequest,
+  now: number,
+): RemovalView {
   if (q.config.removal) return viewRemoval(q.config.removal);
   if (request.strategy === 'move' && (request.target_queue === undefined || request.target_queue === q.name)) {
     throw invalidRequest('target_queue', 'target_queue must name another queue.');
@@ -62,7 +66,7 @@ export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
 }
 
 /** Jobs that have not ended, those of undecided batches included. */
-function openJobs(q: QueueParts, now: number): number {
+function openJobs(q: Named & Stored & Configured, now: number): number {
   const { counts } = stats(q, now);
   const ended: readonly string[] = TERMINAL_STATES;
   const open = JOB_STATES.filter((state) => !ended.includes(state)).reduce((sum, state) => sum + counts[state], 0);
@@ -70,19 +74,19 @@ function openJobs(q: QueueParts, now: number): number {
 }
 
 /** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
-export function canGoOn(q: QueueParts): boolean {
+export function canGoOn(q: Stored & Configured): boolean {
   const { strategy, moving } = q.config.removal ?? {};
   if (strategy === 'discard' && nextToDiscard(q, 1).length > 0) return true;
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
 // A batch that is being decided may have promised to replace a job that waits.
-function canSetAside(q: QueueParts): boolean {
+function canSetAside(q: Stored): boolean {
   return !q.store.outbox.has(SHARE) && nextToMove(q).length > 0;
 }
 
 /** Can the object be emptied now? Nothing must be left that another object has to hear. */
-export function readyToEmpty(q: QueueParts): boolean {
+export function readyToEmpty(q: Stored & Configured): boolean {
   if (!q.store.outbox.isEmpty) return false;
   return (
     q.config.removal?.strategy !== 'move' ||
@@ -91,7 +95,7 @@ export function readyToEmpty(q: QueueParts): boolean {
 }
 
 /** Discards the next jobs that have not ended. @returns whether there are none left */
-export function discardNext(q: QueueParts, now: number): boolean {
+export function discardNext(q: Named & Stored & Observed, now: number): boolean {
   const keys = nextToDiscard(q, DISCARD_STEP);
   for (const { key } of keys) {
     const row = rowByKey(q.store, key);
@@ -100,14 +104,14 @@ export function discardNext(q: QueueParts, now: number): boolean {
   return keys.length < DISCARD_STEP;
 }
 
-function nextToDiscard(q: QueueParts, limit: number): { key: number }[] {
+function nextToDiscard(q: Stored, limit: number): { key: number }[] {
   const open = `SELECT key FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending}) LIMIT ?`;
   const next = q.store.sql.exec<{ key: number }>(open, limit).toArray();
   return [...next, ...first(q.store.blocks.all(0, false), limit - next.length)];
 }
 
 /** The next jobs to move: any that waits and does not run. */
-function nextToMove(q: QueueParts): Pick<JobRow, 'key' | 'state'>[] {
+function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
   const running = listed(q.store.leases.active.keys());
   const rows = q.store.sql
     .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
@@ -156,7 +160,7 @@ export function setAside(q: QueueParts, now: number): Moving | undefined {
 }
 
 /** The jobs set aside, as they travel. */
-export function packed(q: QueueParts, moving: Moving): MovedJob[] {
+export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
   const pending = new Set(moving.pending);
   return moving.keys.flatMap((key) => {
     const row = rowByKey(q.store, key);
@@ -174,7 +178,7 @@ export function packed(q: QueueParts, moving: Moving): MovedJob[] {
 }
 
 /** The jobs that were set aside are in the target now. */
-export function dropMoved(q: QueueParts, now: number): void {
+export function dropMoved(q: Named & Stored & Configured & Observed, now: number): void {
   const removal = q.config.removal as Removal;
   for (const key of removal.moving?.keys ?? []) {
     const row = rowByKey(q.store, key);

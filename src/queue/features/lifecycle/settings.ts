@@ -18,7 +18,7 @@ import type { QueueStatus } from '../../../rpc/receipts';
 import { setEvicting } from '../../store/jobs';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, QueueParts, Stored, Woken } from '../../store/parts';
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueParts, mode: QueueMode, now: number): QueueStatus {
@@ -57,7 +57,7 @@ export function setPaused(q: QueueParts, paused: boolean, now: number): QueueSta
  * @param mayPurge false: ended jobs must be kept for as long as now; a queue that never had a job keeps none
  * @throws {ApiError} 422 for a retry policy that is none, 403 for a retention that is lowered
  */
-export function configure(q: QueueParts, change: SettingsChange, mayPurge = true): QueueConfig {
+export function configure(q: Stored & Configured & Woken, change: SettingsChange, mayPurge = true): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
   const own = changed(q.config.own, change);
   const less =
@@ -71,7 +71,7 @@ export function configure(q: QueueParts, change: SettingsChange, mayPurge = true
 }
 
 /** Takes over what the deployment says for all queues, unless it is known already. One row written. */
-export function takeDefaults(q: QueueParts, defaults: QueueDefaults): void {
+export function takeDefaults(q: Stored & Configured & Woken, defaults: QueueDefaults): void {
   if (q.config.defaults && q.config.defaults.version >= defaults.version) return;
   const before = q.config.defaults;
   writeMeta(q.store.sql, 'defaults', defaults);
@@ -81,7 +81,7 @@ export function takeDefaults(q: QueueParts, defaults: QueueDefaults): void {
   overridesChanged(q, before);
 }
 
-function apply(q: QueueParts, own: QueueConfig, defaults: QueueDefaults | undefined): void {
+function apply(q: Stored & Configured & Woken, own: QueueConfig, defaults: QueueDefaults | undefined): void {
   const { settings: before, maxDeadLetters } = q.config;
   q.config.set(own, defaults);
   if (q.config.maxDeadLetters < maxDeadLetters && q.store.counts.countDead() > q.config.maxDeadLetters)

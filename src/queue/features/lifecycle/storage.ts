@@ -8,7 +8,7 @@ import { pruneArchive, pruneKeptChunks } from '../../store/archive';
 import { STATE } from '../../store/columns';
 import { oldestEnded } from '../../store/ended-rows';
 import { remove } from '../../store/jobs';
-import type { QueueParts, Stored } from '../../store/parts';
+import type { Configured, Named, Observed, Stored } from '../../store/parts';
 import { isPruned, mustPrune } from '../../store/storage';
 import { rowByKey } from '../../store/where';
 
@@ -48,7 +48,7 @@ function hasEnded({ store: { sql } }: Stored): boolean {
 }
 
 /** Removes the oldest jobs of the first kind of which there are any. @returns how many, and when the newest of them ended */
-function removeOldest(q: QueueParts, now: number): { jobs: number; until: number } {
+function removeOldest(q: Named & Stored & Configured & Observed, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
   const completed = pruneArchive(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });
   if (completed.jobs > 0) return completed;

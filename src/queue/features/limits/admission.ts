@@ -17,7 +17,7 @@ import { admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
-import type { QueueParts } from '../../store/parts';
+import type { QueueParts, Stored, Woken } from '../../store/parts';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
@@ -27,7 +27,7 @@ const KEYS_PER_TURN = 200;
  * ends. A window that is not used up is of interest only to one that waits while others, of lower priority, stand ready:
  * they would be taken before it.
  */
-function scheduleCheck(q: QueueParts, limiter: Limiter, now: number): void {
+function scheduleCheck(q: Stored & Woken, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
   const { usage } = limiter;
   const limits = limiter.inForce(now);
@@ -58,7 +58,7 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number): void {
 }
 
 /** Is there nothing that only its row knows? What stands ready carries its limits with it. */
-function isForgettable(q: QueueParts, limiter: Limiter, now: number): boolean {
+function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
   if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
   if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
   return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;

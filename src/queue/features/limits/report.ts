@@ -3,25 +3,25 @@
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
-import type { QueueParts } from '../../store/parts';
+import type { Named, Stored } from '../../store/parts';
 
 /** Keys named in one answer. */
 const MAX_KEYS = 10_000;
 
 /** The keys that are known, in order. */
-export function limitKeys(q: QueueParts): string[] {
+export function limitKeys(q: Stored): string[] {
   return q.store.limiters.known(MAX_KEYS);
 }
 
 /** Those of these keys that are known. */
-export function rateLimits(q: QueueParts, keys: readonly string[], now: number): RateLimitView[] {
+export function rateLimits(q: Named & Stored, keys: readonly string[], now: number): RateLimitView[] {
   return keys.flatMap((key) => {
     const limiter = key === '' ? undefined : q.store.limiters.find(key);
     return limiter ? [view(q, limiter, now)] : [];
   });
 }
 
-function view(q: QueueParts, limiter: Limiter, now: number): RateLimitView {
+function view(q: Named & Stored, limiter: Limiter, now: number): RateLimitView {
   const { key, usage } = limiter;
   const { concurrency, rate, throttle } = limiter.inForce(now);
   const quota = rate ?? throttle;

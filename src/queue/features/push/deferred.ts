@@ -4,7 +4,7 @@
  */
 
 import type { Scan } from '../../store/lanes';
-import type { QueueParts } from '../../store/parts';
+import type { Stored } from '../../store/parts';
 
 export class DeferredEntries {
   private readonly entries = new Set<string>();
@@ -26,24 +26,24 @@ export class DeferredEntries {
   }
 
   /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has not passed any yet */
-  add(q: QueueParts, entry: string, scan: Scan): void {
+  add(q: Stored, entry: string, scan: Scan): void {
     this.entries.add(entry);
     this.scanOf(q, entry).copy(scan);
   }
 
   /** How far the jobs of an entry are taken. */
-  scanOf(q: QueueParts, entry: string): Scan {
+  scanOf(q: Stored, entry: string): Scan {
     return q.store.cursors.ofTarget(this.nameOf(entry));
   }
 
   /** No job of it is left that the target's cursor has passed. */
-  remove(q: QueueParts, entry: string): void {
+  remove(q: Stored, entry: string): void {
     this.entries.delete(entry);
     q.store.cursors.push.delete(this.nameOf(entry));
   }
 
   /** What was announced no longer holds: the target's cursor starts over. */
-  clear(q: QueueParts): void {
+  clear(q: Stored): void {
     if (this.entries.size === 0) return;
     for (const entry of this.entries) this.remove(q, entry);
     q.store.cursors.ofTarget(this.target).reset(q.store.leases.head);

@@ -2,7 +2,7 @@
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/columns';
 import { Scan, selectReady } from '../../store/lanes';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, Stored } from '../../store/parts';
 import { targetOf } from './destination';
 import type { PushTarget } from './target';
 
@@ -12,7 +12,7 @@ const SHORT_WAY = 16;
 export class PushLook {
   /** @param configs every target of the deployment */
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Stored & Configured,
     private readonly configs: readonly TargetConfig[],
   ) {}
 

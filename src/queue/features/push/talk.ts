@@ -9,7 +9,7 @@ import { tellLog } from '../../jobs/log';
 import { noteProgress } from '../../jobs/progress';
 import { noteStep } from '../../jobs/steps';
 import type { Active } from '../../store/active';
-import type { QueueParts } from '../../store/parts';
+import type { Stored } from '../../store/parts';
 import { childrenOf, type Enqueuer } from './children';
 
 /** A run that says something. */
@@ -60,7 +60,7 @@ function asWhoRuns<T>(host: Host, speaker: Speaker, act: (active: Active, now: n
 }
 
 /** @throws {ApiError} 409 */
-function mustRun(q: QueueParts, { claimed, delivery }: Speaker): Active {
+function mustRun(q: Stored, { claimed, delivery }: Speaker): Active {
   const active = q.store.leases.active.get(claimed.row.key);
   if (active?.claim === claimed.active.claim) return active;
   throw conflict(`Delivery ${delivery} is over.`, { delivery_id: delivery, expected_state: 'active' });

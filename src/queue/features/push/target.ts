@@ -8,7 +8,7 @@ import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
 import type { TargetView } from '../../../rpc/targets';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Stored } from '../../store/parts';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
 
@@ -212,7 +212,7 @@ export class PushTarget {
   }
 
   /** Execution limit of a job here, ms: its own, else the type's, else the queue's, else the target's. */
-  timeoutFor(q: QueueParts, body: Pick<JobBody, 'type' | 'timeout_ms'>): number {
+  timeoutFor(q: Configured, body: Pick<JobBody, 'type' | 'timeout_ms'>): number {
     const announced = this.announced(body.type);
     const ofType = announced === 'unknown' ? undefined : announced?.timeout_ms;
     const limit = body.timeout_ms ?? ofType ?? q.config.settings.default_timeout_ms ?? this.config.timeoutMs;
@@ -246,25 +246,25 @@ export class PushTarget {
   }
 
   /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */
-  runningByEntry(q: QueueParts): Map<string, number> {
+  runningByEntry(q: Stored): Map<string, number> {
     const counts = new Map<string, number>();
     for (const active of q.store.leases.pushed) if (active.target === this.id) this.count(active.type, counts);
     return counts;
   }
 
   /** Does any job run here? */
-  isBusy(q: QueueParts): boolean {
+  isBusy(q: Stored): boolean {
     for (const active of q.store.leases.pushed) if (active.target === this.id) return true;
     return false;
   }
 
   /** How many more jobs may start here. */
-  room(q: QueueParts): number {
+  room(q: Stored & Configured): number {
     return Math.min(...this.bounds(q).map(({ running, max }) => max - running));
   }
 
   /** What bounds the jobs that run here, whatever their types. */
-  bounds(q: QueueParts): Bound[] {
+  bounds(q: Stored & Configured): Bound[] {
     const pushed = [...q.store.leases.pushed];
     const max = q.config.settings.concurrency ?? DEFAULTS.concurrency;
     const bounds: Bound[] = [{ by: 'queue', running: pushed.length, max }];

@@ -8,14 +8,14 @@ import { availableSince, behind, waiting } from '../../jobs/waiting';
 import { countAhead } from '../../store/ahead';
 import type { JobRow } from '../../store/columns';
 import { startsLeft } from '../../store/limits/queue-limit';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, Stored } from '../../store/parts';
 import { urlOf } from './destination';
 import type { HandledTypes } from './handled';
 import type { Bound, PushTarget } from './target';
 
 export class PushWaits {
   constructor(
-    private readonly q: QueueParts,
+    private readonly q: Named & Stored & Configured,
     private readonly handled: HandledTypes,
   ) {}
 

@@ -13,7 +13,7 @@ import { refuseGivenUp } from '../../jobs/ticket';
 import { find } from '../../read/find';
 import { deleteArchived } from '../../store/archive';
 import { type PreparedAction, writeShare } from '../../store/batches';
-import type { QueueParts } from '../../store/parts';
+import type { Named, QueueParts, Stored } from '../../store/parts';
 
 /**
  * Checks this queue's share and locks its jobs, two rows written for each. When one job cannot be acted on nothing is
@@ -47,7 +47,7 @@ export function prepareBulk(
   return { items, applied: true };
 }
 
-function isRunning(q: QueueParts, id: string): boolean {
+function isRunning(q: Named & Stored, id: string): boolean {
   const row = find(q, id)?.row;
   return row !== undefined && q.store.leases.active.has(row.key);
 }

@@ -17,7 +17,7 @@ import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/columns';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
-import type { QueueParts } from '../../store/parts';
+import type { Named, Observed, QueueParts, Stored } from '../../store/parts';
 import { recordOf } from '../../store/rows';
 import { rowByKey } from '../../store/where';
 
@@ -93,7 +93,7 @@ export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: num
 }
 
 /** The batch is given up: the jobs have never been. */
-export function abortJobs(q: QueueParts, jobs: readonly PreparedJob[], now: number): void {
+export function abortJobs(q: Named & Stored & Observed, jobs: readonly PreparedJob[], now: number): void {
   for (const { key } of jobs) {
     const row = rowByKey(q.store, key);
     if (row?.state === STATE.held) remove(q, row, 'abort', now);

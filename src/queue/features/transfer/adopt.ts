@@ -7,7 +7,7 @@ import { refuseGivenUp } from '../../jobs/ticket';
 import type { Note } from '../../store/job-events';
 import { insert } from '../../store/jobs';
 import { policyOf } from '../../store/limits/place';
-import type { QueueParts } from '../../store/parts';
+import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 
 /**
  * A move is remembered so long, ms: it may be sent again as long as the answer has not reached the source, whose alarm would
@@ -20,7 +20,7 @@ const REMEMBER_MOVE_MS = 90 * 86_400_000;
  * @param ticket under which unique fingerprints are reserved for it
  * @throws {ApiError} 503 when the ticket was given up; what `take` throws. Then nothing is remembered
  */
-export function onceForMove<T>(q: QueueParts, move: string, ticket: string | undefined, now: number, take: () => T): T {
+export function onceForMove<T>(q: Stored, move: string, ticket: string | undefined, now: number, take: () => T): T {
   const answer = () => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return take();
@@ -48,7 +48,7 @@ export function adopt(
 }
 
 /** Writes a job that comes from another queue, under its old id. */
-export function adoptJob(q: QueueParts, job: MovedJob, now: number, note?: Note): void {
+export function adoptJob(q: Named & Stored & Observed & Woken, job: MovedJob, now: number, note?: Note): void {
   const { id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history } = job;
   const row = insert(
     q,

@@ -22,7 +22,7 @@ import type { JobRow } from '../../store/columns';
 import { bodyBytes } from '../../store/depth';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
-import type { QueueParts } from '../../store/parts';
+import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import { bodyOf, idOf } from '../../store/rows';
 import { STORAGE_FULL } from '../../store/storage';
 import { rowByKey } from '../../store/where';
@@ -34,7 +34,7 @@ import { adoptJob, onceForMove } from './adopt';
  * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
  */
 export function planMove(
-  q: QueueParts,
+  q: Named & Stored & Configured,
   id: string,
   request: MoveRequest,
   now: number,
@@ -50,7 +50,13 @@ export function planMove(
 }
 
 /** Decides. One row written. @throws {ApiError} as {@link planMove} */
-export function beginMove(q: QueueParts, id: string, request: MoveRequest, name: string, now: number): number {
+export function beginMove(
+  q: Named & Stored & Configured,
+  id: string,
+  request: MoveRequest,
+  name: string,
+  now: number,
+): number {
   const { key, open } = planMove(q, id, request, now);
   const move: Move = { ...request, key, name, at: now };
   if (!open) q.store.outbox.post(MOVE, String(key), JSON.stringify(move), now);
@@ -62,12 +68,12 @@ function isSame(move: Move, { target, override }: MoveRequest): boolean {
 }
 
 /** The job of a decision as it travels; undefined when it is gone. */
-export function packedMove(q: QueueParts, { key, override, at }: Move): MovedJob | undefined {
+export function packedMove(q: Named & Stored, { key, override, at }: Move): MovedJob | undefined {
   const row = rowByKey(q.store, key);
   return row && packed(q, row, override, at);
 }
 
-function packed(q: QueueParts, row: JobRow, override: Override, at: number): MovedJob {
+function packed(q: Named & Stored, row: JobRow, override: Override, at: number): MovedJob {
   const { body, history } = secondLife(row, override);
   const checkpoint = q.store.checkpoints.copy(row.key);
   const { type, priority, claims, created_at } = row;
@@ -86,7 +92,7 @@ function packed(q: QueueParts, row: JobRow, override: Override, at: number): Mov
 }
 
 /** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
-export function endMove(q: QueueParts, key: number, adoption: Adoption, now: number): void {
+export function endMove(q: Named & Stored & Observed & Woken, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.store, key);
   if (!('refused' in adoption)) {
     if (!row) return;
@@ -104,7 +110,7 @@ export function endMove(q: QueueParts, key: number, adoption: Adoption, now: num
  * Would this queue take the job? Writes nothing.
  * @throws {ApiError} 409 draining, being deleted, id taken; 400 job type not allowed; 422 retry policy; 429 full
  */
-export function considerMove(q: QueueParts, job: MovedJob): void {
+export function considerMove(q: Named & Stored & Configured, job: MovedJob): void {
   refuseNewcomers(q);
   checkType(q, job.type);
   const body = bodyOf(job);

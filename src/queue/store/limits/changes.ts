@@ -3,10 +3,10 @@
 import { writeMeta } from '../../../durable/sql';
 import { differing, holds } from '../../../job/limits/overrides';
 import type { QueueDefaults } from '../../../job/settings';
-import type { QueueParts } from '../parts';
+import type { Configured, Stored } from '../parts';
 
 /** What is said for keys is other than `before`: the keys that this concerns are seen to with the running operation. */
-export function overridesChanged(q: QueueParts, before: QueueDefaults | undefined): void {
+export function overridesChanged(q: Stored & Configured, before: QueueDefaults | undefined): void {
   const { defaults } = q.config;
   const keys = new Set([
     ...differing(before?.overrides, defaults?.overrides),
@@ -19,7 +19,7 @@ export function overridesChanged(q: QueueParts, before: QueueDefaults | undefine
  * Forgets the overrides of these keys that have ended. Else they would be looked at again, for the sake of the jobs that
  * wait, whenever the object starts. One row written.
  */
-export function forgetEnded(q: QueueParts, keys: readonly string[], now: number): void {
+export function forgetEnded(q: Stored & Configured, keys: readonly string[], now: number): void {
   const { defaults } = q.config;
   if (!defaults?.overrides || keys.length === 0) return;
   const looked = new Set(keys);

@@ -2,7 +2,7 @@
 import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
-import type { QueueParts } from '../parts';
+import type { Named, Stored, Woken } from '../parts';
 import { bodyOf, historyOf } from '../rows';
 import type { Limiter } from './limiter';
 
@@ -13,7 +13,7 @@ export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
 export const FORGET_AFTER_MS = 24 * 3_600_000;
 
 /** The limits that a stored job carries; undefined when it has none that can be read. */
-export function policyOf(q: QueueParts, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
+export function policyOf(q: Named, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
   const written = bodyOf(row).rate_limit;
   if (written === undefined) return undefined;
   try {
@@ -24,7 +24,7 @@ export function policyOf(q: QueueParts, row: Pick<JobRow, 'body' | 'type'>): Lim
 }
 
 /** The key of a stored job. One that was forgotten is made anew from what the job says. */
-export function limiterOf(q: QueueParts, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
+export function limiterOf(q: Named & Stored, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
   const key = row.limit_key as string;
   const known = q.store.limiters.find(key);
   if (known) return known;
@@ -34,12 +34,12 @@ export function limiterOf(q: QueueParts, row: Pick<JobRow, 'limit_key' | 'body' 
 }
 
 /** Attempts of this key that run. */
-export function runningOf(q: QueueParts, key: string): number {
+export function runningOf(q: Stored, key: string): number {
   return q.store.leases.runningByKey.get(key) ?? 0;
 }
 
 /** A job with these limits arrives: its key allows from now on what the newest job says. */
-export function learn(q: QueueParts, policy: LimitPolicy, now: number): void {
+export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
   const limiter = q.store.limiters.get(key);
   if (limits && JSON.stringify(limits) !== JSON.stringify(limiter.limits)) {
@@ -59,7 +59,7 @@ export function learn(q: QueueParts, policy: LimitPolicy, now: number): void {
  * @param policy the job's limits, if the caller has them; else they are read from its body
  */
 export function place(
-  q: QueueParts,
+  q: Named & Stored,
   row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history'>,
   dueAt: number,
   now: number,
@@ -88,20 +88,20 @@ const IN_ORDER = `ORDER BY priority DESC, waits_since, attempt, key ${LIMIT}`;
 const WAITING_IN_ORDER = `${WAITING} ${IN_ORDER}`;
 
 /** Is the job among the first `limit` that wait for the key? */
-export function isAmongFirst(q: QueueParts, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
+export function isAmongFirst(q: Stored, { key }: Limiter, row: Pick<JobRow, 'key'>, limit: number): boolean {
   const first = q.store.sql.exec<{ key: number }>(`SELECT key ${WAITING_IN_ORDER}`, key, limit);
   return Array.from(first).some((other) => other.key === row.key);
 }
 
 /** The jobs that wait for the key, in the order in which they are to run. */
-export function firstWaiting(q: QueueParts, limiter: Limiter, limit: number): JobRow[] {
+export function firstWaiting(q: Stored, limiter: Limiter, limit: number): JobRow[] {
   const rows = [...readRows(q.store.sql, `SELECT ${ROW_COLUMNS} ${WAITING_IN_ORDER}`, limiter.key, limit)];
   if (rows.length === 0) limiter.mayHaveWaiting = false;
   return rows;
 }
 
 /** The first `limit` that wait for the key to go on, in the same order. May read all that wait for it. */
-export function begunWaiting(q: QueueParts, limiter: Limiter, limit: number): JobRow[] {
+export function begunWaiting(q: Stored, limiter: Limiter, limit: number): JobRow[] {
   const begun = `instr(history, '"begun":' || (attempt + 1)) > 0`;
   const select = `SELECT ${ROW_COLUMNS} ${WAITING} AND ${begun} ${IN_ORDER}`;
   const rows = [...readRows(q.store.sql, select, limiter.key, limit)].filter(isBegun);

@@ -3,12 +3,12 @@
  * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
  */
 import type { Limits } from '../../../job/limits/policy';
-import type { QueueParts } from '../parts';
+import type { Configured, Stored } from '../parts';
 import type { Limiter } from './limiter';
 import { QUEUE_KEY } from './limiters';
 
 /** The queue's own limiter; undefined when it has none. */
-function limiterOfQueue(q: QueueParts): Limiter | undefined {
+function limiterOfQueue(q: Stored & Configured): Limiter | undefined {
   const { rate_limit } = q.config.settings;
   if (!rate_limit) return undefined;
   const limiter = q.store.limiters.get(QUEUE_KEY);
@@ -17,14 +17,14 @@ function limiterOfQueue(q: QueueParts): Limiter | undefined {
 }
 
 /** How many jobs of any kind may start now. */
-export function startsLeft(q: QueueParts, now: number): number {
+export function startsLeft(q: Stored & Configured, now: number): number {
   const running = q.store.leases.active.size;
   const room = limiterOfQueue(q)?.room(running, now) ?? Number.POSITIVE_INFINITY;
   return Math.min(room, q.store.leases.mostAtOnce - running);
 }
 
 /** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */
-export function queueOpensAt(q: QueueParts, now: number): number | undefined {
+export function queueOpensAt(q: Stored & Configured, now: number): number | undefined {
   const limiter = limiterOfQueue(q);
   const opensAt = limiter?.usage.opensAt(limiter.limits, now);
   return opensAt !== undefined && opensAt > now ? opensAt : undefined;
@@ -32,7 +32,7 @@ export function queueOpensAt(q: QueueParts, now: number): number | undefined {
 
 /** What the queue's own limit says while it lets no job start; undefined while one may. */
 export function queueStandstill(
-  q: QueueParts,
+  q: Stored & Configured,
   now: number,
 ): { limits: Limits; running: number; opensAt?: number } | undefined {
   const limiter = limiterOfQueue(q);
@@ -43,7 +43,7 @@ export function queueStandstill(
 }
 
 /** Notes starts. One row written where the queue's starts are counted. */
-export function noteQueueStarts(q: QueueParts, count: number, now: number): void {
+export function noteQueueStarts(q: Stored & Configured, count: number, now: number): void {
   const limiter = count > 0 ? limiterOfQueue(q) : undefined;
   if (!limiter) return;
   limiter.started(count, now);
@@ -51,7 +51,7 @@ export function noteQueueStarts(q: QueueParts, count: number, now: number): void
 }
 
 /** The queue's limits were taken back: what they counted is forgotten. */
-export function forgetQueueStarts(q: QueueParts): void {
+export function forgetQueueStarts(q: Stored): void {
   const limiter = q.store.limiters.find(QUEUE_KEY);
   if (limiter) q.store.limiters.remove(limiter);
 }

@@ -7,7 +7,7 @@ import type { RunnerView } from '../../../../job/record';
 import { grouped } from '../../../../job/size';
 import type { Connection } from '../../../../job/worker/socket';
 import type { ClaimRequest } from '../../../../rpc/workers';
-import type { QueueParts } from '../../../store/parts';
+import type { Configured } from '../../../store/parts';
 
 /** Most characters of jobs in one message, unless a single job is larger. */
 const MAX_JOBS_CHARS = 512 * 1024;
@@ -96,7 +96,7 @@ export class Line {
   }
 
   /** Sends jobs that are leased to it. @returns those that could not be sent */
-  sendJobs(q: QueueParts, views: readonly RunnerView[]): RunnerView[] {
+  sendJobs(q: Configured, views: readonly RunnerView[]): RunnerView[] {
     const written = views.map((view) => ({ view, text: writeJob(view, q.config.variables.retryVariables, view.body) }));
     this.ready = Math.max(0, this.ready - views.length);
     let sent = 0;
