@@ -98,7 +98,10 @@ describe('any answer', () => {
   it('with well-formed results gives each delivery its own', () => {
     const result = fc.oneof(
       fc.record({ status: fc.constant('completed'), result: fc.jsonValue() }),
-      fc.record({ status: fc.constant('failed'), error: fc.record({ code: fc.string(), message: fc.string() }) }),
+      fc.record({
+        status: fc.constant('failed'),
+        error: fc.record({ code: fc.string({ minLength: 1 }), message: fc.string() }),
+      }),
     );
     fc.assert(
       fc.property(fc.array(result, { maxLength: 20 }), fc.array(value), (results, noise) => {

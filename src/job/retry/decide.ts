@@ -15,38 +15,11 @@
  * | `retry_at`, `retry_in` | retry then | |
  * | otherwise | retry with backoff; at once after a visibility timeout | |
  */
+import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { parseInstant } from '../time';
 import { HARD_LIMIT_MS, LONGEST_ASKED_MS, retryDelay } from './delay';
 import type { RetryPolicy } from './policy';
-
-/**
- * A failed run as it was reported or observed. Members from outside may have any value; an unusable one counts as
- * absent.
- */
-export interface Failure {
-  /** `error.code`; response codes match in any case. */
-  code?: string;
-  /** `error.type`, else the own class name is taken. */
-  type?: string;
-  /** Class names, own class first, then its ancestors. */
-  classes?: readonly string[];
-  retryable?: boolean;
-  kill?: boolean;
-  /** A duration. */
-  retry_in?: unknown;
-  /** RFC 3339, or epoch ms; wins over `retry_in`. */
-  retry_at?: unknown;
-  /** The handler Worker died without an answer. */
-  crash?: boolean;
-  /** The lease ran out. */
-  visibility_expired?: boolean;
-  no_handler?: boolean;
-  /** The target answered 401, 403, 404 or 405. */
-  target_rejected?: boolean;
-  /** ms: a computed delay is at least this long (`Retry-After` of a 429). */
-  at_least_ms?: number;
-}
 
 export type DiscardReason =
   | 'no_handler'
@@ -83,12 +56,13 @@ export const VISIBILITY_TIMEOUT_CODE = 'visibility_timeout';
 const UNRECOVERABLE = 'UnrecoverableError';
 
 /**
- * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains.
+ * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains: members from outside may have
+ * any value, and an unusable one counts as absent.
  * @param failedExecutions n, the one just failed included
  */
 export function decideFailure(
   policy: RetryPolicy,
-  failure: Failure,
+  failure: AttemptFailure,
   failedExecutions: number,
   context: DecisionContext,
 ): Decision {
@@ -132,7 +106,7 @@ export function matchesNonRetryable(list: readonly string[], type?: string, code
 
 function isNonRetryable(
   policy: RetryPolicy,
-  failure: Failure,
+  failure: AttemptFailure,
   command: string | undefined,
   asked: number | undefined,
 ): boolean {
@@ -144,36 +118,36 @@ function isNonRetryable(
 }
 
 /** The type that the list is matched against. */
-function typeOf(failure: Failure): string | undefined {
+function typeOf(failure: AttemptFailure): string | undefined {
   if (failure.visibility_expired === true) return VISIBILITY_TIMEOUT_TYPE;
   if (failure.crash === true) return CRASH_TYPE;
   return text(failure.type) ?? classNames(failure)[0];
 }
 
-function codeOf(failure: Failure): string | undefined {
+function codeOf(failure: AttemptFailure): string | undefined {
   return text(failure.code) ?? (failure.visibility_expired === true ? VISIBILITY_TIMEOUT_CODE : undefined);
 }
 
 /** By exact name. A reporter that knows no class chain has its own class in `type`. */
-function isUnrecoverable(failure: Failure): boolean {
+function isUnrecoverable(failure: AttemptFailure): boolean {
   const classes = classNames(failure);
   return classes.length > 0 ? classes.includes(UNRECOVERABLE) : failure.type === UNRECOVERABLE;
 }
 
-function classNames(failure: Failure): readonly string[] {
+function classNames(failure: AttemptFailure): readonly string[] {
   const classes: unknown = failure.classes;
   return Array.isArray(classes) ? classes.filter((name) => typeof name === 'string' && name !== '') : [];
 }
 
 /** The delay in ms that the answer asks for: no jitter, no cap but the hard limit; the past means at once. */
-function askedDelay(failure: Failure, now: number): number | undefined {
+function askedDelay(failure: AttemptFailure, now: number): number | undefined {
   const { retry_at } = failure;
   const at = Number.isFinite(retry_at) ? (retry_at as number) : parseInstant(retry_at, now);
   const delay = at === undefined ? parseDuration(failure.retry_in) : at - now;
   return delay === undefined ? undefined : Math.min(Math.max(Math.floor(delay), 0), HARD_LIMIT_MS);
 }
 
-function atLeast(failure: Failure): number {
+function atLeast(failure: AttemptFailure): number {
   const ms: unknown = failure.at_least_ms;
   return typeof ms === 'number' && ms > 0 ? Math.min(Math.ceil(ms), LONGEST_ASKED_MS) : 0;
 }

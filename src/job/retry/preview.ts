@@ -11,11 +11,12 @@
  * | `random` | r that `delay_ms` is computed with, in [0, 1) | 0.5 |
  * | `failure` | the failure of run `from` to decide about | none |
  */
+import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { invalidPayload, invalidRequest } from '../errors';
 import type { RetryInput } from '../record';
 import { parseInstant } from '../time';
-import { decideFailure, type Failure } from './decide';
+import { decideFailure } from './decide';
 import { delayBounds, retryDelay } from './delay';
 import { isObject } from './fields';
 import { MAX_ATTEMPTS } from './layer';
@@ -132,7 +133,7 @@ const TEXT: [Check, string] = [(value) => typeof value === 'string', 'a string']
 const FLAG: [Check, string] = [(value) => typeof value === 'boolean', 'true or false'];
 
 /** Members of `failure`: where each goes, how it is checked, what is expected. */
-const FAILURE_MEMBERS: readonly [name: string, target: keyof Failure, check: Check, expected: string][] = [
+const FAILURE_MEMBERS: readonly [name: string, target: keyof AttemptFailure, check: Check, expected: string][] = [
   ['code', 'code', ...TEXT],
   ['error_type', 'type', ...TEXT],
   [
@@ -155,7 +156,7 @@ const FAILURE_MEMBERS: readonly [name: string, target: keyof Failure, check: Che
   ['no_handler', 'no_handler', ...FLAG],
 ];
 
-function readFailure(source: unknown, now: number): Failure {
+function readFailure(source: unknown, now: number): AttemptFailure {
   if (!isObject(source)) throw invalidRequest('failure', 'failure must be an object');
   const names = FAILURE_MEMBERS.map(([name]) => name);
   onlyKnown(source, names, 'failure.');

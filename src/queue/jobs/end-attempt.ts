@@ -8,7 +8,7 @@ import type { AttemptFailure } from '../../job/attempt/outcome';
 import { fitsBytes } from '../../job/bytes';
 import { deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
-import { decideFailure, type Failure } from '../../job/retry/decide';
+import { decideFailure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
 import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
@@ -54,7 +54,7 @@ export function fail(
   const policy = q.config.policyFor(row.type, body);
   // Details that are too long lose what they say: the class that they name is read first.
   const error = errorOf(report, errorClass(reported.details));
-  const failure: Failure = { ...report, code: error.code, type: error.type };
+  const failure: AttemptFailure = { ...report, code: error.code, type: error.type };
   const decision = decideFailure(policy, failure, active.attempt, { now, random, jobId: idOf(q.route, row) });
   const retry = decision.outcome === 'retry';
   const entry: JobErrorEntry = {

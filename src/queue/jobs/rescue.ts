@@ -1,4 +1,5 @@
 /** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
+import type { AttemptFailure } from '../../job/attempt/outcome';
 import { ApiError } from '../../job/errors';
 import type { Active } from '../store/active';
 import type { QueueParts } from '../store/parts';
@@ -72,13 +73,13 @@ function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart:
   q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
 }
 
-function failureOf(active: Active) {
-  if (active.expiresAt < active.timeoutAt) return { visibility_expired: true, by_queue: true as const };
+function failureOf(active: Active): AttemptFailure {
+  if (active.expiresAt < active.timeoutAt) return { visibility_expired: true, by_queue: true };
   return {
     code: 'timeout',
     type: 'timeout',
     message: `The attempt exceeded its execution limit of ${active.timeoutAt - active.startedAt} ms.`,
     retryable: true,
-    by_queue: true as const,
+    by_queue: true,
   };
 }

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Decision, decideFailure, type Failure, matchesNonRetryable } from '../../../src/job/retry/decide';
+import type { AttemptFailure } from '../../../src/job/attempt/outcome';
+import { type Decision, decideFailure, matchesNonRetryable } from '../../../src/job/retry/decide';
 import { HARD_LIMIT_MS } from '../../../src/job/retry/delay';
 import { resolveRetry } from '../../../src/job/retry/resolve';
 
 const NOW = Date.UTC(2026, 0, 1);
 const context = { now: NOW, random: () => 0.5, jobId: 'job' };
 
-function decide(failure: Failure, policy: Record<string, unknown> = {}, n = 1): Decision {
+function decide(failure: AttemptFailure, policy: Record<string, unknown> = {}, n = 1): Decision {
   return decideFailure(resolveRetry({ job: { max_attempts: 5, jitter: false, ...policy } }), failure, n, context);
 }
 
@@ -182,7 +183,7 @@ describe('a failure that contains anything at all', () => {
   it('is decided about without an exception, and any retry has a valid time', () => {
     fc.assert(
       fc.property(anything, fc.integer({ min: 1, max: 10 }), (failure, n) => {
-        const decision = decide(failure as Failure, { non_retryable_errors: ['a.*', 'b'] }, n);
+        const decision = decide(failure as AttemptFailure, { non_retryable_errors: ['a.*', 'b'] }, n);
         if (decision.outcome !== 'retry') {
           expect(decision.reason).toMatch(/^[a-z_]+$/);
           return;

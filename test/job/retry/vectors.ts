@@ -2,9 +2,11 @@
  * Plays retry vectors (format `tocsin-retry-vectors/1`): data that says which delay, decision, merged policy or
  * validation error follows from which policy.
  */
+
 import { expect, it } from 'vitest';
+import type { AttemptFailure } from '../../../src/job/attempt/outcome';
 import { ApiError } from '../../../src/job/errors';
-import { decideFailure, type Failure } from '../../../src/job/retry/decide';
+import { decideFailure } from '../../../src/job/retry/decide';
 import { delayBounds, retryDelay } from '../../../src/job/retry/delay';
 import type { RetryPolicy } from '../../../src/job/retry/policy';
 import { type RetryLayers, resolveRetry } from '../../../src/job/retry/resolve';
@@ -99,7 +101,7 @@ function withRandom(policy: RetryPolicy): RetryPolicy {
 function playDecision(vector: DecisionVector): void {
   checkRetry({ job: vector.policy });
   const { error_type: type, error_classes: classes, ...rest } = vector.failure;
-  const failure: Failure = {
+  const failure: AttemptFailure = {
     ...rest,
     ...(type ? { type: String(type) } : {}),
     ...(classes ? { classes: classes as string[] } : {}),
