@@ -118,7 +118,7 @@ function eventOf(data: string): QueueEvent {
  * Of several queues a server may send events of the last second again; what it says of the stream itself never repeats.
  * @param seen ids so far; remembers this one
  */
-export function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
+function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
   if (type.startsWith('system.')) return false;
   if (seen.has(id)) return true;
   seen.add(id);

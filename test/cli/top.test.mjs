@@ -1,10 +1,12 @@
 // What `tocsin top` shows and does, without a terminal: text, keys, pages, actions.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
 const MODULES = ['actions', 'happen', 'keys', 'model', 'perform', 'press', 'render', 'style', 'text'];
-const { follow } = await load('top/live.ts');
+const { createApi } = await load('top/api.ts');
 const top = await load(...MODULES.map((name) => `top/${name}.ts`), '../producer/errors.ts');
 const { widthOf, cutTo, fitTo, foreign, keysIn, painted, bare, render, begin, press, arrived, heard, failed, counted } =
   top;
@@ -385,117 +387,63 @@ describe('live updates of top', () => {
   });
 });
 
-describe('the socket of top', () => {
-  /** Sockets that were opened, the last one last; each does what the test says. */
-  function sockets() {
-    const opened = [];
-    class Fake {
-      static OPEN = 1;
-      readyState = 1;
-      said = [];
-      constructor(address, options) {
-        Object.assign(this, { address: String(address), options });
-        opened.push(this);
-      }
-      send(text) {
-        this.said.push(text);
-      }
-      close() {
-        this.readyState = 3;
-      }
-      hear(message) {
-        this.onmessage({ data: JSON.stringify(message) });
-      }
-    }
-    return { opened, Fake };
-  }
-
-  const told = (id, event = 'job.started', data = {}) => ({
-    ...{ type: 'event', channel: 'all', event, id, timestamp: '2026-01-01T12:00:00.000Z' },
-    data: { event, type: 'a.b', job_id: 'j', queue: 'mail', timestamp: 'x', ...data },
-  });
-
-  /** Follows with a WebSocket of the test in the place of the runtime's. */
-  async function following(Socket, work, stream = async function* () {}) {
-    const before = globalThis.WebSocket;
-    globalThis.WebSocket = Socket;
+describe('the events that top follows', () => {
+  /** A server that streams what `parts` has for each connection, and breaks it off then. */
+  async function streaming(parts, work) {
+    const requests = [];
+    const server = createServer((request, response) => {
+      const text = parts[requests.length];
+      requests.push(request);
+      if (text === undefined) return;
+      const isRefused = typeof text !== 'string';
+      response.writeHead(isRefused ? 422 : 200, {
+        'Content-Type': isRefused ? 'application/json' : 'text/event-stream',
+      });
+      if (isRefused) response.end(JSON.stringify(text));
+      else response.write(text, () => response.destroy());
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
     const stop = new AbortController();
+    const api = createApi({ url: `http://127.0.0.1:${server.address().port}/below/`, key: 'k' }, stop.signal);
     const connections = [];
-    const onConnection = (error) => connections.push(error ? 'lost' : 'live');
-    const events = follow({ url: 'https://q.example/below/', key: 'k', signal: stop.signal, onConnection, stream });
+    const events = api.follow((error) => connections.push(error ? 'lost' : 'live'));
     try {
-      return await work(events, connections);
+      return await work(events, connections, requests);
     } finally {
       stop.abort();
       await events.return();
-      globalThis.WebSocket = before;
+      server.closeAllConnections();
+      server.close();
     }
   }
 
-  it('sends the key in a header, tells each event once, and goes on after the last one', async () => {
-    const { opened, Fake } = sockets();
-    await following(Fake, async (events, connections) => {
-      const first = events.next();
-      const [socket] = opened;
-      assert.equal(socket.address, 'wss://q.example/below/ojs/v1/ws');
-      assert.deepEqual(socket.options, { protocols: ['ojs.v1'], headers: { Authorization: 'Bearer k' } });
-      socket.onopen();
-      assert.deepEqual(JSON.parse(socket.said[0]), { action: 'subscribe', channel: 'all' });
-      socket.hear({ type: 'subscribed', channel: 'all', position: 'p' });
-      socket.hear(told('1', 'job.state_changed'));
-      socket.hear(told('1'));
-      socket.hear(told('1'));
-      socket.hear({ type: 'ping', n: 2_908_134_467 });
-      socket.hear(told('2'));
-      const { value } = await first;
-      assert.deepEqual(value, {
-        ...{ specversion: '1.0', id: '1', type: 'job.started', source: '', time: '2026-01-01T12:00:00.000Z' },
-        ...{ subject: 'j', data: { job_id: 'j', queue: 'mail', job_type: 'a.b' } },
-      });
-      assert.equal((await events.next()).value.id, '2');
-      assert.ok(
-        socket.said.some((text) => text === '{"action":"pong","n":2908134467}'),
-        'a server that asks is answered',
+  const sent = (id, type = 'job.started') =>
+    `retry: 10\nid: ${id}\ndata: ${JSON.stringify({ specversion: '1.0', id, type, data: { job_id: 'j', queue: 'mail' } })}\n\n`;
+
+  it('come once each, with the key of the request, and go on after the last one', async () => {
+    const first = sent('1', 'job.state_changed') + sent('2') + sent('2') + sent('3');
+    await streaming([first, sent('3') + sent('4')], async (events, connections, requests) => {
+      const ids = [];
+      while (ids.length < 3) ids.push((await events.next()).value);
+      assert.deepEqual(
+        ids.map(({ id, data }) => [id, data.job_id]),
+        [
+          ['2', 'j'],
+          ['3', 'j'],
+          ['4', 'j'],
+        ],
       );
-      const third = events.next();
-      socket.onclose();
-      while (opened.length < 2) await new Promise((resolve) => setImmediate(resolve));
-      opened[1].onopen();
-      assert.equal(JSON.parse(opened[1].said[0]).after, '2');
-      opened[1].hear({ type: 'subscribed', channel: 'all', position: 'q' });
-      opened[1].hear(told('2'));
-      opened[1].hear(told('3'));
-      assert.equal((await third).value.id, '3');
+      assert.equal(requests[0].headers.authorization, 'Bearer k');
+      assert.match(requests[0].url, /^\/below\/ojs\/v1\/events\/stream/);
+      assert.equal(requests[1].headers['last-event-id'], '3');
       assert.deepEqual(connections, ['live', 'lost', 'live']);
     });
   });
 
-  it('follows over HTTP where no WebSocket comes about, or the runtime has none', async () => {
-    const stream = async function* () {
-      yield event('job.started', { job_id: 'b' });
-    };
-    const { opened, Fake } = sockets();
-    const refused = await following(
-      Fake,
-      async (events) => {
-        const next = events.next();
-        opened[0].onerror();
-        return await next;
-      },
-      stream,
-    );
-    assert.equal(refused.value.type, 'job.started');
-    const { value } = await following(undefined, (events) => events.next(), stream);
-    assert.equal(value.type, 'job.started');
-  });
-
-  it('ends with the refusal of the server', async () => {
-    const { opened, Fake } = sockets();
-    await following(Fake, async (events) => {
-      const next = events.next();
-      opened[0].onopen();
-      opened[0].hear({ type: 'error', code: 'unprocessable', message: 'There are too many queues.' });
-      await assert.rejects(next, /too many queues/);
+  it('end with the refusal of the server', async () => {
+    const error = { code: 'unprocessable', message: 'There are too many queues.', retryable: false };
+    await streaming([{ error }], async (events) => {
+      await assert.rejects(events.next(), /too many queues/);
     });
   });
 });

@@ -2,7 +2,6 @@
 import { TocsinClient } from '../../client/client';
 import type { QueueEvent } from '../../client/event';
 import { type Endpoint, requestsTo } from '../connection';
-import { follow } from './live';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -34,9 +33,12 @@ export function createApi(endpoint: Endpoint, signal: AbortSignal): Api {
       const answer = await requests.once(method, path, body && JSON.stringify(body));
       return (answer ?? {}) as Readonly<Record<string, unknown>>;
     },
-    follow: (onConnection) => {
-      const stream = (heard: typeof onConnection) => client.events.follow({}, { onConnection: heard });
-      return follow({ ...endpoint, signal, onConnection, stream });
+    follow: async function* (onConnection) {
+      onConnection();
+      for await (const event of client.events.follow({}, { onConnection })) {
+        // It comes with the event that says why.
+        if (event.type !== 'job.state_changed') yield event;
+      }
     },
   };
 }
