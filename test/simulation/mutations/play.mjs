@@ -30,7 +30,7 @@ async function playOne(mutation, root, env) {
     const { test } = mutation;
     const { agreed, said } = await playSimulation({ ...env, SIMULATION_SHRINK: 'no' }, { stdio: 'pipe', root, test });
     if (agreed) return { caught: false };
-    if (test && said.includes('AssertionError')) return { caught: true, after: 'no', why: test };
+    if (test && said.includes('AssertionError')) return { caught: true, by: test };
     // A history that is given is the only one.
     const [, after = 1, why] = /(?:after (\d+) histories|the history): (.*)/.exec(said.replaceAll(COLOURS, '')) ?? [];
     return why === undefined ? { error: said } : { caught: true, after, why };
@@ -57,10 +57,11 @@ export async function playMutations(names, env, processes) {
     const root = copyProject();
     try {
       for (let mutation = left.shift(); mutation; mutation = left.shift()) {
-        const { caught, after, why, error } = await playOne(mutation, root, { ...env, SIMULATION_SEED: seed });
+        const { caught, by, after, why, error } = await playOne(mutation, root, { ...env, SIMULATION_SEED: seed });
         const isRight = error === undefined && caught === (mutation !== UNCHANGED);
         if (!isRight) missed++;
-        const outcome = error ?? (caught ? `found after ${after} histories: ${why}` : 'not found');
+        const found = by ? `found by ${by}` : `found after ${after} histories: ${why}`;
+        const outcome = error ?? (caught ? found : 'not found');
         console.log(`${isRight ? '✓' : '✗'} ${mutation.name}\n    ${outcome}`);
       }
     } finally {
