@@ -56,6 +56,14 @@ const longSteps = fc
     told(item(how as Item['how'], { mark: 1, kib: second, logs: true }), item('requeue', { pick: -2, logs: true })),
   ]);
 
+/** A step is said again and again, with little room for what is on record of it. */
+const saidAgain = fc
+  .record({ times: fc.constantFrom(1, 2, 3), room: fc.constantFrom(0, 20, 30, undefined) })
+  .map(({ times, room }): Step[] => [
+    ...[enqueue(PLAIN), poll('ann', 3), told(item('step'))],
+    { op: 'report-each', items: Array.from({ length: times }, () => item('step')), worker: 'none', room },
+  ]);
+
 /** Reports come together over a socket, and cannot be written together. */
 const oneByOne = fc
   .record({
@@ -101,6 +109,7 @@ export const pullThemes: Weighted<Step[]>[] = [
   { weight: 3, arbitrary: takenAlong },
   { weight: 1, arbitrary: standsBehind },
   { weight: 1, arbitrary: longSteps },
+  { weight: 1, arbitrary: saidAgain },
   { weight: 2, arbitrary: oneByOne },
   { weight: 1, arbitrary: manyLives },
 ];
