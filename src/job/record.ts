@@ -5,30 +5,26 @@
 
 import type { LimitPolicy } from './limits/policy';
 import type { LogLine } from './log';
-import type { JobRetention } from './retention';
+import type { OptionsThat } from './options';
 import type { Misfit } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { WaitingFor } from './waiting';
+import type { JobOptions } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
+/** The options that are kept as they were written. */
+type KeptOptions = Omit<Pick<JobOptions, OptionsThat<'stored'>>, OptionsThat<'moment'> | 'retry'>;
+
 /** The part of a job that its producer wrote. Stored once, as JSON. */
-export interface JobBody {
+export interface JobBody extends KeptOptions {
   type: string;
   args: unknown[];
   meta: Record<string, unknown>;
-  /** Where the job is sent, whatever its type is mapped to. */
-  target_url?: string;
-  /** Execution limit in ms, counted from the start of an attempt. */
-  timeout_ms?: number;
-  /** Length of a lease in ms. */
-  visibility_timeout_ms?: number;
   /** The job layer of the retry policy, as written. */
   retry?: RetryInput;
-  /** `options.max_attempts`, when written outside `retry`. */
-  max_attempts?: number;
   /** Epoch ms, when the job was delayed. */
   scheduled_at?: number;
   /** Epoch ms; the job must not start at or after it. */
@@ -38,18 +34,8 @@ export interface JobBody {
    * moment.
    */
   expires_at_written?: string;
-  /** The unique policy, as written. */
-  unique?: unknown;
   /** Fingerprint of the unique policy; kept with the job, never shown. */
   fingerprint?: string;
-  rate_limit?: unknown;
-  /** How long the job is kept after its end, as written; takes precedence over its queue's settings. */
-  retention?: JobRetention;
-  tags?: string[];
-  schema?: unknown;
-  version?: number | string;
-  /** `options.metadata`, kept beside the envelope. */
-  metadata?: Record<string, unknown>;
   /** The workflow that this job belongs to, and its node there. */
   workflow?: { id: string; step: number };
   /** Results of the jobs before it, when it belongs to a workflow and there are any. */

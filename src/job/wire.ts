@@ -121,8 +121,49 @@ export interface JobLogLine {
   fields?: Record<string, unknown>;
 }
 
+/** The options that a job has and shows as they were given. */
+export interface ShownOptions {
+  /** Where the job is sent, whatever its type is mapped to. */
+  target_url?: string;
+  /** How long a run may take, in ms. */
+  timeout_ms?: number;
+  /** Length of a lease, in ms. */
+  visibility_timeout_ms?: number;
+  /** The job's own policy, as written. */
+  retry?: RetryPolicy;
+  tags?: string[];
+  unique?: unknown;
+  rate_limit?: unknown;
+  /** How long the job is kept after its end; its queue says the rest. */
+  retention?: RetentionOptions;
+  schema?: unknown;
+  version?: number | string;
+}
+
+/** What a job may say beside its type and arguments. What becomes of each is in `options.ts`. */
+export interface JobOptions extends ShownOptions {
+  /** Default `default`. */
+  queue?: string;
+  /** −100 … 100, higher first. Default 0. */
+  priority?: number;
+  /** Wait in state `pending` until activated. */
+  pending?: boolean;
+  /** The job does not start before: RFC 3339 with a zone, or a duration from now such as `+PT10S`. */
+  delay_until?: string;
+  /** Another name of `delay_until`. */
+  scheduled_at?: string;
+  /** The job must not start at or after this time. */
+  expires_at?: string;
+  /** Runs in all; in the place of the same member of `retry`. */
+  max_attempts?: number;
+  /** At most 64 KiB of JSON, handed to the handler and kept with the job. */
+  meta?: Record<string, unknown>;
+  /** Kept beside the envelope. */
+  metadata?: Record<string, unknown>;
+}
+
 /** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
-export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
+export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extends ShownOptions {
   specversion: string;
   /** UUIDv7; the same in every attempt, so it is the key for making effects idempotent. */
   id: string;
@@ -135,25 +176,12 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> {
   /** Attempts begun: 1 in the first run. */
   attempt: number;
   max_attempts: number;
-  /** The job's own policy, as written. */
-  retry?: RetryPolicy;
   /** The merged policy, durations in ISO 8601. */
   retry_effective?: RetryPolicy;
-  /** Where the job is sent, whatever its type is mapped to. */
-  target_url?: string;
-  timeout_ms?: number;
-  visibility_timeout_ms?: number;
   scheduled_at?: string;
   expires_at?: string;
-  tags?: string[];
-  unique?: unknown;
   /** Only in answers to an enqueue: the job existed already, and the unique policy kept it. */
   deduplicated?: boolean;
-  rate_limit?: { key?: string; [member: string]: unknown };
-  retention?: RetentionOptions;
-  schema?: unknown;
-  version?: number | string;
-  metadata?: unknown;
   created_at: string;
   enqueued_at: string;
   /** When its last run began: a handler that sleeps begins a run each time it wakes. */

@@ -6,7 +6,8 @@
 import type { ErrorData, Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { SentJobs } from '../job/message';
-import type { JobView, RetryInput } from '../job/record';
+import type { OptionsThat } from '../job/options';
+import type { JobBody, JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import { type JobState, MOVES } from '../job/states';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, SentEachReceipt } from './receipts';
@@ -17,25 +18,19 @@ export interface CountResult {
   next?: number;
 }
 
-/** What to change about a job that waits. Absent members stay; null goes back to the default. */
-export interface PatchRequest {
+/** The options in the body that a change replaces, or merges with what is written. */
+type Changed = Pick<JobBody, Extract<OptionsThat<'patch'>, keyof JobBody>>;
+
+/** What to change about a job that waits. Absent members stay; null goes back to the default. Times in epoch ms. */
+export type PatchRequest = { [Name in Exclude<keyof Changed, 'retention'>]?: Changed[Name] | null } & {
   id: string;
   /** −100 … 100. */
   priority?: number | null;
-  /** Start not before this time; null: as soon as possible. */
-  scheduled_at?: number | null;
-  expires_at?: number | null;
-  /** ms. */
-  timeout_ms?: number | null;
-  /** Members replace those of the job's own policy, null removes them (but `max_interval: null` means no cap). */
-  retry?: RetryInput | null;
-  max_attempts?: number | null;
-  tags?: string[] | null;
   /** Members replace those of the job's own retention; null goes back to the queue's. */
   retention?: RetentionChange | null;
   /** False: 403 when the job would be kept for less time than now. */
   mayPurge?: boolean;
-}
+};
 
 /** What to do with each job. `purge` deletes waiting jobs too. */
 export type BulkAction = 'cancel' | 'retry' | 'delete' | 'purge';

@@ -4,7 +4,7 @@ import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } 
 import * as contract from '../../contract/dead-letters';
 import { formatDuration } from '../../job/duration';
 import { defined, given, optional, readObject, readQueueName } from '../../job/envelope/fields';
-import { readMeta } from '../../job/envelope/parse';
+import { readMeta } from '../../job/envelope/option-readers';
 import { unsupported } from '../../job/errors';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';

@@ -3,8 +3,9 @@
 import { parseExactly, parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, parseObject, readObject, readQueueName } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { JOB_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
+import { IN_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest, unsupported } from '../../job/errors';
+import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
 import type { Edit } from '../../rpc/queue';
 import type { AppContext } from '../context';
@@ -15,6 +16,9 @@ import { callJob, pathParam } from '../request/path';
 import { refuseRedacted } from '../request/redacted';
 import { enqueueParsed } from './enqueue';
 import { readPatch } from './patch';
+
+/** The options of a job that a new one like it has. */
+const CLONED = optionsThat('stored').filter((name) => !factsOf(name).moment);
 
 /** The member of `meta` that says which job a clone was made of. */
 const CLONED_FROM = 'cloned_from';
@@ -70,7 +74,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   if (unknown !== undefined)
     throw invalidRequest(unknown, `${unknown} is not known here; send args, meta, queue, options.`);
   const changed = optional(body, 'options', readObject) ?? {};
-  const known: readonly string[] = JOB_OPTIONS;
+  const known: readonly string[] = IN_OPTIONS;
   const wrong = Object.keys(changed).find((name) => !known.includes(name));
   if (wrong !== undefined) throw invalidRequest(`options.${wrong}`, `options.${wrong} is no option of a job.`);
   const own = asEnqueued(view);
@@ -88,13 +92,8 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
 function asEnqueued({ record }: JobView): JsonObject {
   const stored = parseObject(record.body, parseExactly) as JobBody | undefined;
   if (!stored) throw unsupported('The stored job cannot be read.', { job_id: record.id });
-  const { type, args, meta, extra, ...body } = stored;
-  const { target_url, timeout_ms, visibility_timeout_ms, retry, max_attempts, unique, rate_limit } = body;
-  const { retention, tags, schema, version, metadata } = body;
-  return {
-    ...extra,
-    ...{ type, args, meta, queue: record.queue, priority: record.priority },
-    ...defined({ target_url, timeout_ms, visibility_timeout_ms, retry, max_attempts, unique, rate_limit }),
-    ...defined({ retention, tags, schema, version, metadata }),
-  };
+  const { type, args, meta, extra } = stored;
+  const own: JsonObject = { ...extra, type, args, meta, queue: record.queue, priority: record.priority };
+  for (const name of CLONED) if (stored[name] !== undefined) own[name] = stored[name];
+  return own;
 }

@@ -1,14 +1,15 @@
 /** The job template of an entry as the request has it: in `job_template`, or beside the entry's own members. */
 import { optional, readDuration, readMilliseconds, readObject } from '../envelope/fields';
-import { JOB_OPTIONS } from '../envelope/parse';
+import { IN_OPTIONS } from '../envelope/parse';
 import { ApiError, invalidRequest } from '../errors';
+import { optionsThat } from '../options';
 
 /** Times of each fire's job. Beside the entry's members, they would be taken for the times of the entry itself. */
-const OPTIONS_ONLY: readonly string[] = ['delay_until', 'scheduled_at', 'expires_at'];
+const OPTIONS_ONLY: readonly string[] = optionsThat('moment');
 
 /** Members of a job that are allowed beside those of the entry. */
-export const FLAT_NAMES: readonly string[] = ['type', 'args', 'schema', 'version'];
-export const FLAT_OPTIONS = JOB_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
+export const FLAT_NAMES: readonly string[] = ['type', 'args', ...optionsThat('beside')];
+export const FLAT_OPTIONS = IN_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
 
 /**
  * Reads a template without checking the job in it.

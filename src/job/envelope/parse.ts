@@ -3,38 +3,21 @@
  * the top level (`options` wins, `null` counts as absent, except for `type` and `args`). Members that the server
  * manages are ignored; unknown ones are stored and echoed.
  */
-import { invalidPolicy, invalidRequest, unsupported } from '../errors';
-import { readLimitPolicy } from '../limits/policy';
-import type { JobBody, NewJob, RetryInput } from '../record';
-import { readRetention } from '../retention';
-import { checkRetryLayer } from '../retry/validate';
+import { invalidRequest, unsupported } from '../errors';
+import { factsOf, OPTION_NAMES, optionsThat } from '../options';
+import type { JobBody, NewJob } from '../record';
 import { quote } from '../text';
-import { formatInstant, parseInstant, parsePast } from '../time';
+import { parsePast } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
-import { readUnique, type UniqueRequest } from '../unique/policy';
+import type { UniqueRequest } from '../unique/policy';
 import { suggestion, type UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
-import {
-  isObject,
-  type Reader,
-  readBoolean,
-  reader,
-  readInteger,
-  readList,
-  readMilliseconds,
-  readName,
-  readObject,
-  readQueueName,
-  readUuidV7,
-  setDefined,
-  withinBytes,
-} from './fields';
-import { isJobType, MAX_ENVELOPE_BYTES, MAX_META_BYTES, TYPE_RULE } from './names';
+import { optional, type Reader, reader, readObject, readUuidV7, setDefined, withinBytes } from './fields';
+import { isJobType, MAX_ENVELOPE_BYTES, TYPE_RULE } from './names';
+import { type JobBeingRead, OPTION_READERS, readInstant } from './option-readers';
 
 /** Queue of a job that names none. */
 export const DEFAULT_QUEUE = 'default';
-
-const MAX_ATTEMPTS = 2_147_483_647;
 
 /** Members that only the server writes. A client's values are dropped. */
 const SERVER_MANAGED = [
@@ -68,37 +51,18 @@ const SERVER_MANAGED = [
   'parent_results',
 ] as const;
 
-/** Members that mean the same in `options` and at the top level. */
-export const JOB_OPTIONS = [
-  'queue',
-  'priority',
-  'target_url',
-  'timeout_ms',
-  'visibility_timeout_ms',
-  'delay_until',
-  'scheduled_at',
-  'expires_at',
-  'retry',
-  'max_attempts',
-  'unique',
-  'rate_limit',
-  'retention',
-  'tags',
-  'pending',
-  'meta',
-  'metadata',
-] as const;
-type OptionName = (typeof JOB_OPTIONS)[number];
-
-/** Members of the top level only. */
-const BESIDE_OPTIONS = ['specversion', 'id', 'type', 'args', 'schema', 'version', 'options'] as const;
+/** Members of the top level only, beside the options of which that is so. */
+const BESIDE_OPTIONS = ['specversion', 'id', 'type', 'args', 'options'] as const;
 
 /** All members of a job. */
-export const JOB_MEMBERS: ReadonlySet<string> = new Set([...SERVER_MANAGED, ...JOB_OPTIONS, ...BESIDE_OPTIONS]);
+export const JOB_MEMBERS: ReadonlySet<string> = new Set([...SERVER_MANAGED, ...OPTION_NAMES, ...BESIDE_OPTIONS]);
 
-const OPTIONS: ReadonlySet<string> = new Set(JOB_OPTIONS);
-const MISPLACED: ReadonlySet<string> = new Set(BESIDE_OPTIONS);
-const unknownOption = withoutEffect(JOB_OPTIONS);
+/** The options that mean the same in `options` and at the top level. */
+export const IN_OPTIONS = OPTION_NAMES.filter((name) => !factsOf(name).beside);
+
+const KNOWN_OPTIONS: ReadonlySet<string> = new Set(IN_OPTIONS);
+const MISPLACED: ReadonlySet<string> = new Set([...BESIDE_OPTIONS, ...optionsThat('beside')]);
+const unknownOption = withoutEffect(IN_OPTIONS);
 
 /** What an option that is none deserves to be told. */
 const aboutOption: Verdict = (name) =>
@@ -106,33 +70,13 @@ const aboutOption: Verdict = (name) =>
 
 /** Members of the top level may be the application's own: only one that is probably a slip is worth a warning. */
 const aboutMember: Verdict = (name) => {
-  const meant = suggestion(name, [...JOB_OPTIONS, 'options', 'version', 'schema']);
+  const meant = suggestion(name, [...OPTION_NAMES, 'options']);
   return meant === '' ? undefined : `is not known and is only kept with the job.${meant}`;
-};
-
-/** For members that are stored as written. */
-const unread: Reader<unknown> = (value) => value;
-const readPriority = readInteger(-100, 100);
-const readTags = readList(50, readName(128));
-
-const readSchema: Reader<string | Record<string, unknown>> = (value, field) => {
-  if (isObject(value)) return value;
-  return readName(2048)(value, field);
-};
-
-const readVersion: Reader<number | string> = (value, field) => {
-  if (Number.isSafeInteger(value)) return value as number;
-  if (typeof value === 'string' && value !== '' && value.length <= 255 && !value.includes('\0')) return value;
-  throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
-};
-
-const refuseTarget: Reader<string> = (_, field) => {
-  throw invalidRequest(field, `${field} is not offered for schedules and workflows: map the type to the URL instead.`);
 };
 
 /** Notes the options that no job has. @param path of `options`, with a dot at its end */
 export function noteUnknownOptions(unknown: UnknownMembers, options: Record<string, unknown>, path: string): void {
-  unknown.note(options, OPTIONS, path, aboutOption);
+  unknown.note(options, KNOWN_OPTIONS, path, aboutOption);
 }
 
 /** The context in which a job is read. */
@@ -160,47 +104,12 @@ export interface ParsedJob {
   unique?: UniqueRequest;
 }
 
-/** The members of one job by name, with the path the client wrote them at. */
-class Members {
-  private readonly options: Record<string, unknown>;
-
-  /** @param prefix of the paths of its members */
-  constructor(
-    private readonly input: Record<string, unknown>,
-    private readonly prefix: string,
-  ) {
-    this.options = readObject(input.options ?? {}, `${prefix}options`);
-  }
-
-  /** The path of a top-level member. */
-  at(name: string): string {
-    return this.prefix + name;
-  }
-
-  /** A member of the top level only, unless it is absent or null. */
-  top<T>(name: string, read: Reader<T>): T | undefined {
-    const value = this.input[name];
-    return value === undefined || value === null ? undefined : read(value, this.prefix + name);
-  }
-
-  /** A member of `options`, else of the top level, unless it is absent or null in both. */
-  option<T>(name: OptionName, read: Reader<T>): T | undefined {
-    const value = this.options[name];
-    if (value === undefined || value === null) return this.top(name, read);
-    return read(value, `${this.prefix}options.${name}`);
-  }
-
-  /** @param extra those of the top level that no job has */
-  noteUnknown(unknown: UnknownMembers, extra: Record<string, unknown> = {}): void {
-    noteUnknownOptions(unknown, this.options, `${this.prefix}options.`);
-    unknown.note(extra, JOB_MEMBERS, this.prefix, aboutMember);
-  }
-
-  /** Is the member given in `options`? */
-  inOptions(name: OptionName): boolean {
-    return (this.options[name] ?? null) !== null;
-  }
-}
+/** The options with their readers, in the order in which they are read. */
+const READERS = OPTION_NAMES.map((name) => ({
+  name,
+  read: OPTION_READERS[name] as (value: unknown, field: string, job: JobBeingRead) => unknown,
+  beside: factsOf(name).beside === true,
+}));
 
 /**
  * Validates one job.
@@ -208,56 +117,62 @@ class Members {
  * and for what is not offered; `details.field` is the member's path as the client wrote it.
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
-  const members = new Members(input, ctx.path === undefined ? '' : `${ctx.path}.`);
-  checkSpecVersion(input.specversion, members.at('specversion'));
-
-  const type = readType(input.type, members.at('type'));
-  const id = members.top('id', readUuidV7);
-  const queue = members.option('queue', readQueueName) ?? ctx.queue ?? DEFAULT_QUEUE;
-  const priority = members.option('priority', readPriority) ?? 0;
-  const pending = members.option('pending', readBoolean);
-  const scheduledAt = readStart(members, ctx.now);
-  const expiresAt = members.option('expires_at', readTime(ctx.now));
-  const expiresAtWritten = expiresAt === undefined ? undefined : members.option('expires_at', asWritten(expiresAt));
-  const { retry, maxAttempts } = readRetry(members);
-
-  const args = readArgs(input.args, members.at('args'));
-  const meta = withTrace(members.option('meta', readMeta) ?? {}, ctx.trace);
-  const unique = members.option('unique', (value, field) => readUnique(value, field, { type, queue, args, meta }));
-  const limit = members.option('rate_limit', (value, field) => readLimitPolicy(value, field, queue));
-
-  const body: JobBody = { type, args, meta };
-  setDefined(body, 'target_url', members.option('target_url', ctx.readTarget ?? refuseTarget));
-  setDefined(body, 'timeout_ms', members.option('timeout_ms', readMilliseconds));
-  setDefined(body, 'visibility_timeout_ms', members.option('visibility_timeout_ms', readMilliseconds));
-  setDefined(body, 'retry', retry);
-  setDefined(body, 'max_attempts', maxAttempts);
-  setDefined(body, 'scheduled_at', scheduledAt);
-  setDefined(body, 'expires_at', expiresAt);
-  setDefined(body, 'expires_at_written', expiresAtWritten);
-  setDefined(body, 'unique', members.option('unique', unread));
-  setDefined(body, 'rate_limit', members.option('rate_limit', unread));
-  setDefined(body, 'retention', members.option('retention', readRetention));
-  setDefined(body, 'tags', members.option('tags', readTags));
-  setDefined(body, 'schema', members.top('schema', readSchema));
-  setDefined(body, 'version', members.top('version', readVersion));
-  setDefined(body, 'metadata', members.option('metadata', readObject));
+  const { now, trace, readTarget } = ctx;
+  const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
+  const options = readObject(input.options ?? {}, `${prefix}options`);
+  checkSpecVersion(input.specversion, `${prefix}specversion`);
+  const type = readType(input.type, `${prefix}type`);
+  const id = optional(input, 'id', readUuidV7, prefix);
+  const body: JobBody = { type, args: readArgs(input.args, `${prefix}args`), meta: withTrace({}, trace) };
+  const read: JobBeingRead = {
+    now,
+    prefix,
+    trace,
+    readTarget,
+    inOptions: false,
+    body,
+    queue: ctx.queue ?? DEFAULT_QUEUE,
+    priority: 0,
+    pending: false,
+    start: undefined,
+    startInOptions: false,
+    unique: undefined,
+    limit: undefined,
+  };
+  readOptions(input, options, read);
+  if (read.start !== undefined && read.start > now) body.scheduled_at = read.start;
   setDefined(body, 'extra', unknownMembers(input));
-  if (ctx.unknown) members.noteUnknown(ctx.unknown, body.extra);
+  if (ctx.unknown) {
+    noteUnknownOptions(ctx.unknown, options, `${prefix}options.`);
+    ctx.unknown.note(body.extra ?? {}, JOB_MEMBERS, prefix, aboutMember);
+  }
   const text = JSON.stringify(body);
   withinBytes(text, MAX_ENVELOPE_BYTES, ctx.path ?? 'body');
 
-  const layer: RetryInput | undefined = maxAttempts === undefined ? retry : { ...retry, max_attempts: maxAttempts };
-  const job: NewJob = { type, priority, body: text };
+  const { retry, max_attempts } = body;
+  const job: NewJob = { type, priority: read.priority, body: text };
   setDefined(job, 'id', id);
-  setDefined(job, 'scheduledAt', scheduledAt);
-  setDefined(job, 'expiresAt', expiresAt);
-  setDefined(job, 'pending', pending || undefined);
-  setDefined(job, 'retry', layer);
-  setDefined(job, 'limit', limit);
-  const parsed: ParsedJob = { queue, job, body };
-  setDefined(parsed, 'unique', unique);
+  setDefined(job, 'scheduledAt', body.scheduled_at);
+  setDefined(job, 'expiresAt', body.expires_at);
+  setDefined(job, 'pending', read.pending || undefined);
+  setDefined(job, 'retry', max_attempts === undefined ? retry : { ...retry, max_attempts });
+  setDefined(job, 'limit', read.limit);
+  const parsed: ParsedJob = { queue: read.queue, job, body };
+  setDefined(parsed, 'unique', read.unique);
   return parsed;
+}
+
+/** Reads the options that are there: of `options`, else of the top level, unless it is absent or null in both. */
+function readOptions(input: Record<string, unknown>, options: Record<string, unknown>, job: JobBeingRead): void {
+  const body = job.body as unknown as Record<string, unknown>;
+  for (const { name, read, beside } of READERS) {
+    const inside = beside ? undefined : options[name];
+    job.inOptions = inside !== undefined && inside !== null;
+    const value = job.inOptions ? inside : input[name];
+    if (value === undefined || value === null) continue;
+    const kept = read(value, job.inOptions ? `${job.prefix}options.${name}` : job.prefix + name, job);
+    if (kept !== undefined) body[name] = kept;
+  }
 }
 
 /** Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is asynchronous. */
@@ -290,19 +205,9 @@ function readArgs(value: unknown, field: string): unknown[] {
   throw invalidRequest(field, `${field} must be an array.`);
 }
 
-/** `meta` is limited on its own because it travels with every event and delivery. */
-export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
-  const meta = readObject(value, field);
-  withinBytes(JSON.stringify(meta), MAX_META_BYTES, field);
-  return meta;
-};
-
 /** A time, or a duration from `now` on; returns epoch ms. */
 export function readTime(now: number): Reader<number> {
-  return reader(
-    (value) => parseInstant(value, now),
-    'must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S"',
-  );
+  return (value, field) => readInstant(value, field, { now });
 }
 
 /** A time, or a duration before `now`; returns epoch ms. */
@@ -311,35 +216,6 @@ export function readPast(now: number): Reader<number> {
     (value) => parsePast(value, now),
     'must be an RFC 3339 time with a zone, or a duration such as "24h": so long ago',
   );
-}
-
-/** The text of an instant, if it is UTC and differs from the text that Tocsin would write. */
-function asWritten(instant: number): Reader<string | undefined> {
-  return (value) =>
-    typeof value === 'string' && /^\d{4}-.*\dZ$/.test(value) && value !== formatInstant(instant) ? value : undefined;
-}
-
-/** The earliest start: absent for now, and for every time that is not in the future. */
-function readStart(members: Members, now: number): number | undefined {
-  const names: OptionName[] = ['delay_until', 'scheduled_at'];
-  names.sort((a, b) => Number(members.inOptions(b)) - Number(members.inOptions(a)));
-  const times = names.map((name) => members.option(name, readTime(now)));
-  const start = times.find((time) => time !== undefined);
-  return start !== undefined && start > now ? start : undefined;
-}
-
-/** The job layer of the retry policy; `max_attempts` may stand inside it or beside it, not both. */
-function readRetry(members: Members): { retry: RetryInput | undefined; maxAttempts: number | undefined } {
-  // Errors name fields from `retry.` on, wherever the policy stands in the request.
-  const retry = members.option('retry', (value) => checkRetryLayer(value, members.at('retry')));
-  const maxAttempts = members.option('max_attempts', (value, field) => {
-    if (retry !== undefined && (retry.max_attempts ?? null) !== null) {
-      throw invalidPolicy(field, 'cannot stand beside retry.max_attempts');
-    }
-    if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MAX_ATTEMPTS) return value as number;
-    throw invalidPolicy(field, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
-  });
-  return { retry, maxAttempts };
 }
 
 /** `Object.fromEntries` defines its members, so that a key named `__proto__` is an ordinary one. */

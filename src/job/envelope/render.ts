@@ -4,6 +4,7 @@
  */
 
 import { firstStart } from '../history';
+import { optionsThat } from '../options';
 import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
@@ -61,25 +62,14 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
 
 /** The members that a job may have beside what to run; one that it has not is left out. */
 function addOptions(envelope: Envelope, written: JobBody): void {
-  for (const name of OPTIONS) setDefined(envelope, name, written[name]);
+  for (const name of SHOWN) setDefined(envelope, name, written[name]);
   const { workflow } = written;
   if (!workflow) return;
   envelope.workflow_id = workflow.id;
   envelope.parent_results = written.parent_results ?? [];
 }
 
-const OPTIONS = [
-  'target_url',
-  'timeout_ms',
-  'visibility_timeout_ms',
-  'unique',
-  'rate_limit',
-  'retention',
-  'tags',
-  'schema',
-  'version',
-  'metadata',
-] as const;
+const SHOWN = optionsThat('shown');
 
 /** What a body consists of that says nothing but what to run, and when. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta', 'scheduled_at']);
@@ -97,16 +87,16 @@ export function saysOnlyWhatToRun(body: JobBody): boolean {
  */
 export function renderReceipt({ record, layers }: JobView, variables: Variables, body: JobBody): Envelope {
   const { id, state, created_at } = record;
-  return defined({
-    id,
-    state,
-    max_attempts: policyOf(variables, layers, body).max_attempts,
-    created_at: formatInstant(created_at),
-    scheduled_at: instant(startOf(record, body)),
-    expires_at: expiry(body),
-    retention: body.retention,
-  });
+  const { max_attempts } = policyOf(variables, layers, body);
+  const receipt: Envelope = { id, state, max_attempts, created_at: formatInstant(created_at) };
+  setDefined(receipt, 'scheduled_at', instant(startOf(record, body)));
+  setDefined(receipt, 'expires_at', expiry(body));
+  for (const name of READ) setDefined(receipt, name, body[name]);
+  return receipt;
 }
+
+/** What the server reads otherwise than it was written, and is no time. */
+const READ = optionsThat('receipt').filter((name) => name !== 'scheduled_at' && name !== 'expires_at');
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
 function writtenBody(record: JobRecord): JobBody {

@@ -5,7 +5,7 @@
 import { invalidPolicy } from '../errors';
 import type { RetryInput } from '../record';
 import { isObject, type Report } from './fields';
-import { readLayer } from './layer';
+import { MAX_ATTEMPTS, readLayer } from './layer';
 import type { RetryLayer } from './policy';
 import { lenientLayer, mergeLayers, type RetryLayers } from './resolve';
 import { variablesLayer } from './variables';
@@ -30,6 +30,12 @@ function strictLayer(input: unknown, path: string): RetryLayer {
 export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
   strictLayer(input, path);
   return isObject(input) ? input : {};
+}
+
+/** Checks the number of runs where it stands beside the policy. @throws {ApiError} 422 */
+export function checkMaxAttempts(value: unknown, path: string): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ATTEMPTS) return value;
+  throw invalidPolicy(path, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
 }
 
 /**

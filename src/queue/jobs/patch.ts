@@ -4,6 +4,7 @@
  */
 
 import { mayNotShorten } from '../../job/errors';
+import { optionsThat } from '../../job/options';
 import type { JobBody, JobHistory, JobView, RetryInput } from '../../job/record';
 import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retention';
 import { checkRetry } from '../../job/retry/validate';
@@ -16,13 +17,15 @@ import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf, isSnoozed } from '../store/rows';
 import { movable } from './movable';
 
+/** Options of which a change is no more than another value in the body. */
+const REPLACED = optionsThat('patch', 'plain');
+
 /** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
 export function patch(q: QueueParts, request: PatchRequest, now: number): JobView {
   const { row, state } = movable(q, request.id, mustFind(q, request.id), 'patch', ' and cannot be changed.', now);
   const body = bodyOf(row);
   changePolicy(q, row, body, request);
-  setMember(body, 'timeout_ms', request.timeout_ms);
-  setMember(body, 'tags', request.tags);
+  for (const name of REPLACED) setMember(body, name, request[name]);
   changeRetention(q, body, request);
   setMember(body, 'expires_at', request.expires_at);
   const after: JobRow = { ...row };

@@ -1,0 +1,166 @@
+/** What reads each option of a job, where it is made and where it is changed. */
+import { invalidPolicy, invalidRequest } from '../errors';
+import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
+import type { OptionName, OptionsThat } from '../options';
+import type { JobBody } from '../record';
+import { readRetention, readRetentionChange } from '../retention';
+import { checkMaxAttempts, checkRetryLayer } from '../retry/validate';
+import { formatInstant, parseInstant } from '../time';
+import { type Trace, withTrace } from '../trace';
+import { readUnique, type UniqueRequest } from '../unique/policy';
+import {
+  isObject,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readList,
+  readMilliseconds,
+  readName,
+  readObject,
+  readQueueName,
+  withinBytes,
+} from './fields';
+import { MAX_META_BYTES } from './names';
+
+/** A job while it is read: what is known of it so far. An option may look at those before it in the table. */
+export interface JobBeingRead {
+  /** Epoch ms; relative times count from here. */
+  readonly now: number;
+  /** Before the names of its members in paths. */
+  readonly prefix: string;
+  readonly trace: Trace | undefined;
+  /** Absent: it may name no target. */
+  readonly readTarget: Reader<string> | undefined;
+  /** Does the option that is read stand in `options`? */
+  inOptions: boolean;
+  readonly body: JobBody;
+  queue: string;
+  priority: number;
+  pending: boolean;
+  /** Epoch ms, as it was asked for; and whether that stood in `options`. */
+  start: number | undefined;
+  startInOptions: boolean;
+  unique: UniqueRequest | undefined;
+  limit: LimitPolicy | undefined;
+}
+
+/** What its reader gives of an option goes into the body, under its name; whatever belongs elsewhere, it puts there itself. */
+type Kept<Name> = Name extends keyof JobBody ? JobBody[Name] | undefined : undefined;
+
+/** Where a change reads an option as an enqueue does, its reader needs nothing else of the job. */
+type OptionReader<Name extends OptionName> =
+  Name extends OptionsThat<'patch', 'plain'>
+    ? Reader<Kept<Name>>
+    : (value: unknown, field: string, job: JobBeingRead) => Kept<Name>;
+
+const readPriority = readInteger(-100, 100);
+
+const readSchema: Reader<unknown> = (value, field) => (isObject(value) ? value : readName(2048)(value, field));
+
+const readVersion: Reader<number | string> = (value, field) => {
+  if (Number.isSafeInteger(value)) return value as number;
+  if (typeof value === 'string' && value !== '' && value.length <= 255 && !value.includes('\0')) return value;
+  throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
+};
+
+/** `meta` is limited on its own because it travels with every event and delivery. */
+export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
+  const meta = readObject(value, field);
+  withinBytes(JSON.stringify(meta), MAX_META_BYTES, field);
+  return meta;
+};
+
+/** A time, or a duration from `now` on; returns epoch ms. */
+export function readInstant(value: unknown, field: string, { now }: { now: number }): number {
+  const instant = parseInstant(value, now);
+  if (instant !== undefined) return instant;
+  const rule = 'must be an RFC 3339 time with a zone, or a duration from now such as "+PT10S"';
+  throw invalidRequest(field, `${field} ${rule}.`);
+}
+
+/** Either name of the start: what stands in `options` goes first, then `delay_until`, which is read last. */
+function readStart(value: unknown, field: string, job: JobBeingRead): undefined {
+  const start = readInstant(value, field, job);
+  if (job.start !== undefined && job.startInOptions && !job.inOptions) return;
+  job.start = start;
+  job.startInOptions = job.inOptions;
+}
+
+/** What reads each option of a new job. Readers are called only for values that are there. */
+export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name> } = {
+  queue(value, field, job) {
+    job.queue = readQueueName(value, field);
+  },
+  priority(value, field, job) {
+    job.priority = readPriority(value, field);
+  },
+  pending(value, field, job) {
+    job.pending = readBoolean(value, field);
+  },
+  scheduled_at: readStart,
+  delay_until: readStart,
+  expires_at(value, field, job) {
+    const instant = readInstant(value, field, job);
+    // The text of an instant, if it is UTC and differs from the text that Tocsin would write.
+    const isUtc = typeof value === 'string' && /^\d{4}-.*\dZ$/.test(value);
+    if (isUtc && value !== formatInstant(instant)) job.body.expires_at_written = value;
+    return instant;
+  },
+  timeout_ms: readMilliseconds,
+  visibility_timeout_ms: readMilliseconds,
+  // Errors name fields from `retry.` on, wherever the policy stands in the request.
+  retry: (value, _, job) => checkRetryLayer(value, `${job.prefix}retry`),
+  max_attempts(value, field, job) {
+    // It may stand inside the policy or beside it, not both.
+    if ((job.body.retry?.max_attempts ?? null) !== null) {
+      throw invalidPolicy(field, 'cannot stand beside retry.max_attempts');
+    }
+    return checkMaxAttempts(value, field);
+  },
+  meta: (value, field, job) => withTrace(readMeta(value, field), job.trace),
+  tags: readList(50, readName(128)),
+  retention: readRetention,
+  target_url(value, field, job) {
+    if (job.readTarget) return job.readTarget(value, field);
+    throw invalidRequest(
+      field,
+      `${field} is not offered for schedules and workflows: map the type to the URL instead.`,
+    );
+  },
+  // These two are stored as they are written.
+  unique(value, field, job) {
+    const { type, args, meta } = job.body;
+    job.unique = readUnique(value, field, { type, queue: job.queue, args, meta });
+    return value;
+  },
+  rate_limit(value, field, job) {
+    job.limit = readLimitPolicy(value, field, job.queue);
+    return value;
+  },
+  schema: readSchema,
+  version: readVersion,
+  metadata: readObject,
+};
+
+/** Options whose change is read, or made, in a way of its own. */
+type OwnChange = OptionsThat<'patch', 'itself'>;
+
+/** What reads such a change: epoch ms of times, and a policy that is to be merged with the job's. */
+const OWN_CHANGES: {
+  readonly [Name in OwnChange]: (value: unknown, field: string, at: { now: number }) => unknown;
+} = {
+  priority: readPriority,
+  scheduled_at: readInstant,
+  delay_until: readInstant,
+  expires_at: readInstant,
+  retry: (value, field) => checkRetryLayer(value, field),
+  max_attempts: checkMaxAttempts,
+  retention: readRetentionChange,
+};
+
+/** Reads the change of an option. @param at epoch ms; relative times count from here */
+export function readChange(name: OptionsThat<'patch'>, value: unknown, field: string, at: { now: number }): unknown {
+  return name in OWN_CHANGES
+    ? OWN_CHANGES[name as OwnChange](value, field, at)
+    : OPTION_READERS[name as OptionsThat<'patch', 'plain'>](value, field);
+}
