@@ -6,6 +6,7 @@ import type { JobEnvelope } from '../producer/envelope';
 import { UnavailableError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { named } from '../producer/names';
+import { keptOf, readOf } from '../producer/options';
 
 /** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {
@@ -35,25 +36,18 @@ export function jobSent(answer: unknown, json: string, queue: string): JobEnvelo
   if (typeof member(full, 'type') === 'string') return answer === full ? asJob(full) : enqueuedJobOf(answer);
   const receipt = asJob(full);
   const { options: { priority = 0, ...options } = {}, ...sent } = named(JSON.parse(json)) as SentJob;
-  const { type, args, meta = {}, schema, version } = sent;
+  const { type, args, meta = {} } = sent;
   const { id, state, maxAttempts, createdAt } = receipt;
-  const own: Record<string, unknown> = { schema, version };
-  for (const name of KEPT) own[name] = options[name];
-  for (const name of READ) own[name] = receipt[name];
-  const envelope = { specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts };
-  const given = Object.entries(own).filter(([, value]) => value !== undefined);
-  return { ...envelope, createdAt, enqueuedAt: createdAt, ...Object.fromEntries(given) };
+  const envelope: JobEnvelope = {
+    ...{ specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts },
+    ...{ createdAt, enqueuedAt: createdAt },
+  };
+  return { ...envelope, ...keptOf({ ...sent, ...options }), ...readOf(receipt) };
 }
-
-/** Options that a job has as they were given. */
-const KEPT = ['targetUrl', 'timeoutMs', 'visibilityTimeoutMs', 'tags', 'retry', 'unique', 'rateLimit'] as const;
-
-/** What the server makes of options that are times or durations. */
-const READ = ['scheduledAt', 'expiresAt', 'retention'] as const;
 
 type SentJob = Pick<JobEnvelope, 'type' | 'args' | 'schema' | 'version'> & {
   meta?: Record<string, unknown>;
-  options?: Partial<Pick<JobEnvelope, 'priority' | (typeof KEPT)[number]>>;
+  options?: Partial<JobEnvelope>;
 };
 
 /** A member of what may be an object. */

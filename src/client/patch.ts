@@ -1,7 +1,11 @@
 /** Changes of a job that waits, as a producer writes them. */
+
+import type { OptionsThat } from '../job/options';
 import type { Duration, RetentionOptions, RetryPolicy } from '../producer/envelope';
-import { type Moment, momentText, relativeText } from '../producer/job';
-import { namesOf, refuseUnknown } from '../producer/known';
+import { type Moment, momentText, relativeText, type StepOptions } from '../producer/job';
+import { refuseUnknown } from '../producer/known';
+import type { Camel } from '../producer/names';
+import { type ClientOption, clientOptionsThat } from '../producer/options';
 import { invalid } from './queries';
 
 /** Members replace those of the job's own policy, `null` removes them (`maxInterval: null`: no cap). */
@@ -23,37 +27,33 @@ type Runs =
   | { retry?: RetryChange | null; maxAttempts?: never }
   | { retry?: (RetryChange & { maxAttempts?: never }) | null; maxAttempts?: number | null };
 
+/** Options of which a change says the new value, and nothing else. */
+type Replaced = Pick<
+  StepOptions,
+  Exclude<Camel<OptionsThat<'patch'>> & ClientOption, keyof Start | keyof Runs | 'retention'>
+>;
+
 /** What to change about a waiting job. Members left out stay; `null` returns one to its default. */
 export type JobPatch = Start &
-  Runs & {
-    priority?: number | null;
-    expiresAt?: Moment | null;
-    timeoutMs?: number | null;
-    tags?: readonly string[] | null;
+  Runs & { [Name in keyof Replaced]?: Replaced[Name] | null } & {
     /** Members replace those of the job's own retention; `null` goes back to its queue's. */
     retention?: { [K in keyof RetentionOptions]?: RetentionOptions[K] | null } | null;
   };
 
-const PATCH = namesOf<JobPatch>({
-  ...{ delay: true, delayUntil: true, retry: true, maxAttempts: true, priority: true, expiresAt: true },
-  ...{ timeoutMs: true, tags: true, retention: true },
-});
+const CHANGEABLE = clientOptionsThat('patch');
+const PATCH: ReadonlySet<string> = new Set(['delay', ...CHANGEABLE]);
+const MOMENTS: ReadonlySet<string> = new Set(clientOptionsThat('moment'));
 
 /** The change as the server reads it. @throws {InvalidJobError} @throws {TypeError} for a member that does not exist */
 export function wirePatch(change: JobPatch): Record<string, unknown> {
   refuseUnknown(change, PATCH, 'A change of a job has no');
-  const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
   const { delay, delayUntil }: { delay?: Duration; delayUntil?: Moment | null } = change;
   // Only untyped code sets both.
   if (delay !== undefined && delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'delay');
-  return {
-    priority: change.priority,
-    scheduledAt: delay === undefined ? moment(delayUntil, 'delayUntil') : relativeText(delay),
-    expiresAt: moment(change.expiresAt, 'expiresAt'),
-    retry: change.retry,
-    maxAttempts: change.maxAttempts,
-    timeoutMs: change.timeoutMs,
-    tags: change.tags,
-    retention: change.retention,
-  };
+  const wire: Record<string, unknown> = {};
+  for (const name of CHANGEABLE) {
+    const value = change[name];
+    wire[name] = MOMENTS.has(name) && value !== null ? momentText(value as Moment | undefined, name) : value;
+  }
+  return delay === undefined ? wire : { ...wire, delayUntil: relativeText(delay) };
 }

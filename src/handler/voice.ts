@@ -1,5 +1,7 @@
 /** What a run can say to its queue, by the way in which its job came. */
 import type { JobEnvelope } from '../producer/envelope';
+import { named } from '../producer/names';
+import { keptOf } from '../producer/options';
 import type { LogEntry } from './journal';
 import type { Progress, Remarks } from './protocol';
 import type { StepRecord } from './step-rules';
@@ -81,7 +83,8 @@ export class AnswerVoice implements Voice {
     const queue = typeof options.queue === 'string' ? options.queue : 'default';
     const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };
     this.notes.children.push(child);
-    const { id, type, args, meta } = child as ChildJob & { id: string; meta: Record<string, unknown> };
-    return { id, type, args, meta, queue, state: 'available', attempt: 0 } as unknown as JobEnvelope;
+    const { type, args, meta, priority = 0, ...given } = named({ ...child, ...options }) as Partial<JobEnvelope>;
+    const own = { id: child.id, type, args, meta, queue, priority, state: 'available', attempt: 0 };
+    return { ...own, ...keptOf(given) } as JobEnvelope;
   }
 }

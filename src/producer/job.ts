@@ -5,6 +5,7 @@ import { InvalidJobError } from './errors';
 import { namesOf, refuseUnknown } from './known';
 import type { RateLimitOptions } from './limits';
 import { wired } from './names';
+import { CLIENT_OPTIONS, type ClientOption, clientOptionsThat } from './options';
 import type { UniqueOptions } from './unique';
 
 /** A moment: a Date, epoch milliseconds, or RFC 3339 with a zone. */
@@ -110,15 +111,18 @@ export interface PreparedJob {
   json: string;
 }
 
-const ENQUEUE_OPTIONS = namesOf<EnqueueOptions>({
-  ...{ queue: true, priority: true, delay: true, delayUntil: true, expiresAt: true, retry: true, maxAttempts: true },
-  ...{ timeoutMs: true, visibilityTimeoutMs: true, tags: true, meta: true, retention: true, pending: true },
-  ...{ rateLimit: true, schema: true, version: true, unique: true, targetUrl: true, id: true, idempotencyKey: true },
-});
+/** Options that the server does not know as such: what the client makes of them says the rest. */
+const OWN_OPTIONS = namesOf<Omit<EnqueueOptions, ClientOption>>({ delay: true, id: true, idempotencyKey: true });
+
+const ENQUEUE_OPTIONS: ReadonlySet<string> = new Set([...CLIENT_OPTIONS, ...OWN_OPTIONS]);
 /** The options of a job that is not enqueued on its own. */
 export const JOB_OPTIONS: ReadonlySet<string> = new Set(
   [...ENQUEUE_OPTIONS].filter((name) => name !== 'idempotencyKey'),
 );
+/** What stands beside `options`; `meta` may stand there too. */
+const BESIDE = clientOptionsThat('beside');
+const IN_OPTIONS = CLIENT_OPTIONS.filter((name) => name !== 'meta' && !BESIDE.some((other) => other === name));
+const MOMENTS: ReadonlySet<string> = new Set(clientOptionsThat('moment'));
 const NEW_JOB = namesOf<NewJob>({ type: true, args: true, options: true });
 
 /** Refuses members beside those of a job of many: an option that stands there would be lost. @throws {TypeError} */
@@ -138,8 +142,9 @@ export function wireJob(
   known = JOB_OPTIONS,
 ): Record<string, unknown> {
   refuseUnknown(options, known, type === '' ? 'A job has no option' : `The job ${type} has no option`);
-  const { meta, schema, version } = options;
-  return { type, args, meta, schema, version, options: wireOptions(options) };
+  const beside: Record<string, unknown> = { meta: options.meta };
+  for (const name of BESIDE) beside[name] = options[name];
+  return { type, args, ...beside, options: wireOptions(options) };
 }
 
 /** JSON text in the wire's names. @throws {InvalidJobError} when there is none, as of what holds itself */
@@ -174,22 +179,12 @@ export function prepare(
 }
 
 function wireOptions(options: EnqueueOptions): Record<string, unknown> {
-  return {
-    queue: options.queue,
-    priority: options.priority,
-    delayUntil: startText(options),
-    expiresAt: momentText(options.expiresAt, 'expiresAt'),
-    retry: options.retry,
-    maxAttempts: options.maxAttempts,
-    targetUrl: options.targetUrl,
-    timeoutMs: options.timeoutMs,
-    visibilityTimeoutMs: options.visibilityTimeoutMs,
-    tags: options.tags,
-    retention: options.retention,
-    pending: options.pending,
-    unique: options.unique,
-    rateLimit: options.rateLimit,
-  };
+  const wire: Record<string, unknown> = {};
+  for (const name of IN_OPTIONS) {
+    const value = name === 'delayUntil' ? startText(options) : options[name];
+    if (value !== undefined) wire[name] = MOMENTS.has(name) ? momentText(value as Moment, name) : value;
+  }
+  return wire;
 }
 
 /** When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types writes */

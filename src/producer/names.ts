@@ -36,7 +36,8 @@ const OWN = {
 
 type Own = keyof typeof OWN;
 
-type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
+/** `max_attempts` → `maxAttempts`. */
+export type Camel<Name> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name;
 
 /** A type of the wire with its names in camelCase. */
 export type Named<T> = T extends readonly (infer Entry)[]
@@ -63,7 +64,10 @@ function remembering(rename: (name: string) => string): (name: string) => string
   };
 }
 
-const camelName = remembering((name) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()));
+/** `max_attempts` → `maxAttempts`. */
+export const camelName = remembering((name) =>
+  name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),
+);
 
 /** `maxAttempts` → `max_attempts`. */
 export const wireName = remembering((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));

@@ -58,10 +58,10 @@ describe('a request', () => {
     const change = { priority: null, delay: 1500, retry: { maxAttempts: 4 }, tags: ['x'] };
     expect(await sent((client) => client.patch('id 1', change))).toEqual({
       url: 'PATCH /jobs/id%201',
-      body: { priority: null, scheduled_at: '+PT1.500S', retry: { max_attempts: 4 }, tags: ['x'] },
+      body: { priority: null, delay_until: '+PT1.500S', retry: { max_attempts: 4 }, tags: ['x'] },
     });
     const other = await sent((client) => client.patch('x', { delayUntil: null, expiresAt: 0, maxAttempts: null }));
-    expect(other.body).toEqual({ scheduled_at: null, expires_at: '1970-01-01T00:00:00.000Z', max_attempts: null });
+    expect(other.body).toEqual({ delay_until: null, expires_at: '1970-01-01T00:00:00.000Z', max_attempts: null });
   });
 
   it('that would ask for something else than what was meant is not sent', async () => {

@@ -77,6 +77,13 @@ describe('one run of a handler', () => {
     ]);
   });
 
+  it('has the jobs that it enqueues with the options that it gave them', async () => {
+    const given = { queue: 'mail', priority: 3, tags: ['vip'], timeoutMs: 900, version: 2 };
+    const plan = defineHandlers({ 'mail.plan': (_job, ctx) => ctx.enqueue('mail.send', ['ada'], given) });
+    const { result } = await runHandler(plan, 'mail.plan', [], { now: NOW });
+    expect(result).toMatchObject(given);
+  });
+
   it('has the attempt, meta, environment and checkpoint that the test gives', async () => {
     const given = { attempt: 2, maxAttempts: 9, meta: { tenant: 'acme' }, env: { KEY: 'k' } };
     const { result } = await runHandler(handlers, 'clock.read', [], given);
