@@ -42,7 +42,7 @@ export async function buildCli(root, entry, outfile) {
 }
 
 /** The packages that were bundled, by the paths of their files. */
-function packagesIn(paths) {
+export function packagesIn(paths) {
   const names = paths.flatMap((path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
   return [...new Set(names)].sort();
 }

@@ -1,7 +1,8 @@
 /**
  * Builds what the package exports into dist/: one module for each library and for the program, what libraries share, and
  * declarations. Those of the libraries for handlers and producers are made against the DOM's types only, so that they hold in a
- * project without the Workers' types. Beside it, dist-create/ gets the package behind `npm create tocsin`.
+ * project without the Workers' types. dist/serve/ gets the Worker of `tocsin serve`. Beside it, dist-create/ gets the package
+ * behind `npm create tocsin`.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { buildCli, buildCreate, writeLicences } from './cli.mjs';
+import { buildServe } from './serve.mjs';
 import { writeBuilt } from './ui.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -41,6 +43,7 @@ await build({
 });
 writeLicences(root, await buildCli(root, 'index.ts', 'dist/cli/index.js'), join(dist, 'cli/LICENSES.txt'));
 await buildCreate(root);
+await buildServe(root, join(dist, 'serve'));
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 for (const config of ['tsconfig.queue.json', 'tsconfig.package.json']) {
   execFileSync(process.execPath, [tsc, '-p', join(root, '.ci', config)], { cwd: root, stdio: 'inherit' });

@@ -1,6 +1,6 @@
 /**
- * How tests reach the deployment in a Worker: `tocsin/testing/vitest` is a bundle of its own, so that an import of this library
- * there could be a second copy of it. It finds the one of the Worker under a registered symbol.
+ * How tests, and `tocsin serve`, reach the deployment in a Worker: they are bundles of their own, so that an import of this
+ * library there could be a second copy of it. They find the one of the Worker under a registered symbol.
  */
 import type { TocsinClient } from '../client/client';
 
@@ -14,4 +14,10 @@ export interface Deployment {
   objects(): Promise<{ name: string; stub: DurableObjectStub }[]>;
   /** Empties the deployment, and puts into effect again what the code declares. */
   reset(): Promise<void>;
+  /**
+   * This process hands out no more jobs before then; they are accepted as before.
+   * @param until epoch ms
+   * @returns calls to handlers that are under way
+   */
+  rest(until: number): number;
 }

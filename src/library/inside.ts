@@ -8,6 +8,7 @@ import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
+import { rest } from '../queue/store/rest';
 import { applied, applyQuietly, forgetApplied } from './applied';
 import type { Deployment } from './deployment';
 
@@ -39,12 +40,13 @@ export function insideClient(): TocsinClient {
   return client;
 }
 
-/** The deployment as tests of the Worker reach it. */
+/** The deployment as tests of the Worker, and `tocsin serve`, reach it. */
 export const inside: Deployment = {
   get client() {
     return insideClient();
   },
   objects: () => allObjects(env as unknown as Env),
+  rest,
   async reset() {
     await resetAll(env as unknown as Env);
     forgetApplied();

@@ -8,6 +8,7 @@ import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';
+import { restsUntil } from './rest';
 import { type OwnRetry, RetriesByType } from './retries-by-type';
 
 /** What the variables of the deployment say. */
@@ -66,9 +67,9 @@ export class Configuration {
     this.overrides.set(defaults?.overrides, defaults?.limits);
   }
 
-  /** Until when maintenance shuts the queue, epoch ms; it may be in the past. -Infinity: there was none, Infinity: it has no end. */
+  /** Until when maintenance, or the end of the process, shuts the queue, epoch ms; it may be past, and both infinities. */
   get shutUntil(): number {
-    return shutUntil(this.defaults?.maintenance);
+    return Math.max(shutUntil(this.defaults?.maintenance), restsUntil());
   }
 
   /** The maintenance under way. */

@@ -27,6 +27,7 @@ import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import type { JobRow } from '../../store/columns';
 import { queueOpensAt } from '../../store/limits/queue-limit';
+import { counted } from '../../store/rest';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childLetters } from './children';
@@ -226,7 +227,7 @@ export class Pump implements Feature {
     this.charsUnderWay += chars;
     this.host.q.store.leases.underWay.add(batch);
     target.openCalls++;
-    await this.runner.run(target, batch);
+    await counted(this.runner.run(target, batch));
     target.openCalls--;
     this.charsUnderWay -= chars;
     this.host.q.store.leases.underWay.delete(batch);

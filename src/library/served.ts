@@ -1,0 +1,22 @@
+/**
+ * What `tocsin serve` asks of the Worker, over a socket that only its own user reaches. It stands beside the module of the
+ * Worker, which may hold another copy of this library: it finds that one's deployment under its symbol.
+ */
+import { WorkerEntrypoint } from 'cloudflare:workers';
+import { DEPLOYMENT, type Deployment } from './deployment';
+
+/**
+ * - `POST /rest?ms=1500`: for this time no more jobs are handed out; `{calls}` are under way
+ * - `POST /wake`: what the code declares takes effect, although nobody has called yet
+ */
+export class TocsinServed extends WorkerEntrypoint {
+  override async fetch(request: Request): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url);
+    const deployment = (globalThis as unknown as Record<symbol, Deployment | undefined>)[DEPLOYMENT];
+    if (!deployment) return Response.json({ error: 'This Worker holds no queue.' }, { status: 501 });
+    if (pathname === '/rest')
+      return Response.json({ calls: deployment.rest(Date.now() + Number(searchParams.get('ms'))) });
+    const { status } = await deployment.client.server.health();
+    return Response.json({ status });
+  }
+}

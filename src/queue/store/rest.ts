@@ -1,0 +1,33 @@
+/**
+ * A process that is about to end hands out no more jobs, whatever queue they are in. Kept in memory, because it ends with the
+ * process: an operator's own maintenance is not touched. It holds for a short time only and is renewed, so that a server that
+ * was not ended after all goes on by itself.
+ */
+
+let until = Number.NEGATIVE_INFINITY;
+let calls = 0;
+
+/** Until when no queue of this process hands out jobs, epoch ms. */
+export function restsUntil(): number {
+  return until;
+}
+
+/**
+ * No queue of this process hands out jobs before then.
+ * @param at epoch ms
+ * @returns calls to handlers that are under way
+ */
+export function rest(at: number): number {
+  until = at;
+  return calls;
+}
+
+/** Counts a call to a handler, until what became of its jobs is written. */
+export async function counted<T>(call: Promise<T>): Promise<T> {
+  calls++;
+  try {
+    return await call;
+  } finally {
+    calls--;
+  }
+}
