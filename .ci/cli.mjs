@@ -52,7 +52,7 @@ export function writeLicences(root, packages, file) {
   const texts = packages.map((name) => {
     const folder = join(root, 'node_modules', name);
     const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    if (!['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0'].includes(license)) {
+    if (!['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', 'Unlicense'].includes(license)) {
       throw new Error(`${name} has the licence ${license}: may it be bundled?`);
     }
     const found = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));

@@ -19,6 +19,7 @@ import { maintenanceCommand } from './commands/maintenance';
 import { poolsCommand } from './commands/pools';
 import { queuesCommand } from './commands/queues';
 import { schemasCommand } from './commands/schemas';
+import { backupCommand, restoreCommand, serveCommand } from './commands/serve';
 import { tailCommand } from './commands/tail';
 import { targetsCommand } from './commands/targets';
 import { topCommand } from './commands/top';
@@ -40,6 +41,9 @@ export function createProgram(terminal: Terminal, version: string): Command {
     initCommand(terminal, version, '.'),
     devCommand(terminal),
     deployCommand(terminal),
+    serveCommand(terminal),
+    backupCommand(terminal),
+    restoreCommand(terminal),
     applyCommand(terminal),
     enqueueCommand(terminal),
     jobsCommand(terminal),

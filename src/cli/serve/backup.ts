@@ -1,0 +1,189 @@
+/**
+ * Backups of a state folder. The databases of all objects are copied as they are at one moment: workerd is stopped where it
+ * stands meanwhile, so that a copy is what a power cut at that moment would have left. Most of the bytes are copied before,
+ * while it runs; while it is stopped, only what changed since.
+ */
+import { createHash } from 'node:crypto';
+import { constants, createReadStream, existsSync, type Stats } from 'node:fs';
+import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { version } from '../../../package.json';
+import { CliError } from '../failure';
+import { type Door, knock, openDoor } from './door';
+import { FORMAT, isEmpty, knownFolder, openFolder, type StateFolder } from './folder';
+import { leftBehind } from './runtime';
+
+/** The file of a backup that says what is in it. It is written last: without it a backup is not whole. */
+const LIST = 'backup.json';
+
+/** A file that was changed within this time before its copy may change again without looking newer, ms. */
+const UNSURE_MS = 2_000;
+
+interface List {
+  format: number;
+  tocsin: string;
+  taken_at: string;
+  /** By path below `objects`: bytes and SHA-256. */
+  files: Record<string, [bytes: number, hash: string]>;
+}
+
+/** What was copied. */
+export interface Copied {
+  folder: string;
+  files: number;
+  bytes: number;
+}
+
+/**
+ * Copies the databases of a state folder.
+ * @param target a folder that does not exist, or is empty
+ * @returns `heldMs`: how long writes stood still; absent: nothing ran
+ */
+export async function backUp(state: string, target: string, now: () => number): Promise<Copied & { heldMs?: number }> {
+  const folder = knownFolder(state);
+  const whole = resolve(target);
+  if (!isEmpty(whole)) throw new CliError(`${whole} is not empty.`, 'Name a folder that does not exist.');
+  const part = join(dirname(whole), `.${basename(whole)}.part-${process.pid}`);
+  await mkdir(join(part, 'objects'), { recursive: true, mode: 0o700 });
+  try {
+    const door = await knock(folder.door);
+    const held = door ? await copyRunning(folder, part, door, now) : await copyResting(folder, part, now);
+    const files = await listFiles(join(part, 'objects'));
+    const list: List = { format: FORMAT, tocsin: version, taken_at: new Date(held.at).toISOString(), files: {} };
+    for (const [path, { size }] of files) list.files[path] = [size, await keep(join(part, 'objects', path))];
+    await writeFile(join(part, LIST), `${JSON.stringify(list)}\n`);
+    await keep(join(part, LIST));
+    await rm(whole, { recursive: true, force: true });
+    await rename(part, whole);
+    return { folder: whole, ...sum(list), ...(held.ms !== undefined && { heldMs: held.ms }) };
+  } catch (error) {
+    await rm(part, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Copies back into a state folder that is new. @throws {CliError} where the backup is not what was written */
+export async function restore(backup: string, state: string): Promise<Copied> {
+  const from = resolve(backup);
+  if (!existsSync(join(from, LIST))) throw new CliError(`${from} is not a whole backup: it has no ${LIST}.`);
+  const list = JSON.parse(await readFile(join(from, LIST), 'utf8')) as List;
+  if (list.format !== FORMAT) {
+    const message = `${from} has the form ${list.format} of tocsin ${list.tocsin}; this version knows ${FORMAT}.`;
+    throw new CliError(message, 'Use the version that made it, or a newer one.');
+  }
+  for (const [path, [bytes, hash]] of Object.entries(list.files)) {
+    const file = join(from, 'objects', path);
+    if (!existsSync(file)) throw new CliError(`${file} is missing: nothing was restored.`);
+    if ((await stat(file)).size !== bytes || (await hashOf(file)) !== hash) {
+      throw new CliError(`${file} is not what was backed up: nothing was restored.`);
+    }
+  }
+  if (existsSync(resolve(state)) && !isEmpty(state)) {
+    throw new CliError(`${resolve(state)} is not empty.`, 'Restore into a folder that does not exist.');
+  }
+  const folder = openFolder(state);
+  const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
+  try {
+    for (const path of Object.keys(list.files)) {
+      await mkdir(dirname(join(folder.objects, path)), { recursive: true, mode: 0o700 });
+      await copyFile(join(from, 'objects', path), join(folder.objects, path), constants.COPYFILE_FICLONE);
+      await keep(join(folder.objects, path));
+    }
+  } finally {
+    door.close();
+  }
+  return { folder: folder.path, ...sum(list) };
+}
+
+const refuse = () => Promise.reject(new CliError('The folder is being copied; try again.'));
+
+/** From a folder that is served: all of it while it is, then what changed since while it stands still. */
+async function copyRunning({ objects }: StateFolder, part: string, door: Door, now: () => number) {
+  try {
+    const before = new Map<string, Stats>();
+    for (const [path, found] of await listFiles(objects)) {
+      // One that is written just now is copied later anyway, and a change of shared memory does not show in its time.
+      if (now() - found.mtimeMs < UNSURE_MS || path.endsWith('-shm')) continue;
+      if (await copied(objects, part, path)) before.set(path, found);
+    }
+    const { id } = await door.ask('hold', 10_000);
+    const at = now();
+    const since = performance.now();
+    const files = await listFiles(objects);
+    for (const [path, { size, mtimeMs, ino }] of files) {
+      const known = before.get(path);
+      if (known && known.size === size && known.mtimeMs === mtimeMs && known.ino === ino) continue;
+      await copied(objects, part, path);
+    }
+    // Was it held until now? If it was not, files are of several moments.
+    const { held } = await door.ask(`release ${id}`);
+    if (held !== true) throw new CliError('The copy took longer than writes may be held up: nothing was kept.');
+    const ms = Math.round(performance.now() - since);
+    for (const path of before.keys()) if (!files.has(path)) await rm(join(part, 'objects', path));
+    return { at, ms };
+  } finally {
+    door.close();
+  }
+}
+
+/** From a folder that nobody serves. */
+async function copyResting(folder: StateFolder, part: string, now: () => number) {
+  const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
+  try {
+    const left = leftBehind(folder, join(folder.run, 'config.capnp'));
+    if (left !== undefined) {
+      const message = `A workerd that was left behind (process ${left}) still writes to this folder.`;
+      throw new CliError(message, 'npx tocsin serve ends it; or end it yourself.');
+    }
+    for (const path of (await listFiles(folder.objects)).keys()) await copied(folder.objects, part, path);
+    return { at: now(), ms: undefined };
+  } finally {
+    door.close();
+  }
+}
+
+/** @returns false where the file is gone: a database that was closed has no log */
+async function copied(objects: string, part: string, path: string): Promise<boolean> {
+  const to = join(part, 'objects', path);
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  try {
+    await copyFile(join(objects, path), to, constants.COPYFILE_FICLONE);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** All files below a folder, by their paths in it. */
+async function listFiles(folder: string): Promise<Map<string, Stats>> {
+  const found = new Map<string, Stats>();
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  for (const entry of entries) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const facts = await stat(path).catch(() => undefined);
+    if (facts) found.set(path.slice(folder.length + 1).replaceAll('\\', '/'), facts);
+  }
+  return found;
+}
+
+/** Has a file written to the disk. @returns its hash */
+async function keep(path: string): Promise<string> {
+  const file = await open(path, 'r+');
+  await file.sync();
+  await file.close();
+  return await hashOf(path);
+}
+
+async function hashOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
+function sum({ files }: List): { files: number; bytes: number } {
+  const sizes = Object.values(files).map(([bytes]) => bytes);
+  return { files: sizes.length, bytes: sizes.reduce((all, bytes) => all + bytes, 0) };
+}

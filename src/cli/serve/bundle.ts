@@ -1,0 +1,103 @@
+/** Makes the modules that workerd runs: those of the queue alone, which come with the package, or of a project, by esbuild. */
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { basename, extname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BuildFailure } from 'esbuild';
+import { CliError } from '../failure';
+import { findEsbuild } from './packages';
+import type { ServedWorker } from './worker';
+
+/** A module as the runtime gets it. */
+export interface Module {
+  name: string;
+  kind: 'esModule' | 'wasm' | 'data';
+  /** Beside the configuration. */
+  file: string;
+}
+
+/** The entrypoint through which this program reaches the Worker with the queue. */
+export const SERVED = 'TocsinServed';
+
+/** What comes with the package. */
+const OWN = fileURLToPath(new URL('../serve/', import.meta.url));
+
+/** Puts the entrypoint of this program beside what the Worker exports. */
+const AROUND = `export * from './worker.js';
+export { default } from './worker.js';
+export { ${SERVED} } from './served.js';
+`;
+
+/**
+ * Writes the modules of a Worker into a folder of its own below `run`; the first one is its main module.
+ * @param id names the folder
+ * @param isQueue it holds the queue
+ * @throws {CliError} with the first error of the bundler
+ */
+export async function modulesOf(worker: ServedWorker, run: string, id: string, isQueue: boolean): Promise<Module[]> {
+  const folder = join(run, id);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const file = (name: string) => `${id}/${name}`;
+  const modules =
+    worker.main === undefined ? alone(folder, file) : await bundled({ ...worker, main: worker.main }, folder, file);
+  if (!isQueue) return modules;
+  writeFileSync(join(folder, 'main.js'), AROUND);
+  copyFileSync(ownFile('served.js'), join(folder, 'served.js'));
+  const more = ['main.js', 'served.js'].map((name) => ({ name, kind: 'esModule' as const, file: file(name) }));
+  return [...more, ...modules];
+}
+
+function ownFile(name: string): string {
+  const path = join(OWN, name);
+  if (existsSync(path)) return path;
+  throw new CliError(`${path} is missing: the package is not whole.`, 'npm run pack builds it in a checkout.');
+}
+
+function alone(folder: string, file: (name: string) => string): Module[] {
+  copyFileSync(ownFile('queue.js'), join(folder, 'worker.js'));
+  return [{ name: 'worker.js', kind: 'esModule', file: file('worker.js') }];
+}
+
+/** Modules of Node that are named without `node:`. */
+const BUILTINS = Object.fromEntries(
+  builtinModules.filter((name) => !name.includes(':') && !name.startsWith('_')).map((name) => [name, `node:${name}`]),
+);
+
+async function bundled(
+  worker: ServedWorker & { main: string },
+  folder: string,
+  file: (name: string) => string,
+): Promise<Module[]> {
+  const { build } = findEsbuild(worker.folder);
+  try {
+    const { metafile } = await build({
+      absWorkingDir: worker.folder,
+      entryPoints: { worker: worker.main },
+      outdir: folder,
+      bundle: true,
+      format: 'esm',
+      target: 'es2023',
+      conditions: ['workerd', 'worker', 'browser'],
+      external: ['cloudflare:*', 'workerd:*', 'node:*'],
+      alias: { ...BUILTINS, ...worker.alias },
+      define: { 'process.env.NODE_ENV': '"production"', ...worker.define },
+      loader: { '.sql': 'text', '.txt': 'text', '.html': 'text', '.wasm': 'copy', '.bin': 'copy' },
+      keepNames: true,
+      metafile: true,
+      logLevel: 'silent',
+    });
+    const names = Object.keys(metafile.outputs).map((path) => basename(relative('.', path)));
+    return names
+      .sort((a, b) => Number(b === 'worker.js') - Number(a === 'worker.js'))
+      .map((name) => {
+        const kind = ({ '.js': 'esModule', '.wasm': 'wasm' } as const)[extname(name)] ?? 'data';
+        return { name, kind, file: file(name) };
+      });
+  } catch (error) {
+    const [first] = (error as Partial<BuildFailure>).errors ?? [];
+    if (!first) throw error;
+    const at = first.location ? `${first.location.file}, line ${first.location.line}: ` : '';
+    throw new CliError(`${at}${first.text}.`, `${worker.name} could not be bundled.`);
+  }
+}

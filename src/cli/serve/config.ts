@@ -1,0 +1,114 @@
+/** The configuration of the runtime, as text of Cap'n Proto. No secret is in it: variables are named only. */
+import { parse } from 'node:path';
+import { type Module, SERVED } from './bundle';
+import type { ServedWorker } from './worker';
+
+/** A Worker with its modules. */
+export interface BuiltWorker {
+  worker: ServedWorker;
+  modules: readonly Module[];
+  /** Variables that it takes from the environment. They go before those of its configuration. */
+  variables: readonly string[];
+}
+
+export interface RuntimeConfig {
+  /** The first one holds the queue. */
+  workers: readonly BuiltWorker[];
+  /** The folder of the databases. */
+  objects: string;
+  /** Where requests come in. */
+  address: string;
+  tls?: { certificate: string; key: string };
+  /** Where the program reaches the queue's Worker. */
+  inner?: string;
+  /** Networks that Workers may reach beside the public one. */
+  networks: readonly string[];
+  /** Certificates of authorities beside those of the system, PEM. */
+  authorities: readonly string[];
+}
+
+/** The name of a Worker's service: no name of a Worker is one of the others. */
+const serviceOf = (name: string) => `worker ${name}`;
+
+/** A text in quotes. */
+export function quote(text: string): string {
+  const escaped = text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to be written in another way
+  return `"${escaped.replace(/[\u0000-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)}"`;
+}
+
+/** Embeds a file that lies anywhere: the runtime is started with the root as a folder to import from. */
+const embed = (path: string) => `embed ${quote(path.slice(parse(path).root.length - 1).replaceAll('\\', '/'))}`;
+
+/** The whole text. That its parts fit together is checked before. */
+export function configText(config: RuntimeConfig): string {
+  const { workers, objects, networks, authorities } = config;
+  const services = workers.map((built) => workerText(built));
+  const trusted = authorities.map(quote).join(', ');
+  return `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  logging = (structuredLogging = true),
+  sockets = [
+    ${sockets(config).join(',\n    ')},
+  ],
+  services = [
+    (name = "objects", disk = (path = ${quote(objects)}, writable = true)),
+    (name = "internet", network = (
+      allow = [${['public', ...networks].map(quote).join(', ')}],
+      tlsOptions = (trustBrowserCas = true, trustedCertificates = [${trusted}]),
+    )),
+${services.join('\n')}
+  ],
+);
+`;
+}
+
+function sockets({ workers, address, tls, inner }: RuntimeConfig): string[] {
+  const name = quote(serviceOf(workers[0]?.worker.name ?? ''));
+  // A proxy that ends TLS says so: cookies and addresses are then those of HTTPS.
+  const protocol = tls
+    ? `https = (options = (), tlsOptions = (keypair = (privateKey = ${embed(tls.key)}, certificateChain = ${embed(tls.certificate)})))`
+    : 'http = (forwardedProtoHeader = "X-Forwarded-Proto")';
+  const outer = `(name = "http", address = ${quote(address)}, ${protocol}, service = ${name})`;
+  if (inner === undefined) return [outer];
+  const served = `(name = ${name}, entrypoint = "${SERVED}")`;
+  return [outer, `(name = "inner", address = ${quote(`unix:${inner}`)}, http = (), service = ${served})`];
+}
+
+function workerText({ worker, modules, variables }: BuiltWorker): string {
+  const { name, date, flags, vars, services, objects, classes } = worker;
+  const bindings = [
+    ...Object.entries(vars)
+      .filter(([key]) => !variables.includes(key))
+      .map(([key, value]) =>
+        typeof value === 'string'
+          ? `(name = ${quote(key)}, text = ${quote(value)})`
+          : `(name = ${quote(key)}, json = ${quote(JSON.stringify(value))})`,
+      ),
+    ...variables.map((key) => `(name = ${quote(key)}, fromEnvironment = ${quote(key)})`),
+    ...services.map(({ binding, service, entrypoint }) => {
+      const target = quote(serviceOf(service));
+      const designator = entrypoint === undefined ? target : `(name = ${target}, entrypoint = ${quote(entrypoint)})`;
+      return `(name = ${quote(binding)}, service = ${designator})`;
+    }),
+    ...objects.map(({ binding, className, service }) => {
+      const elsewhere = service === undefined ? '' : `, serviceName = ${quote(serviceOf(service))}`;
+      return `(name = ${quote(binding)}, durableObjectNamespace = (className = ${quote(className)}${elsewhere}))`;
+    }),
+  ];
+  const namespaces = classes.map(
+    ({ className, key, sql }) => `(className = ${quote(className)}, uniqueKey = ${quote(key)}, enableSql = ${sql})`,
+  );
+  const lines = (list: readonly string[]) => list.map((item) => `\n        ${item},`).join('');
+  const stored = namespaces.length > 0 ? '\n      durableObjectStorage = (localDisk = "objects"),' : '';
+  return `    (name = ${quote(serviceOf(name))}, worker = (
+      modules = [${lines(modules.map((module) => `(name = ${quote(module.name)}, ${module.kind} = embed ${quote(module.file)})`))}
+      ],
+      compatibilityDate = ${quote(date)},
+      compatibilityFlags = [${flags.map(quote).join(', ')}],
+      bindings = [${lines(bindings)}
+      ],
+      durableObjectNamespaces = [${lines(namespaces)}
+      ],${stored}
+    )),`;
+}

@@ -1,0 +1,121 @@
+/**
+ * The state folder of `tocsin serve`:
+ *
+ *     tocsin.json   which form the folder has
+ *     objects/      the databases of the objects, as workerd lays them out. This is what has to be kept
+ *     run/          made anew at each start: the configuration, the bundles, the sockets
+ */
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { CliError } from '../failure';
+
+/** Of the folder and of backups. */
+export const FORMAT = 1;
+const MARK = 'tocsin.json';
+
+/** Longest path of a socket, bytes; systems differ a little. */
+const MAX_SOCKET_PATH = 100;
+
+/** Where a state folder has its parts. */
+export interface StateFolder {
+  path: string;
+  /** The databases. */
+  objects: string;
+  /** What each start makes anew. */
+  run: string;
+  /** Where the `serve` that uses it answers. */
+  door: string;
+  /** Where its Worker answers `serve`; absent where the system has no such sockets. */
+  inner?: string;
+  /** Has the number of the workerd that uses the databases. */
+  pid: string;
+}
+
+/**
+ * Opens a state folder, and makes it where there is none. Only its user may read it.
+ * @throws {CliError} where it has something else in it, or the form of a newer version
+ */
+export function openFolder(path: string): StateFolder {
+  const whole = resolve(path);
+  if (!existsSync(whole)) mkdirSync(whole, { recursive: true, mode: 0o700 });
+  if (!statSync(whole).isDirectory()) throw new CliError(`${whole} is not a folder.`, 'Name another with --state.');
+  if (!existsSync(join(whole, MARK))) {
+    const [first] = readdirSync(whole).filter((name) => name !== 'lost+found');
+    if (first !== undefined) {
+      const message = `${whole} is not a state folder: it has ${first} in it, and no ${MARK}.`;
+      throw new CliError(message, 'Name an empty folder, or one that does not exist, with --state.');
+    }
+    writeFileSync(join(whole, MARK), `${JSON.stringify({ format: FORMAT })}\n`);
+  }
+  checkFormat(whole, readFormat(join(whole, MARK)));
+  const folder = partsOf(whole);
+  for (const part of [folder.objects, folder.run]) mkdirSync(part, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** The parts of a folder that is there. @throws {CliError} where it is not a state folder */
+export function knownFolder(path: string): StateFolder {
+  const whole = resolve(path);
+  if (!existsSync(join(whole, MARK))) {
+    throw new CliError(`${whole} is not a state folder of tocsin serve.`, 'Name the folder with --state.');
+  }
+  checkFormat(whole, readFormat(join(whole, MARK)));
+  return partsOf(whole);
+}
+
+/** Is there anything in this folder? */
+export function isEmpty(path: string): boolean {
+  return !existsSync(path) || readdirSync(path).every((name) => name === 'lost+found');
+}
+
+function partsOf(path: string): StateFolder {
+  const run = join(path, 'run');
+  const inner = { inner: socketAt(path, 'worker.sock') };
+  return {
+    path,
+    objects: join(path, 'objects'),
+    run,
+    pid: join(run, 'workerd.pid'),
+    door: socketAt(path, 'serve.sock'),
+    ...(process.platform !== 'win32' && inner),
+  };
+}
+
+/** Where a socket of the folder is: a path below a deep folder would be too long for one. */
+function socketAt(path: string, name: string): string {
+  const id = () => createHash('sha256').update(realpathSync(path)).digest('hex').slice(0, 16);
+  if (process.platform === 'win32') return `\\\\.\\pipe\\tocsin-${id()}-${name}`;
+  const near = join(path, 'run', name);
+  if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) return near;
+  const far = join(tmpdir(), `tocsin-${userInfo().uid}`);
+  mkdirSync(far, { recursive: true, mode: 0o700 });
+  if (statSync(far).uid !== userInfo().uid)
+    throw new CliError(`${far} belongs to somebody else.`, 'Name a shorter --state.');
+  chmodSync(far, 0o700);
+  return join(far, `${id()}-${name}`);
+}
+
+function readFormat(file: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(file, 'utf8')) as { format?: unknown }).format;
+  } catch {
+    throw new CliError(`${file} cannot be read.`, 'It must be {"format": 1}.');
+  }
+}
+
+function checkFormat(path: string, format: unknown): void {
+  if (format === FORMAT) return;
+  const message = `${path} has the form ${String(format)}; this version knows ${FORMAT}.`;
+  throw new CliError(message, 'Use the version of tocsin that made it, or a newer one.');
+}

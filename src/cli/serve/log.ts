@@ -1,0 +1,94 @@
+/** What `tocsin serve` prints: a line of JSON for everything, its own words and those of the Workers. */
+
+export type Level = 'debug' | 'info' | 'warn' | 'error';
+
+/** Who says something: the program, the runtime, or the code of a Worker. */
+export type Source = 'serve' | 'workerd' | 'worker';
+
+const LEVELS: Readonly<Record<string, Level>> = {
+  debug: 'debug',
+  log: 'info',
+  info: 'info',
+  warn: 'warn',
+  warning: 'warn',
+  error: 'error',
+  fatal: 'error',
+};
+
+const COLOURS: Readonly<Record<Level, string>> = {
+  debug: '\u001b[2m',
+  info: '',
+  warn: '\u001b[33m',
+  error: '\u001b[31m',
+};
+
+export class Log {
+  /**
+   * @param pretty for a terminal, not for programs
+   * @param colours whether the terminal knows them
+   */
+  constructor(
+    private readonly write: (text: string) => void,
+    private readonly now: () => number,
+    private readonly pretty: boolean,
+    private readonly colours: boolean,
+  ) {}
+
+  /** Prints a line. @param more members beside the four that each line has */
+  line(level: Level, source: Source, message: string, more: object = {}, at = this.now()): void {
+    const time = new Date(at).toISOString();
+    if (!this.pretty) this.write(`${JSON.stringify({ time, level, source, message, ...more })}\n`);
+    else {
+      const [on, off] = this.colours && COLOURS[level] ? [COLOURS[level], '\u001b[0m'] : ['', ''];
+      this.write(`${time.slice(11, 23)} ${on}${level.padEnd(5)} ${source.padEnd(7)} ${message}${off}\n`);
+    }
+  }
+
+  info(message: string, more?: object): void {
+    this.line('info', 'serve', message, more);
+  }
+
+  warn(message: string, more?: object): void {
+    this.line('warn', 'serve', message, more);
+  }
+
+  error(message: string, more?: object): void {
+    this.line('error', 'serve', message, more);
+  }
+
+  /** Reads what the runtime prints, in pieces of any size. @param heard gets each message of the runtime itself */
+  reader(heard: (message: string, level: Level) => void = () => undefined): (piece: string) => void {
+    let rest = '';
+    return (piece) => {
+      const lines = (rest + piece).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) if (line.trim() !== '') this.passOn(line, heard);
+    };
+  }
+
+  /** A line of JSON of the runtime, or whatever else it is. The runtime names a file of its own as the source; a Worker has none. */
+  private passOn(line: string, heard: (message: string, level: Level) => void): void {
+    const said = parsed(line);
+    if (!said) {
+      heard(line, 'info');
+      this.line('info', 'workerd', line);
+      return;
+    }
+    const level = LEVELS[String(said.level).toLowerCase()] ?? 'info';
+    const message = String(said.message ?? '');
+    const at = Number(said.timestamp);
+    const isWorker = said.source === undefined;
+    if (!isWorker) heard(message, level);
+    this.line(level, isWorker ? 'worker' : 'workerd', message, {}, Number.isFinite(at) && at > 0 ? at : this.now());
+  }
+}
+
+function parsed(line: string): Record<string, unknown> | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null && 'message' in value ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}

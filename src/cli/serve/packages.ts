@@ -1,0 +1,48 @@
+/** What `tocsin serve` needs beside itself: the runtime, and where Workers have to be bundled, the bundler. Both are optional peers. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type * as Esbuild from 'esbuild';
+import { peerDependencies } from '../../../package.json';
+import { CliError } from '../failure';
+
+/** The runtime that is installed. */
+export interface Workerd {
+  /** The program. */
+  binary: string;
+  version: string;
+  /** The newest compatibility date that it knows. */
+  newestDate: string;
+}
+
+/** Finds the runtime: the one of the project, else the one beside this program. @throws {CliError} where there is none */
+export function findWorkerd(folder: string): Workerd {
+  const {
+    default: binary,
+    version,
+    compatibilityDate: newestDate,
+  } = required<{
+    default: string;
+    version: string;
+    compatibilityDate: string;
+  }>('workerd', folder, 'tocsin serve runs the queue on workerd');
+  return { binary, version, newestDate };
+}
+
+/** Finds the bundler in the same places. @throws {CliError} where there is none */
+export function findEsbuild(folder: string): typeof Esbuild {
+  return required('esbuild', folder, 'A Worker is bundled by esbuild');
+}
+
+function required<T>(name: 'workerd' | 'esbuild', folder: string, why: string): T {
+  for (const from of [join(folder, 'package.json'), import.meta.url]) {
+    const require = createRequire(from);
+    try {
+      require.resolve(name);
+    } catch {
+      continue;
+    }
+    return require(name) as T;
+  }
+  const all = Object.entries(peerDependencies).map(([peer, range]) => `${peer}@"${range}"`);
+  throw new CliError(`${why}, which is not installed here.`, `npm install ${all.join(' ')}`, 'not_installed');
+}

@@ -1,0 +1,121 @@
+/** Which Workers are served, and how they are bound to each other: the queue first, its handlers after it. */
+import { basename, resolve } from 'node:path';
+import { CliError, usageError } from '../failure';
+import { OF_THE_QUEUE } from './variables';
+import { configIn, handlerIn, holdsQueue, QUEUE_ALONE, type ServedWorker, workerOf } from './worker';
+
+/** What the command line says about Workers. */
+export interface WorkerOptions {
+  /** A wrangler configuration; false: the queue alone; absent: the one of this folder, if there is one. */
+  config?: string | false;
+  /** A named environment of it. */
+  env?: string | undefined;
+  /** Folders with handlers: `[pattern=]folder`. */
+  handlers: readonly string[];
+}
+
+export interface Plan {
+  /** The queue's first. */
+  workers: ServedWorker[];
+  /** `HANDLERS` as it has to be, if handlers were added to it. */
+  table?: Record<string, unknown>;
+}
+
+/**
+ * Decides which Workers are served.
+ * @param table `HANDLERS` of the environment, as text
+ * @throws {CliError} where something does not fit together
+ */
+export function planWorkers(folder: string, options: WorkerOptions, table: string | undefined): Plan {
+  const queue = queueWorker(folder, options);
+  const named = options.handlers.map((given) => {
+    const [, pattern, path] = /^(?:((?:[\w.-]+\/)?(?:\*|[a-z][\w.-]*(?:\.\*)?))=)?(.+)$/.exec(given) ?? [];
+    return { pattern, worker: withOwnKeys(handlerIn(resolve(folder, path ?? given), options.env)) };
+  });
+  const workers = [queue, ...named.map(({ worker }) => worker)];
+  const twice = workers.find(({ name }, at) => workers.findIndex((one) => one.name === name) !== at);
+  if (twice) throw usageError(`Two Workers are named ${twice.name}.`, 'Name them in their wrangler configurations.');
+  const handlers = readTable(table ?? queue.vars.HANDLERS);
+  const bound = [...queue.services];
+  let isChanged = false;
+  for (const { pattern, worker } of named) {
+    let binding = bound.find(({ service }) => service === worker.name)?.binding;
+    if (binding === undefined) {
+      binding = freeName(worker.name, queue, bound);
+      bound.push({ binding, service: worker.name });
+    }
+    const isMapped = Object.values(handlers).some((entry) => bindingOf(entry) === binding);
+    if (pattern === undefined && isMapped) continue;
+    const key = pattern ?? '*';
+    if (Object.hasOwn(handlers, key) && bindingOf(handlers[key]) !== binding) {
+      const hint = `Say which jobs are for ${worker.name}: --handlers 'email.*=${basename(worker.folder)}'`;
+      throw usageError(`The jobs "${key}" have a handler already.`, hint);
+    }
+    handlers[key] = binding;
+    isChanged = true;
+  }
+  workers[0] = { ...queue, services: bound };
+  checkServices(workers);
+  return { workers, ...(isChanged && { table: handlers }) };
+}
+
+function queueWorker(folder: string, { config: file, env, handlers }: WorkerOptions): ServedWorker {
+  const found = file === false ? undefined : configIn(folder, file);
+  if (!found) {
+    if (env !== undefined) throw usageError('--env names an environment of a wrangler configuration; there is none.');
+    return QUEUE_ALONE;
+  }
+  if (holdsQueue(found.config)) return workerOf(found.config, found.folder, env);
+  // A folder of handlers, which are served beside the queue alone.
+  if (file === undefined && handlers.length > 0) return QUEUE_ALONE;
+  throw new CliError(
+    `The Worker of ${found.config.file} does not hold the queue.`,
+    'npx tocsin init adds it; --no-config serves the queue alone, and --handlers . this Worker beside it.',
+  );
+}
+
+/** Two Workers may have classes of the same name. */
+function withOwnKeys(worker: ServedWorker): ServedWorker {
+  return { ...worker, classes: worker.classes.map((one) => ({ ...one, key: `${worker.name}.${one.key}` })) };
+}
+
+function readTable(given: unknown): Record<string, unknown> {
+  if (given === undefined || given === '') return {};
+  try {
+    const table: unknown = typeof given === 'string' ? JSON.parse(given) : given;
+    if (typeof table === 'object' && table !== null && !Array.isArray(table)) return { ...table };
+  } catch {
+    // Said below.
+  }
+  throw new CliError('HANDLERS is no JSON object.', 'Write it like {"email.*": "EMAIL"}.');
+}
+
+function bindingOf(entry: unknown): unknown {
+  return typeof entry === 'object' && entry !== null ? (entry as { binding?: unknown }).binding : entry;
+}
+
+/** A binding for a Worker: `shop-jobs` is SHOP_JOBS. */
+function freeName(name: string, queue: ServedWorker, bound: readonly { binding: string }[]): string {
+  const plain = name
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, '_')
+    .replace(/^(?=\d)/, '_');
+  const taken = new Set([...bound.map(({ binding }) => binding), ...Object.keys(queue.vars), ...OF_THE_QUEUE]);
+  for (let count = 1; ; count++) {
+    const binding = count === 1 ? plain : `${plain}_${count}`;
+    if (!taken.has(binding)) return binding;
+  }
+}
+
+function checkServices(workers: readonly ServedWorker[]): void {
+  const names = new Set(workers.map(({ name }) => name));
+  for (const { name, services, objects } of workers) {
+    for (const { binding, service } of [...services, ...objects]) {
+      if (service === undefined || names.has(service)) continue;
+      throw new CliError(
+        `${name} binds ${binding} to the Worker ${service}, which is not served here.`,
+        'Name its folder with --handlers.',
+      );
+    }
+  }
+}

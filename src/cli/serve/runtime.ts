@@ -1,0 +1,268 @@
+/**
+ * Keeps workerd running: starts it, starts it again when it died, stops it for a moment, ends it. What it stores survives all of
+ * this, alarms included: a job that falls due while it is down runs when it is back.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CliError } from '../failure';
+import type { StateFolder } from './folder';
+import type { Level, Log } from './log';
+
+/** Pauses before another start, ms: twice as long each time. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+/** One that ran for this time was well, ms. */
+const WELL_MS = 30_000;
+/** It listens within this time, ms, or something is wrong. */
+const START_MS = 30_000;
+/** A stopped process has stopped within this time, ms. */
+const STOP_MS = 5_000;
+const LOOK_MS = 2;
+
+export interface RuntimeOptions {
+  binary: string;
+  /** The configuration. */
+  file: string;
+  folder: StateFolder;
+  env: Record<string, string>;
+  log: Log;
+  now(): number;
+  /** Where it listens, without the port. */
+  host: string;
+  /** It listens. */
+  ready(port: number): void;
+}
+
+export class Runtime {
+  private child: ChildProcess | undefined;
+  private startedAt = 0;
+  /** Where it listened before: a port that was free then stays its own. */
+  private address: string | undefined;
+  private pauseMs = FIRST_PAUSE_MS;
+  private ending = false;
+  /** It stands still; `released` resolves when it may be started again. */
+  private held: { id: number; released: Promise<void>; release(): void } | undefined;
+  private holds = 0;
+  /** What it said last of why it cannot go on. */
+  private complaint = '';
+
+  constructor(private readonly options: RuntimeOptions) {}
+
+  /** Starts it, and from then on keeps it running. @throws {CliError} where it does not come up the first time */
+  async start(): Promise<void> {
+    const died = await this.launch();
+    if (died !== undefined) throw this.notStarted(died);
+  }
+
+  /** Ends without notice; for the way out of this process. */
+  killNow(): void {
+    this.ending = true;
+    this.child?.kill('SIGKILL');
+  }
+
+  /** Asks the queue's Worker something, over the socket that only this user reaches. @returns undefined where it does not answer */
+  ask(path: string, withinMs: number): Promise<Record<string, unknown> | undefined> {
+    const { inner } = this.options.folder;
+    if (inner === undefined) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      const sent = request({ socketPath: inner, path, method: 'POST', timeout: withinMs }, (got) => {
+        let text = '';
+        got.setEncoding('utf8').on('data', (piece: string) => {
+          text += piece;
+        });
+        got.on('end', () => resolve(got.statusCode === 200 ? JSON.parse(text) : undefined));
+        got.on('error', () => resolve(undefined));
+      });
+      sent.on('timeout', () => sent.destroy());
+      sent.on('error', () => resolve(undefined));
+      sent.end();
+    });
+  }
+
+  /** Ends it: it closes its connections when their requests are answered, and is killed after the time. */
+  async end(withinMs: number): Promise<void> {
+    this.ending = true;
+    this.release();
+    const { child } = this;
+    if (!child) return;
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    child.kill('SIGTERM');
+    const late = new AbortController();
+    await Promise.race([gone, pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+    late.abort();
+    if (this.child === child) child.kill('SIGKILL');
+    await gone;
+  }
+
+  /** Is it still held for whoever got this number? */
+  isHeld(id: number): boolean {
+    return this.held?.id === id;
+  }
+
+  /** Stops it where it stands, until {@link release}. One that is not running is not started meanwhile. @returns its number */
+  async hold(): Promise<number> {
+    if (this.held) throw new CliError('Another backup is being made.');
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const id = ++this.holds;
+    this.held = { id, released, release };
+    const { child } = this;
+    if (!child?.pid) return id;
+    child.kill('SIGSTOP');
+    const end = this.options.now() + STOP_MS;
+    while (this.child === child && !hasStopped(child.pid)) {
+      if (this.options.now() > end) {
+        this.release();
+        throw new CliError('workerd did not stop.');
+      }
+      await pause(LOOK_MS);
+    }
+    return id;
+  }
+
+  /** Lets it go on. */
+  release(): void {
+    this.child?.kill('SIGCONT');
+    this.held?.release();
+    this.held = undefined;
+  }
+
+  /** @returns why it died before it listened */
+  private async launch(): Promise<string | undefined> {
+    const { binary, file, folder, env, log, now } = this.options;
+    if (folder.inner !== undefined) rmSync(folder.inner, { force: true });
+    this.complaint = '';
+    // `--import-path`: files that the configuration names from the root on.
+    const port = this.address === undefined ? [] : [`--socket-addr=http=${this.address}`];
+    const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...port, file], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      env,
+    });
+    this.child = child;
+    this.startedAt = now();
+    const heard = (message: string, level: Level) => {
+      if (level === 'error') this.complaint ||= message;
+    };
+    child.stdout?.setEncoding('utf8').on('data', log.reader(heard));
+    child.stderr?.setEncoding('utf8').on('data', log.reader(heard));
+    if (child.pid !== undefined) writeFileSync(folder.pid, `${child.pid}\n`);
+    const died = new Promise<string>((resolve) => {
+      child.once('error', (error) => resolve(error.message));
+      child.once('close', (code, signal) => resolve(signal === null ? `code ${code}` : signal));
+    });
+    let isReady = false;
+    const listening = this.listening(child).then((port) => {
+      isReady = true;
+      this.address = `${this.options.host}:${port}`;
+      this.options.ready(port);
+    });
+    died.then((how) => {
+      this.child = undefined;
+      if (isReady && !this.ending) void this.again(how);
+    });
+    const late = pause(START_MS, 'it did not listen in time', { ref: false });
+    const how = await Promise.race([listening.then(() => undefined), died, late]);
+    if (how !== undefined) child.kill('SIGKILL');
+    return how;
+  }
+
+  /** The port, once it says that it listens at all sockets. */
+  private listening({ stdio }: ChildProcess): Promise<number> {
+    const wanted = new Set(['http', ...(this.options.folder.inner === undefined ? [] : ['inner'])]);
+    let port = 0;
+    let rest = '';
+    return new Promise((resolve) => {
+      (stdio[3] as Readable).setEncoding('utf8').on('data', (piece: string) => {
+        const lines = (rest + piece).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines.filter(Boolean)) {
+          const said = JSON.parse(line) as { event: string; socket: string; port: number };
+          if (said.event === 'listen' && said.socket === 'http') port = said.port;
+          if (said.event === 'listen') wanted.delete(said.socket);
+        }
+        if (wanted.size === 0) resolve(port);
+      });
+    });
+  }
+
+  /** It died: starts it again, and again. */
+  private async again(how: string): Promise<void> {
+    const { log, now } = this.options;
+    if (now() - this.startedAt >= WELL_MS) this.pauseMs = FIRST_PAUSE_MS;
+    for (let why: string | undefined = how; why !== undefined && !this.ending; ) {
+      log.error(`workerd ended (${why}); it is started again in ${this.pauseMs} ms`);
+      await pause(this.pauseMs);
+      this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
+      await this.held?.released;
+      if (!this.ending) why = await this.launch();
+    }
+  }
+
+  private notStarted(how: string): CliError {
+    const isTaken = /address already in use/i.test(this.complaint);
+    const hint = isTaken ? 'Name another port with --port, or end what listens there.' : 'The log above says more.';
+    return new CliError(`workerd did not start (${how}): ${this.complaint || 'it did not say why'}`, hint);
+  }
+}
+
+/** Has every thread of a process stopped? */
+function hasStopped(pid: number): boolean {
+  if (process.platform !== 'linux') {
+    return /^T/.test(execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).trim());
+  }
+  const threads = readdirSync(`/proc/${pid}/task`);
+  return threads.every((thread) => stateOf(`/proc/${pid}/task/${thread}/stat`) === 'T');
+}
+
+/** The state of a thread: the first word after the name in brackets, which may have any characters. */
+function stateOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').replace(/^.*\)\s*/s, '')[0];
+  } catch {
+    // A thread that has ended writes nothing more.
+    return 'T';
+  }
+}
+
+/**
+ * The workerd that a killed `serve` left behind, if it still runs: two at one folder would write over each other. Its number may
+ * be another's by now, so its arguments must name the configuration.
+ */
+export function leftBehind({ pid: file }: StateFolder, config: string): number | undefined {
+  let pid: number;
+  try {
+    pid = Number(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+  return Number.isInteger(pid) && pid > 1 && argumentsOf(pid).includes(config) ? pid : undefined;
+}
+
+function argumentsOf(pid: number): string {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    if (process.platform === 'win32') {
+      const query = `(Get-CimInstance Win32_Process -Filter 'ProcessId=${pid}').CommandLine`;
+      return execFileSync('powershell', ['-NoProfile', '-Command', query], { encoding: 'utf8' });
+    }
+    return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
+  } catch {
+    // There is no such process.
+    return '';
+  }
+}
+
+/** Ends a workerd that was left behind. @throws {CliError} where it does not end */
+export async function endLeftBehind(pid: number, config: string): Promise<void> {
+  process.kill(pid, 'SIGKILL');
+  for (let looks = 0; looks < STOP_MS / 10; looks++) {
+    if (!argumentsOf(pid).includes(config)) return;
+    await pause(10);
+  }
+  throw new CliError(`A workerd that was left behind (process ${pid}) does not end.`);
+}

@@ -1,0 +1,218 @@
+/** A running `tocsin serve`, from its first line to its last. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { rootCertificates } from 'node:tls';
+import { CliError, usageError } from '../failure';
+import type { Terminal } from '../output';
+import { modulesOf } from './bundle';
+import { type BuiltWorker, configText } from './config';
+import { openDoor } from './door';
+import { openFolder } from './folder';
+import { Log } from './log';
+import { findWorkerd } from './packages';
+import { planWorkers, type WorkerOptions } from './plan';
+import { endLeftBehind, leftBehind, Runtime } from './runtime';
+import { countKeys, readVariables } from './variables';
+
+export interface ServeOptions extends WorkerOptions {
+  state: string;
+  host: string;
+  port: number;
+  tlsCert?: string;
+  tlsKey?: string;
+  envFile?: string;
+  passEnv: readonly string[];
+  allowNetwork: readonly string[];
+  /** Time for calls that run when it is to end, ms. */
+  grace: number;
+  pretty?: boolean;
+}
+
+/** The queue is told again to rest before it would go on, ms. */
+const REST_MS = 2_000;
+const LOOK_MS = 100;
+/** Requests that are being answered get this long when nothing runs any more, ms: one that waits for jobs may take longer. */
+const CLOSE_MS = 2_000;
+/** A backup that holds up all writes for this time is given up, ms. */
+const HOLD_MS = 60_000;
+
+/** Serves until a signal ends it. @throws {CliError} where it cannot begin */
+export async function serve(terminal: Terminal, cwd: string, options: ServeOptions): Promise<void> {
+  const log = new Log(terminal.out, terminal.now, options.pretty === true, process.stdout.isTTY === true);
+  const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv });
+  const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
+  const { binary, version } = findWorkerd(cwd);
+  if (table) variables.queue.HANDLERS = JSON.stringify(table);
+  const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
+  if (keys === 0) openLoopback(variables.queue, options.host);
+  const tls = tlsOf(options);
+
+  const folder = openFolder(options.state);
+  const url = (port: number) => `${tls ? 'https' : 'http'}://${hostText(options.host)}:${port}`;
+  const self = { pid: process.pid, url: url(options.port) };
+  let runtime: Runtime | undefined;
+  const door = await openDoor(folder.door, folder.path, self, (request) => answer(request, runtime, log));
+  try {
+    const file = join(folder.run, 'config.capnp');
+    const left = leftBehind(folder, file);
+    if (left !== undefined) {
+      log.warn(`ending workerd ${left}, which a serve that was killed left behind`);
+      await endLeftBehind(left, file);
+    }
+    for (const warning of workers.flatMap((worker) => worker.warnings)) log.warn(warning);
+    const built: BuiltWorker[] = [];
+    for (const [at, worker] of workers.entries()) {
+      const modules = await modulesOf(worker, folder.run, `worker-${at}`, at === 0);
+      const own = { ...variables.shared, ...(at === 0 && variables.queue) };
+      built.push({ worker, modules, variables: Object.keys(own) });
+    }
+    const networks = [...options.allowNetwork, ...(variables.queue.ALLOW_LOCALHOST === 'true' ? ['local'] : [])];
+    const config = configText({
+      ...{ workers: built, objects: folder.objects, networks, authorities: authorities(terminal) },
+      ...{ address: `${hostText(options.host)}:${options.port}`, ...(tls && { tls }) },
+      ...(folder.inner !== undefined && { inner: folder.inner }),
+    });
+    writeFileSync(file, config, { mode: 0o600 });
+    const told = once((port: number) => {
+      const address = url(port);
+      const access = keys === 0 ? 'no key' : keys === 1 ? 'one key' : `${keys} keys`;
+      const dashboard = `${address}/ojs/ui`;
+      const message = `serving ${address}, dashboard ${dashboard}, state ${folder.path}, ${access}`;
+      const names = workers.map(({ name }) => name);
+      log.info(message, { url: address, dashboard, state: folder.path, keys, workers: names, workerd: version });
+      if (keys === 0) log.warn('no key is set: whoever can call this address may do everything; set API_KEYS');
+    });
+    runtime = new Runtime({
+      ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },
+      env: { ...environment(terminal), ...variables.shared, ...variables.queue },
+      ready: (port) => {
+        told(port);
+        // What the code declares takes effect, although nobody has called yet.
+        void runtime?.ask('/wake', START_MS);
+      },
+    });
+    await untilEnded(runtime, log, options.grace);
+  } finally {
+    runtime?.killNow();
+    door.close();
+  }
+}
+
+const START_MS = 10_000;
+
+/** Runs it until a signal, then lets what runs come to its end. A second signal waits for nothing. */
+async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<void> {
+  const atExit = () => runtime.killNow();
+  process.on('exit', atExit);
+  let told: (signal: NodeJS.Signals) => void = () => undefined;
+  const signalled = new Promise<NodeJS.Signals>((resolve) => {
+    told = resolve;
+  });
+  const hurry = new AbortController();
+  let signals = 0;
+  const listener = (signal: NodeJS.Signals) => {
+    if (++signals > 1) hurry.abort();
+    told(signal);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, listener);
+  const started = runtime.start();
+  const signal = await Promise.race([signalled, started.then(() => signalled)]);
+  const calls = await rest(runtime);
+  const running = calls ?? 'nobody says';
+  log.info(`${signal}: no more jobs are handed out; calls to handlers that run: ${running}`, { grace_ms: graceMs });
+  const left = calls === 0 ? 0 : await settled(runtime, graceMs, hurry.signal);
+  if (left === undefined) log.warn('the queue does not say what runs');
+  else if (left > 0) log.warn(`calls to handlers that are cut off: ${left}; their jobs run again when their leases end`);
+  await runtime.end(hurry.signal.aborted ? 0 : CLOSE_MS);
+  await started.catch(() => undefined);
+  log.info('ended');
+  process.off('exit', atExit);
+}
+
+/** Hands out no jobs for a while. @returns calls to handlers that are under way; undefined: nobody says */
+async function rest(runtime: Runtime): Promise<number | undefined> {
+  const answer = await runtime.ask(`/rest?ms=${REST_MS}`, REST_MS);
+  return answer && Number(answer.calls);
+}
+
+/** Waits until no call to a handler is under way. @returns how many are, when the time is over; undefined: nobody says */
+async function settled(runtime: Runtime, graceMs: number, hurry: AbortSignal): Promise<number | undefined> {
+  const end = performance.now() + graceMs;
+  for (;;) {
+    const calls = await rest(runtime);
+    if (!calls || hurry.aborted || performance.now() >= end) return calls;
+    await pause(LOOK_MS, undefined, { signal: hurry }).catch(() => undefined);
+  }
+}
+
+/** What other commands may ask. */
+async function answer(request: string, runtime: Runtime | undefined, log: Log) {
+  if (!runtime) throw new CliError('It is just starting; try again.');
+  const [, known] = /^release (\d+)$/.exec(request) ?? [];
+  // What was asked for before ends with this answer.
+  if (known !== undefined) return { answer: { held: runtime.isHeld(Number(known)) } };
+  if (request !== 'hold') throw new CliError(`This version does not know "${request}".`);
+  const id = await runtime.hold();
+  const since = performance.now();
+  let isReleased = false;
+  const release = (why: string) => {
+    if (isReleased) return;
+    isReleased = true;
+    clearTimeout(timer);
+    runtime.release();
+    const ms = Math.round(performance.now() - since);
+    log.info(`a backup held up all writes for ${ms} ms${why}`, { held_ms: ms });
+  };
+  const timer = setTimeout(() => release(', which is the longest that it may'), HOLD_MS);
+  return { answer: { id, within_ms: HOLD_MS }, ended: () => release('') };
+}
+
+/** Without a key only this machine is served, and only where the address says so. */
+function openLoopback(queue: Record<string, string>, host: string): void {
+  if (!/^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)) {
+    const message = `No key is set, so ${host} would be open to everybody who reaches it.`;
+    throw new CliError(message, 'Set API_KEYS in the environment, or in the file of --env-file.', 'no_key');
+  }
+  queue.ALLOW_LOCALHOST ??= 'true';
+}
+
+function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certificate: string; key: string } | undefined {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) throw usageError('--tls-cert and --tls-key belong together.');
+  const [certificate, key] = [resolve(tlsCert), resolve(tlsKey)];
+  for (const file of [certificate, key]) readable(file);
+  return { certificate, key };
+}
+
+function readable(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${(error as Error).message}.`);
+  }
+}
+
+/** Node knows the public authorities, so that nothing depends on what the system has installed. */
+function authorities({ env }: Terminal): string[] {
+  const more = env.NODE_EXTRA_CA_CERTS ? readable(env.NODE_EXTRA_CA_CERTS) : '';
+  const found = more.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return [...rootCertificates, ...found];
+}
+
+/** What the runtime itself needs of the environment. */
+function environment({ env }: Terminal): Record<string, string> {
+  const names = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'SystemRoot', 'TMPDIR'];
+  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
+
+const hostText = (host: string) => (isIP(host) === 6 ? `[${host}]` : host);
+
+function once<T>(run: (value: T) => void): (value: T) => void {
+  let isDone = false;
+  return (value) => {
+    if (!isDone) run(value);
+    isDone = true;
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * The variables of the Workers. Secrets come from the environment or from a file, never from arguments, and the configuration
+ * that is written for the runtime names them only.
+ */
+import { readFileSync } from 'node:fs';
+import { parseEnv } from 'node:util';
+import { CliError, usageError } from '../failure';
+
+/** What the queue reads of its variables: these are taken from the environment without being named. */
+export const OF_THE_QUEUE: readonly string[] = [
+  'API_KEYS',
+  'REDACT',
+  'ALLOW_LOCALHOST',
+  'ALLOWED_ORIGINS',
+  'HANDLERS',
+  'TARGET_SECRET',
+  'TARGET_SIGNATURE',
+  'ALLOWED_TARGET_HOSTS',
+  'DEFAULT_RETRY_LIMIT',
+  'DEFAULT_BACKOFF_BASE',
+  'DEFAULT_BACKOFF_EXPONENT',
+  'DEFAULT_BACKOFF_JITTER',
+  'MAX_HANDLER_PAUSE_MS',
+  'MAX_NEW_QUEUES',
+  'MAX_STORAGE_BYTES',
+];
+
+type Values = Record<string, string>;
+
+/** Variables by who gets them. */
+export interface Variables {
+  /** The queue's own: its keys are no business of handlers. */
+  queue: Values;
+  /** All Workers. */
+  shared: Values;
+}
+
+/** Where variables come from. */
+export interface VariableSources {
+  env: Readonly<Record<string, string | undefined>>;
+  /** A file of lines `NAME=value`. */
+  file?: string | undefined;
+  /** Names that are taken from the environment, too. */
+  named: readonly string[];
+}
+
+/** Reads the variables. The environment goes before the file. @throws {CliError} */
+export function readVariables({ env, file, named }: VariableSources): Variables {
+  const given = file === undefined ? {} : readFile(file);
+  const missing = named.find((name) => !env[name] && given[name] === undefined);
+  if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);
+  const isOwn = (name: string) => OF_THE_QUEUE.includes(name);
+  const all = { ...given };
+  for (const name of [...OF_THE_QUEUE, ...Object.keys(given), ...named]) {
+    const value = env[name];
+    // One that is empty is as if it were not there: it must not take the keys of the file away.
+    if (value) all[name] = value;
+  }
+  const only = (own: boolean) => Object.fromEntries(Object.entries(all).filter(([name]) => isOwn(name) === own));
+  return { queue: only(true), shared: only(false) };
+}
+
+function readFile(file: string): Values {
+  try {
+    return parseEnv(readFileSync(file, 'utf8')) as Values;
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${(error as Error).message}.`, 'Name a file of lines NAME=value.');
+  }
+}
+
+/** How many keys `API_KEYS` has. @throws {CliError} where it is a list that cannot be read */
+export function countKeys(text: unknown): number {
+  const given = typeof text === 'string' ? text.trim() : JSON.stringify(text ?? '');
+  if (!given.startsWith('[')) return given === '""' ? 0 : given.split(/[\s,]+/).filter(Boolean).length;
+  try {
+    const keys: unknown = JSON.parse(given);
+    if (Array.isArray(keys)) return keys.length;
+  } catch {
+    // Said below.
+  }
+  throw new CliError('API_KEYS begins like a JSON list and is none.', 'Correct it: nobody could sign in.');
+}

@@ -1,0 +1,223 @@
+/**
+ * A Worker as its wrangler configuration describes it, as far as plain workerd can run it. What it binds and only Cloudflare
+ * has is refused, so that nothing is found missing by the first request that needs it.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { CliError } from '../failure';
+import { packageName } from '../project/package-json';
+import { findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
+
+/** A class of objects, and the name of the folder in which its databases are. */
+export interface ObjectClass {
+  className: string;
+  /** Stays the same when the class is renamed. */
+  key: string;
+  sql: boolean;
+}
+
+/** A binding to a Worker. */
+export interface ServiceBinding {
+  binding: string;
+  service: string;
+  entrypoint?: string;
+}
+
+/** A binding to a class of objects. */
+export interface ObjectBinding {
+  binding: string;
+  className: string;
+  /** The Worker that has the class; absent: this one. */
+  service?: string;
+}
+
+/** A Worker that is going to be served. */
+export interface ServedWorker {
+  name: string;
+  /** Its main module; absent: the queue alone, which comes with this package. */
+  main?: string;
+  /** The folder of its configuration. */
+  folder: string;
+  date: string;
+  flags: readonly string[];
+  vars: Readonly<Record<string, unknown>>;
+  services: readonly ServiceBinding[];
+  objects: readonly ObjectBinding[];
+  classes: readonly ObjectClass[];
+  define: Readonly<Record<string, string>>;
+  alias: Readonly<Record<string, string>>;
+  /** What its configuration asks for and is not done here. */
+  warnings: readonly string[];
+}
+
+/** Of the queue alone, and of handlers without a configuration. */
+export const DATE = '2026-11-01';
+
+const QUEUE_CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'];
+
+/** The queue alone. */
+export const QUEUE_ALONE: ServedWorker = {
+  ...{ name: 'tocsin', folder: '.', date: DATE, flags: ['global_fetch_strictly_public', 'no_web_socket_compression'] },
+  ...{ vars: {}, services: [], objects: [], define: {}, alias: {}, warnings: [] },
+  classes: QUEUE_CLASSES.map((className) => ({ className, key: className, sql: true })),
+};
+
+/** Bindings to what plain workerd does not have. */
+const REFUSED = [
+  'kv_namespaces',
+  'r2_buckets',
+  'd1_databases',
+  'queues',
+  'hyperdrive',
+  'vectorize',
+  'ai',
+  'browser',
+  'images',
+  'workflows',
+  'dispatch_namespaces',
+  'mtls_certificates',
+  'send_email',
+  'pipelines',
+  'secrets_store_secrets',
+  'containers',
+  'assets',
+  'site',
+];
+
+/** What a named environment does not inherit. */
+const OWN_ONLY = ['vars', 'services', 'durable_objects', 'define', ...REFUSED];
+
+/** Finds the configuration of a folder, or reads the one that is named. */
+export function configIn(folder: string, file?: string): { config: WranglerConfig; folder: string } | undefined {
+  if (file === undefined) {
+    const config = findConfig(folder);
+    return config && { config, folder };
+  }
+  const path = resolve(folder, file);
+  if (!existsSync(path)) throw new CliError(`There is no ${path}.`, 'Name a wrangler configuration with --config.');
+  return { config: readConfig(basename(path), readFileSync(path, 'utf8')), folder: dirname(path) };
+}
+
+/** Does this Worker hold the queue? */
+export function holdsQueue(config: WranglerConfig): boolean {
+  const { classes, withoutSqlite } = needsOf(config);
+  return classes.length === 0 && withoutSqlite.length === 0;
+}
+
+/** @param env one of its environments @throws {CliError} naming what cannot be served */
+export function workerOf(config: WranglerConfig, folder: string, env?: string): ServedWorker {
+  const { file } = config;
+  const values = valuesOf(config, env);
+  const refused = REFUSED.filter((name) => hasAny(values[name]));
+  if (refused.length > 0) {
+    const message = `${join(folder, file)} asks for ${refused.join(', ')}, which plain workerd does not have.`;
+    throw new CliError(message, 'Leave them out in an environment of their own, and name it with --env.');
+  }
+  const main = textOf(values.main);
+  if (main === undefined) throw new CliError(`${join(folder, file)} names no main module.`);
+  build(values.build);
+  const list = (value: unknown) => (Array.isArray(value) ? (value as Record<string, unknown>[]) : []);
+  const { bindings } = (values.durable_objects ?? {}) as { bindings?: unknown };
+  return {
+    name: textOf(values.name) ?? packageName(basename(folder)),
+    main: resolve(folder, main),
+    folder,
+    date: textOf(values.compatibility_date) ?? DATE,
+    flags: list(values.compatibility_flags).map(String),
+    vars: (values.vars ?? {}) as Record<string, unknown>,
+    services: list(values.services).map(({ binding, service, entrypoint }) => ({
+      ...{ binding: String(binding), service: String(service) },
+      ...(entrypoint !== undefined && { entrypoint: String(entrypoint) }),
+    })),
+    objects: list(bindings).map(({ name, class_name, script_name }) => ({
+      ...{ binding: String(name), className: String(class_name) },
+      ...(script_name !== undefined && { service: String(script_name) }),
+    })),
+    classes: classesOf(list(values.migrations)),
+    define: (values.define ?? {}) as Record<string, string>,
+    alias: (values.alias ?? {}) as Record<string, string>,
+    warnings: warningsOf(values, file),
+  };
+}
+
+/** A folder with handlers: a Worker with a configuration, or a module alone. */
+export function handlerIn(folder: string, env: string | undefined): ServedWorker {
+  const whole = resolve(folder);
+  const found = configIn(whole);
+  // Environments are those of the queue's configuration; a handler may have the same ones.
+  const named = env !== undefined && found && hasAny((found.config.values.env as Record<string, unknown>)?.[env]);
+  if (found) return workerOf(found.config, whole, named ? env : undefined);
+  const names = ['index.ts', 'index.js', 'index.mjs', 'src/index.ts', 'src/index.js'];
+  const main = names.map((name) => join(whole, name)).find((path) => existsSync(path));
+  if (main === undefined) {
+    throw new CliError(`${whole} has neither a wrangler configuration nor an index.ts or index.js.`);
+  }
+  const { classes: _, ...rest } = QUEUE_ALONE;
+  return {
+    ...rest,
+    name: packageName(basename(whole)),
+    main,
+    folder: whole,
+    flags: ['enable_request_signal'],
+    classes: [],
+  };
+}
+
+function valuesOf({ values, file }: WranglerConfig, env: string | undefined): Record<string, unknown> {
+  const all = values as Record<string, unknown>;
+  if (env === undefined) return all;
+  const own = (values.env as Record<string, Record<string, unknown>> | undefined)?.[env];
+  if (!own) throw new CliError(`${file} has no environment ${env}.`);
+  const inherited = Object.entries(all).filter(([name]) => !OWN_ONLY.includes(name) && name !== 'env');
+  return { ...Object.fromEntries(inherited), ...own };
+}
+
+function hasAny(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 : typeof value === 'object' && value !== null;
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The classes that are left after all migrations. The databases of a class stay where its first name put them. */
+function classesOf(migrations: readonly Record<string, unknown>[]): ObjectClass[] {
+  const classes = new Map<string, ObjectClass>();
+  const names = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
+  for (const migration of migrations) {
+    for (const className of names(migration.new_sqlite_classes)) {
+      classes.set(className, { className, key: className, sql: true });
+    }
+    for (const className of names(migration.new_classes)) {
+      classes.set(className, { className, key: className, sql: false });
+    }
+    const renames = Array.isArray(migration.renamed_classes) ? migration.renamed_classes : [];
+    for (const { from, to } of renames as { from: string; to: string }[]) {
+      const known = classes.get(from);
+      if (known) classes.set(to, { ...known, className: to });
+      classes.delete(from);
+    }
+    for (const className of names(migration.deleted_classes)) classes.delete(className);
+  }
+  return [...classes.values()];
+}
+
+function warningsOf(values: Record<string, unknown>, file: string): string[] {
+  const { crons } = (values.triggers ?? {}) as { crons?: unknown };
+  return [
+    hasAny(crons) && `${file}: triggers.crons do not fire here; schedules of the queue do.`,
+    hasAny(values.analytics_engine_datasets) && `${file}: there is no analytics engine here.`,
+  ].filter((warning) => warning !== false);
+}
+
+/** Runs the build that a configuration asks for, where the program was started, as wrangler does. */
+function build(settings: unknown): void {
+  const { command, cwd = '.' } = (settings ?? {}) as { command?: unknown; cwd?: string };
+  if (typeof command !== 'string' || command === '') return;
+  const { status, stdout, stderr } = spawnSync(command, { cwd: resolve(cwd), shell: true, encoding: 'utf8' });
+  if (status === 0) return;
+  const said = `${stdout}${stderr}`.trim().split('\n');
+  const why = said.find((line) => /error/i.test(line)) ?? said.at(-1);
+  throw new CliError(`The build "${command}" ended with code ${status}.`, why);
+}

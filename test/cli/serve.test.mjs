@@ -1,0 +1,213 @@
+/** `tocsin serve` as it is packed: it serves, dies, comes back, ends well, and is backed up meanwhile. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { root } from '../docs/dev.mjs';
+import { answering, kit } from './serve/kit.mjs';
+
+const HANDLERS = ['--handlers', join(root, 'test/cli/serve/handlers')];
+
+let tocsin;
+let other;
+
+before(async () => {
+  tocsin = await kit();
+  other = await answering();
+});
+
+after(async () => {
+  other.close();
+  await tocsin.close();
+});
+
+const ask = (more = {}) => ({ type: 'test.ask', args: [other.url], ...more });
+const soon = { options: { delay_until: '+PT1S' } };
+
+let states = 0;
+const newState = () => join(tocsin.folder, `state-${++states}`);
+
+/** Number and arguments of each process. */
+const processes = () => execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' });
+
+/** Ends a server as systemd and Docker do. */
+async function end(server) {
+  server.child.kill('SIGTERM');
+  assert.equal(await server.ended, 0, server.stderr);
+}
+
+describe('tocsin serve', () => {
+  it('serves the queue itself where there is no project, and every line is JSON', async () => {
+    const state = newState();
+    const server = await tocsin.serve(['--state', state]);
+    const id = await server.add({ type: 'any.job', args: [], queue: 'pulled' });
+    const { body } = await server.call('POST', '/workers/fetch', { queues: ['pulled'] });
+    assert.deepEqual(
+      body.jobs.map((job) => job.id),
+      [id],
+    );
+    const page = await fetch(`${server.url}/ojs/ui`);
+    assert.match(page.headers.get('Content-Type'), /html/);
+    await end(server);
+    for (const line of server.lines) {
+      assert.deepEqual(Object.keys(line).slice(0, 4), ['time', 'level', 'source', 'message'], JSON.stringify(line));
+    }
+    const [first] = server.lines;
+    assert.deepEqual([first.state, first.keys, first.dashboard], [state, 0, `${server.url}/ojs/ui`]);
+  });
+
+  it('asks for a key, gives handlers their variables and not the keys, and writes no secret down', async () => {
+    const file = join(tocsin.folder, 'secrets.env');
+    writeFileSync(file, 'API_KEYS=sesame-of-the-queue\nGREETING=hello\n');
+    const state = newState();
+    const server = await tocsin.serve([...HANDLERS, '--state', state, '--env-file', file, '--allow-network', 'local']);
+    assert.equal((await server.call('POST', '/jobs', ask())).status, 401);
+    const key = { Authorization: 'Bearer sesame-of-the-queue' };
+    const id = await server.add(ask(), key);
+    (await other.next()).end('yes');
+    assert.deepEqual((await server.result(id, key)).result, { said: 'yes', greeting: 'hello', keys: null });
+    const said = await server.said(/^asking/);
+    assert.deepEqual([said.level, said.source, said.message], ['warn', 'worker', `asking\nfor ${id}`]);
+    for (const name of readdirSync(join(state, 'run'), { recursive: true })) {
+      if (!/capnp$/.test(name)) continue;
+      assert.doesNotMatch(readFileSync(join(state, 'run', name), 'utf8'), /sesame|hello/);
+    }
+    await end(server);
+  });
+
+  it('serves a project whose Worker holds the queue, with its bindings, and a handler Worker beside it', async () => {
+    const folder = join(root, 'examples/handler-of-your-own');
+    const args = ['--state', newState(), '--config', join(folder, 'queue.toml'), '--handlers', folder];
+    const server = await tocsin.serve(args, { cwd: root });
+    const id = await server.add({ type: 'greeting.write', args: ['Ada'] });
+    assert.deepEqual((await server.result(id)).result, { text: 'Hello, Ada!' });
+    await end(server);
+  });
+
+  it('starts a workerd that died again, and what is due meanwhile runs without a request', async () => {
+    const server = await tocsin.serve([...HANDLERS, '--state', newState()]);
+    const id = await server.add(ask(soon));
+    const first = server.workerd;
+    process.kill(first, 'SIGKILL');
+    (await other.next()).end('again');
+    assert.equal((await server.result(id)).state, 'completed');
+    assert.notEqual(server.workerd, first);
+    await server.said(/^workerd ended \(SIGKILL\)/);
+    await end(server);
+  });
+
+  it('keeps what was accepted when all of it is killed, and runs what fell due while it was down', async () => {
+    const state = newState();
+    const first = await tocsin.serve([...HANDLERS, '--state', state]);
+    const id = await first.add(ask(soon));
+    const dueAt = Date.now() + 1_000;
+    await first.kill();
+    while (Date.now() < dueAt) await new Promise((resolve) => setTimeout(resolve, dueAt - Date.now()));
+    const second = await tocsin.serve([...HANDLERS, '--state', state]);
+    (await other.next()).end('late');
+    assert.equal((await second.result(id)).result.said, 'late');
+    await end(second);
+  });
+
+  it('refuses a folder that another one serves, and ends what a killed one left behind', async () => {
+    const state = newState();
+    const first = await tocsin.serve(['--state', state]);
+    const refused = await tocsin.run(['serve', '--port', '0', '--state', state]);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, new RegExp(`is in use by process ${first.child.pid}, which serves `));
+    const left = first.workerd;
+    first.child.kill('SIGKILL');
+    await once(first.child, 'exit');
+    process.kill(left, 0);
+    const second = await tocsin.serve(['--state', state]);
+    assert.ok(second.lines.some(({ message }) => message.includes(`ending workerd ${left}`)));
+    assert.doesNotMatch(processes(), new RegExp(`^ *${left} .*workerd serve`, 'm'));
+    await end(second);
+  });
+
+  it('lets the job that runs come to its end, starts no other one, and ends with 0', async () => {
+    const state = newState();
+    const first = await tocsin.serve([...HANDLERS, '--state', state]);
+    const running = await first.add(ask());
+    const asked = await other.next();
+    first.child.kill('SIGTERM');
+    await first.said(/^SIGTERM/);
+    const waiting = await first.add(ask());
+    asked.end('done');
+    assert.equal(await first.ended, 0);
+    const second = await tocsin.serve([...HANDLERS, '--state', state]);
+    (await other.next()).end('next');
+    assert.equal((await second.result(waiting)).result.said, 'next');
+    const { body } = await second.call('GET', `/jobs/${running}`);
+    assert.deepEqual([body.job.state, body.job.attempt, body.job.result.said], ['completed', 1, 'done']);
+    assert.equal((await second.call('GET', '/admin/maintenance')).body.enabled, false);
+    await end(second);
+  });
+
+  it('ends with 0 when the time is over, too, and says what it cut off', async () => {
+    const server = await tocsin.serve([...HANDLERS, '--state', newState(), '--grace', '100ms']);
+    await server.add(ask());
+    const asked = await other.next();
+    await end(server);
+    assert.match(JSON.stringify(server.lines), /calls to handlers that are cut off: 1/);
+    asked.destroy();
+  });
+
+  it('is backed up while it serves, and a backup becomes a state folder', async () => {
+    const state = newState();
+    const first = await tocsin.serve(['--state', state]);
+    const id = await first.add({ type: 'any.job', args: ['kept'], queue: 'pulled' });
+    const backup = join(tocsin.folder, 'backup');
+    const { code, stdout, stderr } = await tocsin.run(['backup', backup, '--state', state, '--json']);
+    assert.equal(code, 0, stderr);
+    const { files, heldMs, held_ms = heldMs } = JSON.parse(stdout);
+    assert.ok(files > 0 && held_ms >= 0, stdout);
+    await first.add({ type: 'any.job', args: ['after'], queue: 'pulled' });
+    const again = await tocsin.run(['restore', backup, '--state', state]);
+    assert.match(again.stderr, /is not empty/);
+    await end(first);
+
+    const restored = newState();
+    assert.equal((await tocsin.run(['restore', backup, '--state', restored])).code, 0);
+    const second = await tocsin.serve(['--state', restored]);
+    const { body } = await second.call('POST', '/workers/fetch', { queues: ['pulled'], count: 10 });
+    assert.deepEqual(
+      body.jobs.map((job) => [job.id, job.args]),
+      [[id, ['kept']]],
+    );
+    await end(second);
+
+    const altered = join(tocsin.folder, 'altered');
+    cpSync(backup, altered, { recursive: true });
+    const [database] = readdirSync(join(altered, 'objects/QueueObject')).filter((name) => name.endsWith('.sqlite'));
+    appendFileSync(join(altered, 'objects/QueueObject', database), 'x');
+    const nowhere = newState();
+    assert.match((await tocsin.run(['restore', altered, '--state', nowhere])).stderr, /is not what was backed up/);
+    assert.ok(!existsSync(nowhere));
+  });
+
+  it('copies the folder itself when nobody serves it', async () => {
+    const state = newState();
+    const server = await tocsin.serve(['--state', state]);
+    await server.add({ type: 'any.job', args: [] });
+    await end(server);
+    const { code, stdout } = await tocsin.run(['backup', join(tocsin.folder, 'resting'), '--state', state]);
+    assert.equal(code, 0);
+    assert.match(stdout, /Nothing was running/);
+  });
+
+  it('says what to install, to whom it would be open, and what a folder is', async () => {
+    const bare = join(tocsin.folder, 'bare');
+    mkdirSync(bare);
+    const without = await tocsin.run(['serve', '--port', '0'], { cwd: bare });
+    assert.equal(without.code, 1);
+    assert.match(without.stderr, /workerd, which is not installed here\.\n→ npm install .*workerd@/);
+    const open = await tocsin.run(['serve', '--host', '0.0.0.0', '--port', '0', '--state', newState()]);
+    assert.equal(open.code, 1);
+    assert.match(open.stderr, /No key is set, so 0\.0\.0\.0 would be open/);
+    const foreign = await tocsin.run(['serve', '--port', '0', '--state', tocsin.folder]);
+    assert.match(foreign.stderr, /is not a state folder/);
+  });
+});
