@@ -124,7 +124,8 @@ async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<
   log.info(`${signal}: no more jobs are handed out; calls to handlers that run: ${running}`, { grace_ms: graceMs });
   const left = calls === 0 ? 0 : await settled(runtime, graceMs, hurry.signal);
   if (left === undefined) log.warn('the queue does not say what runs');
-  else if (left > 0) log.warn(`calls to handlers that are cut off: ${left}; their jobs run again when their leases end`);
+  else if (left > 0)
+    log.warn(`calls to handlers that are cut off: ${left}; their jobs run again when their leases end`);
   await runtime.end(hurry.signal.aborted ? 0 : CLOSE_MS);
   await started.catch(() => undefined);
   log.info('ended');

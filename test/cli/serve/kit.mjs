@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildCli } from '../../../.ci/cli.mjs';
 import { buildServe } from '../../../.ci/serve.mjs';
-import { writeUi } from '../../../.ci/ui.mjs';
+import { writeBuilt } from '../../../.ci/ui.mjs';
 import { root } from '../../docs/dev.mjs';
 
 /** Lays the program out below a folder. @returns its path */
 export async function layOut(folder) {
-  await writeUi();
+  await writeBuilt();
   const program = join(folder, 'dist/cli/index.js');
   await buildCli(root, 'index.ts', program);
   await buildServe(root, join(folder, 'dist/serve'));
