@@ -1,7 +1,10 @@
 /**
  * The crash test: a real server under load is killed without notice, again and again, and must never break a promise.
  *
- *     npm run test:crash -- [--rounds 3] [--seed 1] [--port 0]
+ *     npm run test:crash -- [--rounds 3] [--seed 1] [--port 0] [--server workerd]
+ *
+ * The server is workerd itself, or with `--server serve` the program `tocsin serve`: then either its workerd is killed, which it
+ * starts again, or all of its processes are.
  *
  * The load is single jobs and batches, workflows, cron entries, unique jobs, operators and jobs with durable steps (`load/`),
  * each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
@@ -29,6 +32,7 @@ import { ALL, DURABLE_TIMEOUT_MS, LAST_QUEUE, OPS_QUEUES, PUSH_GRACE_MS, PUSHED,
 import { Random } from './random.mjs';
 import { report } from './report.mjs';
 import { freePort, Server } from './server.mjs';
+import { Serving } from './serving.mjs';
 
 /** Who makes work, by name: how many of them, and what each does. */
 const ACTORS = {
@@ -54,6 +58,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     port: { type: 'string', default: '0' },
+    server: { type: 'string', default: 'workerd' },
   },
 });
 const rounds = Number(values.rounds);
@@ -68,7 +73,14 @@ const ledger = new Ledger();
 const gate = new Gate();
 const collector = await startCollector(ledger);
 const port = Number(values.port) || (await freePort());
-const server = new Server({ directory, port, collector: collector.address().port });
+const Kind = { workerd: Server, serve: Serving }[values.server];
+if (!Kind) throw new Error('--server must be workerd or serve');
+const server = new Kind({
+  directory,
+  port,
+  collector: collector.address().port,
+  random: new Random(values.seed, 'server'),
+});
 const client = new Client({ port, gate, unexpected: (message) => ledger.unexpected.push(message) });
 /** Campaigns that can be cancelled. */
 const ready = [];
@@ -90,11 +102,11 @@ async function crash({ withinMs = 60, downMs = 0, burst = [] } = {}) {
   if (burst.length > 0 && random.chance(0.7)) await Promise.race([...burst, delay(1_000)]);
   await delay(random.int(0, withinMs));
   ledger.kills.push(Date.now());
-  await server.kill();
+  const { comesBack } = await server.kill();
   const down = { from: Date.now() };
   client.reset();
   await Promise.all(burst);
-  await delay(downMs);
+  if (!comesBack) await delay(downMs);
   down.until = Date.now();
   ledger.downs.push(down);
   await server.start();
@@ -237,7 +249,7 @@ try {
 } catch (error) {
   failure = error;
 }
-await server.kill();
+await server.end();
 collector.close();
 collector.closeAllConnections();
 const { seed } = values;

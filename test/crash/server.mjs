@@ -131,32 +131,39 @@ export class Server {
       if (this.#child === child) this.#child = undefined;
     });
     const end = performance.now() + START_LIMIT_MS;
-    while (!(await this.#listens())) {
+    while (!(await listens(this.port))) {
       if (this.#child !== child) throw new Error(`The server ended while it started:\n${output}`);
       if (performance.now() > end) throw new Error(`The server did not listen within ${START_LIMIT_MS} ms:\n${output}`);
       await delay(5);
     }
   }
 
-  /** Ends the process without notice and waits until it is gone. */
+  /** Ends the process without notice and waits until it is gone. @returns whether it comes back by itself */
   async kill() {
     this.#child?.kill('SIGKILL');
     await this.#gone;
+    return { comesBack: false };
+  }
+
+  /** The test is over. */
+  async end() {
+    await this.kill();
   }
 
   /** For the way out of this process: no waiting. */
   killNow() {
     this.#child?.kill('SIGKILL');
   }
+}
 
-  #listens() {
-    return new Promise((resolve) => {
-      const socket = connect({ port: this.port, host: '127.0.0.1' });
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.once('error', () => resolve(false));
+/** Does anybody listen at a port? Sends no request. */
+export function listens(port) {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
     });
-  }
+    socket.once('error', () => resolve(false));
+  });
 }

@@ -23,9 +23,9 @@ export const SERVED = 'TocsinServed';
 const OWN = fileURLToPath(new URL('../serve/', import.meta.url));
 
 /** Puts the entrypoint of this program beside what the Worker exports. */
-const AROUND = `export * from './worker.js';
-export { default } from './worker.js';
-export { ${SERVED} } from './served.js';
+const AROUND = `export * from "./worker.js";
+export { default } from "./worker.js";
+export { ${SERVED} } from "./served.js";
 `;
 
 /**

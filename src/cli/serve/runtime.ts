@@ -13,9 +13,9 @@ import type { Level, Log } from './log';
 
 /** Pauses before another start, ms: twice as long each time. */
 const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
-/** One that ran for this time was well, ms. */
-const WELL_MS = 30_000;
+const LONGEST_PAUSE_MS = 5_000;
+/** One that ran for this time was well, ms: what ended it then is not what keeps it from starting. */
+const WELL_MS = 2_000;
 /** It listens within this time, ms, or something is wrong. */
 const START_MS = 30_000;
 /** A stopped process has stopped within this time, ms. */
