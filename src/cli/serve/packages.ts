@@ -43,6 +43,6 @@ function required<T>(name: 'workerd' | 'esbuild', folder: string, why: string): 
     }
     return require(name) as T;
   }
-  const all = Object.entries(peerDependencies).map(([peer, range]) => `${peer}@"${range}"`);
+  const all = Object.entries(peerDependencies).map(([peer, range]) => `${peer}@${/\d+/.exec(range)?.[0]}`);
   throw new CliError(`${why}, which is not installed here.`, `npm install ${all.join(' ')}`, 'not_installed');
 }

@@ -15,6 +15,7 @@ import { findWorkerd } from './packages';
 import { planWorkers, type WorkerOptions } from './plan';
 import { endLeftBehind, leftBehind, Runtime } from './runtime';
 import { countKeys, readVariables } from './variables';
+import type { ServedWorker } from './worker';
 
 export interface ServeOptions extends WorkerOptions {
   state: string;
@@ -43,7 +44,8 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const log = new Log(terminal.out, terminal.now, options.pretty === true, process.stdout.isTTY === true);
   const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv });
   const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
-  const { binary, version } = findWorkerd(cwd);
+  const { binary, version, newestDate } = findWorkerd(cwd);
+  checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
   const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
   if (keys === 0) openLoopback(variables.queue, options.host);
@@ -168,6 +170,14 @@ async function answer(request: string, runtime: Runtime | undefined, log: Log) {
   };
   const timer = setTimeout(() => release(', which is the longest that it may'), HOLD_MS);
   return { answer: { id, within_ms: HOLD_MS }, ended: () => release('') };
+}
+
+/** @throws {CliError} where a Worker is written for a newer runtime */
+function checkDates(workers: readonly ServedWorker[], version: string, newestDate: string): void {
+  const newer = workers.find(({ date }) => date > newestDate);
+  if (!newer) return;
+  const message = `${newer.name} has the compatibility date ${newer.date}; workerd ${version} knows those up to ${newestDate}.`;
+  throw new CliError(message, 'npm install workerd@1 brings the newest.');
 }
 
 /** Without a key only this machine is served, and only where the address says so. */
