@@ -127,13 +127,13 @@ describe('tocsin serve', () => {
     await end(second);
   });
 
-  it('lets the job that runs come to its end, starts no other one, and ends with 0', async () => {
+  it('lets the job that runs come to its end at Ctrl-C, starts no other one, and ends with 0', async () => {
     const state = newState();
     const first = await tocsin.serve([...HANDLERS, '--state', state]);
     const running = await first.add(ask());
     const asked = await other.next();
-    first.child.kill('SIGTERM');
-    await first.said(/^SIGTERM/);
+    first.signalGroup('SIGINT');
+    await first.said(/^SIGINT/);
     const waiting = await first.add(ask());
     asked.end('done');
     assert.equal(await first.ended, 0);

@@ -1,6 +1,6 @@
 /**
  * The server under test, as operators run it: `tocsin serve` with its storage on disk. A kill takes its workerd, which it starts
- * again by itself, or the whole group of processes.
+ * again by itself, or both.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { layOut } from '../cli/serve/kit.mjs';
+import { killHard, layOut } from '../cli/serve/kit.mjs';
 import { HANDLERS } from './queues.mjs';
 import { listens } from './server.mjs';
 
@@ -59,7 +59,7 @@ export class Serving {
     });
     this.#child = child;
     for (const from of [child.stdout, child.stderr]) from.on('data', (chunk) => appendFileSync(this.#log, chunk));
-    this.#gone = once(child, 'exit').then(() => {
+    this.#gone = once(child, 'close').then(() => {
       if (this.#child === child) this.#child = undefined;
     });
   }
@@ -88,7 +88,10 @@ export class Serving {
 
   /** For the way out of this process: no waiting. */
   killNow() {
-    if (this.#child) process.kill(-this.#child.pid, 'SIGKILL');
+    if (!this.#child) return;
+    // The program first: it would start another workerd.
+    killHard(-this.#child.pid);
+    killHard(this.#workerd());
   }
 
   #workerd() {

@@ -137,10 +137,12 @@ export class Runtime {
     const { binary, file, folder, env, log, now } = this.options;
     if (folder.inner !== undefined) rmSync(folder.inner, { force: true });
     this.complaint = '';
-    // `--import-path`: files that the configuration names from the root on.
+    // `--import-path`: files that the configuration names from the root on. A group of its own: Ctrl-C at a terminal goes to all
+    // processes of a group, and would cut off what runs.
     const port = this.address === undefined ? [] : [`--socket-addr=http=${this.address}`];
     const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...port, file], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      detached: process.platform !== 'win32',
       env,
     });
     this.child = child;

@@ -28,6 +28,10 @@ export async function kit() {
   mkdirSync(project);
   symlinkSync(join(root, 'node_modules'), join(project, 'node_modules'));
   const running = new Set();
+  process.on('exit', () => {
+    for (const server of running) server.killNow();
+  });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
   return {
     folder,
     project,
@@ -131,14 +135,23 @@ class Serve {
     return Number(readFileSync(join(this.state, 'run/workerd.pid'), 'utf8'));
   }
 
-  /** Kills the whole group without notice. */
+  /** Sends a signal to all processes of its group, as Ctrl-C does. */
+  signalGroup(name) {
+    process.kill(-this.child.pid, name);
+  }
+
+  /** Kills the program and its workerd without notice. */
   async kill() {
-    try {
-      process.kill(-this.child.pid, 'SIGKILL');
-    } catch {
-      // It has ended.
-    }
+    this.killNow();
     await this.ended;
+  }
+
+  /** The same for the way out of this process: no waiting. */
+  killNow() {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    // The program first: it would start another workerd.
+    killHard(-this.child.pid);
+    if (this.state) killHard(this.workerd);
   }
 }
 
@@ -162,4 +175,13 @@ export async function answering() {
       server.closeAllConnections();
     },
   };
+}
+
+/** Kills a process, or a group, that may have ended. */
+export function killHard(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
 }
