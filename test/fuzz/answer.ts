@@ -1,12 +1,17 @@
 /** What every answer must be, whatever was asked. */
+import { differenceOf } from '../support/described';
+import type { FuzzRequest } from './request';
 import type { Seen } from './values';
 
 /** Longest message of an error: it may quote the request, but not whole. */
 const MAX_MESSAGE = 1000;
 const MAX_ERROR = 16_384;
 
+/** Plain JSON, for programs that know nothing of the protocol. */
+const DOCUMENT = '/ojs/v1/openapi.json';
+
 /** What is wrong with an answer; undefined when nothing is. */
-export function faultOf(response: Response, text: string, method: string): string | undefined {
+export function faultOf(response: Response, text: string, { method, path }: FuzzRequest): string | undefined {
   const { status, headers } = response;
   if (status >= 500 && status !== 503) return `status ${status}`;
   if (!/^[\x21-\x7e]{1,128}$/.test(headers.get('X-Request-ID') ?? '')) return 'no request id';
@@ -14,7 +19,7 @@ export function faultOf(response: Response, text: string, method: string): strin
   if (status === 204 || method === 'HEAD') return text === '' ? undefined : 'a body where there must be none';
   if (isStream(response)) return status === 200 ? undefined : 'a stream that is none';
   if (isMetrics(response)) return metricsFault(status, text);
-  if (isPage(response)) return undefined;
+  if (isPage(response) || (status === 200 && path.startsWith(DOCUMENT))) return undefined;
   if (headers.get('Content-Type') !== 'application/openjobspec+json') return `type ${headers.get('Content-Type')}`;
   let body: unknown;
   try {
@@ -25,7 +30,8 @@ export function faultOf(response: Response, text: string, method: string): strin
   // A probe that finds something ill says what, and is no error.
   const { status: health, healthy } = body as { status?: unknown; healthy?: unknown };
   const isProbe = status === 503 && (health === 'unhealthy' || healthy === false);
-  return status >= 400 && !isProbe ? errorFault(body) : undefined;
+  const fault = status >= 400 && !isProbe ? errorFault(body) : undefined;
+  return fault ?? differenceOf(method, new URL(path, 'http://localhost').pathname, status, text);
 }
 
 /** Is this an answer that goes on until somebody leaves? */

@@ -9,6 +9,7 @@ import { afterEach, expect, inject, it, vi } from 'vitest';
 import type { Env } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { type MountedRoute, ROUTES } from '../../src/http/routes';
+import { requestOf } from '../support/described';
 import { server } from '../support/server';
 import { faultOf, harvest, isNoJson, isStream } from './answer';
 import { Canary } from './canary';
@@ -51,7 +52,7 @@ async function send(request: FuzzRequest, through: Fetch) {
     const answered = await Promise.race([answer(), hang]);
     if (!answered) return { fault: 'no answer' };
     const { response, text } = answered;
-    const fault = faultOf(response, text, request.method);
+    const fault = faultOf(response, text, request);
     return { status: response.status, text: isNoJson(response) ? '' : text, fault };
   } catch (error) {
     return { fault: `the request failed: ${error instanceof Error ? error.stack : error}` };
@@ -97,6 +98,18 @@ async function learn(random: Random, seen: Seen): Promise<Map<MountedRoute, Rout
   return shapes;
 }
 
+/** What a route reads of a request and its contract does not name. */
+function unnamedIn({ method, path }: MountedRoute, { query, body }: RouteShape): string[] {
+  const named = requestOf(method, path);
+  if (!named) return [];
+  // A key may come so; errors name parameters of the path, too; and all lists that have pages read a cursor.
+  const known = new Set(['access_token', '', ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name)]);
+  if (named.query.has('offset')) known.add('cursor');
+  const parameters = [...query.members.keys()].filter((name) => !named.query.has(name));
+  const members = [...body.members.keys()].filter((name) => named.body && !named.body.has(name));
+  return [...parameters, ...members].filter((name) => !known.has(name)).map((name) => `${method} ${path}: ${name}`);
+}
+
 it(`${runs} requests (seed ${seed}) meet no defect and hurt no other queue`, { timeout: 3_600_000 }, async () => {
   const random = new Random(seed);
   const seen = new Seen();
@@ -112,6 +125,7 @@ it(`${runs} requests (seed ${seed}) meet no defect and hurt no other queue`, { t
   const learned = [...shapes.values()].reduce((sum, { body, query }) => sum + body.size + query.size, 0);
   // Far fewer would mean that the routes are read in a way that is not watched any more.
   expect(learned).toBeGreaterThan(500);
+  expect([...shapes].flatMap(([route, shape]) => unnamedIn(route, shape))).toEqual([]);
 
   const faults = new Map<string, string>();
   const statuses = new Map<string, number>();

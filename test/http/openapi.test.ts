@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import documented from '../../docs/reference/openapi.json';
 import { ROUTES } from '../../src/http/routes';
+import { differenceOf } from '../support/described';
 import { TestServer, V1 } from '../support/server';
 
 interface Served {
@@ -41,5 +42,23 @@ describe('the document of the API', () => {
   it('says where the server is that is a part of an application', async () => {
     expect((await fetched()).servers).toEqual([{ url: '/' }]);
     expect((await fetched({ 'X-Forwarded-Prefix': '/queue' })).servers).toEqual([{ url: '/queue' }]);
+  });
+});
+
+describe('an answer', () => {
+  const path = `${V1}/rate-limits/:key`.replace(':key', 'stripe');
+  const limit = { key: 'stripe', active: 0, current_count: 0, window_resets_at: null, queues: [] };
+  const whole = { ...limit, waiting: 0, waiting_count: 0 };
+  const difference = (status: number, body: unknown) => differenceOf('GET', path, status, JSON.stringify(body));
+
+  it('is held against the document in every test over HTTP', () => {
+    expect(difference(200, whole)).toBeUndefined();
+    expect(difference(200, { ...whole, more: 1 })).toContain('more');
+    expect(difference(200, { ...whole, active: 'none' })).toContain('active');
+    expect(difference(200, limit)).toContain('waiting');
+    expect(difference(201, whole)).toBe(`GET ${path} does not promise 201`);
+    expect(difference(404, { error: 'gone' })).toContain('error');
+    expect(difference(409, {})).toBe(`GET ${path} does not promise 409`);
+    expect(differenceOf('GET', `${V1}/nothing`, 200, '{}')).toBeUndefined();
   });
 });

@@ -4,6 +4,7 @@ import { beforeEach, expect } from 'vitest';
 import type { Env } from '../../src/config';
 import { createApp } from '../../src/http/app';
 import { until } from './clock';
+import { differenceOf } from './described';
 
 /** Where the API begins. */
 export const V1 = '/ojs/v1';
@@ -73,6 +74,7 @@ export class TestServer {
       return { status: response.status, headers: response.headers, body: {} };
     }
     expect(response.headers.get('Content-Type')).toBe('application/openjobspec+json');
+    expect(differenceOf(method, new URL(request.url).pathname, response.status, text)).toBeUndefined();
     return { status: response.status, headers: response.headers, body: JSON.parse(text) };
   }
 

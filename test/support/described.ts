@@ -1,0 +1,147 @@
+/**
+ * Holds answers against the document of the API: whatever a test asks for by HTTP is as the document says, with no member that it
+ * does not name. The document leaves its objects open, for clients that meet a later server; here they are closed.
+ */
+import { dereference, type Schema, validate } from '@cfworker/json-schema';
+import { document } from '../../src/http/openapi/built';
+
+interface Operation {
+  method: string;
+  /** Of the path. */
+  pattern: RegExp;
+  /** By status: the schema of the body; null: an error, or nothing that can be compared. */
+  answers: ReadonlyMap<number, Schema | null>;
+  /** As the document writes it. */
+  path: string;
+  /** The parameters of the query. */
+  query: ReadonlySet<string>;
+  /** The members of the request's body; undefined where it takes any. */
+  body: ReadonlySet<string> | undefined;
+}
+
+/** Any request may be refused so. */
+const USUAL = new Set([400, 401, 403, 408, 413, 422, 429, 500, 503]);
+
+/** Longer answers have many entries that are alike: they are looked at a few times for each route and status. */
+const MAX_LENGTH = 20_000;
+const LONG_ONES = 3;
+
+const MEDIA_TYPE = 'application/openjobspec+json';
+
+interface Known {
+  operations: readonly Operation[];
+  lookup: Record<string, Schema | boolean>;
+  error: Schema;
+}
+
+let known: Known | undefined;
+const long = new Map<string, number>();
+
+/** What a request to this route may say; undefined: no contract says it. @param path as the server mounts it */
+export function requestOf(method: string, path: string): Pick<Operation, 'query' | 'body'> | undefined {
+  known ??= readDocument();
+  const written = path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}');
+  return known.operations.find((one) => one.method === method && one.path === written);
+}
+
+/**
+ * What is wrong with an answer; undefined: nothing, or no contract says what it is to be.
+ * @param text the body
+ */
+export function differenceOf(method: string, path: string, status: number, text: string): string | undefined {
+  known ??= readDocument();
+  const operation = known.operations.find((one) => one.method === method && one.pattern.test(path));
+  if (!operation) return undefined;
+  const promised = operation.answers.get(status);
+  if (promised === undefined && !USUAL.has(status)) return `${method} ${path} does not promise ${status}`;
+  const schema = promised ?? (status < 400 ? undefined : known.error);
+  if (!schema || isLongAgain(operation, status, text)) return undefined;
+  return differs(known, schema, text);
+}
+
+function isLongAgain({ method, pattern }: Operation, status: number, text: string): boolean {
+  if (text.length <= MAX_LENGTH) return false;
+  const name = `${method} ${pattern.source} ${status}`;
+  const count = (long.get(name) ?? 0) + 1;
+  long.set(name, count);
+  return count > LONG_ONES;
+}
+
+function differs({ lookup }: Known, schema: Schema, text: string): string | undefined {
+  const { valid, errors } = validate(JSON.parse(text), schema, '2020-12', lookup, false);
+  if (valid) return undefined;
+  const deepest = errors.at(-1);
+  return `${deepest?.instanceLocation} ${deepest?.error} (${errors.length} in all)\n${text.slice(0, 2_000)}`;
+}
+
+interface Described {
+  parameters?: { name: string; in: string }[];
+  requestBody?: { content: Content };
+  responses: Record<string, { content?: Content }>;
+}
+type Content = Record<string, { schema?: Schema }>;
+
+interface Document {
+  paths: Record<string, Record<string, Described | undefined>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+function readDocument(): Known {
+  const { paths, components } = JSON.parse(document.replaceAll('#/components/schemas/', '#/$defs/')) as Document;
+  const $defs = closed(components.schemas, true) as Record<string, Schema>;
+  const operations: Operation[] = [];
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, described] of Object.entries(methods)) {
+      // A route without a contract.
+      if (!described?.responses || Object.keys(described.responses).join() === 'default') continue;
+      const answers = new Map<number, Schema | null>();
+      for (const [status, { content }] of Object.entries(described.responses)) {
+        const schema = content?.[MEDIA_TYPE]?.schema;
+        const name = `${method} ${path} ${status}`.replace(/\W+/g, '_');
+        if (schema) $defs[name] = closed(schema) as Schema;
+        answers.set(Number(status), $defs[name] ?? null);
+      }
+      const query = described.parameters?.filter((one) => one.in === 'query').map(({ name }) => name);
+      const sent = described.requestBody?.content[MEDIA_TYPE]?.schema;
+      const body = sent && membersOf(sent, components.schemas);
+      operations.push({
+        ...{ method: method.toUpperCase(), path, pattern: patternOf(path), answers },
+        ...{ query: new Set(query), body: body && new Set(body) },
+      });
+    }
+  }
+  return { operations, lookup: dereference({ $defs }), error: $defs.ErrorAnswer as Schema };
+}
+
+/** The members that an object may have; undefined: any. */
+function membersOf(schema: Schema, schemas: Record<string, Schema>): string[] | undefined {
+  const name = schema.$ref?.replace('#/$defs/', '');
+  if (name !== undefined) return membersOf(schemas[name] ?? {}, schemas);
+  const several = schema.anyOf ?? schema.allOf;
+  if (several) {
+    const all = several.map((one: Schema) => membersOf(one, schemas));
+    return all.some((one) => !one) ? undefined : all.flatMap((one) => one ?? []);
+  }
+  if (!schema.properties || schema.additionalProperties) return undefined;
+  return Object.keys(schema.properties);
+}
+
+const patternOf = (path: string) =>
+  new RegExp(
+    `^${path
+      .replaceAll('.', '\\.')
+      .replace('{path}', '.*')
+      .replace(/\{\w+\}/g, '[^/]+')}$`,
+  );
+
+/** @param isMap its members are schemas by names that somebody gave */
+function closed(value: unknown, isMap = false): unknown {
+  if (Array.isArray(value)) return value.map((entry) => closed(entry));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    closed(member, name === 'properties' && !isMap),
+  ]);
+  const isOpen = !isMap && 'properties' in value && !('additionalProperties' in value);
+  return { ...Object.fromEntries(members), ...(isOpen && { additionalProperties: false }) };
+}
