@@ -8,6 +8,7 @@ import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
 import { type JobRow, STATE } from '../../src/queue/store/columns';
 import { Scan, selectReady } from '../../src/queue/store/lanes';
+import { endOf } from '../../src/queue/store/leases';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
 import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
 import type { QueueParts } from '../../src/queue/store/parts';
@@ -281,7 +282,8 @@ function compareAlarm(
   // What is under way stands by with a later wake; a new object would begin it anew, at once.
   if (lost || isPutOff || isLeftAlone || world.isUnderWay || mayBeLater || mayRest || isUnlocked) return;
   // A new object reads of a lease what was granted, and then what has extended it: it would wake once for nothing.
-  engine.q.store.leases.overdue(world.now, Number.POSITIVE_INFINITY);
+  const { leases } = engine.q.store;
+  leases.earliest = Math.min(...Array.from(leases.active.values(), endOf));
   engine.armNext();
   const at = planned();
   if (at === null) return;

@@ -33,7 +33,7 @@ const KEEP_FREE = 64;
 const TRIM_AT_ONCE = 500;
 
 /** When an attempt is over if nobody reports before, epoch ms. */
-function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
+export function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
   return Math.max(Math.min(expiresAt, timeoutAt), putOff);
 }
 
