@@ -206,7 +206,7 @@ export const area: Area<never> = {
         ).map((history) => ({ ...history, drains: false })),
       },
       {
-        weight: 5,
+        weight: 8,
         arbitrary: fc.record({ start, pulls: fc.constant(true), steps: heavySteps }),
       },
       {

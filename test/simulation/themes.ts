@@ -56,13 +56,20 @@ const longSteps = fc
     told(item(how as Item['how'], { mark: 1, kib: second, logs: true }), item('requeue', { pick: -2, logs: true })),
   ]);
 
-/** A step is said again and again, with little room for what is on record of it. */
-const saidAgain = fc
-  .record({ times: fc.constantFrom(1, 2, 3), room: fc.constantFrom(0, 20, 30, undefined) })
-  .map(({ times, room }): Step[] => [
-    ...[enqueue(PLAIN), poll('ann', 3), told(item('step'))],
-    { op: 'report-each', items: Array.from({ length: times }, () => item('step')), worker: 'none', room },
-  ]);
+/** Some steps are said together, perhaps again, with little room for what is on record of them. */
+const saidTogether = fc
+  .record({
+    times: fc.constantFrom(2, 3, 4),
+    marks: fc.constantFrom(1, 4),
+    room: fc.constantFrom(0, 20, 30, undefined),
+  })
+  .map(({ times, marks, room }): Step[] => {
+    const items = Array.from({ length: times }, (_, index) => item('step', { mark: index % marks }));
+    return [
+      ...[enqueue(PLAIN), poll('ann', 3), told(item('step'))],
+      { op: 'report-each', items, worker: 'none', room },
+    ];
+  });
 
 /** Reports come together over a socket, and cannot be written together. */
 const oneByOne = fc
@@ -109,7 +116,7 @@ export const pullThemes: Weighted<Step[]>[] = [
   { weight: 3, arbitrary: takenAlong },
   { weight: 1, arbitrary: standsBehind },
   { weight: 1, arbitrary: longSteps },
-  { weight: 1, arbitrary: saidAgain },
+  { weight: 1, arbitrary: saidTogether },
   { weight: 2, arbitrary: oneByOne },
   { weight: 1, arbitrary: manyLives },
 ];
@@ -141,7 +148,7 @@ export function startsTogether(keyed: fc.Arbitrary<JobOrder>): fc.Arbitrary<Step
 }
 
 /** Many jobs, each with steps of many KiB, of which something is said at the same time. */
-export const heavySteps: fc.Arbitrary<Step[]> = fc.constantFrom(9, 12, 14).map((times): Step[] => {
+export const heavySteps: fc.Arbitrary<Step[]> = fc.constantFrom(14, 18).map((times): Step[] => {
   const all = Array.from({ length: times }, (_, index) => -1 - index);
   return [
     enqueue(...all.map(() => PLAIN)),
