@@ -1,6 +1,7 @@
 /** Jobs one by one, and lists of them. */
+import type { OptionName, OptionsThat } from '../job/options';
 import type { JobState } from '../job/states';
-import type { EnvelopeError, JobEnvelope, JobLogLine, JobStep, RetryPolicy } from '../job/wire';
+import type { EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
 import { DATA, del, get, patch, post } from './route';
@@ -11,14 +12,11 @@ export interface JobAnswer extends Partial<JobEnvelope> {
 }
 
 /** What a producer that asks for `return=minimal` is answered about a new job. */
-export interface JobReceipt {
+export interface JobReceipt extends Pick<JobEnvelope, OptionsThat<'receipt'>> {
   id: string;
   state: JobState;
   max_attempts: number;
   created_at: Time;
-  scheduled_at?: Time;
-  expires_at?: string;
-  retention?: JobEnvelope['retention'];
 }
 
 /** A new job: whole, or as a receipt. */
@@ -153,17 +151,7 @@ export interface InspectedJob
 }
 
 /** Members to change; null returns one to its default. */
-export interface JobChange {
-  priority?: number | null;
-  scheduled_at?: string | null;
-  delay_until?: string | null;
-  expires_at?: string | null;
-  timeout_ms?: number | null;
-  retry?: RetryPolicy | null;
-  max_attempts?: number | null;
-  tags?: string[] | null;
-  retention?: JobEnvelope['retention'] | null;
-}
+export type JobChange = { [Name in OptionsThat<'patch'>]?: JobOptions[Name] | null };
 
 /** What is another in the job that runs again. */
 export interface RetriedJob extends JobChange {
@@ -171,21 +159,28 @@ export interface RetriedJob extends JobChange {
   meta?: Record<string, unknown>;
 }
 
+type GivenOptions<Name extends OptionName> = { [N in Name]?: JobOptions[N] | null };
+
+/** The options of a job; null leaves one out. */
+export type JobOptionsGiven = GivenOptions<Exclude<OptionName, OptionsThat<'beside'>>>;
+
 /** What is another in the clone. */
 export interface ClonedJob {
   args?: unknown[];
   meta?: Record<string, unknown>;
   queue?: string;
-  /** Options that replace those of the job; null leaves one out. */
-  options?: Record<string, unknown>;
+  /** They replace those of the job. */
+  options?: JobOptionsGiven;
   idempotency_key?: string;
 }
 
-/** A job to enqueue; options may also stand at the top. */
-export interface NewJob {
+/** A job to enqueue; options may also stand at the top. Members that are not known are kept with it. */
+export interface NewJob extends GivenOptions<OptionName> {
   type: string;
   args: unknown[];
-  options?: Record<string, unknown>;
+  /** Your own UUIDv7: the job is made at most once. */
+  id?: string | null;
+  options?: JobOptionsGiven;
   [member: string]: unknown;
 }
 

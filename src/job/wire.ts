@@ -138,6 +138,8 @@ export interface ShownOptions {
   retention?: RetentionOptions;
   schema?: unknown;
   version?: number | string;
+  /** Kept beside the envelope. */
+  metadata?: Record<string, unknown>;
 }
 
 /** What a job may say beside its type and arguments. What becomes of each is in `options.ts`. */
@@ -158,8 +160,6 @@ export interface JobOptions extends ShownOptions {
   max_attempts?: number;
   /** At most 64 KiB of JSON, handed to the handler and kept with the job. */
   meta?: Record<string, unknown>;
-  /** Kept beside the envelope. */
-  metadata?: Record<string, unknown>;
 }
 
 /** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
