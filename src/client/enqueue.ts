@@ -1,11 +1,11 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
 
 import type { OpenTelemetry } from '../handler/telemetry';
+import { DEFAULT_QUEUE } from '../job/options';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
 import { DuplicateJobError, NotFoundError } from '../producer/errors';
 import {
-  DEFAULT_QUEUE,
   type EnqueueOptions,
   JOB_OPTIONS,
   type NewJob,

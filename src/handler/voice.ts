@@ -1,4 +1,5 @@
 /** What a run can say to its queue, by the way in which its job came. */
+import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { named } from '../producer/names';
 import { keptOf } from '../producer/options';
@@ -80,7 +81,7 @@ export class AnswerVoice implements Voice {
   /** The job is made when the answer arrives; its id is chosen here. */
   async enqueue(job: ChildJob): Promise<JobEnvelope> {
     const options = (job.options ?? {}) as Record<string, unknown>;
-    const queue = typeof options.queue === 'string' ? options.queue : 'default';
+    const queue = typeof options.queue === 'string' ? options.queue : DEFAULT_QUEUE;
     const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };
     this.notes.children.push(child);
     const { type, args, meta, priority = 0, ...given } = named({ ...child, ...options }) as Partial<JobEnvelope>;

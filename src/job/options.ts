@@ -5,6 +5,9 @@
  */
 import type { JobOptions } from './wire';
 
+/** Queue of a job that names none. */
+export const DEFAULT_QUEUE = 'default';
+
 /** What becomes of an option. What is not said is not so. */
 export interface OptionFacts {
   /** It is kept in the job's body. A clone has it too, unless it is a moment. */

@@ -1,5 +1,6 @@
 /** A job as a producer writes it, and its JSON. */
 
+import { DEFAULT_QUEUE } from '../job/options';
 import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
 import { namesOf, refuseUnknown } from './known';
@@ -94,9 +95,6 @@ export interface NewJob<
   args: Args;
   options?: Options;
 }
-
-/** The queue of a job that names none. */
-export const DEFAULT_QUEUE = 'default';
 
 /** A job ready to be sent. */
 export interface PreparedJob {

@@ -56,6 +56,24 @@ describe('the page of a job', { timeout: 60_000 }, () => {
     return { id, parent, child };
   }
 
+  it('shows every option that the job was given, also those that have no look of their own', async () => {
+    const options = {
+      ...{ timeout_ms: 90_000, visibility_timeout_ms: 300_000, tags: ['eu'], retention: { completed: '2d' } },
+      ...{ unique: { keys: ['type', 'args'], period: 'PT1H' }, rate_limit: { concurrency: 2 }, pending: true },
+    };
+    const { job: made } = await board.call('POST', 'jobs', {
+      ...{ type: 'invoice.send', args: [1], version: '2.1', options: { ...options, queue: 'job.options' } },
+    });
+    const page = await open(made.id);
+    const facts = page.locator('.facts').first();
+    const told = await facts.locator('div').evaluateAll((rows) => rows.map((row) => row.innerText.split('\n')));
+    const shown = Object.fromEntries(told.map(([name, ...value]) => [name.toLowerCase(), value.join(' ')]));
+    assert.deepEqual(
+      ['time limit', 'lease', 'tags', 'retention', 'unique by', 'counts under', 'version'].map((name) => shown[name]),
+      ['1 min 30 s', '5 min', 'eu', 'completed 2d', 'type, args for 1 h', 'job.options', '2.1'],
+    );
+  });
+
   it('tells its whole story', async () => {
     const { id, parent, child } = await eventful('job.story');
     const page = await open(id);

@@ -4,7 +4,7 @@
  * manages are ignored; unknown ones are stored and echoed.
  */
 import { invalidRequest, unsupported } from '../errors';
-import { factsOf, OPTION_NAMES, optionsThat } from '../options';
+import { DEFAULT_QUEUE, factsOf, OPTION_NAMES, optionsThat } from '../options';
 import type { JobBody, NewJob } from '../record';
 import { quote } from '../text';
 import { parsePast } from '../time';
@@ -15,9 +15,6 @@ import { suggestion, type UnknownMembers, type Verdict, withoutEffect } from '..
 import { optional, type Reader, reader, readObject, readUuidV7, setDefined, withinBytes } from './fields';
 import { isJobType, MAX_ENVELOPE_BYTES, TYPE_RULE } from './names';
 import { type JobBeingRead, OPTION_READERS, readInstant } from './option-readers';
-
-/** Queue of a job that names none. */
-export const DEFAULT_QUEUE = 'default';
 
 /** Members that only the server writes. A client's values are dropped. */
 const SERVER_MANAGED = [

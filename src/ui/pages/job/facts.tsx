@@ -1,5 +1,6 @@
 /** The job's times, its place, and what holds it. */
 import type { ComponentChildren } from 'preact';
+import { type OptionsThat, optionsThat } from '../../../job/options';
 import { Facts } from '../../components/page';
 import { Duration, Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
@@ -8,7 +9,7 @@ import { isHidden } from '../../core/session';
 import type { Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
-  const { workflow, cron_name: cron, rate_limit: limit, tags = [], meta, fingerprint } = job;
+  const { workflow, cron_name: cron, meta, fingerprint } = job;
   const ended = job.completed_at ?? job.cancelled_at ?? job.discarded_at;
   const time = (at: string | undefined): ComponentChildren => at && <Time at={at} />;
   const entries: (readonly [string, ComponentChildren])[] = [
@@ -25,7 +26,6 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Total time', ended !== undefined && <Duration ms={Date.parse(ended) - Date.parse(job.created_at)} />],
     ['Because', job.discard_reason],
     ['Expires', time(job.expires_at)],
-    ['Time limit', job.timeout_ms !== undefined && <Duration ms={job.timeout_ms} />],
     [
       'Runs on',
       job.worker_id && (
@@ -36,8 +36,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ],
     ['Heartbeat', time(job.last_heartbeat_at)],
     ['Lease ends', time(job.lease_expires_at)],
-    ['Sent to', job.target_url && <Foreign>{job.target_url}</Foreign>],
-    ['Tags', tags.length > 0 && <Tags of={tags} />],
+    ...OPTIONS.map((name) => [LABELS[name] ?? labelOf(name), optionOf(job, name)] as const),
     [
       'Workflow',
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
@@ -51,15 +50,6 @@ export function JobFacts({ of: job }: { of: Job }) {
       ),
     ],
     [
-      'Counts under',
-      limit?.key && (
-        <a href={href('limits', { key: limit.key })}>
-          <Foreign>{limit.key}</Foreign>
-        </a>
-      ),
-    ],
-    ['Unique by', job.unique !== undefined && <UniqueBy of={job.unique} />],
-    [
       'Cloned from',
       typeof meta.cloned_from === 'string' && (
         <a href={href(`jobs/${segment(meta.cloned_from)}`)}>{meta.cloned_from.slice(-6)}</a>
@@ -71,6 +61,60 @@ export function JobFacts({ of: job }: { of: Job }) {
     <div class="card">
       <Facts of={entries} />
     </div>
+  );
+}
+
+/** All options that a job shows, but those of other protocols: here `metadata` has its times. */
+type ShownOption = Exclude<OptionsThat<'shown'>, OptionsThat<'foreign'>>;
+const OPTIONS = optionsThat('shown').filter((name): name is ShownOption => name !== 'metadata');
+
+/** What is not called by its name. */
+const LABELS: { readonly [Name in ShownOption]?: string } = {
+  timeout_ms: 'Time limit',
+  visibility_timeout_ms: 'Lease',
+  target_url: 'Sent to',
+  rate_limit: 'Counts under',
+  unique: 'Unique by',
+};
+
+/** `visibility_timeout_ms` → `Visibility timeout` */
+function labelOf(name: string): string {
+  const words = name.replace(/_(ms|at|url)$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** What an option is shown as, by its kind; undefined: the job has none. */
+function optionOf(job: Job, name: ShownOption): ComponentChildren {
+  const value: unknown = job[name];
+  if (value === undefined) return undefined;
+  switch (name) {
+    case 'tags':
+      return job.tags && job.tags.length > 0 && <Tags of={job.tags} />;
+    case 'unique':
+      return <UniqueBy of={value} />;
+    case 'rate_limit':
+      return <LimitKey of={job} />;
+    default:
+      if (typeof value === 'number' && name.endsWith('_ms')) return <Duration ms={value} />;
+      return <Foreign>{textOf(value)}</Foreign>;
+  }
+}
+
+/** `{ completed: '2d', dead_letter: '9d' }` → `completed 2d, dead letter 9d`; what is nested stays JSON. */
+function textOf(value: unknown): string {
+  if (!isRecord(value)) return String(value);
+  const entries = Object.entries(value);
+  if (entries.some(([, member]) => isRecord(member))) return JSON.stringify(value);
+  return entries.map(([name, member]) => `${name.replaceAll('_', ' ')} ${member}`).join(', ');
+}
+
+/** Without a key of its own a job counts under its queue's name. */
+function LimitKey({ of: { rate_limit: limit, queue } }: { of: Job }) {
+  const key = isRecord(limit) && typeof limit.key === 'string' ? limit.key : queue;
+  return (
+    <a href={href('limits', { key })}>
+      <Foreign>{key}</Foreign>
+    </a>
   );
 }
 
@@ -87,7 +131,11 @@ function Tags({ of: tags }: { of: readonly string[] }) {
 }
 
 function UniqueBy({ of: unique }: { of: unknown }) {
-  const { keys, period } = (typeof unique === 'object' && unique !== null ? unique : {}) as Record<string, unknown>;
+  const { keys, period } = isRecord(unique) ? unique : {};
   const by = Array.isArray(keys) ? keys.join(', ') : 'type, arguments';
   return <Foreign>{period === undefined ? by : `${by} for ${span(String(period))}`}</Foreign>;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
