@@ -4,7 +4,7 @@ import type { AnnouncedType } from '../job/record';
 import { readText } from './body';
 import { callWithin } from './call';
 import type { Payload, TargetConfig } from './config';
-import { type Answer, isNotRunning, NOT_RUNNING, ORIGIN } from './target';
+import { type HandlerAnswer, isNotRunning, NOT_RUNNING, ORIGIN } from './target';
 
 /** What a handler Worker announces. */
 export interface Announcement {
@@ -44,7 +44,7 @@ const MAX_VERSION = 255;
  * of every type that is mapped to it. One that fails (throws, 5xx, no answer) gets the same until it answers.
  */
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
-  let answer: Answer;
+  let answer: HandlerAnswer;
   try {
     const request = (signal: AbortSignal) =>
       new Request(`${ORIGIN}/.well-known/tocsin`, { redirect: 'manual', signal });
@@ -61,7 +61,7 @@ export async function fetchAnnouncement(target: TargetConfig): Promise<Announcem
 }
 
 /** The announcement in an answer; anything unexpected means a plain Worker. */
-export function readAnnouncement(answer: Answer, target: Pick<TargetConfig, 'payload'>): Announcement {
+export function readAnnouncement(answer: HandlerAnswer, target: Pick<TargetConfig, 'payload'>): Announcement {
   const plain: Announcement = {
     payload: target.payload ?? 'envelope',
     types: null,

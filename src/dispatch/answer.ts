@@ -10,7 +10,7 @@ import { parseObject } from '../job/envelope/fields';
 import { LONGEST_ASKED_MS } from '../job/retry/delay';
 import { parseTimestamp } from '../job/time';
 import { type EntryText, MAX_TEXT_BYTES } from './body';
-import type { Answer } from './target';
+import type { HandlerAnswer } from './target';
 
 type Json = Record<string, unknown>;
 
@@ -36,7 +36,7 @@ function tooLong(head: string): AttemptOutcome {
  * | other 3xx, 4xx | failed, not retried |
  * | 5xx | failed, retried |
  */
-export function readSingleAnswer(answer: Answer, now: number): AttemptOutcome {
+export function readSingleAnswer(answer: HandlerAnswer, now: number): AttemptOutcome {
   if (answer.status >= 200 && answer.status < 300) {
     // An object that was not read to its end may say that the job failed.
     if (answer.isCut && answer.body.trimStart().startsWith('{')) return tooLong(answer.body.slice(0, HEAD_CHARS));
@@ -47,7 +47,7 @@ export function readSingleAnswer(answer: Answer, now: number): AttemptOutcome {
 }
 
 /** The failure that a status outside 2xx means; an `error` in the body supplies code and message. */
-export function failureOfStatus(answer: Answer, now: number): AttemptFailure {
+export function failureOfStatus(answer: HandlerAnswer, now: number): AttemptFailure {
   const { status } = answer;
   const body = parseObject(answer.body);
   const told = body && 'error' in body ? usableError(body.error) : {};
@@ -78,7 +78,7 @@ export function retryAfterMs(header: string | null, now: number): number | undef
 
 /** The answer to a batch: one outcome for each delivery id that was sent, whatever the answer contains. */
 export function readBatchAnswer(
-  answer: Answer,
+  answer: HandlerAnswer,
   deliveryIds: readonly string[],
   now: number,
 ): Map<string, AttemptOutcome> {

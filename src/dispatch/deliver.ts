@@ -7,10 +7,10 @@ import { readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './ans
 import { BodyReader, EntryScanner, LineScanner, readText, textOf } from './body';
 import { callWithin, NoAnswer } from './call';
 import type { Payload, TargetConfig } from './config';
-import { Conversation, charsOf } from './conversation';
-import { CallLine, CONTROL_HEADER } from './line';
-import type { Message } from './said';
-import { type Answer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target';
+import { CONTROL_HEADER, ControlStream } from './control-stream';
+import type { RunMessage } from './run-messages';
+import { charsOf, StreamedAnswer } from './streamed-answer';
+import { type HandlerAnswer, isNotRunning, ORIGIN, WORKER_NOT_RUNNING } from './target';
 
 /** One job on its way to a handler. */
 export interface Delivery {
@@ -40,7 +40,7 @@ export interface CallTerms {
    * Takes what the handler of a delivery says while it runs.
    * @returns what it is answered, once that is durable. Rejects with an `ApiError` that it is told
    */
-  hear(deliveryId: string, message: Message): Promise<unknown>;
+  hear(deliveryId: string, message: RunMessage): Promise<unknown>;
   /** Half a minute has passed, and the call goes on. */
   goesOn(): void;
 }
@@ -73,7 +73,7 @@ const NOT_REACHED: AttemptOutcome = { kind: 'released', release: { attempt: 'unr
 
 /** One call to a handler Worker. */
 export class Call {
-  private readonly line: CallLine | undefined;
+  private readonly line: ControlStream | undefined;
   /** Deliveries whose outcome came while the answer arrived. */
   private readonly answered = new Set<string>();
   private readonly cancelled = new Set<string>();
@@ -93,7 +93,7 @@ export class Call {
     private readonly target: TargetConfig,
     private readonly terms: CallTerms,
   ) {
-    if (terms.isOpen && terms.payload === 'batch') this.line = new CallLine(bodyOf(terms));
+    if (terms.isOpen && terms.payload === 'batch') this.line = new ControlStream(bodyOf(terms));
   }
 
   get deliveries(): readonly Delivery[] {
@@ -167,7 +167,7 @@ export class Call {
     const { text: body, isWhole } = await readText(response);
     this.bytes = body.length;
     const { status, headers } = response;
-    const answer: Answer = { status, retryAfter: headers.get('Retry-After'), body, isCut: !isWhole };
+    const answer: HandlerAnswer = { status, retryAfter: headers.get('Retry-After'), body, isCut: !isWhole };
     if (!this.target.isRemote && isNotRunning(answer)) this.conclude(NOT_REACHED);
     else if (payload === 'batch') this.gathered = readBatchAnswer(answer, this.open, now());
     else this.conclude(readSingleAnswer(answer, now()));
@@ -204,7 +204,7 @@ export class Call {
   private async readLines(body: ReadableStream<Uint8Array>): Promise<void> {
     const reader = new BodyReader(body);
     const scanner = new LineScanner();
-    const conversation = new Conversation(this.terms, this.line, {
+    const streamed = new StreamedAnswer(this.terms, this.line, {
       isOpen: (id) => !this.isOver && this.open.includes(id),
       ended: (id, size) => {
         this.answered.add(id);
@@ -214,9 +214,9 @@ export class Call {
     while (this.answered.size < this.deliveries.length && !this.isOver) {
       const chunk = await reader.next();
       this.bytesArrived += chunk?.length ?? 0;
-      conversation.hear(chunk ? scanner.push(chunk) : scanner.end());
+      streamed.hear(chunk ? scanner.push(chunk) : scanner.end());
       if (!chunk) break;
-      await conversation.room();
+      await streamed.room();
     }
     reader.cancel();
     if (!this.isOver) this.conclude(unmentioned(true));

@@ -1,7 +1,7 @@
 /** A handler Worker as it is seen from outside: where it is called, and how it looks when it is not there. */
 
 /** The parts of an HTTP answer that matter. */
-export interface Answer {
+export interface HandlerAnswer {
   status: number;
   retryAfter: string | null;
   body: string;
@@ -22,6 +22,6 @@ export const WORKER_NOT_RUNNING = 'The handler Worker is not running.';
  * `wrangler dev` answers for a Worker that is not running, with 503 and a text of its own. A handler's own 503 is an
  * ordinary failure, so only that text counts.
  */
-export function isNotRunning(answer: Answer): boolean {
+export function isNotRunning(answer: HandlerAnswer): boolean {
   return answer.status === 503 && /^Worker "[^"]*" (?:not found|is not compatible)/.test(answer.body.slice(0, 500));
 }

@@ -25,7 +25,7 @@ import { Shedding } from './features/lifecycle/shedding';
 import { StorageWatch } from './features/lifecycle/storage';
 import { LimitsFeature } from './features/limits/feature';
 import { Pulling } from './features/pull/feature';
-import { HandledTypes } from './features/push/handled';
+import { HandledTypes } from './features/push/handled-types';
 import { Pump } from './features/push/pump';
 import { Readers } from './features/readings/feature';
 import { Batches } from './features/shares/feature';

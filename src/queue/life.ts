@@ -28,7 +28,7 @@ import type { ClaimRequest } from '../rpc/workers';
 import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
-import { SilencedWorkers } from './features/pull/silenced';
+import { QuietWorkers } from './features/pull/quiet-workers';
 import { WorkerSockets } from './features/pull/socket/sockets';
 import { enqueueSpoken } from './producing';
 import { keyOf } from './read/find';
@@ -53,7 +53,7 @@ export class QueueLife {
   readonly followers: Followers;
   /** Workers that pull over sockets. */
   readonly workers: WorkerSockets;
-  private readonly silenced = new SilencedWorkers(
+  private readonly silenced = new QuietWorkers(
     () => directoryObject(this.env).silencedWorkers(),
     () => Date.now(),
   );

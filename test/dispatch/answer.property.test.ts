@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { failureOfStatus, readBatchAnswer, readSingleAnswer } from '../../src/dispatch/answer';
-import { readLine } from '../../src/dispatch/said';
-import type { Answer } from '../../src/dispatch/target';
+import { readLine } from '../../src/dispatch/run-messages';
+import type { HandlerAnswer } from '../../src/dispatch/target';
 import { boundedError } from '../../src/job/attempt/bounded-error';
 import type { AttemptOutcome } from '../../src/job/attempt/outcome';
 import { usableError } from '../../src/job/attempt/read-outcome';
@@ -46,7 +46,7 @@ const body = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
 );
-const answer: fc.Arbitrary<Answer> = fc.record({
+const answer: fc.Arbitrary<HandlerAnswer> = fc.record({
   status: fc.oneof(fc.integer({ min: 200, max: 599 }), fc.constantFrom(200, 429, 503, 404)),
   retryAfter: fc.option(fc.oneof(fc.string(), word, fc.integer().map(String), fc.constant('1e400'))),
   body,
@@ -188,7 +188,8 @@ describe('an error', () => {
 
 describe('what an answer says that nests too deeply to be stored', () => {
   const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
-  const answered = (entry: string): Answer => ({ status: 200, body: entry, isCut: false, retryAfter: null }) as Answer;
+  const answered = (entry: string): HandlerAnswer =>
+    ({ status: 200, body: entry, isCut: false, retryAfter: null }) as HandlerAnswer;
   const said = (members: string) => readSingleAnswer(answered(`{"status":"completed",${members}}`), NOW);
 
   it.each([101, 3_000, 100_000])('is refused, and never taken for a success: %s levels', (levels) => {

@@ -1,7 +1,7 @@
 /** What fails is left alone, for longer each time, and asked again as soon as it may answer. */
 import { describe, expect, it } from 'vitest';
 import { Backoff } from '../../src/durable/backoff';
-import { SilencedWorkers } from '../../src/queue/features/pull/silenced';
+import { QuietWorkers } from '../../src/queue/features/pull/quiet-workers';
 
 describe('a rest', () => {
   it('lasts a second after a failure, twice as long each time up to thirty, and ends with a success', async () => {
@@ -33,7 +33,7 @@ describe('a clock that was set back', () => {
     const backoff = new Backoff(() => now);
     backoff.failed();
     let asked = 0;
-    const silenced = new SilencedWorkers(
+    const silenced = new QuietWorkers(
       async () => [`w${++asked}`],
       () => now,
     );
@@ -53,7 +53,7 @@ describe('a queue whose directory cannot be asked', () => {
       asked++;
       return answer();
     };
-    const silenced = new SilencedWorkers(read, () => now);
+    const silenced = new QuietWorkers(read, () => now);
     for (let fetch = 0; fetch < 100; fetch++) expect(await silenced.has('w1')).toBe(false);
     expect(asked).toBe(1);
     answer = () => Promise.resolve(['w1']);

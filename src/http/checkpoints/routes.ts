@@ -13,7 +13,7 @@ import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
-import { attemptIn } from '../workers/reports';
+import { attemptIn } from '../workers/report-in-request';
 
 /** The SDK's own routes, also mounted below its doubled prefix. */
 export const sdkCheckpointRoutes = serve(sdkCheckpoints, { save, show, remove, resume });

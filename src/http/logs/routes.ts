@@ -7,7 +7,7 @@ import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
-import { attemptIn } from '../workers/reports';
+import { attemptIn } from '../workers/report-in-request';
 
 /** Routes below `/ojs/v1`. */
 export const logRoutes = serve(logs, { show, add });

@@ -10,7 +10,7 @@ import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { callJob } from '../request/path';
 import { serve } from '../route';
-import { attemptIn } from '../workers/reports';
+import { attemptIn } from '../workers/report-in-request';
 
 /** Routes below `/ojs/v1`. */
 export const progressRoutes = serve(progress, {

@@ -8,7 +8,7 @@ import { answerJob } from '../jobs/render';
 import { readBody, readOptionalBody } from '../request/body';
 import { callJob, pathParam } from '../request/path';
 import { serve } from '../route';
-import { attemptIn } from '../workers/reports';
+import { attemptIn } from '../workers/report-in-request';
 
 /** Routes below `/ojs/v1`. */
 export const stepRoutes = serve(steps, { list, record, signal });

@@ -9,7 +9,7 @@
  * is told the reason.
  */
 
-import { takeReports } from '../../across/reports';
+import { takeReports } from '../../across/hand-out-reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';

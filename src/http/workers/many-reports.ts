@@ -1,6 +1,6 @@
 /** Many reports in one request. */
 
-import { takeReports } from '../../across/reports';
+import { takeReports } from '../../across/hand-out-reports';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { parsePayloads } from '../../job/envelope/exact';

@@ -19,7 +19,7 @@ import { callJob, pathParam } from '../request/path';
 import { DATA, del, get, post, REPORTS, type Route } from '../route';
 import { fetchJobs } from './fetch';
 import { reportMany } from './many-reports';
-import { ackIn, nackIn } from './reports';
+import { ackIn, nackIn } from './report-in-request';
 import { connectWorker } from './socket';
 
 /** What a worker can be told; `resume` is another word for `running`. */

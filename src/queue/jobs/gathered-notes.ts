@@ -6,13 +6,13 @@ import { StepBook, type StepRecord } from '../../job/steps';
 import type { Stored } from '../store/parts';
 
 /** What is said of one job. */
-interface Said {
+interface JobNotes {
   steps?: StepBook;
   checkpoint?: { content: string; saves: number };
 }
 
 export class GatheredNotes {
-  private readonly said = new Map<number, Said>();
+  private readonly said = new Map<number, JobNotes>();
 
   /** @param now epoch ms */
   constructor(
@@ -20,7 +20,7 @@ export class GatheredNotes {
     private readonly now: number,
   ) {}
 
-  private of(key: number): Said {
+  private of(key: number): JobNotes {
     const said = this.said.get(key) ?? {};
     this.said.set(key, said);
     return said;

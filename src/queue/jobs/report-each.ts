@@ -19,7 +19,7 @@ import { Settlement } from './settle';
 const MAX_WORK = 4 * 1024 * 1024;
 
 /** How much of an answer is left for records of steps, in bytes. It shrinks. */
-export interface Room {
+export interface AnswerRoom {
   bytes: number;
 }
 
@@ -34,7 +34,7 @@ export function reportEach(
   reports: readonly Report[],
   now: number,
   random: Random,
-  room: Room,
+  room: AnswerRoom,
 ): Outcome<Reported>[] {
   const keys = reports.map(({ job_id }) => decodeId(job_id).key);
   const settlement = new Settlement(q, now, random);
@@ -64,13 +64,13 @@ export function reportEach(
 }
 
 /** Notes what an attempt says while it goes on. @returns where its job stands, and what its worker is told beside */
-function takeNote(settlement: Settlement, report: NoteReport, room: Room): Reported {
+function takeNote(settlement: Settlement, report: NoteReport, room: AnswerRoom): Reported {
   const { q, now } = settlement;
   const told = noted(settlement, report, room);
   return { ...reportedOf(viewOf(q, mustFindForReport(q, report.job_id), now)), ...told };
 }
 
-function noted({ q, now, notes }: Settlement, report: NoteReport, room: Room): Partial<Reported> {
+function noted({ q, now, notes }: Settlement, report: NoteReport, room: AnswerRoom): Partial<Reported> {
   if (report.kind === 'progress') {
     const { progress } = reportProgress(q, report, now, notes);
     return progress === undefined ? {} : { progress };
@@ -85,7 +85,7 @@ function noted({ q, now, notes }: Settlement, report: NoteReport, room: Room): P
 }
 
 /** A record that was there already, as far as there is room for it. */
-function told(step: string, room: Room): Pick<Reported, 'step' | 'step_omitted'> {
+function told(step: string, room: AnswerRoom): Pick<Reported, 'step' | 'step_omitted'> {
   const bytes = utf8Bytes(step);
   if (bytes > room.bytes) return { step_omitted: true };
   room.bytes -= bytes;

@@ -4,10 +4,10 @@ import type { Verbs } from '../../durable/answering';
 import { jobOf } from '../../job/cron/definition';
 import type { Outcome } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
+import { consider, look, none, type On, write } from '../access-modes';
 import type { Operation } from '../birth';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../features/cron/fire';
 import * as crons from '../features/cron/manage';
-import { consider, look, none, type On, write } from '../footings';
 import type { QueueLife } from '../life';
 
 /** About a cron entry of this queue. */

@@ -3,7 +3,7 @@ import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
 import type { QueueApi } from '../../rpc/queue';
 import { isAnyAccepted, packOutcomes, packReceipt } from '../../rpc/receipts';
-import { change, consider, read, rivals, write } from '../footings';
+import { change, consider, read, rivals, write } from '../access-modes';
 import { activate, runNow } from '../jobs/activate';
 import { cancel } from '../jobs/cancel';
 import { checkJobs, enqueue } from '../jobs/enqueue';

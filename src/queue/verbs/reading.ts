@@ -2,7 +2,7 @@
 import type { Verbs } from '../../durable/answering';
 import type { JobView } from '../../job/record';
 import type { JobStory, QueueApi } from '../../rpc/queue';
-import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../footings';
+import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
 import { deadLetterRow } from '../jobs/redrive';
 import { storyOf } from '../jobs/story';
 import type { QueueLife } from '../life';

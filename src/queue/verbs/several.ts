@@ -4,6 +4,19 @@ import type { Verbs } from '../../durable/answering';
 import { notFound } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
 import type { EnqueueReceipt } from '../../rpc/receipts';
+import {
+  change,
+  consider,
+  jobs,
+  look,
+  noJob,
+  none,
+  noneOf,
+  nothing,
+  rivals,
+  write,
+  writeIfExists,
+} from '../access-modes';
 import type { Operation } from '../birth';
 import { prepareBulk } from '../features/shares/action';
 import * as batches from '../features/shares/batch';
@@ -11,7 +24,6 @@ import { prepareBatch } from '../features/shares/enqueue';
 import { adopt } from '../features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
 import { cancelSteps, startSteps } from '../features/workflow/steps';
-import { change, consider, jobs, look, noJob, none, noneOf, nothing, rivals, write, writeIfExists } from '../footings';
 import { conflictsHere, Room } from '../jobs/conflicts';
 import { heldUniques } from '../jobs/held-uniques';
 import { taken } from '../jobs/misfits';

@@ -23,8 +23,8 @@ import type { JobRow } from '../../store/columns';
 import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { ANY_TYPE } from '../../store/wake';
-import { AskedFor } from './asked';
-import { takeReports } from './reports';
+import { LastFetches } from './last-fetches';
+import { takeReports } from './take-reports';
 import { Waiter, Waiters } from './waiters';
 
 /** Claims made in one turn. After so many bytes of jobs no other one begins: what a turn has claimed is in memory until it ends. */
@@ -58,7 +58,7 @@ export class Pulling implements Feature {
   /** Those for whom the running turn has claimed: they hear of it when it fails. */
   private attempted: Waiter[] = [];
   private timer: ReturnType<typeof setTimeout> | null = null;
-  private readonly asked = new AskedFor();
+  private readonly asked = new LastFetches();
   /** Nobody knows who asked before, epoch ms. */
   private readonly startedAt: number;
 

@@ -31,7 +31,7 @@ import { counted } from '../../store/rest';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childLetters } from './children';
-import type { HandledTypes } from './handled';
+import type { HandledTypes } from './handled-types';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
 import { type PushTarget, viewOf } from './target';

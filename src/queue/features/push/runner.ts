@@ -5,7 +5,7 @@
  * be written is left to the lease.
  */
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
-import { refusalOf } from '../../../dispatch/said';
+import { refusalOf } from '../../../dispatch/run-messages';
 import { type AttemptOutcome, failed } from '../../../job/attempt/outcome';
 import type { Parent } from '../../../job/envelope/children';
 import { writeJob } from '../../../job/envelope/write';
@@ -17,7 +17,7 @@ import { pushedTimeoutMs } from '../../store/active';
 import type { RunningCalls } from './calls';
 import { lettersWith } from './children';
 import { type Delivered, settleDeliveries } from './settle-deliveries';
-import { hear } from './talk';
+import { hear } from './take-message';
 import type { PushTarget } from './target';
 
 /** What the pump does about a call. */

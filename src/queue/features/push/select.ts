@@ -17,8 +17,8 @@ import type { QueueParts } from '../../store/parts';
 import { emptyBody, historyOf, readableBody } from '../../store/rows';
 import { rowByKey } from '../../store/where';
 import { targetOf } from './destination';
-import { PushLook } from './look';
 import { CallPlan } from './plan';
+import { ReadyCheck } from './ready-check';
 import { connectionsLeft, type PushTarget } from './target';
 
 /** What one selection found. */
@@ -82,7 +82,7 @@ function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): b
 export class PushSelector {
   /** Can a job of this queue have no target although the queue belongs to handlers? */
   private readonly mayHoldOrphans: boolean;
-  private readonly look: PushLook;
+  private readonly look: ReadyCheck;
 
   /**
    * @param configs every target of the deployment
@@ -95,7 +95,7 @@ export class PushSelector {
     private readonly random: Random,
   ) {
     this.mayHoldOrphans = ownsQueue(configs, q.name) && !coversQueue(configs, q.name);
-    this.look = new PushLook(q, configs);
+    this.look = new ReadyCheck(q, configs);
   }
 
   /** Is there a job that the next selection would take, ask about, or find to be nobody's? Claims nothing. */

@@ -10,7 +10,7 @@ import type { JobRow } from '../../store/columns';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../../store/parts';
 import { urlOf } from './destination';
-import type { HandledTypes } from './handled';
+import type { HandledTypes } from './handled-types';
 import type { Bound, PushTarget } from './target';
 
 export class PushWaits {

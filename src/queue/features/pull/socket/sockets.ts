@@ -24,8 +24,8 @@ import {
   type WorkerMessage,
 } from '../../../../job/worker/socket';
 import type { Report, Reported } from '../../../../rpc/workers';
-import { Line, type LineHost } from './line';
-import { type OpenQueue, Supply } from './supply';
+import { type OpenQueue, SocketClaims } from './socket-claims';
+import { type ConnectionHost, WorkerSocket } from './worker-socket';
 
 /** Sockets of one object at most; the runtime takes 32,768, and followers want theirs. */
 const MAX_SOCKETS = 10_000;
@@ -77,15 +77,15 @@ export interface SocketsHost {
 }
 
 export class WorkerSockets {
-  private readonly lines = new Map<WebSocket, Line>();
-  private supply: Supply | undefined;
+  private readonly lines = new Map<WebSocket, WorkerSocket>();
+  private supply: SocketClaims | undefined;
   private unlisten: (() => void) | undefined;
   /** Workers that were cut off and have not left: what they were sent is still there, and what they say is not heard. */
-  private readonly closing = new Map<WebSocket, Line>();
+  private readonly closing = new Map<WebSocket, WorkerSocket>();
   /** By the ids of their workers. */
-  private readonly linesOf = new Map<string, Set<Line>>();
+  private readonly linesOf = new Map<string, Set<WorkerSocket>>();
   private held = 0;
-  private readonly lineHost: LineHost;
+  private readonly lineHost: ConnectionHost;
 
   constructor(private readonly host: SocketsHost) {
     this.lineHost = {
@@ -96,20 +96,20 @@ export class WorkerSockets {
 
   /** The queue is open: those who wait for jobs get them. After an eviction the runtime knows who they are. */
   attach(open: OpenQueue): void {
-    this.supply = new Supply(
+    this.supply = new SocketClaims(
       open,
       (workerId) => this.host.isSilenced(workerId),
       (promise) => this.host.keepAlive(promise),
     );
     for (const socket of this.host.ctx.getWebSockets(TAG)) {
-      if (!this.lines.has(socket)) this.note(Line.restored(socket, this.lineHost));
+      if (!this.lines.has(socket)) this.note(WorkerSocket.restored(socket, this.lineHost));
     }
     this.listen();
     for (const line of this.lines.values()) this.host.keepAlive(this.serveAllowed(line));
   }
 
   /** Nobody knows in a new life of the object which workers were told to be quiet: it asks before it gives out jobs. */
-  private async serveAllowed(line: Line): Promise<void> {
+  private async serveAllowed(line: WorkerSocket): Promise<void> {
     line.isSilenced = true;
     line.isSilenced = await this.host.askSilenced(line.worker.worker_id);
     this.supply?.serve(line);
@@ -129,7 +129,7 @@ export class WorkerSockets {
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.ctx.acceptWebSocket(ours, [TAG]);
-    const line = new Line(ours, { ...worker, ready: 0, seq: 0 }, this.lineHost);
+    const line = new WorkerSocket(ours, { ...worker, ready: 0, seq: 0 }, this.lineHost);
     line.isSilenced = this.host.isSilenced(worker.worker_id);
     line.keep();
     this.note(line);
@@ -143,13 +143,13 @@ export class WorkerSockets {
   }
 
   /** One that the runtime has kept while the queue was not open. */
-  private lineOf(socket: WebSocket): Line | undefined {
+  private lineOf(socket: WebSocket): WorkerSocket | undefined {
     const known = this.lines.get(socket) ?? this.closing.get(socket);
     if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
-    return this.note(Line.restored(socket, this.lineHost));
+    return this.note(WorkerSocket.restored(socket, this.lineHost));
   }
 
-  private note(line: Line): Line {
+  private note(line: WorkerSocket): WorkerSocket {
     const { worker_id } = line.worker;
     this.lines.set(line.socket, line);
     this.linesOf.set(worker_id, (this.linesOf.get(worker_id) ?? new Set()).add(line));
@@ -200,7 +200,7 @@ export class WorkerSockets {
 
   // ---- what they say -----------------------------------------------------------------------------------------------
 
-  private async handle(line: Line, data: string | ArrayBuffer): Promise<void> {
+  private async handle(line: WorkerSocket, data: string | ArrayBuffer): Promise<void> {
     let id: number | undefined;
     let isRead = false;
     try {
@@ -227,7 +227,7 @@ export class WorkerSockets {
     }
   }
 
-  private async act(line: Line, message: WorkerMessage): Promise<void> {
+  private async act(line: WorkerSocket, message: WorkerMessage): Promise<void> {
     switch (message.type) {
       case 'ready':
         return this.becomeReady(line, message.count);
@@ -258,13 +258,13 @@ export class WorkerSockets {
     }
   }
 
-  private becomeReady(line: Line, count: number): void {
+  private becomeReady(line: WorkerSocket, count: number): void {
     line.ready += count;
     line.keep();
     this.supply?.serve(line);
   }
 
-  private pause(line: Line): void {
+  private pause(line: WorkerSocket): void {
     line.ready = 0;
     line.keep();
     if (this.supply) this.supply.pause(line);
@@ -273,7 +273,7 @@ export class WorkerSockets {
 
   // ---- what operators and others do --------------------------------------------------------------------------------
 
-  private async tellDirective(line: Line): Promise<void> {
+  private async tellDirective(line: WorkerSocket): Promise<void> {
     try {
       line.tell({ type: 'directive', state: await this.host.directiveOf(line.worker.worker_id) });
     } catch (error) {
@@ -297,13 +297,13 @@ export class WorkerSockets {
     });
   }
 
-  private cutOff(line: Line, code: number, reason: string): void {
+  private cutOff(line: WorkerSocket, code: number, reason: string): void {
     this.drop(line);
     this.closing.set(line.socket, line);
     line.close(code, reason);
   }
 
-  private drop(line: Line): void {
+  private drop(line: WorkerSocket): void {
     line.isOver = true;
     this.lines.delete(line.socket);
     const { worker_id } = line.worker;
@@ -319,7 +319,7 @@ export class WorkerSockets {
  * Refuses a message by which its worker would be ready for too many jobs, before any of it is acted on.
  * @throws {ApiError} 400
  */
-function mayBecomeReady({ ready }: Line, message: WorkerMessage): void {
+function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
   const more = message.type === 'ready' ? message.count : message.type === 'report' ? (message.ready ?? 0) : 0;
   if (ready + more <= MAX_READY) return;
   throw new ApiError({

@@ -15,21 +15,21 @@ import type { EntryText } from './body';
 type Json = Record<string, unknown>;
 
 /** Something that is answered once it is durable. @param children jobs to enqueue, as written */
-export type Ask = RunNote | { kind: 'enqueue'; children: unknown };
+export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown };
 
 /** What a handler says while it runs. */
-export type Message = Ask | { kind: 'log'; lines: LogLine[] };
+export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
 /** A line of an answer that is said as it goes, about one delivery. */
-export type Heard = { id: string } & (
+export type StreamedLine = { id: string } & (
   | { kind: 'outcome'; outcome: AttemptOutcome }
   | { kind: 'log'; lines: LogLine[] }
-  | { kind: 'call'; call: number; ask: Ask }
+  | { kind: 'call'; call: number; ask: RunRequest }
   | { kind: 'wrong'; call: number; error: ErrorData }
 );
 
 /** Reads a line; undefined when it says nothing that this side knows. */
-export function readLine(line: EntryText, now: number): Heard | undefined {
+export function readLine(line: EntryText, now: number): StreamedLine | undefined {
   const entry = line.isWhole ? parseObject(line.text) : undefined;
   if (!entry || 'status' in entry) {
     const ended = readEntry(line, now);
@@ -47,7 +47,7 @@ export function readLine(line: EntryText, now: number): Heard | undefined {
   }
 }
 
-function readAsk(entry: Json): Ask {
+function readAsk(entry: Json): RunRequest {
   if ('progress' in entry) return { kind: 'progress', ...mustProgress(entry.progress) };
   if ('checkpoint' in entry) {
     return { kind: 'checkpoint', content: checkpointContent({ state: entry.checkpoint ?? null }, 'checkpoint') };

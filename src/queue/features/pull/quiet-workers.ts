@@ -10,7 +10,7 @@ import { Backoff, isWithin } from '../../../durable/backoff';
 /** After this long the directory is asked again, ms. */
 const REFRESH_MS = 60_000;
 
-export class SilencedWorkers {
+export class QuietWorkers {
   private known: Set<string> | undefined;
   private readAt = 0;
   private changes = 0;

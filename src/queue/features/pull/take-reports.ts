@@ -3,7 +3,7 @@ import { apiErrorData, type Outcome } from '../../../job/errors';
 import { isUuidV7 } from '../../../job/ids';
 import type { Report, Reported } from '../../../rpc/workers';
 import type { Host } from '../../feature';
-import { type Room, reportEach } from '../../jobs/report-each';
+import { type AnswerRoom, reportEach } from '../../jobs/report-each';
 import { keyOf } from '../../read/find';
 
 /**
@@ -12,14 +12,18 @@ import { keyOf } from '../../read/find';
  * @param room for steps that are on record already
  * @returns an outcome for each
  */
-export async function takeReports(host: Host, reports: readonly Report[], room: Room): Promise<Outcome<Reported>[]> {
+export async function takeReports(
+  host: Host,
+  reports: readonly Report[],
+  room: AnswerRoom,
+): Promise<Outcome<Reported>[]> {
   const told: Outcome<Reported>[] = [];
   while (told.length < reports.length) told.push(...(await takeSome(host, reports.slice(told.length), room)));
   return told;
 }
 
 /** @returns the outcomes of the first of them, at least one */
-async function takeSome(host: Host, reports: readonly Report[], room: Room): Promise<Outcome<Reported>[]> {
+async function takeSome(host: Host, reports: readonly Report[], room: AnswerRoom): Promise<Outcome<Reported>[]> {
   try {
     return await inOne(host, reports, room);
   } catch (error) {
@@ -40,7 +44,7 @@ const NOT_WRITTEN = {
 async function inOne(
   { q, about, request, random }: Host,
   reports: readonly Report[],
-  room: Room,
+  room: AnswerRoom,
 ): Promise<Outcome<Reported>[]> {
   about((state) => reports.map(({ job_id }) => (isUuidV7(job_id) ? keyOf(state, job_id) : undefined)));
   const outcome = await request((now) => reportEach(q, reports, now, random, room));

@@ -10,7 +10,7 @@ import type { Report, Reported } from '../../../../rpc/workers';
 import { takeBack } from '../../../jobs/report';
 import type { QueueParts } from '../../../store/parts';
 import { failedClaim, type Pulling } from '../feature';
-import type { Line } from './line';
+import type { WorkerSocket } from './worker-socket';
 
 /** Jobs that one claim takes. */
 const MAX_COUNT = 100;
@@ -25,7 +25,7 @@ export interface OpenQueue {
   write<T>(operation: (now: number) => T): Promise<Outcome<T>>;
 }
 
-export class Supply {
+export class SocketClaims {
   /** Attempts whose failure is being reported here, by worker and job. */
   private readonly failing = new Set<string>();
 
@@ -53,19 +53,19 @@ export class Supply {
   }
 
   /** It is ready for no more: tells it once none comes. */
-  pause(line: Line): void {
+  pause(line: WorkerSocket): void {
     line.isPausing = true;
     if (line.claim) this.open.pull.withdraw(line.claim.waiter);
     else this.tellPaused(line);
   }
 
-  private tellPaused(line: Line): void {
+  private tellPaused(line: WorkerSocket): void {
     line.isPausing = false;
     line.tell({ type: 'paused' });
   }
 
   /** Has a claim stand for a worker that is ready and reads what it is sent. */
-  serve(line: Line): void {
+  serve(line: WorkerSocket): void {
     const { open } = this;
     const { worker } = line;
     const count = Math.min(line.ready, MAX_COUNT);
@@ -83,7 +83,7 @@ export class Supply {
     );
   }
 
-  private give(line: Line, claim: Line['claim'], outcome: Outcome<RunnerView[]>): void {
+  private give(line: WorkerSocket, claim: WorkerSocket['claim'], outcome: Outcome<RunnerView[]>): void {
     if (line.claim === claim) line.claim = undefined;
     if (!outcome.ok) {
       // It says again what it is ready for when it wants to try again.
@@ -111,7 +111,7 @@ export class Supply {
   }
 
   /** Its socket is closed: it takes no job any more. */
-  withdraw({ claim }: Line): void {
+  withdraw({ claim }: WorkerSocket): void {
     if (claim) this.open.pull.withdraw(claim.waiter);
   }
 }

@@ -9,7 +9,7 @@ import type { PushTarget } from './target';
 /** Rows of the due index that are read again rather than remembered. */
 const SHORT_WAY = 16;
 
-export class PushLook {
+export class ReadyCheck {
   /** @param configs every target of the deployment */
   constructor(
     private readonly q: Named & Stored & Configured,

@@ -1,6 +1,6 @@
 /** What a handler says while it runs, on a call that has a live line: done as for a worker that reports the same over HTTP. */
 import { Telling } from '../../../across/receipts';
-import type { Message } from '../../../dispatch/said';
+import type { RunMessage } from '../../../dispatch/run-messages';
 import type { Parent } from '../../../job/envelope/children';
 import { conflict } from '../../../job/errors';
 import type { Host } from '../../feature';
@@ -26,7 +26,7 @@ export interface Speaker {
  * @returns what the handler is answered, once that is durable
  * @throws {ApiError} 409 when the attempt is over; 413, and what an enqueue is refused with
  */
-export async function hear(host: Host, speaker: Speaker, message: Message): Promise<unknown> {
+export async function hear(host: Host, speaker: Speaker, message: RunMessage): Promise<unknown> {
   const { q } = host;
   const { row } = speaker.claimed;
   switch (message.kind) {

@@ -9,7 +9,7 @@ import type { ErrorData } from '../job/errors';
 /** The header that tells the library to read line by line. */
 export const CONTROL_HEADER = 'Tocsin-Control';
 
-export class CallLine {
+export class ControlStream {
   readonly body: ReadableStream;
   private readonly writer: WritableStreamDefaultWriter;
 

@@ -3,7 +3,7 @@
 /** Sets of types remembered at most; the one that was asked for longest ago goes first. */
 const MAX_SETS = 50;
 
-export class AskedFor {
+export class LastFetches {
   private readonly asked = new Map<string, { types: ReadonlySet<string> | undefined; at: number }>();
 
   /** A worker asks. @param name names the set of types @param types absent: it takes any */

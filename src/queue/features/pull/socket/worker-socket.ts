@@ -29,14 +29,14 @@ interface Kept extends Connection {
 }
 
 /** What a line needs of what holds it. */
-export interface LineHost {
+export interface ConnectionHost {
   /** Epoch ms. */
   now(): number;
   /** More waits for its worker than may. */
-  doesNotRead(line: Line): void;
+  doesNotRead(line: WorkerSocket): void;
 }
 
-export class Line {
+export class WorkerSocket {
   readonly worker: Connection;
   /** What it says with its claims. Not kept: the queue remembers that from the first of them. */
   readonly said: Pick<Connection, 'handlers'>;
@@ -58,7 +58,7 @@ export class Line {
   constructor(
     readonly socket: WebSocket,
     { ready, seq, handlers, ...worker }: Kept,
-    private readonly host: LineHost,
+    private readonly host: ConnectionHost,
   ) {
     this.worker = worker;
     this.said = handlers ? { handlers } : {};
@@ -67,8 +67,8 @@ export class Line {
   }
 
   /** Of a socket that an earlier life of the object has accepted. */
-  static restored(socket: WebSocket, host: LineHost): Line {
-    return new Line(socket, socket.deserializeAttachment() as Kept, host);
+  static restored(socket: WebSocket, host: ConnectionHost): WorkerSocket {
+    return new WorkerSocket(socket, socket.deserializeAttachment() as Kept, host);
   }
 
   /** Notes what must outlive the memory of the object. */

@@ -5,15 +5,15 @@
 import type { AttemptOutcome } from '../job/attempt/outcome';
 import { type ApiError, conflict } from '../job/errors';
 import type { EntryText } from './body';
-import type { CallLine } from './line';
-import { type Heard, type Message, readLine, refusalOf } from './said';
+import type { ControlStream } from './control-stream';
+import { type RunMessage, readLine, refusalOf, type StreamedLine } from './run-messages';
 
 /** What the call does about it. */
 export interface Listener {
   /** Epoch ms. */
   now(): number;
   settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
-  hear(deliveryId: string, message: Message): Promise<unknown>;
+  hear(deliveryId: string, message: RunMessage): Promise<unknown>;
 }
 
 /** The deliveries of the call. */
@@ -41,7 +41,7 @@ export function charsOf(outcome: AttemptOutcome): number {
   return outcome.kind === 'completed' ? (outcome.result?.length ?? 0) : FAILURE_CHARS;
 }
 
-export class Conversation {
+export class StreamedAnswer {
   /** Characters of messages that are being dealt with. */
   private unanswered = 0;
   private answeredSome: () => void = () => undefined;
@@ -49,7 +49,7 @@ export class Conversation {
   /** @param line absent: the call is closed, and nobody hears a reply */
   constructor(
     private readonly listener: Listener,
-    private readonly line: CallLine | undefined,
+    private readonly line: ControlStream | undefined,
     private readonly underWay: UnderWay,
   ) {}
 
@@ -85,7 +85,7 @@ export class Conversation {
     void this.dealWith(chars, () => this.listener.settle(outcomes));
   }
 
-  private async answerTo(heard: Extract<Heard, { call: number }>, isOpen: boolean): Promise<void> {
+  private async answerTo(heard: Extract<StreamedLine, { call: number }>, isOpen: boolean): Promise<void> {
     const reply = async () => {
       if (heard.kind === 'wrong') return { error: heard.error };
       if (!isOpen) return { error: refusalOf(notUnderWay(heard.id)) };
