@@ -4,15 +4,15 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import { ApiError, duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
 import { pack } from '../job/message';
 import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
 import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type Entry, refuseTakenIds, refuseTooManyQueues, reserveIds } from './batch';
+import { type Entry, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
-import { enqueueEntries, recallJobs } from './enqueue';
+import { enqueueAll, enqueueEntries, recallJobs } from './enqueue';
 import { underSchemas } from './schemas';
 
 /** What became of the entries. */
@@ -43,15 +43,12 @@ export async function enqueueAllOrNone(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
-  refuseTooManyQueues(accepted);
-  if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
-  const earlier = await recallJobs(env, accepted, idempotency);
-  if (earlier) return { outcomes: earlier.map((value) => ({ ok: true, value })), replayed: true };
-  const outcome = await eventualOutcomeOf(async () => {
-    await refuseTakenIds(env, accepted, true);
-    return unwrap(await enqueueEntries(env, accepted, true, idempotency));
-  });
-  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: false };
+  if (accepted.length < entries.length) {
+    refuseTooManyQueues(accepted);
+    return { outcomes: rolledBack(entries), replayed: false };
+  }
+  const { outcome, replayed } = await enqueueAll(env, accepted, true, idempotency);
+  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed };
   const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
   // An error that no entry has caused is the whole request's.
   if (typeof index !== 'number') throw new ApiError(outcome.error);

@@ -59,11 +59,29 @@ export async function enqueueOnce(
   idempotency?: IdempotencyKey,
   here?: Here,
 ): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
+  const { outcome, replayed } = await enqueueAll(env, entries, numbered, idempotency, here);
+  return { jobs: unwrap(outcome), replayed };
+}
+
+/**
+ * The same for whoever says of each entry what it came to.
+ * @throws {ApiError} an error of the whole request: too many queues, or a key that was used for another one
+ */
+export async function enqueueAll(
+  env: Env,
+  entries: readonly Entry[],
+  numbered: boolean,
+  idempotency?: IdempotencyKey,
+  here?: Here,
+): Promise<{ outcome: Outcome<EnqueuedJob[]>; replayed: boolean }> {
   refuseTooManyQueues(entries);
   const earlier = await recallJobs(env, entries, idempotency, here);
-  if (earlier) return { jobs: earlier, replayed: true };
-  await refuseTakenIds(env, entries, numbered);
-  return { jobs: unwrap(await enqueueEntries(env, entries, numbered, idempotency, here)), replayed: false };
+  if (earlier) return { outcome: { ok: true, value: earlier }, replayed: true };
+  const outcome = await eventualOutcomeOf(async () => {
+    await refuseTakenIds(env, entries, numbered);
+    return unwrap(await enqueueEntries(env, entries, numbered, idempotency, here));
+  });
+  return { outcome, replayed: false };
 }
 
 /**
