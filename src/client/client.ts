@@ -21,7 +21,7 @@ import { CLIENT_OPTIONS, type ClientOptions } from './options';
 import type { ListOptions } from './pages';
 import type { JobPatch } from './patch';
 import { Pools } from './pools';
-import { ProducerLines } from './producer-lines';
+import { ProducerSockets } from './producer-sockets';
 import { PullWorker } from './pull';
 import type { WorkerOptions } from './pull-types';
 import type { WorkerConnection } from './puller';
@@ -69,7 +69,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   readonly #requests: Requests;
   readonly #enqueuer: Enqueuer;
   /** Shared with the clients that are made from this one. */
-  #lines: ProducerLines | undefined;
+  #lines: ProducerSockets | undefined;
 
   /** Makes workflows: `const { chain, group, batch, graph } = tocsin.flow;` */
   readonly flow: Flow<JobOf<Jobs, StepOptions>> = flow as unknown as Flow<JobOf<Jobs, StepOptions>>;
@@ -171,7 +171,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     this.#options = options;
     this.#requests = requests;
     if (options.socket && dial)
-      this.#lines = new ProducerLines({ dial, timeoutMs, id: `producer-${newId()}`, onWarning });
+      this.#lines = new ProducerSockets({ dial, timeoutMs, id: `producer-${newId()}`, onWarning });
     this.#enqueuer = new Enqueuer(requests, {
       ...{ maxBatch, linger, otel: options.otel, answers, signal, lines: () => this.#lines },
       newId: options.safeRetries ? jobIds(now, random) : () => undefined,

@@ -16,7 +16,7 @@ import {
 import { named } from '../producer/names';
 import { batchOf, jobOf, jobSent, listOf, shaped } from './answers';
 import { asIfAlone, Batcher } from './batch';
-import type { ProducerLines } from './producer-lines';
+import type { ProducerSockets } from './producer-sockets';
 import type { Requests } from './requests';
 import { metaWithTrace, type TraceHeaders, Tracing } from './tracing';
 import { pathTo, type Send } from './transport';
@@ -76,7 +76,7 @@ export interface GatherOptions {
   /** Traces what is enqueued. */
   otel: OpenTelemetry | undefined;
   /** Sockets for what was gathered, where there are any. */
-  lines: () => ProducerLines | undefined;
+  lines: () => ProducerSockets | undefined;
   signal: AbortSignal | undefined;
 }
 

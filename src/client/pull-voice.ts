@@ -5,7 +5,7 @@ import type { StepRecord } from '../handler/step-rules';
 import type { ChildJob, Voice } from '../handler/voice';
 import type { JobEnvelope } from '../producer/envelope';
 import type { Held, Puller } from './puller';
-import type { Reports } from './reports';
+import type { ReportGatherer } from './report-gatherer';
 
 /** How long log lines are gathered, in ms: longer than for a pushed job, because a request costs more than a line. */
 export const LOG_AFTER_MS = 5_000;
@@ -20,7 +20,7 @@ export class PullVoice implements Voice {
    */
   constructor(
     private readonly puller: Puller,
-    private readonly reports: Pick<Reports, 'progress' | 'checkpoint' | 'step'>,
+    private readonly reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step'>,
     private readonly job: Held,
     private readonly cancelled: () => void,
     private readonly complain: (error: unknown) => void,

@@ -9,10 +9,10 @@ import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import type { HeartbeatAnswer } from './heartbeat';
-import type { Line, LineEvents } from './line';
 import type { ProgressAnswer, ProgressReport, RecordedStep, Wanted, WorkerOptions } from './pull-types';
 import type { Exchanged, FetchOptions, Held, ReleaseOptions, WorkerConnection } from './puller';
 import type { Address } from './pulse';
+import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import {
   type EndedJob,
   type Note,
@@ -29,7 +29,7 @@ import type { Requests } from './requests';
 import type { Checkpoint } from './results';
 import { type RunnableHandlers, type RunOptions, runPuller } from './run';
 import { pathTo } from './transport';
-import { PROTOCOL, WorkerLine } from './worker-line';
+import { PROTOCOL, WorkerChannel } from './worker-channel';
 
 const textsOf = (reports: readonly SentReport[]) => reports.map(({ text }) => text).join(',');
 const idsOf = (reports: readonly SentReport[]) => reports.map(({ jobId }) => jobId);
@@ -237,7 +237,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} */
-  async openLine(queue: string, { types, handlers }: Wanted, events: LineEvents): Promise<Line | undefined> {
+  async openLine(
+    queue: string,
+    { types, handlers }: Wanted,
+    events: QueueSocketEvents,
+  ): Promise<QueueSocket | undefined> {
     const { dial } = this.#requests;
     const said = handlers && jsonOf(handlers);
     const isTooLong = JSON.stringify(types ?? []).length > MAX_TYPES_CHARS || (said ?? '').length > MAX_HANDLERS_CHARS;
@@ -248,7 +252,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     const { visibilityTimeoutMs: ownMs, defaultVisibilityTimeoutMs: defaultMs } = this.#leases;
     if (ownMs !== undefined) query.set('visibility_timeout_ms', String(ownMs));
     if (defaultMs !== undefined) query.set('default_visibility_timeout_ms', String(defaultMs));
-    return new WorkerLine(await dial(`/workers/socket?${query}`, PROTOCOL), events);
+    return new WorkerChannel(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 
   /**

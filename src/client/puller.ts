@@ -5,10 +5,10 @@ import type { Answer, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import type { HeartbeatAnswer } from './heartbeat';
-import type { Line, LineEvents } from './line';
 import type { ClientOptions } from './options';
 import type { Wanted } from './pull-types';
 import type { Address } from './pulse';
+import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
@@ -71,7 +71,7 @@ export interface Puller {
   /** A heartbeat as it is written. */
   heartbeatText(held?: readonly Held[], state?: 'drain' | 'stopped'): string;
   /** Opens a socket to a queue. Undefined: there can be none. @throws {UnavailableError} when none came about */
-  openLine(queue: string, wanted: Wanted, events: LineEvents): Promise<Line | undefined>;
+  openLine(queue: string, wanted: Wanted, events: QueueSocketEvents): Promise<QueueSocket | undefined>;
   with(settings: WorkerConnection): Puller;
   onCancelled(listener: (job: Held) => void): () => void;
 }

@@ -14,12 +14,12 @@
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
-import { Lines } from './lines';
 import { blockedError, blockedLine, LoopWatch } from './loop-watch';
 import type { Wanted } from './pull-types';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { Pulse } from './pulse';
-import { Reports } from './reports';
+import { QueueSockets } from './queue-sockets';
+import { ReportGatherer } from './report-gatherer';
 import { type JobsOptions, pauseAfter, type RunningJob, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
 import { type Source, sourceOf, wantedBy } from './wanted';
@@ -63,8 +63,8 @@ const STOPPED = 'The worker was stopped before the job had ended.';
 
 export class Runner {
   readonly #jobs: RunningJobs;
-  readonly #reports: Reports;
-  readonly #lines: Lines;
+  readonly #reports: ReportGatherer;
+  readonly #lines: QueueSockets;
   readonly #wanted: Wanted;
   readonly #changes = new Changes();
   readonly #backoff = new Backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
@@ -119,8 +119,8 @@ export class Runner {
       complain: (error: unknown) => this.#complain(error),
       changed: () => this.#changes.notify(),
     };
-    this.#lines = new Lines(worker, host, options.socket);
-    this.#reports = new Reports(
+    this.#lines = new QueueSockets(worker, host, options.socket);
+    this.#reports = new ReportGatherer(
       this.#reporting,
       (reports) => this.#lines.report(this.#reporting, reports, this.#told === 'running' ? this.#lineRoom : undefined),
       () => this.#fetchTakes(),

@@ -11,7 +11,7 @@ import { ConflictError, TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
 import { PullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
-import type { Reports } from './reports';
+import type { ReportGatherer } from './report-gatherer';
 import type { Threads } from './threads';
 import { Backoff, type Changes, wait } from './timing';
 
@@ -131,7 +131,7 @@ export class RunningJobs {
    */
   constructor(
     private readonly reporting: Puller,
-    private readonly reports: Pick<Reports, 'settle' | 'progress' | 'checkpoint' | 'step'>,
+    private readonly reports: Pick<ReportGatherer, 'settle' | 'progress' | 'checkpoint' | 'step'>,
     private readonly options: JobsOptions,
     private readonly changes: Changes,
     private readonly complain: (error: unknown) => void,

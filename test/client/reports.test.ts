@@ -1,7 +1,7 @@
 /** Reports that a worker gathers. */
 import { expect, it } from 'vitest';
 import type { Puller } from '../../src/client/puller';
-import { Reports } from '../../src/client/reports';
+import { ReportGatherer } from '../../src/client/report-gatherer';
 
 it('a step for whose record the answer had no room is asked for by itself', async () => {
   const asked: unknown[] = [];
@@ -18,7 +18,7 @@ it('a step for whose record the answer had no room is asked for by itself', asyn
     { ...done, step: { result: 1 } },
   ];
   const send = async () => [outcomes.shift() ?? done];
-  const reports = new Reports(
+  const reports = new ReportGatherer(
     worker,
     send,
     () => false,

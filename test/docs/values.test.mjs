@@ -250,8 +250,8 @@ const SAID = {
     `reach the newest ${http('events/routes', 'MAX_BACK')} events`,
   ],
   'docs/reference/client.md': [
-    `A client holds up to ${own('client/producer-lines', 'MAX_LINES')} sockets.`,
-    `larger than ${kib(own('client/worker-line', 'LONGEST_MESSAGE'))} or have`,
+    `A client holds up to ${own('client/producer-sockets', 'MAX_LINES')} sockets.`,
+    `larger than ${kib(own('client/worker-channel', 'LONGEST_MESSAGE'))} or have`,
   ],
 };
 

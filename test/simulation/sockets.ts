@@ -1,6 +1,6 @@
 /** Hibernating sockets: the runtime holds them and what is attached to them, whatever becomes of the object. */
-import type { LineEvents } from '../../src/client/line';
-import { WorkerLine } from '../../src/client/worker-line';
+import type { QueueSocketEvents } from '../../src/client/queue-socket';
+import { WorkerChannel } from '../../src/client/worker-channel';
 import { ApiError, unavailable } from '../../src/job/errors';
 import { renderHeartbeat } from '../../src/job/worker/heartbeat';
 import type { OpenQueue } from '../../src/queue/features/pull/socket/socket-claims';
@@ -26,7 +26,7 @@ export class Connection {
   /** What its object sends is refused by the runtime. */
   isBroken = false;
   /** The worker's end, as the client library has it. */
-  readonly worker: WorkerLine;
+  readonly worker: WorkerChannel;
   /** What the worker has heard since it was last asked. */
   jobs: { id: string; attempt: number }[] = [];
   refusals: unknown[] = [];
@@ -40,7 +40,7 @@ export class Connection {
     private readonly say: (from: Connection, text: string) => void,
     hears: { sent(of: Connection, count: number): void; refused(of: Connection): void },
   ) {
-    const events: LineEvents = {
+    const events: QueueSocketEvents = {
       jobs: (jobs) => {
         this.expected -= jobs.length;
         hears.sent(this, jobs.length);
@@ -62,7 +62,7 @@ export class Connection {
         if (type === 'message') this.listeners.push(listener);
       },
     };
-    this.worker = new WorkerLine(socket, events);
+    this.worker = new WorkerChannel(socket, events);
   }
 
   /** The object has sent something. */

@@ -4,7 +4,7 @@ import { unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import { member, shaped } from './answers';
 import type { HeartbeatAnswer } from './heartbeat';
-import type { Line, LineEvents } from './line';
+import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
 import type { SocketLike } from './socket-like';
 import type { Directive } from './workers';
@@ -22,7 +22,7 @@ interface Question<T> {
   reject: (error: unknown) => void;
 }
 
-export class WorkerLine implements Line {
+export class WorkerChannel implements QueueSocket {
   isOpen = true;
   /** What waits for an answer that names it. */
   readonly #questions = new Map<number, Question<Record<string, unknown>>>();
@@ -38,7 +38,7 @@ export class WorkerLine implements Line {
 
   constructor(
     private readonly socket: SocketLike,
-    private readonly events: LineEvents,
+    private readonly events: QueueSocketEvents,
   ) {
     socket.addEventListener('message', ({ data }) => this.#hear(data));
     socket.addEventListener('close', () => this.#over());

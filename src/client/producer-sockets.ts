@@ -6,10 +6,10 @@ import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
 import { member } from './answers';
 import type { Dial } from './dial';
-import type { Line } from './line';
+import type { QueueSocket } from './queue-socket';
 import { Redial } from './redial';
 import { atMost, Changes } from './timing';
-import { LONGEST_MESSAGE, PROTOCOL, WorkerLine } from './worker-line';
+import { LONGEST_MESSAGE, PROTOCOL, WorkerChannel } from './worker-channel';
 
 /** Sockets at once; the one that was used least lately goes for another queue. */
 const MAX_LINES = 50;
@@ -29,9 +29,9 @@ export interface ProducerOptions {
   onWarning: (warning: string) => void;
 }
 
-export class ProducerLines {
+export class ProducerSockets {
   /** By queue, the least lately used first. */
-  readonly #lines = new Map<string, ProducerLine>();
+  readonly #lines = new Map<string, ProducerSocket>();
   #isClosed = false;
 
   constructor(private readonly options: ProducerOptions) {}
@@ -47,8 +47,8 @@ export class ProducerLines {
     return await this.#of(queue).send(text, signal);
   }
 
-  #of(queue: string): ProducerLine {
-    const line = this.#lines.get(queue) ?? new ProducerLine(queue, this.options);
+  #of(queue: string): ProducerSocket {
+    const line = this.#lines.get(queue) ?? new ProducerSocket(queue, this.options);
     this.#lines.delete(queue);
     this.#lines.set(queue, line);
     if (this.#lines.size > MAX_LINES) {
@@ -71,8 +71,8 @@ export class ProducerLines {
 }
 
 /** The socket to one queue. */
-class ProducerLine {
-  #line: Line | undefined;
+class ProducerSocket {
+  #line: QueueSocket | undefined;
   #isOpening = false;
   #isClosed = false;
   #heldChars = 0;
@@ -120,7 +120,7 @@ class ProducerLine {
     return this.isBusy && (this.#heldChars + chars > MAX_HELD_CHARS || this.#heldMessages >= MAX_HELD_MESSAGES);
   }
 
-  async #ask(line: Line, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
+  async #ask(line: QueueSocket, jobs: string, signal: AbortSignal | undefined): Promise<unknown> {
     let isAnswered = false;
     const asked = line.enqueue(jobs).finally(() => {
       isAnswered = true;
@@ -145,7 +145,7 @@ class ProducerLine {
       const socket = await this.options.dial(`/workers/socket?${query}`, PROTOCOL);
       const nothing = () => undefined;
       const heard = { jobs: nothing, taken: nothing, directive: nothing, refused: nothing };
-      this.#line = new WorkerLine(socket, { ...heard, lost: () => this.#redial.lost() });
+      this.#line = new WorkerChannel(socket, { ...heard, lost: () => this.#redial.lost() });
       this.#redial.opened();
       if (this.#isClosed) this.#line.close();
     } catch {

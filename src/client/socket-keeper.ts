@@ -7,18 +7,18 @@
  */
 import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
-import type { Line, LineHost } from './line';
 import type { Puller } from './puller';
+import type { QueueSocket, QueueSocketHost } from './queue-socket';
 import { Redial } from './redial';
 import type { ReportOutcome, SentReport } from './report';
 import { atMost, wait } from './timing';
-import { LONGEST_MESSAGE } from './worker-line';
+import { LONGEST_MESSAGE } from './worker-channel';
 
 /** How long the answer to a heartbeat may take, in ms: a connection may be gone without a word. */
 const SILENT_MS = 10_000;
 
-export class LineKeeper {
-  #line: Line | undefined;
+export class SocketKeeper {
+  #line: QueueSocket | undefined;
   /** Jobs that the queue may still send, and since when it has sent none of them, epoch ms. */
   #ready = 0;
   #quietSince = 0;
@@ -28,7 +28,7 @@ export class LineKeeper {
   constructor(
     private readonly worker: Puller,
     readonly queue: string,
-    private readonly host: LineHost,
+    private readonly host: QueueSocketHost,
   ) {}
 
   get isOpen(): boolean {
@@ -93,7 +93,7 @@ export class LineKeeper {
 
   /** Sends reports, and takes so many jobs more; over HTTP when the connection breaks off. */
   async report(worker: Puller, reports: readonly SentReport[], more: number): Promise<ReportOutcome[]> {
-    const line = this.#line as Line;
+    const line = this.#line as QueueSocket;
     const taken = this.#closed.signal.aborted ? 0 : more;
     this.#promise(taken);
     try {
@@ -121,7 +121,7 @@ export class LineKeeper {
     if (line) await this.#inTime(line, line.ping());
   }
 
-  async #inTime<T>(line: Line, answer: Promise<T>): Promise<T | undefined> {
+  async #inTime<T>(line: QueueSocket, answer: Promise<T>): Promise<T | undefined> {
     let value: T | undefined;
     let isAnswered = false;
     const heard = answer

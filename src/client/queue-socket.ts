@@ -7,7 +7,7 @@ import type { ReportOutcome, SentReport } from './report';
 import type { Directive } from './workers';
 
 /** Who hears what the queue says. */
-export interface LineEvents {
+export interface QueueSocketEvents {
   jobs(jobs: JobEnvelope[]): void;
   /** An attempt was ended by others. */
   taken(jobId: string, why: 'cancelled' | 'lost'): void;
@@ -19,7 +19,7 @@ export interface LineEvents {
 }
 
 /** What a worker says. */
-export interface Line {
+export interface QueueSocket {
   readonly isOpen: boolean;
   /** Takes so many jobs more. */
   ready(count: number): void;
@@ -39,7 +39,7 @@ export interface Line {
 }
 
 /** Whom the sockets serve. */
-export interface LineHost extends Pick<LineEvents, 'directive' | 'taken'> {
+export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | 'taken'> {
   /** Which jobs it takes. */
   wanted(): Wanted;
   /** How many jobs more of a queue may run, whatever else runs. */

@@ -1,6 +1,6 @@
 /** What a worker makes of the messages of its queue. */
 import { describe, expect, it, vi } from 'vitest';
-import { WorkerLine } from '../../src/client/worker-line';
+import { WorkerChannel } from '../../src/client/worker-channel';
 
 type Listener = (event: { data?: unknown }) => void;
 
@@ -16,7 +16,7 @@ function connected() {
     },
   };
   const events = { jobs: vi.fn(), taken: vi.fn(), directive: vi.fn(), refused: vi.fn(), lost: vi.fn() };
-  const line = new WorkerLine(socket as never, events);
+  const line = new WorkerChannel(socket as never, events);
   const hear = (message: object) => listeners.message?.({ data: JSON.stringify(message) });
   return { line, sent, events, hear };
 }

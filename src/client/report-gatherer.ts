@@ -36,7 +36,7 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
-export class Reports {
+export class ReportGatherer {
   #waiting: Waiting[] = [];
   #underWay = 0;
   #isScheduled = false;

@@ -9,10 +9,10 @@
  * have not sent for a while.
  */
 import type { HeartbeatAnswer } from './heartbeat';
-import type { LineHost } from './line';
-import { LineKeeper } from './line-keeper';
 import type { Puller } from './puller';
+import type { QueueSocketHost } from './queue-socket';
 import type { ReportOutcome, SentReport } from './report';
+import { SocketKeeper } from './socket-keeper';
 
 /** Most queues that have a socket each; a worker of more queues fetches. */
 const MAX_QUEUES = 10;
@@ -20,9 +20,9 @@ const MAX_QUEUES = 10;
 /** A queue that may send jobs and sends none for so long has none, ms. */
 const QUIET_MS = 50;
 
-export class Lines {
+export class QueueSockets {
   /** In the order of the queues. */
-  readonly #keepers: readonly LineKeeper[];
+  readonly #keepers: readonly SocketKeeper[];
   /** Reports on their way over sockets: their jobs run no more. */
   #reporting = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;
@@ -30,12 +30,12 @@ export class Lines {
   /** @param isWanted may there be sockets at all? */
   constructor(
     worker: Puller,
-    private readonly host: LineHost,
+    private readonly host: QueueSocketHost,
     isWanted: boolean,
   ) {
     const { queues } = worker;
     const canBe = isWanted && queues.length <= MAX_QUEUES && !queues.some(isPool);
-    this.#keepers = canBe ? [...new Set(queues)].map((queue) => new LineKeeper(worker, queue, host)) : [];
+    this.#keepers = canBe ? [...new Set(queues)].map((queue) => new SocketKeeper(worker, queue, host)) : [];
   }
 
   /** Is there any? */
@@ -68,7 +68,7 @@ export class Lines {
    */
   async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
     const keepers = new Map(this.#keepers.map((keeper) => [keeper.queue, keeper]));
-    const groups = new Map<LineKeeper | undefined, [number, SentReport][]>();
+    const groups = new Map<SocketKeeper | undefined, [number, SentReport][]>();
     for (const [index, report] of reports.entries()) {
       const keeper = keepers.get(report.queue ?? '');
       const group = groups.get(keeper);
@@ -76,7 +76,7 @@ export class Lines {
       else groups.set(keeper, [[index, report]]);
     }
     const outcomes: ReportOutcome[] = [];
-    const send = async (keeper: LineKeeper | undefined, group: [number, SentReport][]): Promise<void> => {
+    const send = async (keeper: SocketKeeper | undefined, group: [number, SentReport][]): Promise<void> => {
       const own = group.map(([, report]) => report);
       const told = keeper?.canSend(own) ? await this.#over(keeper, worker, own, room) : await worker.sendReports(own);
       for (const [at, [index]] of group.entries()) outcomes[index] = told[at] as ReportOutcome;
@@ -86,7 +86,7 @@ export class Lines {
   }
 
   async #over(
-    keeper: LineKeeper,
+    keeper: SocketKeeper,
     worker: Puller,
     reports: readonly SentReport[],
     room: number | undefined,
@@ -101,7 +101,7 @@ export class Lines {
   }
 
   /** How many jobs more this queue may send. */
-  #moreFor(keeper: LineKeeper, room: number): number {
+  #moreFor(keeper: SocketKeeper, room: number): number {
     const free = room + this.#reporting;
     if (free <= 0 || !keeper.isOpen) return 0;
     const open = this.#keepers.filter(({ isOpen }) => isOpen);
@@ -115,7 +115,7 @@ export class Lines {
   }
 
   /** Does it send nothing because as many of its jobs run as may? */
-  #isFull({ ready, queue }: LineKeeper): boolean {
+  #isFull({ ready, queue }: SocketKeeper): boolean {
     return ready === 0 && this.host.roomIn(queue) <= 0;
   }
 

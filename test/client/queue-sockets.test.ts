@@ -1,21 +1,21 @@
 /** The sockets of a worker to its queues share one budget. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Line, LineEvents } from '../../src/client/line';
-import { Lines } from '../../src/client/lines';
 import type { Puller } from '../../src/client/puller';
+import type { QueueSocket, QueueSocketEvents } from '../../src/client/queue-socket';
+import { QueueSockets } from '../../src/client/queue-sockets';
 import { refusalOf, type SentReport } from '../../src/client/report';
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /** A queue that is told what it may send, and sends when it is told to. */
-class FakeLine implements Line {
+class FakeLine implements QueueSocket {
   isOpen = true;
   asked: number[] = [];
   reported: string[] = [];
   abandoned = false;
   ping: () => Promise<void> = async () => undefined;
 
-  constructor(readonly events: LineEvents) {}
+  constructor(readonly events: QueueSocketEvents) {}
 
   send(count: number): void {
     this.events.jobs(Array(count).fill({}));
@@ -52,7 +52,7 @@ async function connected(queues = QUEUES, rooms: Record<string, number> = {}) {
   const byHttp: string[] = [];
   const worker = {
     queues,
-    openLine: async (queue: string, _: unknown, events: LineEvents) => {
+    openLine: async (queue: string, _: unknown, events: QueueSocketEvents) => {
       lines[queue] = new FakeLine(events);
       return lines[queue];
     },
@@ -72,7 +72,7 @@ async function connected(queues = QUEUES, rooms: Record<string, number> = {}) {
     complain: () => undefined,
     changed: () => void changes++,
   };
-  const all = new Lines(worker, host, true);
+  const all = new QueueSockets(worker, host, true);
   await all.connect();
   const line = (queue: string) => lines[queue] as FakeLine;
   const asked = () => queues.map((queue) => line(queue).asked.splice(0));
