@@ -33,7 +33,7 @@ import { Moves } from './features/transfer/feature';
 import { webhooks } from './features/webhooks/feature';
 import { endings } from './features/workflow/endings';
 import { waitingFor } from './jobs/waiting';
-import type { JobRow } from './store/columns';
+import type { JobRow } from './store/job-row';
 import { QueueMemory } from './store/memory';
 
 /** An armed alarm that is this late has been lost, ms. */

@@ -15,7 +15,7 @@ import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import type { WebhookSenderApi } from '../rpc/webhooks';
 import type { WorkflowApi } from '../rpc/workflow';
-import type { JobRow } from './store/columns';
+import type { JobRow } from './store/job-row';
 import type { QueueParts } from './store/parts';
 
 /** Says which jobs an operation is about, by their keys. Asked only when the time of some may be over. */

@@ -6,7 +6,7 @@ import { sequenceOf } from '../../src/job/ids';
 import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
-import { type JobRow, STATE } from '../../src/queue/store/columns';
+import { type JobRow, STATE } from '../../src/queue/store/job-row';
 import { Scan, selectReady } from '../../src/queue/store/lanes';
 import { endOf } from '../../src/queue/store/leases';
 import type { Limiter } from '../../src/queue/store/limits/limiter';

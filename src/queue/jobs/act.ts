@@ -7,7 +7,7 @@ import { LOCKED } from '../../job/undecided';
 import { ACTS_ON, type BulkAction, type BulkAnswer, type BulkItem, type BulkRequest } from '../../rpc/operations';
 import { type Found, find } from '../read/find';
 import { deleteArchived } from '../store/archive';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { remove } from '../store/jobs';
 import { moveOf } from '../store/moves';
 import type { Named, QueueParts, Stored } from '../store/parts';

@@ -2,10 +2,10 @@
 
 import type { JobView } from '../../job/record';
 import { mustFind, viewOfRow } from '../read/find';
-import { STATE } from '../store/columns';
+import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
-import { bodyOf } from '../store/rows';
+import { bodyOf } from '../store/row-texts';
 import { movable } from './movable';
 import { patch } from './patch';
 

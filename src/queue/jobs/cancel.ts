@@ -3,10 +3,10 @@
 import type { JobView } from '../../job/record';
 import { mustFind, viewOfRow } from '../read/find';
 import { leaveShare } from '../store/batches';
-import { STATE } from '../store/columns';
+import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
-import { historyOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
 import { unlockRow } from './lock';
 import { movable } from './movable';
 import { refuseSetAside } from './moving';

@@ -15,7 +15,7 @@ import {
 } from '../../job/unique/conflicts';
 import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';

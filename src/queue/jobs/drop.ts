@@ -1,9 +1,9 @@
 /** Discarding a job for which there is no room, before it ran. */
 
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
-import { historyOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
 
 /** Discards a job that has no run to fail. */
 export function drop(q: QueueParts, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {

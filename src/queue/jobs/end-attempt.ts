@@ -12,10 +12,11 @@ import { decideFailure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
 import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Named, QueueParts } from '../store/parts';
-import { bodyOf, historyOf, idOf } from '../store/rows';
+import { bodyOf, historyOf } from '../store/row-texts';
+import { idOf } from '../store/rows';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;

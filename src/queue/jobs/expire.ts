@@ -1,10 +1,10 @@
 /** Jobs whose time passed before they ran: discarded without a run, never as dead letters. */
 
 import { LIMIT } from '../../durable/sql';
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
-import { historyOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
 import { rowByKey } from '../store/where';
 
 /** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */

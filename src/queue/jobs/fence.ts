@@ -4,7 +4,7 @@ import { deliveryId } from '../../job/ids';
 import type { AttemptName } from '../../rpc/workers';
 import { type Found, mustFindForReport } from '../read/find';
 import type { Active } from '../store/active';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { idOf, stateOf } from '../store/rows';
 

@@ -4,9 +4,10 @@ import { isUuidV7 } from '../../job/ids';
 import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
 import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
-import { STATE } from '../store/columns';
+import { STATE } from '../store/job-row';
 import type { Named, Stored, Woken } from '../store/parts';
-import { idOf, readableBody } from '../store/rows';
+import { readableBody } from '../store/row-texts';
+import { idOf } from '../store/rows';
 import { completedByKeys, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
 

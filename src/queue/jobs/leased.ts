@@ -3,7 +3,8 @@
 import type { LeasedJob } from '../../rpc/workers';
 import type { Active } from '../store/active';
 import type { Named, QueueParts, Stored } from '../store/parts';
-import { bodyOf, idOf } from '../store/rows';
+import { bodyOf } from '../store/row-texts';
+import { idOf } from '../store/rows';
 import { identitiesOf, rowByKey } from '../store/where';
 import { fail, type Random, requeue } from './end-attempt';
 

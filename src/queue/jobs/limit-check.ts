@@ -4,8 +4,8 @@
  * go first. Counted in the transaction of the claim.
  */
 
-import type { JobRow } from '../store/columns';
 import { compare, type Position } from '../store/due-index';
+import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';

@@ -3,11 +3,11 @@ import { formatDuration } from '../../job/duration';
 import type { Limits } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
-import { bodyOf } from '../store/rows';
+import { bodyOf } from '../store/row-texts';
 import { roomFor } from './limit-check';
 
 /** What a rate counts, for whoever wonders. */

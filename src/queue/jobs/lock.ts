@@ -4,7 +4,8 @@
  */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
-import { isInLine, type JobRow, STATE } from '../store/columns';
+import { isInLine } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
 import type { Named, QueueParts, Stored } from '../store/parts';

@@ -6,9 +6,10 @@ import type { LogLine } from '../../job/log';
 import type { LogRequest } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';
 import type { Active } from '../store/active';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import type { Named, Observed, Stored } from '../store/parts';
-import { historyOf, idOf, stateOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
+import { idOf, stateOf } from '../store/rows';
 import { fence } from './fence';
 
 /** Takes lines of the attempt that runs. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404, 409 */

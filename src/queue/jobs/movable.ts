@@ -2,7 +2,7 @@
 import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
 import type { Found } from '../read/find';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 

@@ -2,7 +2,7 @@
 import { conflict } from '../../job/errors';
 import { lockedError } from '../../job/undecided';
 import { keyOf } from '../read/find';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
 import type { Configured, Named, Stored } from '../store/parts';
 import { idOf } from '../store/rows';

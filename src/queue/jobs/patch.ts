@@ -10,11 +10,13 @@ import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retent
 import { checkRetry } from '../../job/retry/validate';
 import type { PatchRequest } from '../../rpc/operations';
 import { mustFind, viewOfRow } from '../read/find';
-import { isInLine, type JobRow, STATE } from '../store/columns';
+import { isInLine } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
-import { bodyOf, historyOf, isSnoozed } from '../store/rows';
+import { bodyOf, historyOf } from '../store/row-texts';
+import { isSnoozed } from '../store/rows';
 import { movable } from './movable';
 
 /** Options of which a change is no more than another value in the body. */

@@ -4,7 +4,7 @@ import type { Progress } from '../../job/attempt/notes';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { Active } from '../store/active';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import type { ReportedProgress } from '../store/progress';
 import { idOf } from '../store/rows';

@@ -10,10 +10,11 @@ import { isFinal, parseSteps, type Steps } from '../../job/steps';
 import type { SignalReceipt, SignalRequest } from '../../rpc/workers';
 import { viewOfRow } from '../read/find';
 import type { Active } from '../store/active';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
-import { historyOf, isSnoozed, stateOf } from '../store/rows';
+import { historyOf } from '../store/row-texts';
+import { isSnoozed, stateOf } from '../store/rows';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
 

@@ -10,9 +10,10 @@ import { formatInstant } from '../../job/time';
 import type { WaitingFor, WaitingReason } from '../../job/waiting';
 import type { Ahead } from '../store/ahead';
 import { batchOf } from '../store/batches';
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
-import { bodyOf, historyOf, isSnoozed } from '../store/rows';
+import { bodyOf, historyOf } from '../store/row-texts';
+import { isSnoozed } from '../store/rows';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
 /** Characters of an error message that an explanation repeats. */

@@ -13,8 +13,8 @@ import type {
   FailuresRequest,
   Place,
 } from '../../rpc/failures';
-import { STATE } from '../store/columns';
 import { newestEnded } from '../store/ended-rows';
+import { STATE } from '../store/job-row';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { idOf } from '../store/rows';
 import { FAILURE, foundFailure } from './inspect';

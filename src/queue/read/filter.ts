@@ -8,7 +8,7 @@
 import type { Fragment } from '../../durable/sql';
 import { listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
-import { STATE } from '../store/columns';
+import { STATE } from '../store/job-row';
 
 /** Where the members of a job stand. */
 interface Columns {

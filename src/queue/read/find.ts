@@ -5,7 +5,7 @@ import { notFound } from '../../job/errors';
 import { decodeId, isUuidV7 } from '../../job/ids';
 import type { JobView } from '../../job/record';
 import { farResult } from '../store/archive';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
 import type { Configured, Named, Stored } from '../store/parts';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';

@@ -6,7 +6,7 @@ import { type Failure, fingerprintOfFailure, MAX_LOOKED_AT } from '../../job/fai
 import { failureOf } from '../../job/failures/last';
 import type { JobFilter } from '../../job/filter';
 import { saysAll, searcherFor } from '../../job/search';
-import type { JobRow } from '../store/columns';
+import type { JobRow } from '../store/job-row';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 
 /** Reading so many characters counts as much as looking at one more job. */

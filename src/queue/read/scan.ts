@@ -16,7 +16,7 @@ import { JOB_STATES, type JobState } from '../../job/states';
 import { archivedBackwards } from '../store/archive';
 import { asTable } from '../store/block';
 import type { BlockTable } from '../store/block-table';
-import { type JobRow, STATE } from '../store/columns';
+import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 import { conditionOnArchived, conditionOnRow } from './filter';

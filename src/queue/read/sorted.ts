@@ -5,7 +5,7 @@
 import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
-import { STATE } from '../store/columns';
+import { STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 import { identitiesOf } from '../store/where';

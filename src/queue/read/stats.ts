@@ -5,8 +5,8 @@ import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
-import { type JobRow, STATE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
+import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 

@@ -1,8 +1,8 @@
 /** How many jobs come before another one in the order of `lanes.ts`: counted when somebody asks why it waits. */
 import { LIMIT } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
-import { type JobRow, STATE } from './columns';
 import { compare, START } from './due-index';
+import { type JobRow, STATE } from './job-row';
 import { comesFirst, type Lanes, positionOf, type Scan } from './lanes';
 
 /** Rows that one count looks at, at most. */

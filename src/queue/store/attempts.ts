@@ -1,14 +1,14 @@
 /** Attempts of many jobs at once, as the store writes them: one lease for a claim, and completed jobs into the archive. */
 
 import { type Active, pushedTimeoutMs, ranBy } from './active';
-import type { JobRow } from './columns';
 import { noteCompletion } from './endings';
 import { tellCompleted, tellStarted } from './job-events';
+import type { JobRow } from './job-row';
 import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './keep';
 import { leaves } from './lines';
 import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
-import { bodyOf, historyOf } from './rows';
+import { bodyOf, historyOf } from './row-texts';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */
 export function lease(

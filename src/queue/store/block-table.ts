@@ -22,7 +22,7 @@ import type { ArchiveBuffer } from './archive-buffer';
 import { Block, type BlockJob, type BlockRow, encode, MAX_GAP, MAX_SPAN, type NewBlock, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
-import type { JobRow } from './columns';
+import type { JobRow } from './job-row';
 
 /** Characters of what joins the newest block, and of a block that others may join: it is written anew each time. */
 const MAX_JOINING = 4 * 1024;

@@ -13,7 +13,7 @@
  * A negative number stands for so many numbers without a job, a text for the id of the job before it.
  */
 import type { Fragment } from '../../durable/sql';
-import { type JobRow, STATE } from './columns';
+import { type JobRow, STATE } from './job-row';
 
 /** Characters of a block at most, unless a single job is larger. A row holds 2 MB, a character up to three bytes. */
 const MAX_CHARS = 256 * 1024;

@@ -12,8 +12,8 @@ import type { ArchiveBuffer } from './archive-buffer';
 import type { BlockJob } from './block';
 import { BlockCache } from './block-cache';
 import { BlockTable } from './block-table';
-import type { JobRow } from './columns';
 import { DueBlocks } from './due-blocks';
+import type { JobRow } from './job-row';
 import { Singles } from './singles';
 
 export class Blocks {

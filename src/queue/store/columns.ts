@@ -1,28 +1,5 @@
-/** The columns of `jobs`, and reading them. */
-
-/** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active; `held` rows do not exist yet. */
-export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4, held: 5 } as const;
-
-export type JobRow = {
-  key: number;
-  alias: string | null;
-  state: number;
-  type: string;
-  priority: number;
-  due_at: number | null;
-  attempt: number;
-  claims: number;
-  created_at: number;
-  enqueued_at: number;
-  expires_at: number | null;
-  ended_at: number | null;
-  body: string;
-  history: string | null;
-  /** The key that the job counts under, if it is limited. */
-  limit_key: string | null;
-  /** While it waits for its key: when it became available. It has no `due_at` then. */
-  waits_since: number | null;
-};
+/** Reading the columns of `jobs`. */
+import { type JobRow, STATE } from './job-row';
 
 /** The columns of `jobs`, in the order {@link readRows} takes them. */
 export const ROW_COLUMNS =

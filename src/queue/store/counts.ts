@@ -1,6 +1,6 @@
 /** How many jobs stand in the line, and how many dead letters there are: counted when somebody asks, and then kept in memory. */
 import type { DeadLetterKinds } from '../../rpc/queue';
-import { STATE } from './columns';
+import { STATE } from './job-row';
 
 export class JobCounts {
   /** Waiting jobs in the line; null when it has to be counted. */

@@ -4,7 +4,7 @@
  */
 import { utf8Bytes } from '../../job/bytes';
 import { LANE_BIT } from '../../job/ids';
-import { type JobRow, STATE } from './columns';
+import { type JobRow, STATE } from './job-row';
 import type { LockTable } from './locks';
 
 /** The shares of batches that are being decided, as far as they can be read. */

@@ -6,8 +6,8 @@ import { LIMIT } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import type { Block, NewBlock } from './block';
 import { BlockTable, MAX_WINDOW } from './block-table';
-import type { JobRow } from './columns';
 import { nextIn, type Position, prioritiesIn, START } from './due-index';
+import type { JobRow } from './job-row';
 
 /** Beyond every moment. */
 const END = Number.MAX_SAFE_INTEGER;

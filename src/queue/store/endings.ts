@@ -2,9 +2,10 @@
 import type { JobHistory } from '../../job/record';
 import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
-import type { JobRow } from './columns';
+import type { JobRow } from './job-row';
 import type { Named, Stored } from './parts';
-import { idOf, readableBody } from './rows';
+import { readableBody } from './row-texts';
+import { idOf } from './rows';
 
 /** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
 export const ENDING = 'ending';

@@ -4,9 +4,10 @@ import { setDefined } from '../../job/envelope/fields';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
-import { type JobRow, STATE } from './columns';
+import { type JobRow, STATE } from './job-row';
 import type { Named, Observed } from './parts';
-import { historyOf, idOf, stateOf } from './rows';
+import { historyOf } from './row-texts';
+import { idOf, stateOf } from './rows';
 
 /** What only the caller knows of a move. */
 export interface Note {

@@ -1,7 +1,7 @@
 /** How long a job stays after its end: as it says itself, else as its queue does. */
 import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
-import { type JobRow, STATE } from './columns';
-import { readableBody } from './rows';
+import { type JobRow, STATE } from './job-row';
+import { readableBody } from './row-texts';
 
 /**
  * When a job that ends now is to be removed by its own retention, epoch ms; `now` for one that is not kept at all.

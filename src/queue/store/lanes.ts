@@ -13,8 +13,9 @@
 import { LIMIT } from '../../durable/sql';
 import { LANE_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
-import { type JobRow, ROW_COLUMNS, readRows, STATE } from './columns';
+import { ROW_COLUMNS, readRows } from './columns';
 import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
+import { type JobRow, STATE } from './job-row';
 
 /** How far one consumer has read each lane. */
 export class Scan {

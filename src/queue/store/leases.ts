@@ -13,7 +13,7 @@
 import { grouped } from '../../job/size';
 import type { Active } from './active';
 import type { Blocks } from './blocks';
-import { STATE } from './columns';
+import { STATE } from './job-row';
 import { type LeaseRow, leasedBy, leaseText, readLease, restored } from './lease-row';
 import { writeRow } from './own-rows';
 import type { SingleRow } from './singles';

@@ -1,7 +1,8 @@
 /** Where a row stands and what must know of it: the line, the due index, its key, the expiry, the dead letters. */
 
 import type { Active } from './active';
-import { isInLine, type JobRow, STATE } from './columns';
+import { isInLine } from './columns';
+import { type JobRow, STATE } from './job-row';
 import { isBegun, limiterOf } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
 

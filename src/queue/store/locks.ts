@@ -3,7 +3,7 @@
  * every lane and index, so nothing is done to it; where it stood is kept with the share of its batch, and here in
  * memory, so that whoever reads sees the job as it was.
  */
-import { type JobRow, STATE } from './columns';
+import { type JobRow, STATE } from './job-row';
 
 /** Where a locked job stood. */
 export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt'>;

@@ -3,7 +3,7 @@ import { put, rows } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/metrics/meter';
 import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
-import { type JobRow, STATE } from './columns';
+import { type JobRow, STATE } from './job-row';
 
 /** What has the text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };

@@ -16,8 +16,8 @@ import { type Counter, type HistogramName, type Meter, newMeter, placeOf, places
 import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
 import type { Active } from './active';
-import type { JobRow } from './columns';
 import type { CountingSql } from './counting-sql';
+import type { JobRow } from './job-row';
 import {
   type Carrier,
   type Counts,

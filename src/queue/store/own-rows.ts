@@ -1,5 +1,5 @@
 /** Jobs that get rows of their own. */
-import type { JobRow } from './columns';
+import type { JobRow } from './job-row';
 
 const INSERT = `INSERT INTO jobs
   (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,

@@ -7,7 +7,7 @@
  */
 import { type BlockJob, rowOf } from './block';
 import { keysOver } from './blocks-over';
-import type { JobRow } from './columns';
+import type { JobRow } from './job-row';
 
 /** Characters of a job that lives in its lease row at most, and how many do at once: their bodies are in memory. */
 const MAX_CHARS = 4 * 1024;

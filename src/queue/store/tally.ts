@@ -6,8 +6,9 @@
  * changes. So the counts hold for one moment, and looking at them moves that moment on: it reads those index entries that
  * became due in between, each once.
  */
-import { type JobRow, STATE } from './columns';
+
 import type { DueBlocks } from './due-blocks';
+import { type JobRow, STATE } from './job-row';
 
 /** Where a job stands that does not run and is not in the line. */
 export interface Standing {

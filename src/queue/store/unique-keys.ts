@@ -7,8 +7,8 @@ import { MAX_SEQUENCE } from '../../job/ids';
 import type { JobBody } from '../../job/record';
 import { scopeOf } from '../../job/unique/policy';
 import type { UniquePlace } from '../../rpc/uniques';
-import type { JobRow } from './columns';
-import { readableBody } from './rows';
+import type { JobRow } from './job-row';
+import { readableBody } from './row-texts';
 
 /** Which of these fingerprints have a job here? */
 export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string[]): string[] {

@@ -4,8 +4,9 @@
  */
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
-import { type JobRow, ownRow, ROW_COLUMNS, readRows } from './columns';
+import { ownRow, ROW_COLUMNS, readRows } from './columns';
 import type { CountingSql } from './counting-sql';
+import type { JobRow } from './job-row';
 import type { JobStore } from './job-store';
 import type { ArchivedJob } from './rows';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { LANE_BIT } from '../../../src/job/ids';
-import { STATE } from '../../../src/queue/store/columns';
+import { STATE } from '../../../src/queue/store/job-row';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 

@@ -1,7 +1,7 @@
 /** Searching jobs, and what a page of them costs however many there are. */
 import { describe, expect, it } from 'vitest';
 import { LANE_BIT } from '../../../src/job/ids';
-import { STATE } from '../../../src/queue/store/columns';
+import { STATE } from '../../../src/queue/store/job-row';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 

@@ -2,8 +2,8 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { JobRetention } from '../../../src/job/retention';
-import { STATE } from '../../../src/queue/store/columns';
 import { newestEnded, oldestEnded } from '../../../src/queue/store/ended-rows';
+import { STATE } from '../../../src/queue/store/job-row';
 import { clock, DAY, HOUR, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { rowsWhile } from '../../support/rows';

@@ -4,8 +4,8 @@ import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durabl
 import { removalMoment } from '../../../job/retention';
 import type { Feature, Host } from '../../feature';
 import { oldestArchived, pruneArchive, pruneKeptChunks } from '../../store/archive';
-import { STATE } from '../../store/columns';
 import { endedBefore, firstEnded, firstKeptRow, keptBefore } from '../../store/ended-rows';
+import { STATE } from '../../store/job-row';
 import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';

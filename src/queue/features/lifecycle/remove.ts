@@ -16,7 +16,7 @@ import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
 import { stats } from '../../read/stats';
 import { SHARE } from '../../store/batches';
-import { type JobRow, STATE } from '../../store/columns';
+import { type JobRow, STATE } from '../../store/job-row';
 import { move, remove } from '../../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';

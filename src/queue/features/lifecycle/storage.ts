@@ -5,8 +5,8 @@
  */
 import type { Feature, Host } from '../../feature';
 import { pruneArchive, pruneKeptChunks } from '../../store/archive';
-import { STATE } from '../../store/columns';
 import { oldestEnded } from '../../store/ended-rows';
+import { STATE } from '../../store/job-row';
 import { remove } from '../../store/jobs';
 import type { Configured, Named, Observed, Stored } from '../../store/parts';
 import { isPruned, mustPrune } from '../../store/storage';

@@ -19,7 +19,7 @@ import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { availableSince, behind, waiting } from '../../jobs/waiting';
 import { countAhead } from '../../store/ahead';
-import type { JobRow } from '../../store/columns';
+import type { JobRow } from '../../store/job-row';
 import { nextDue, Scan } from '../../store/lanes';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { ANY_TYPE } from '../../store/wake';

@@ -1,7 +1,8 @@
 /** Where a job is pushed: to the URL that it names, else to the target that its type is mapped to. */
 import { type TargetConfig, targetFor } from '../../../dispatch/config';
-import { type JobRow, mayNameUrl } from '../../store/columns';
-import { bodyOf } from '../../store/rows';
+import { mayNameUrl } from '../../store/columns';
+import type { JobRow } from '../../store/job-row';
+import { bodyOf } from '../../store/row-texts';
 
 /** The URL that a job names. */
 export function urlOf(row: JobRow): string | undefined {

@@ -2,8 +2,9 @@
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
-import { type JobRow, mayNameUrl } from '../../store/columns';
+import { mayNameUrl } from '../../store/columns';
 import type { Handlers } from '../../store/handlers';
+import type { JobRow } from '../../store/job-row';
 import { targetOf } from './destination';
 import { connectionsLeft, PushTarget } from './target';
 

@@ -25,7 +25,7 @@ import type { WaitingFor } from '../../../job/waiting';
 import type { TargetView } from '../../../rpc/targets';
 import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
-import type { JobRow } from '../../store/columns';
+import type { JobRow } from '../../store/job-row';
 import { queueOpensAt } from '../../store/limits/queue-limit';
 import { counted } from '../../store/rest';
 import { CallBudget } from './budget';

@@ -1,6 +1,6 @@
 /** Looking whether there is anything to push, without claiming it. */
 import type { TargetConfig } from '../../../dispatch/config';
-import type { JobRow } from '../../store/columns';
+import type { JobRow } from '../../store/job-row';
 import { Scan, selectReady } from '../../store/lanes';
 import type { Configured, Named, Stored } from '../../store/parts';
 import { targetOf } from './destination';

@@ -6,7 +6,7 @@ import type { WaitingFor } from '../../../job/waiting';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { availableSince, behind, waiting } from '../../jobs/waiting';
 import { countAhead } from '../../store/ahead';
-import type { JobRow } from '../../store/columns';
+import type { JobRow } from '../../store/job-row';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../../store/parts';
 import { urlOf } from './destination';

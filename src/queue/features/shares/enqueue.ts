@@ -14,7 +14,7 @@ import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/re
 import { refuseGivenUp } from '../../jobs/ticket';
 import { warnOfUnhandled } from '../../jobs/unhandled';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
-import { type JobRow, STATE } from '../../store/columns';
+import { type JobRow, STATE } from '../../store/job-row';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
 import type { Named, Observed, QueueParts, Stored } from '../../store/parts';

@@ -1,9 +1,10 @@
 /** Limits as a stored job meets them: what it carries, which key it counts under, and where it stands while it waits. */
 import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
-import { type JobRow, ROW_COLUMNS, readRows, STATE } from '../columns';
+import { ROW_COLUMNS, readRows } from '../columns';
+import { type JobRow, STATE } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
-import { bodyOf, historyOf } from '../rows';
+import { bodyOf, historyOf } from '../row-texts';
 import type { Limiter } from './limiter';
 
 /** Where a waiting job stands: in the due index, or behind its key. */

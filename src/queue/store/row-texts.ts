@@ -1,0 +1,58 @@
+/** The texts in a row: the body of its job, and its history. */
+import { parseExactly } from '../../job/envelope/exact';
+import { shown } from '../../job/envelope/nesting';
+import type { JobBody, JobErrorEntry, JobHistory } from '../../job/record';
+import type { JobRow } from './job-row';
+
+/** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
+export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
+  if (row.history === null) return {};
+  const stored = readObject(row.history) as JobHistory | undefined;
+  if (!stored) return {};
+  const history = shown(stored);
+  if (history.errors !== undefined && !(Array.isArray(history.errors) && history.errors.every(isObject))) {
+    delete history.errors;
+  }
+  if (history.error !== undefined && !isObject(history.error)) delete history.error;
+  if (history.log !== undefined && !Array.isArray(history.log)) delete history.log;
+  const last = history.errors?.at(-1);
+  if (history.error && last && isSameFailure(history.error, last)) history.error = last;
+  return history;
+}
+
+/** The history column. The last failure is written once: beside the others it is told without what may be long. */
+export function historyText(history: JobHistory): string {
+  const { error, errors } = history;
+  if (error === undefined || error !== errors?.at(-1)) return JSON.stringify(history);
+  const { stack: _, details: __, ...brief } = error;
+  return JSON.stringify({ ...history, error: brief });
+}
+
+function isSameFailure(a: JobErrorEntry, b: JobErrorEntry): boolean {
+  return a.attempt === b.attempt && a.occurred_at === b.occurred_at;
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readObject(json: string, read: (text: string) => unknown = JSON.parse): object | undefined {
+  try {
+    const value = read(json);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parses the body column; undefined when it cannot be read. */
+export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
+  return readObject(row.body, parseExactly) as JobBody | undefined;
+}
+
+/** Parses the body column. One that cannot be read counts as a job without arguments. */
+export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
+  return readableBody(row) ?? emptyBody(row.type);
+}
+
+/** What a body that cannot be read counts as. */
+export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });
