@@ -3,12 +3,13 @@
  * deployment's code declares, and what operators put in the place of the limits of keys, whether a queue has met the key or not.
  *
  * A change is one row, which also says how far it was told: the queues are told in the order of their routes, so many with a
- * letter, and those that could not be told are noted and told again until they have confirmed. So a change costs one row, and
- * another for each letter, however many queues there are. A queue that is created later gets the settings with its number.
+ * message, and those that could not be told are noted and told again until they have confirmed. So a change costs one row, and
+ * another for each message, however many queues there are. A queue that is created later gets the settings with its number.
  * Versions rise: what comes late to a queue changes nothing.
  */
-import { derived, type Kind } from '../durable/courier';
+
 import { STANDBY_MS } from '../durable/outbox';
+import { derived, type MessageKind } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import type { Schema } from '../durable/schema';
 import { put, readFact, rows, writeMeta } from '../durable/sql';
@@ -29,8 +30,8 @@ const SCHEMAS = 'schemas';
 /** The fact that holds the last maintenance. */
 const MAINTENANCE = 'maintenance';
 
-/** Queues told with one letter. */
-const QUEUES_PER_LETTER = 100;
+/** Queues told with one outbox message. */
+const QUEUES_PER_MESSAGE = 100;
 
 /** Above every route: all queues have had their turn. */
 const ALL_ROUTES = 2 ** 32 - 1;
@@ -40,7 +41,7 @@ export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
 type Row = { version: number; config: string; limit_overrides: string; told_to: number };
 
-/** The queues that a letter is for. */
+/** The queues that an outbox message is for. */
 interface Round {
   names: string[];
   /** They are all those up to this route. Absent: they were noted because they could not be told before. */
@@ -59,8 +60,8 @@ export interface DefaultsHost {
 }
 
 export class DefaultsStore {
-  /** What the courier must tell the queues. */
-  readonly letters: Kind<void>;
+  /** What the outbox relay must tell the queues. */
+  readonly messages: MessageKind<void>;
   /** Of the queues that could not be told, those up to this name have had another try. */
   private triedTo = '';
 
@@ -69,7 +70,7 @@ export class DefaultsStore {
     private readonly tables: Schema,
     private readonly tell: Tell,
   ) {
-    this.letters = derived({
+    this.messages = derived({
       kind: 'settings of',
       open: () => (this.isTold() ? [] : ['all queues']),
       deliver: () => this.tellSome(),
@@ -247,7 +248,7 @@ export class DefaultsStore {
     // What they heard means nothing once there is a later version.
     if (this.row()?.version !== defaults.version) return;
     this.host.storage.transactionSync(() => this.note(round, failed));
-    const wasLast = round.upTo === undefined && round.names.length < QUEUES_PER_LETTER;
+    const wasLast = round.upTo === undefined && round.names.length < QUEUES_PER_MESSAGE;
     if (round.upTo === undefined) this.triedTo = wasLast ? '' : (round.names.at(-1) ?? '');
     const [error] = failed.values();
     if (error !== undefined && (wasLast || failed.size === round.names.length)) throw error;
@@ -257,12 +258,12 @@ export class DefaultsStore {
     const { sql } = this.host.storage;
     if (toldTo < ALL_ROUTES) {
       const next = 'SELECT route, name FROM queues WHERE route > ? ORDER BY route LIMIT ?';
-      const queues = rows<{ route: number; name: string }>(sql, next, toldTo, QUEUES_PER_LETTER);
-      const last = queues.length === QUEUES_PER_LETTER ? queues.at(-1) : undefined;
+      const queues = rows<{ route: number; name: string }>(sql, next, toldTo, QUEUES_PER_MESSAGE);
+      const last = queues.length === QUEUES_PER_MESSAGE ? queues.at(-1) : undefined;
       return { names: queues.map(({ name }) => name), upTo: last?.route ?? ALL_ROUTES };
     }
     const again = 'SELECT name FROM untold_queues WHERE name > ? ORDER BY name LIMIT ?';
-    return { names: rows<{ name: string }>(sql, again, this.triedTo, QUEUES_PER_LETTER).map(({ name }) => name) };
+    return { names: rows<{ name: string }>(sql, again, this.triedTo, QUEUES_PER_MESSAGE).map(({ name }) => name) };
   }
 
   /** Of these queues, all but those that failed have heard. */

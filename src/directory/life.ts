@@ -3,9 +3,9 @@
 import { noteIds } from '../across/ids';
 import { type Env, usableConfig } from '../config';
 import { AlarmClock, earliest } from '../durable/alarm-clock';
-import { Courier, type Kind } from '../durable/courier';
 import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
+import { type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { waitAtMost } from '../durable/wait';
@@ -37,8 +37,8 @@ import { WorkflowList } from './workflows';
 /** Whoever changes the settings of all queues waits so long for the queues to hear of it; an answer to that effect, ms. */
 const DONE_WITHIN_MS = 3_000;
 
-/** Letters sent in one event: a Durable Object may make only so many calls in one, and a letter takes up to a hundred. */
-const LETTERS_PER_EVENT = 4;
+/** Messages sent in one event: a Durable Object may make only so many calls in one, and a message takes up to a hundred. */
+const MESSAGES_PER_EVENT = 4;
 
 export class DirectoryLife {
   readonly tables: Schema;
@@ -65,7 +65,7 @@ export class DirectoryLife {
   /** The numbers of the queues. */
   readings!: QueueReadings;
   private listing!: IdListing;
-  private courier!: Courier;
+  private relay!: OutboxRelay;
   private readonly clock: AlarmClock;
   readonly sql: SqlStorage;
   private paused!: PausedQueues;
@@ -115,7 +115,7 @@ export class DirectoryLife {
         env,
         events,
         routesChanged: (at) => this.defaults.spreadAnew(at),
-        send: () => this.courier.start(),
+        send: () => this.relay.start(),
         reset: () => this.reset(),
       },
       tables,
@@ -144,8 +144,8 @@ export class DirectoryLife {
       noteIds: (places: IdPlace[]) => noteIds(env, places, true),
     };
     this.listing = new IdListing(listed, tables);
-    const kinds = [this.defaults.letters, this.listing.letters, ...this.webhooks.letters];
-    this.courier = new Courier(kinds, around, { sends: LETTERS_PER_EVENT });
+    const kinds = [this.defaults.messages, this.listing.messages, ...this.webhooks.messages];
+    this.relay = new OutboxRelay(kinds, around, { sends: MESSAGES_PER_EVENT });
     this.paused = new PausedQueues(
       (limit) => this.queues.page({ limit }).queues.map(({ name }) => name),
       async (queue) => (await this.readings.of(queue)).paused,
@@ -159,9 +159,9 @@ export class DirectoryLife {
   /** The alarm has fired. Never rejects. */
   async alarm(): Promise<void> {
     this.clock.fired(Date.now());
-    this.courier.startAnew();
+    this.relay.startAnew();
     await Promise.all([
-      this.courier.idle(),
+      this.relay.idle(),
       this.webhooks.sender.alarm(),
       this.ids.goRound().catch((error) => console.error('tocsin: a round over ids goes on later:', error)),
     ]);
@@ -172,7 +172,7 @@ export class DirectoryLife {
   private watch(): void {
     const now = Date.now();
     this.audit.prune(now);
-    const next = earliest([this.courier.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
+    const next = earliest([this.relay.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
     if (next !== null) this.clock.arm(next, now);
   }
 
@@ -212,19 +212,19 @@ export class DirectoryLife {
 
   /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
   async spread(): Promise<number> {
-    await this.goOn(this.defaults.letters);
+    await this.goOn(this.defaults.messages);
     return this.defaults.untold;
   }
 
   /** Goes on to list ids, and waits a moment for that. @returns how many queues are left */
   async listIds(): Promise<number> {
-    if (this.listing.left > 0) await this.goOn(this.listing.letters);
+    if (this.listing.left > 0) await this.goOn(this.listing.messages);
     return this.listing.left;
   }
 
-  private async goOn(kind: Kind): Promise<void> {
-    this.courier.startAnew();
-    await waitAtMost(DONE_WITHIN_MS, this.courier.idle(kind));
+  private async goOn(kind: MessageKind): Promise<void> {
+    this.relay.startAnew();
+    await waitAtMost(DONE_WITHIN_MS, this.relay.idle(kind));
   }
 
   /** Notes ids, in a shard that the directory knows of: a reset must find it. */
@@ -243,13 +243,13 @@ export class DirectoryLife {
   /** Tells subscriptions, and queues, what has changed, and waits a moment for that. @returns how many have not confirmed yet */
   async spreadWebhooks(): Promise<number> {
     const { list } = this.webhooks;
-    await Promise.all([this.goOn(list.letters), this.spread()]);
+    await Promise.all([this.goOn(list.messages), this.spread()]);
     return list.untold().length + this.defaults.untold;
   }
 
   /** Forgets everything. */
   async reset(): Promise<void> {
-    this.courier.close();
+    this.relay.close();
     this.webhooks.sender.close();
     this.readings.leave();
     if (this.tables.exist()) {

@@ -2,7 +2,7 @@
  * Queues of an earlier release took jobs under ids of their clients without noting them in the shards. The directory catches
  * up on that, once for each such queue, in bounded turns; until it has, an id that nobody knows may still be found.
  */
-import { derived, type Kind } from '../durable/courier';
+import { derived, type MessageKind } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
 import { rows } from '../durable/sql';
 import type { IdPlace } from '../rpc/ids';
@@ -20,7 +20,7 @@ export interface ListingHost {
 }
 
 export class IdListing {
-  readonly letters: Kind<void>;
+  readonly messages: MessageKind<void>;
   /** How far a queue was read. Only in memory: to note an id again does no harm. */
   private readonly readTo = new Map<string, string>();
   /** Queues up to this route were begun with in this pass. */
@@ -30,7 +30,7 @@ export class IdListing {
     private readonly host: ListingHost,
     private readonly tables: Schema,
   ) {
-    this.letters = derived({ kind: 'ids of', open: () => this.open(), deliver: (queue) => this.listNext(queue) });
+    this.messages = derived({ kind: 'ids of', open: () => this.open(), deliver: (queue) => this.listNext(queue) });
   }
 
   /** How many queues are left. */

@@ -1,6 +1,6 @@
 /**
  * The inbox: answers to what may be sent again, remembered under a key. An answer is written in the transaction that acts, so
- * that a request or a letter which comes again, whatever became of the first answer, gets that answer and changes nothing.
+ * that a request or a message which comes again, whatever became of the first answer, gets that answer and changes nothing.
  */
 import { usedOtherwise } from '../job/errors';
 import { piecesOf } from '../job/text';

@@ -1,22 +1,22 @@
 /**
  * The outbox: what must arrive at other objects, written in the transaction that decided it and kept until it has arrived.
- * One row to post a letter and one to remove it. The courier (`courier.ts`) sends them.
+ * One row to post an outbox message and one to remove it. The outbox relay (`outbox-relay.ts`) sends them.
  *
- * A letter is found by its kind and its address. Letters to one address that are gathered go in order, many to a row; any
- * other kind has one letter to an address, which a later one replaces.
+ * A message is found by its kind and its address. Messages to one address that are gathered go in order, many to a row; any
+ * other kind has one outbox message to an address, which a later one replaces.
  */
 
 import { LIMIT, put, rows } from './sql';
 
-/** A letter that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
+/** A message that was just posted, or is being sent, has an alarm this much later, in case the object dies; ms. */
 export const STANDBY_MS = 1_000;
 
 /** Items and characters in a row of what is gathered, unless a single one is larger. A row holds 2 MB. */
 const MAX_ITEMS = 100;
 const MAX_CHUNK = 256 * 1024;
 
-/** A letter as it is sent. */
-export interface Letter {
+/** An outbox message as it is sent. */
+export interface OutboxMessage {
   readonly number: number;
   readonly data: string;
 }
@@ -29,7 +29,7 @@ interface Gathered {
 
 export class Outbox {
   private gathered: Gathered[] = [];
-  /** Which kinds may have letters. Absent: look. */
+  /** Which kinds may have outbox messages. Absent: look. */
   private readonly filled = new Map<string, boolean>();
 
   /** @param wake something becomes due at this moment (epoch ms) that the running transaction wrote */
@@ -54,7 +54,7 @@ export class Outbox {
     this.filled.clear();
   }
 
-  /** Are there letters of this kind? */
+  /** Are there outbox messages of this kind? */
   has(kind: string): boolean {
     let filled = this.filled.get(kind);
     if (filled === undefined) {
@@ -68,7 +68,7 @@ export class Outbox {
     return rows(this.sql, 'SELECT 1 FROM outbox LIMIT 1').length === 0;
   }
 
-  /** The text of the only letter to an address. */
+  /** The text of the only outbox message to an address. */
   find(kind: string, address: string): string | undefined {
     if (!this.has(kind)) return undefined;
     const query = 'SELECT data FROM outbox WHERE kind = ? AND address = ?';
@@ -76,8 +76,8 @@ export class Outbox {
   }
 
   /**
-   * Posts the only letter to an address, in the place of the one before. One row written.
-   * @param dueAt from when the courier sends it, epoch ms, where somebody else usually does its work; absent: at once,
+   * Posts the only outbox message to an address, in the place of the one before. One row written.
+   * @param dueAt from when the outbox relay sends it, epoch ms, where somebody else usually does its work; absent: at once,
    *   whatever the clock says by then
    */
   post(kind: string, address: string, data: string, now: number, dueAt = 0): void {
@@ -110,7 +110,7 @@ export class Outbox {
     for (const { of, items } of chunks.values()) this.append(of, items);
   }
 
-  /** The letter to an address need not arrive any more. @returns whether there was one */
+  /** The outbox message to an address need not arrive any more. @returns whether there was one */
   withdraw(kind: string, address: string): boolean {
     if (this.find(kind, address) === undefined) return false;
     rows(this.sql, 'DELETE FROM outbox WHERE kind = ? AND address = ?', kind, address);
@@ -118,7 +118,7 @@ export class Outbox {
     return true;
   }
 
-  /** Drops the oldest of the gathered letters to an address beyond so many. @returns how many. One row written for each */
+  /** Drops the oldest of the gathered messages to an address beyond so many. @returns how many. One row written for each */
   dropOldest(kind: string, address: string, most: number): number {
     if (!this.has(kind)) return 0;
     const newest = 'SELECT max(number) FROM outbox WHERE kind = ?1 AND address = ?2';
@@ -126,14 +126,14 @@ export class Outbox {
     return rows(this.sql, drop, kind, address, most).length;
   }
 
-  /** How many letters of a kind there are. */
+  /** How many outbox messages of a kind there are. */
   count(kind: string): number {
     return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;
   }
 
-  // ---- for the courier -----------------------------------------------------------------------------------------------
+  // ---- for the outbox relay -----------------------------------------------------------------------------------------------
 
-  /** Addresses with a letter that is due, at most `limit`, none of `except`. */
+  /** Addresses with an outbox message that is due, at most `limit`, none of `except`. */
   due(kind: string, now: number, except: readonly string[], limit: number): string[] {
     if (!this.has(kind)) return [];
     const query = `SELECT DISTINCT address FROM outbox
@@ -142,7 +142,7 @@ export class Outbox {
     return found.map(({ address }) => address);
   }
 
-  /** When the next letter to another address than these is due, epoch ms. */
+  /** When the next outbox message to another address than these is due, epoch ms. */
   nextAt(kind: string, except: readonly string[]): number {
     if (!this.has(kind)) return Number.POSITIVE_INFINITY;
     const query = `SELECT min(due_at) AS at FROM outbox
@@ -151,14 +151,14 @@ export class Outbox {
     return first?.at ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Letters to an address in their order, read one by one. */
-  read(kind: string, address: string): Iterable<Letter> {
+  /** Messages to an address in their order, read one by one. */
+  read(kind: string, address: string): Iterable<OutboxMessage> {
     const query = 'SELECT number, data FROM outbox WHERE kind = ? AND address = ? ORDER BY number';
     return this.sql.exec<{ number: number; data: string }>(query, kind, address);
   }
 
-  /** Removes a letter, unless another has taken its place. One row written. */
-  remove(kind: string, address: string, { number, data }: Letter): void {
+  /** Removes an outbox message, unless another has taken its place. One row written. */
+  remove(kind: string, address: string, { number, data }: OutboxMessage): void {
     const exactly = 'DELETE FROM outbox WHERE kind = ? AND address = ? AND number = ? AND data = ?';
     rows(this.sql, exactly, kind, address, number, data);
     this.filled.delete(kind);

@@ -7,8 +7,8 @@
  */
 import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
-import { Courier } from '../durable/courier';
 import { type CommitHooks, Committer } from '../durable/group-commit';
+import { OutboxRelay } from '../durable/outbox-relay';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
 import type { TargetView } from '../rpc/targets';
@@ -74,7 +74,7 @@ export class QueueEngine {
   readonly batches: Batches;
   readonly removal: QueueRemoval;
   readonly readers: Readers;
-  readonly courier: Courier;
+  readonly relay: OutboxRelay;
 
   /** Opens a queue whose tables, name and route are stored. */
   constructor(private readonly host: EngineHost) {
@@ -102,7 +102,7 @@ export class QueueEngine {
       following: () => this.following,
       about: (jobs) => this.overdue.about(jobs),
       others: host.others,
-      courier: () => this.courier,
+      relay: () => this.relay,
     };
     this.overdue = new Overdue(around);
     this.push = new Pump(around, q.handlers);
@@ -132,11 +132,11 @@ export class QueueEngine {
       new AlertWatch(around),
       this.readers,
     ];
-    this.courier = new Courier(
-      features.flatMap(({ letters = [] }) => letters),
+    this.relay = new OutboxRelay(
+      features.flatMap(({ messages = [] }) => messages),
       around,
     );
-    this.features = [...features, this.courier];
+    this.features = [...features, this.relay];
   }
 
   /** What the engine does in each transaction, and after it. */
@@ -247,7 +247,7 @@ export class QueueEngine {
 
   /** Operations that are still on their way are refused from now on: the queue was emptied. */
   close(): void {
-    this.courier.close();
+    this.relay.close();
     this.committer.close();
   }
 

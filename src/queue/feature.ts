@@ -5,8 +5,8 @@
 import type { Entry } from '../across/batch';
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
-import type { Courier, Kind } from '../durable/courier';
 import type { Step } from '../durable/group-commit';
+import type { MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import type { AlertState } from '../job/alert/rule';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
@@ -43,8 +43,8 @@ export interface Feature {
    * answered by the predicates that decide about it. Reads a bounded number of rows.
    */
   waitsFor?(row: JobRow, now: number): WaitingFor | undefined;
-  /** What it has to tell other objects, or itself later on: the courier delivers it. */
-  readonly letters?: readonly Kind[];
+  /** What it has to tell other objects, or itself later on: the outbox relay delivers it. */
+  readonly messages?: readonly MessageKind[];
 }
 
 /** What features need of the engine and the object around them. */
@@ -75,7 +75,7 @@ export interface Host {
   about(jobs: About): void;
   readonly others: Others;
   /** Delivers what features post, or have to say. */
-  courier(): Courier;
+  relay(): OutboxRelay;
 }
 
 /** Whom a queue talks to. */

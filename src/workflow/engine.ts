@@ -7,8 +7,8 @@
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
-import { Courier, derived, type Kind } from '../durable/courier';
 import { STANDBY_MS } from '../durable/outbox';
+import { derived, type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { utf8Bytes } from '../job/bytes';
 import { defined } from '../job/envelope/fields';
 import { parseJob } from '../job/envelope/parse';
@@ -55,8 +55,8 @@ const DIRECTORY = 'directory';
 export class WorkflowEngine {
   private record: WorkflowRecord;
   private closed = false;
-  private readonly removal: Kind;
-  private readonly courier: Courier;
+  private readonly removal: MessageKind;
+  private readonly relay: OutboxRelay;
 
   constructor(
     private readonly host: WorkflowHost,
@@ -72,11 +72,11 @@ export class WorkflowEngine {
     });
     const at = { now: () => now(), keepAlive: host.keepAlive, wakeAt: (time: number) => clock.arm(time, now()) };
     // One after the other: which jobs must be cancelled is known when all have started, and only one start is the first.
-    this.courier = new Courier([this.removal, ...this.letters()], at, { width: 1 });
+    this.relay = new OutboxRelay([this.removal, ...this.messages()], at, { width: 1 });
   }
 
   /** What follows from the log and was not done yet. Each is noted in the log when it was. */
-  private letters(): Kind[] {
+  private messages(): MessageKind[] {
     return [
       derived({
         kind: 'state of workflow',
@@ -149,21 +149,21 @@ export class WorkflowEngine {
 
   /** Does what is decided and not done, and waits for it. Never rejects: the alarm tries again what fails. */
   work(): Promise<void> {
-    this.courier.startAnew();
-    return this.courier.idle();
+    this.relay.startAnew();
+    return this.relay.idle();
   }
 
   /** As {@link work}, without waiting for more than the removal of a workflow that has been kept long enough. */
   async alarm(): Promise<void> {
-    this.courier.startAnew();
-    await this.courier.idle(this.removal);
+    this.relay.startAnew();
+    await this.relay.idle(this.removal);
     if (!this.closed) this.arm();
   }
 
   /** Arms the alarm for what must be done next. */
   arm(): void {
     const now = this.host.now();
-    const next = this.courier.due(now);
+    const next = this.relay.due(now);
     // What was just decided is done at once; the alarm stands by.
     if (next !== undefined) this.host.clock.arm(Math.max(next, now + STANDBY_MS), now);
   }
@@ -171,12 +171,12 @@ export class WorkflowEngine {
   /** Starts no more work. Waits for calls under way. */
   async close(): Promise<void> {
     this.stop();
-    await this.courier.idle();
+    await this.relay.idle();
   }
 
   private stop(): void {
     this.closed = true;
-    this.courier.close();
+    this.relay.close();
   }
 
   // ---- what happened -----------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /** What subscriptions must hear waits in a bounded number of rows, and costs the transaction that it tells of nothing. */
 import { describe, expect, it } from 'vitest';
-import { gatherNotices, MAX_LETTERS } from '../../src/across/feed/notices';
+import { gatherNotices, MAX_MESSAGES } from '../../src/across/feed/notices';
 import type { QueueEvent } from '../../src/durable/event-log';
 import type { WebhookRoute } from '../../src/job/webhook/subscription';
 import { clock, T0 } from '../support/clock';
@@ -24,7 +24,7 @@ describe('events that a subscription must hear', () => {
     const queue = new TestQueue();
     await queue.add();
     await queue.inside(({ q }) => {
-      for (let n = 0; n < MAX_LETTERS + 20; n++) {
+      for (let n = 0; n < MAX_MESSAGES + 20; n++) {
         gatherNotices(q.store.outbox, [route('slow')], [event(n)]);
         q.store.outbox.flush();
       }
@@ -34,9 +34,9 @@ describe('events that a subscription must hear', () => {
     const letters = await queue.rows<{ n: number; oldest: string; newest: string }>(
       "SELECT count(*) AS n, min(data) AS oldest, max(data) AS newest FROM outbox WHERE kind = 'notice' GROUP BY address",
     );
-    expect(letters.map(({ n }) => n)).toEqual([1, MAX_LETTERS + 1]);
+    expect(letters.map(({ n }) => n)).toEqual([1, MAX_MESSAGES + 1]);
     expect(letters[1]?.oldest).toContain('job-19');
-    expect(letters[1]?.newest).toContain(`job-${MAX_LETTERS + 19}`);
+    expect(letters[1]?.newest).toContain(`job-${MAX_MESSAGES + 19}`);
   });
 
   it('are left out where they cannot be told', async () => {

@@ -17,7 +17,7 @@ const MANY = 100_000;
 const T0 = 1_700_000_000_000;
 
 describe('settings of all queues', () => {
-  /** Runs in the storage of the directory, with a courier's part played by the test. */
+  /** Runs in the storage of the directory, with a outbox relay's part played by the test. */
   function spreading<T>(
     tell: (queue: string) => Promise<void>,
     run: (store: DefaultsStore, sql: SqlStorage) => Promise<T>,
@@ -27,7 +27,7 @@ describe('settings of all queues', () => {
       return run(new DefaultsStore(host, new Schema(storage, DIRECTORY), tell), storage.sql);
     });
   }
-  const isOpen = (store: DefaultsStore) => store.letters.due(T0, [], 1).length > 0;
+  const isOpen = (store: DefaultsStore) => store.messages.due(T0, [], 1).length > 0;
 
   it('reach each of them with rows of bounded size and letters to so many at a time', async () => {
     await listMany(MANY);
@@ -43,7 +43,7 @@ describe('settings of all queues', () => {
         expect(store.untold).toBe(MANY);
         while (isOpen(store)) {
           const before = told.size;
-          await store.letters.deliver('all queues');
+          await store.messages.deliver('all queues');
           expect(told.size - before).toBeLessThanOrEqual(100);
           letters++;
         }
@@ -67,7 +67,7 @@ describe('settings of all queues', () => {
     await spreading(tell, async (store) => {
       store.change({ concurrency: 3 }, T0);
       let pauses = 0;
-      const deliver = () => store.letters.deliver('all queues').catch(() => pauses++);
+      const deliver = () => store.messages.deliver('all queues').catch(() => pauses++);
       for (let letter = 0; letter < 5; letter++) await deliver();
       expect(told).toHaveLength(200);
       expect(store.untold).toBe(250);

@@ -29,7 +29,7 @@ interface WorkflowInside {
   engine: { host: { queue(name: string): Calls; directory(): Calls }; work(): Promise<void> };
 }
 interface QueueInside {
-  engine: { q: QueueParts; host: { others: { workflow(id: string): Calls } }; courier: { start(): void } };
+  engine: { q: QueueParts; host: { others: { workflow(id: string): Calls } }; relay: { start(): void } };
 }
 
 const workflowStub = (id: string) => env.WORKFLOWS.getByName(id);
@@ -145,7 +145,7 @@ describe('the way from a workflow to a queue', () => {
     const again = () => new TestQueue(queue).stub.startSteps({ ...start, cancelled: false, first: false });
     expect(await again()).toEqual({ ok: true, value: [only.id] });
     await inQueue(queue, ({ engine }) => {
-      engine.courier.start = () => undefined;
+      engine.relay.start = () => undefined;
     });
     await ack(only);
     expect(await again()).toEqual({ ok: true, value: [only.id] });
@@ -213,7 +213,7 @@ describe('the way from a queue to a workflow', () => {
     const id = await begin({ type: 'chain', steps: [step(queue), step(queue)] });
     const first = await fetchOne(queue);
     await inQueue(queue, ({ engine }) => {
-      engine.courier.start = () => undefined;
+      engine.relay.start = () => undefined;
     });
     await ack(first, 'kept');
     expect(await workflow(id)).toMatchObject({ steps_completed: 0 });

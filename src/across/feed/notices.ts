@@ -1,22 +1,23 @@
 /**
- * Telling subscriptions of events: letters of the object where they happen, gathered in the transaction that makes them, and only
+ * Telling subscriptions of events: messages of the object where they happen, gathered in the transaction that makes them, and only
  * where a subscription matches. The object of the subscription takes them over, and has the rest to do.
  */
-import { type Kind, posted } from '../../durable/courier';
+
 import type { QueueEvent } from '../../durable/event-log';
-import type { Letter, Outbox } from '../../durable/outbox';
+import type { Outbox, OutboxMessage } from '../../durable/outbox';
+import { type MessageKind, posted } from '../../durable/outbox-relay';
 import { isFor, type WebhookRoute } from '../../job/webhook/subscription';
 import type { Notice, WebhookSenderApi } from '../../rpc/webhooks';
 import { renderEvent } from './written';
 
-/** The kind of these letters. Their address is the id of the subscription, their data a JSON array of {@link Notice}. */
+/** The kind of these messages. Their address is the id of the subscription, their data a JSON array of {@link Notice}. */
 const NOTICE = 'notice';
 
-/** Notices sent at once, unless a single letter has more. */
+/** Notices sent at once, unless a single outbox message has more. */
 const MAX_NOTICES = 200;
 
-/** Letters to a subscription that wait at most: where its object cannot be reached for very long, the oldest go. */
-export const MAX_LETTERS = 1_000;
+/** Messages to a subscription that wait at most: where its object cannot be reached for very long, the oldest go. */
+export const MAX_MESSAGES = 1_000;
 
 /**
  * Gathers what these subscriptions must hear: a row for up to a hundred events of a transaction, for each subscription. What cannot
@@ -43,25 +44,25 @@ function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterabl
     }
   }
   for (const id of told) {
-    const lost = outbox.dropOldest(NOTICE, id, MAX_LETTERS);
+    const lost = outbox.dropOldest(NOTICE, id, MAX_MESSAGES);
     if (lost > 0)
-      console.error(`tocsin: subscription ${id} cannot be reached: ${lost} letters with events are dropped`);
+      console.error(`tocsin: subscription ${id} cannot be reached: ${lost} messages with events are dropped`);
   }
 }
 
-const read = ({ data }: Letter) => JSON.parse(data) as Notice[];
+const read = ({ data }: OutboxMessage) => JSON.parse(data) as Notice[];
 
-/** The letters of an object that has events. */
-export function noticeLetters(
+/** The outbox messages of an object that has events. */
+export function noticeMessages(
   outbox: Outbox,
   write: <T>(operation: (now: number) => T) => Promise<T>,
   senderOf: (id: string) => Pick<WebhookSenderApi, 'takeNotices'>,
-): Kind {
+): MessageKind {
   return posted(outbox, write, {
     kind: NOTICE,
-    together: { most: MAX_NOTICES, itemsIn: (letter) => read(letter).length },
-    send: async (id, letters, taken) => {
-      await senderOf(id).takeNotices(id, letters.flatMap(read));
+    together: { most: MAX_NOTICES, itemsIn: (message) => read(message).length },
+    send: async (id, messages, taken) => {
+      await senderOf(id).takeNotices(id, messages.flatMap(read));
       await taken(() => undefined);
     },
   });

@@ -1,9 +1,10 @@
 /**
- * The list of subscriptions, in the directory. A change is one row; the courier tells the object of the subscription, and the
+ * The list of subscriptions, in the directory. A change is one row; the outbox relay tells the object of the subscription, and the
  * settings of all queues carry what queues must know. One that was deleted stays as an empty row until its object has heard.
  */
-import { derived, type Kind } from '../../durable/courier';
+
 import { STANDBY_MS } from '../../durable/outbox';
+import { derived, type MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import { put, rows } from '../../durable/sql';
 import { conflict, notFound } from '../../job/errors';
@@ -37,7 +38,7 @@ type Row = { id: string; told: number; data: string };
 
 export class WebhookList {
   /** What the objects of subscriptions must be told. */
-  readonly letters: Kind<void>;
+  readonly messages: MessageKind<void>;
   /** Kept in memory: they are read for every event of the directory. */
   private known: Webhook[] | undefined;
 
@@ -45,7 +46,7 @@ export class WebhookList {
     private readonly host: WebhookListHost,
     private readonly tables: Schema,
   ) {
-    this.letters = derived({
+    this.messages = derived({
       kind: 'webhook',
       open: () => this.untold(),
       deliver: (id) => this.tell(id),

@@ -1,9 +1,9 @@
 /** What an object of the directory's class has to do with webhooks: the list, or in the object of a subscription the sender. */
-import { gatherNotices, noticeLetters } from '../../across/feed/notices';
+import { gatherNotices, noticeMessages } from '../../across/feed/notices';
 import { allowsOf, type Env } from '../../config';
-import type { Kind } from '../../durable/courier';
 import type { EventLog, QueueEvent } from '../../durable/event-log';
 import { Outbox } from '../../durable/outbox';
+import type { MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import type { Webhook } from '../../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
@@ -17,7 +17,7 @@ export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 
   readonly events: EventLog;
   /** The queues must hear of other subscriptions. */
   routesChanged(now: number): void;
-  /** There are letters to be sent. */
+  /** There are outbox messages to be sent. */
   send(): void;
 }
 
@@ -25,7 +25,7 @@ export class Webhooks {
   readonly list: WebhookList;
   readonly sender: WebhookSender;
   /** What other objects must be told. */
-  readonly letters: readonly Kind[];
+  readonly messages: readonly MessageKind[];
   private readonly outbox: Outbox;
 
   constructor(
@@ -47,7 +47,7 @@ export class Webhooks {
       },
       tables,
     );
-    this.letters = [this.list.letters, this.notices()];
+    this.messages = [this.list.messages, this.notices()];
     events.listen((published) => this.tell(published.map((one) => events.shown(one))));
   }
 
@@ -67,14 +67,14 @@ export class Webhooks {
     this.host.send();
   }
 
-  private notices(): Kind {
+  private notices(): MessageKind {
     const { host, tables } = this;
     const write = async <T>(operation: (now: number) => T) => host.storage.transactionSync(() => operation(host.now()));
-    const letters = noticeLetters(this.outbox, write, (id) => webhookObject(host.env, id));
+    const messages = noticeMessages(this.outbox, write, (id) => webhookObject(host.env, id));
     return {
-      ...letters,
-      due: (...asked) => (tables.exist() ? letters.due(...asked) : []),
-      nextAt: (except) => (tables.exist() ? letters.nextAt(except) : Number.POSITIVE_INFINITY),
+      ...messages,
+      due: (...asked) => (tables.exist() ? messages.due(...asked) : []),
+      nextAt: (except) => (tables.exist() ? messages.nextAt(except) : Number.POSITIVE_INFINITY),
     };
   }
 }

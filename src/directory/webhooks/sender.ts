@@ -2,7 +2,7 @@
  * One subscription in an object of its own: takes notices of events, sends each to the receiver until it has it, and keeps the
  * log. Queues hand their notices over and are done; whatever the receiver does, it delays nobody else.
  *
- * The courier does the sending: so many at once, one after the other where there are more, none twice at the same time, and the
+ * The outbox relay does the sending: so many at once, one after the other where there are more, none twice at the same time, and the
  * alarm stands by. When a delivery is tried again is up to `job/webhook/schedule`; that a receiver which does not answer is
  * asked with one delivery at a time is up to `dispatch/health`.
  */
@@ -10,7 +10,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { TargetHealth } from '../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../dispatch/remote';
 import { sendWebhook, type WebhookAttempt } from '../../dispatch/webhook';
-import { Courier, derived, type Kind } from '../../durable/courier';
+import { derived, type MessageKind, OutboxRelay } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
 import { readFact, writeMeta } from '../../durable/sql';
 import { waitAtMost } from '../../durable/wait';
@@ -67,7 +67,7 @@ export interface SenderHost {
 
 export class WebhookSender {
   private readonly deliveries: Deliveries;
-  private readonly courier: Courier;
+  private readonly relay: OutboxRelay;
   private readonly health = new TargetHealth();
   private known: Known | undefined;
   private failingSince: number | undefined;
@@ -83,26 +83,26 @@ export class WebhookSender {
       open: () => (this.load()?.untold ? ['directory'] : []),
       deliver: () => this.tellDisabled(),
     });
-    this.courier = new Courier([this.sending(), disabled], host, { width: WIDTH });
+    this.relay = new OutboxRelay([this.sending(), disabled], host, { width: WIDTH });
   }
 
   /** When it must act by itself, epoch ms. */
   due(now: number): number | undefined {
-    return this.load() ? this.courier.due(now) : undefined;
+    return this.load() ? this.relay.due(now) : undefined;
   }
 
   /** The alarm has fired: sends what is due, and waits a while for that. Never rejects. */
   async alarm(): Promise<void> {
     if (!this.load()) return;
-    this.courier.startAnew();
-    await waitAtMost(ALARM_WAITS_MS, this.courier.idle());
+    this.relay.startAnew();
+    await waitAtMost(ALARM_WAITS_MS, this.relay.idle());
   }
 
   /** The object is being emptied: nothing more is sent, and nothing written. */
   close(): void {
     this.known = undefined;
     this.isLoaded = true;
-    this.courier.close();
+    this.relay.close();
   }
 
   // ---- the subscription ----------------------------------------------------------------------------------------------
@@ -204,14 +204,14 @@ export class WebhookSender {
   }
 
   private goOn(): void {
-    this.courier.start();
-    const due = this.courier.due(this.host.now());
+    this.relay.start();
+    const due = this.relay.due(this.host.now());
     if (due !== undefined) this.host.wakeAt(due);
   }
 
   // ---- sending -------------------------------------------------------------------------------------------------------
 
-  private sending(): Kind<void> {
+  private sending(): MessageKind<void> {
     const isOpen = () => this.load()?.webhook.active === true;
     return {
       kind: 'delivery of',

@@ -1,6 +1,6 @@
 /**
- * Batches over several queues that are not finished: letters of the outbox. A participant's share is a letter to the coordinator,
- * which is asked once nobody has finished the batch in time; the decision of a coordinator is a letter to the other queues.
+ * Batches over several queues that are not finished: messages of the outbox. A participant's share is a message to the coordinator,
+ * which is asked once nobody has finished the batch in time; the decision of a coordinator is a message to the other queues.
  */
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';

@@ -1,4 +1,4 @@
-/** What workflows must hear of the ends of their jobs: letters, posted in the transaction that ends the job. */
+/** What workflows must hear of the ends of their jobs: messages, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
 import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
@@ -7,7 +7,7 @@ import type { Named, Stored } from './parts';
 import { readableBody } from './row-texts';
 import { idOf } from './rows';
 
-/** The kind of these letters. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
+/** The kind of these messages. Their address is the workflow's id, their data a JSON array of {@link Ending}. */
 export const ENDING = 'ending';
 
 const MAX_MESSAGE = 1024;

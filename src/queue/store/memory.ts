@@ -113,7 +113,7 @@ class Mark implements Undo {
   private readonly line: BlocksMark;
   private readonly due: BlocksMark;
   private readonly events: number;
-  private readonly letters: number;
+  private readonly messages: number;
   private readonly logs: number;
   private readonly isFirstLimit: boolean;
   private readonly meters: MetersMark;
@@ -126,7 +126,7 @@ class Mark implements Undo {
     this.line = store.blocks.line.mark();
     this.due = store.blocks.due.mark();
     this.events = observed.events.pendingCount;
-    this.letters = store.outbox.size;
+    this.messages = store.outbox.size;
     this.logs = observed.logs.changes;
     this.isFirstLimit = store.limiters.mark();
     this.meters = observed.meters.mark();
@@ -144,7 +144,7 @@ class Mark implements Undo {
   rest(): void {
     const { store, observed, wake } = this.q;
     observed.events.rollback(this.events);
-    store.outbox.rollback(this.letters);
+    store.outbox.rollback(this.messages);
     store.limiters.rollback(this.isFirstLimit);
     observed.meters.rollback(this.meters);
     observed.logs.rollback(this.logs);

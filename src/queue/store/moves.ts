@@ -1,8 +1,8 @@
-/** Dead letters on their way to another queue: a letter of the outbox for each, from the decision until the job is gone. */
+/** Dead letters on their way to another queue: a message of the outbox for each, from the decision until the job is gone. */
 import type { Outbox } from '../../durable/outbox';
 import type { Override } from '../../rpc/operations';
 
-/** The kind of these letters. Their address is the key of the job, their data a {@link Move}. */
+/** The kind of these outbox messages. Their address is the key of the job, their data a {@link Move}. */
 export const MOVE = 'move';
 
 /** What was decided about a dead letter. */

@@ -3,7 +3,7 @@
  * would do by themselves is done then, in the order of time.
  *
  * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it. Work
- * that objects do beside their requests (pushes to handlers, letters to each other) goes on in real time meanwhile. The
+ * that objects do beside their requests (pushes to handlers, messages to each other) goes on in real time meanwhile. The
  * world waits for it, so that each alarm finds what came of the ones before it.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';

@@ -422,7 +422,7 @@ describe('a queue with many unique jobs', () => {
 
 type Reserving = { reserve: (wanted: { fingerprint: string; queue: string }[]) => Promise<unknown> };
 const isRemoving = (engine: Inside['engine']) =>
-  (engine.courier as unknown as { busy: Map<string, unknown> }).busy.size > 0;
+  (engine.relay as unknown as { busy: Map<string, unknown> }).busy.size > 0;
 
 describe('a job that is set aside because its queue is deleted', () => {
   /** The move stands still between here and there. @returns lets it go on */

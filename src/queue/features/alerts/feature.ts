@@ -5,11 +5,11 @@
  * that is empty and well sets no alarm.
  *
  * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change goes the way of all events; the
- * directory hears of it by a letter.
+ * directory hears of it by an outbox message.
  */
 import { isWithin } from '../../../durable/backoff';
-import { type Kind, posted } from '../../../durable/courier';
 import type { Step } from '../../../durable/group-commit';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { readFact, writeMeta } from '../../../durable/sql';
 import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
 import { formatDuration } from '../../../job/duration';
@@ -23,7 +23,7 @@ import type { Observed, Stored } from '../../store/parts';
 /** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';
 
-/** The kind of letter that tells the directory. Its address is the rule. */
+/** The kind of outbox message that tells the directory. Its address is the rule. */
 const ALERT = 'alert';
 
 /** Transactions look at the rules so often at most; what they left out is looked at after so long. ms */
@@ -36,7 +36,7 @@ const LEAST_ATTEMPTS = 5;
 type States = Record<string, AlertState>;
 
 export class AlertWatch implements Feature {
-  readonly letters: readonly Kind[];
+  readonly messages: readonly MessageKind[];
   private lookedAt = Number.NEGATIVE_INFINITY;
   /** When the alarm must look, epoch ms. Undefined: it has to be found out. */
   private lookAt: number | undefined;
@@ -44,7 +44,7 @@ export class AlertWatch implements Feature {
   private version: number | undefined;
 
   constructor(private readonly host: Host) {
-    this.letters = [alertLetters(host)];
+    this.messages = [alertMessages(host)];
   }
 
   due(now: number): number | undefined {
@@ -144,7 +144,7 @@ function statesOf({ store: { sql } }: Stored): States {
   return readFact<States>(sql, ALERTS) ?? {};
 }
 
-function alertLetters({ q, write, others }: Host): Kind {
+function alertMessages({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: ALERT,
     send: async (rule, [{ data }], taken) => {

@@ -1,9 +1,10 @@
 /**
  * Operations on many jobs that outlive their request: they go in steps of one transaction each, with other requests in
- * between, and the courier takes them up again wherever they were cut off.
+ * between, and the outbox relay takes them up again wherever they were cut off.
  */
-import { derived, type Kind } from '../../../durable/courier';
+
 import { STANDBY_MS } from '../../../durable/outbox';
+import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import type { OperationView } from '../../../rpc/operations';
 import type { Feature, Host } from '../../feature';
@@ -11,7 +12,7 @@ import { forgetMoment, forgetTasks, noteFailure, openTasks, stepTask, viewTask }
 
 export class BulkOperations implements Feature {
   /** The next step of the oldest operation. It follows from what is on record about the operation. */
-  readonly letters: readonly Kind[];
+  readonly messages: readonly MessageKind[];
   private readonly waiting = new Set<{ id: string; done: () => void }>();
   private open: string[];
 
@@ -22,7 +23,7 @@ export class BulkOperations implements Feature {
       open: () => this.open.slice(0, 1),
       deliver: (id) => this.step(id),
     });
-    this.letters = [steps];
+    this.messages = [steps];
   }
 
   due(): number | undefined {
@@ -36,10 +37,10 @@ export class BulkOperations implements Feature {
 
   /** An operation was noted. */
   began(id: string): void {
-    const { wakeAt, now, courier } = this.host;
+    const { wakeAt, now, relay } = this.host;
     if (!this.open.includes(id)) this.open.push(id);
     wakeAt(now() + STANDBY_MS);
-    courier().start();
+    relay().start();
   }
 
   /** An operation was stopped. */

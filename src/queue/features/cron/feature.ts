@@ -2,8 +2,9 @@
  * Cron entries at work: fires them in the queue's transactions, asks other queues about fires whose jobs must be unique across
  * queues, and hands entries that move over to the queues they go to.
  */
-import { derived, type Kind, posted } from '../../../durable/courier';
+
 import type { Step } from '../../../durable/group-commit';
+import { derived, type MessageKind, posted } from '../../../durable/outbox-relay';
 import { ApiError } from '../../../job/errors';
 import type { CronView } from '../../../rpc/cron';
 import type { Feature, Host } from '../../feature';
@@ -18,10 +19,10 @@ const TRY_AGAIN_MS = 1_000;
 const DEFECT_PAUSE_MS = 60_000;
 
 export class CronFeature implements Feature {
-  readonly letters: readonly Kind[];
+  readonly messages: readonly MessageKind[];
 
   constructor(private readonly host: Host) {
-    this.letters = [movedCrons(host), acrossFires(host)];
+    this.messages = [movedCrons(host), acrossFires(host)];
   }
 
   /** During maintenance nothing fires: what became due meanwhile does at its end, by the entry's policy for missed fires. */
@@ -65,7 +66,7 @@ export class CronFeature implements Feature {
 }
 
 /** Fires that other queues must be asked about: to each entry that has some, the oldest. They follow from the entries. */
-function acrossFires({ q, write, others }: Host): Kind {
+function acrossFires({ q, write, others }: Host): MessageKind {
   return derived({
     kind: 'fire of cron',
     open: () => q.store.crons.across(),
@@ -80,11 +81,11 @@ function acrossFires({ q, write, others }: Host): Kind {
 }
 
 /** Entries on their way to the queues they go to. */
-function movedCrons({ q, write, others }: Host): Kind {
+function movedCrons({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: CRON,
-    send: async (_, [letter], taken) => {
-      const { definition, run, version } = JSON.parse(letter.data) as CronView;
+    send: async (_, [message], taken) => {
+      const { definition, run, version } = JSON.parse(message.data) as CronView;
       const outcome = await others.queue(definition.queue).putCron({ definition, run, version });
       // Refused means overtaken by a later change.
       if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);

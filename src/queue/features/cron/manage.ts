@@ -3,7 +3,7 @@
  * after a later one has no effect: neither brings it back what was deleted, nor leaves it two entries of one name.
  *
  * An entry whose jobs are to go to another queue leaves in one transaction: from then on it does not fire here, and what the
- * other queue must take over is a letter.
+ * other queue must take over is an outbox message.
  */
 import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
 import { nextFire } from '../../../job/cron/schedule';
@@ -21,10 +21,10 @@ const MAX_ENTRIES = 10_000;
 /** A change whose number is older than this has been under way for too long, ms. */
 export const MAX_CHANGE_AGE_MS = 60_000;
 
-/** The kind of letter that an entry travels in. Its address is the entry's name, its data a {@link CronView}. */
+/** The kind of message that an entry travels in. Its address is the entry's name, its data a {@link CronView}. */
 export const CRON = 'cron';
 
-/** Whoever moves an entry hands it over as well; the courier does where that has not happened by then, ms. */
+/** Whoever moves an entry hands it over as well; the outbox relay does where that has not happened by then, ms. */
 const HAND_OVER_AFTER_MS = 10_000;
 
 /** Characters of definitions and histories in one answer at most, unless a single entry has more. */

@@ -1,5 +1,5 @@
 /** The deletion of a queue: gets rid of its jobs, leaves the directory, and empties the object (`remove.ts` has the steps). */
-import { derived, type Kind } from '../../../durable/courier';
+import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
@@ -9,8 +9,8 @@ import { canGoOn, discardNext, dropMoved, packed, readyToEmpty, setAside } from 
 
 export class QueueRemoval implements Feature {
   /** The next step of the deletion, to the queue itself. It follows from what is on record about the deletion. */
-  private readonly next: Kind;
-  readonly letters: readonly Kind[];
+  private readonly next: MessageKind;
+  readonly messages: readonly MessageKind[];
 
   constructor(private readonly host: Host) {
     const { q } = host;
@@ -19,16 +19,16 @@ export class QueueRemoval implements Feature {
       open: () => (q.config.removal && canGoOn(q) ? [q.name] : []),
       deliver: () => this.step(),
     });
-    this.letters = [this.next];
+    this.messages = [this.next];
   }
 
   /** The queue must be deleted. Answers when it is gone, cannot go on, or after `waitMs`. @returns whether it is gone */
   async removed(waitMs: number): Promise<boolean> {
-    const { q, courier } = this.host;
-    const steps = courier()
+    const { q, relay } = this.host;
+    const steps = relay()
       .deliver(this.next, q.name)
       .then(
-        () => courier().idle(this.next),
+        () => relay().idle(this.next),
         () => undefined,
       );
     await waitAtMost(waitMs, steps);

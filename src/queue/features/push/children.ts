@@ -1,23 +1,23 @@
 /**
  * Jobs that a handler enqueues with its answer, because its call had no live line. They are validated before the answer is
- * written, and written with it as letters: so they are enqueued once if the answer counts, and not at all otherwise.
+ * written, and written with it as messages: so they are enqueued once if the answer counts, and not at all otherwise.
  */
 
 import type { TargetConfig } from '../../../dispatch/config';
-import { type Kind, posted } from '../../../durable/courier';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { type Parent, parseChildren } from '../../../job/envelope/children';
 import type { ParsedJob } from '../../../job/envelope/parse';
 import { apiErrorData, refusal } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
 import type { Host } from '../../feature';
 
-/** The letters of the outbox. */
+/** The outbox messages of the outbox. */
 export const CHILDREN = 'children';
 
-/** Bytes of the jobs in one letter, unless a single one is larger: a row holds 2 MB. */
-const MAX_LETTER_BYTES = 512 * 1024;
+/** Bytes of the jobs in one outbox message, unless a single one is larger: a row holds 2 MB. */
+const MAX_MESSAGE_BYTES = 512 * 1024;
 
-interface ChildrenLetter {
+interface ChildrenMessage {
   parent: Parent;
   /** When they were enqueued, epoch ms: delays count from then. */
   at: number;
@@ -44,8 +44,8 @@ export async function childrenOf(
   throw refusal(403, 'forbidden', message, { details: { queue: elsewhere } });
 }
 
-/** The letters that carry these jobs, as JSON texts. @throws {ApiError} as {@link childrenOf} */
-export async function lettersWith(
+/** The outbox messages that carry these jobs, as JSON texts. @throws {ApiError} as {@link childrenOf} */
+export async function messagesWith(
   target: Enqueuer,
   children: unknown,
   { id, meta }: Parent,
@@ -54,22 +54,22 @@ export async function lettersWith(
   await childrenOf(target, children, { id, meta }, at);
   const { traceparent } = meta;
   const parent: Parent = { id, meta: traceparent === undefined ? {} : { traceparent } };
-  const groups = grouped(children as unknown[], (child) => bytesOf(JSON.stringify(child)), MAX_LETTER_BYTES);
-  return Array.from(groups, (group) => JSON.stringify({ parent, at, children: group } satisfies ChildrenLetter));
+  const groups = grouped(children as unknown[], (child) => bytesOf(JSON.stringify(child)), MAX_MESSAGE_BYTES);
+  return Array.from(groups, (group) => JSON.stringify({ parent, at, children: group } satisfies ChildrenMessage));
 }
 
 /**
- * How they are delivered. What came of a letter's key is remembered, so a letter that is sent again enqueues nothing twice.
- * One child that is refused for good costs the others nothing: they go on in a letter of their own, under another key. That
- * is written before it is sent, so a refusal that would not come again cannot bring the first letter back to life.
+ * How they are delivered. What came of a message's key is remembered, so a message that is sent again enqueues nothing twice.
+ * One child that is refused for good costs the others nothing: they go on in a message of their own, under another key. That
+ * is written before it is sent, so a refusal that would not come again cannot bring the first message back to life.
  */
-export function childLetters({ q, write, others }: Host): Kind {
+export function childMessages({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: CHILDREN,
     send: async (address, [{ data }], taken) => {
-      const { parent, at, children } = JSON.parse(data) as ChildrenLetter;
+      const { parent, at, children } = JSON.parse(data) as ChildrenMessage;
       try {
-        // The number is that of letters which were written before each refusal had a letter of its own.
+        // The number is that of messages which were written before each refusal had a message of its own.
         const once = { key: `children\n${address}\n0`, hash: '' };
         await others.enqueue(await parseChildren(children, parent, at), once);
       } catch (error) {
@@ -79,9 +79,9 @@ export function childLetters({ q, write, others }: Host): Kind {
         const { index } = refused.details ?? {};
         const rest = children.toSpliced(typeof index === 'number' ? index : 0, 1);
         await taken((now) => {
-          const letter: ChildrenLetter = { parent, at, children: rest };
+          const message: ChildrenMessage = { parent, at, children: rest };
           if (rest.length > 0)
-            q.store.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(letter), now);
+            q.store.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(message), now);
         });
         return;
       }
@@ -90,8 +90,8 @@ export function childLetters({ q, write, others }: Host): Kind {
   });
 }
 
-/** The letter with those that are left of another one: unique, since there are fewer each time. */
+/** The outbox message with those that are left of another one: unique, since there are fewer each time. */
 function addressOfRest(address: string, left: number): string {
-  const [delivery, letter] = address.split(' ');
-  return `${delivery} ${letter} ${left}`;
+  const [delivery, message] = address.split(' ');
+  return `${delivery} ${message} ${left}`;
 }

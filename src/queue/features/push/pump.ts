@@ -17,8 +17,8 @@ import { targetFor } from '../../../dispatch/config';
 import type { StoppedTarget } from '../../../dispatch/health';
 import { NOT_RUNNING, WORKER_NOT_RUNNING } from '../../../dispatch/target';
 import { earliest } from '../../../durable/alarm-clock';
-import type { Kind } from '../../../durable/courier';
 import { STANDBY_MS } from '../../../durable/outbox';
+import type { MessageKind } from '../../../durable/outbox-relay';
 import { readFact, writeMeta } from '../../../durable/sql';
 import type { AnnouncedType } from '../../../job/record';
 import type { WaitingFor } from '../../../job/waiting';
@@ -30,7 +30,7 @@ import { queueOpensAt } from '../../store/limits/queue-limit';
 import { counted } from '../../store/rest';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
-import { childLetters } from './children';
+import { childMessages } from './children';
 import type { HandledTypes } from './handled-types';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
@@ -57,13 +57,13 @@ export class Pump implements Feature {
   private readonly runner: CallRunner;
   private readonly waits: PushWaits;
 
-  readonly letters: readonly Kind[];
+  readonly messages: readonly MessageKind[];
 
   constructor(
     private readonly host: Host,
     private readonly handled: HandledTypes,
   ) {
-    this.letters = [childLetters(host)];
+    this.messages = [childMessages(host)];
     this.targets = handled.targets;
     for (const stop of readFact<StoppedTarget[]>(host.q.store.sql, 'stopped') ?? []) {
       this.targets.find(({ id }) => id === stop.name)?.health.restore(stop);

@@ -15,7 +15,7 @@ import type { Claimed } from '../../jobs/claim';
 import { viewForRunner } from '../../read/find';
 import { pushedTimeoutMs } from '../../store/active';
 import type { RunningCalls } from './calls';
-import { lettersWith } from './children';
+import { messagesWith } from './children';
 import { type Delivered, settleDeliveries } from './settle-deliveries';
 import { hear } from './take-message';
 import type { PushTarget } from './target';
@@ -139,7 +139,7 @@ export class CallRunner {
   private async withChildren(target: PushTarget, passenger: Passenger, outcome: AttemptOutcome): Promise<Delivered> {
     const { claimed, delivery } = passenger;
     try {
-      const children = await lettersWith(target.config, outcome.enqueue, parentOf(passenger), this.host.now());
+      const children = await messagesWith(target.config, outcome.enqueue, parentOf(passenger), this.host.now());
       return { claimed, delivery, outcome, children };
     } catch (error) {
       const { code, message } = refusalOf(error);

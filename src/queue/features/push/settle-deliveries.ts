@@ -13,7 +13,7 @@ export interface Delivered {
   claimed: Pick<Claimed, 'row' | 'active'>;
   delivery: string;
   outcome: AttemptOutcome;
-  /** JSON texts of the letters with the jobs that it enqueues. */
+  /** JSON texts of the outbox messages with the jobs that it enqueues. */
   children?: readonly string[];
 }
 
@@ -27,8 +27,8 @@ export function settleDeliveries(q: QueueParts, delivered: readonly Delivered[],
       settleLate(settlement, one);
       continue;
     }
-    for (const [at, letter] of (one.children ?? []).entries()) {
-      q.store.outbox.post(CHILDREN, `${one.delivery} ${at}`, letter, now);
+    for (const [at, message] of (one.children ?? []).entries()) {
+      q.store.outbox.post(CHILDREN, `${one.delivery} ${at}`, message, now);
     }
     settlement.settleSurely(row, active, one.outcome);
   }

@@ -4,8 +4,8 @@
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
  * A queue prepares its share of new jobs (`enqueue.ts`), or of an action on jobs that exist (`action.ts`). The decision is one
- * letter of the coordinator, written in the transaction that commits its own share: from then on the batch is accepted. The
- * courier carries it to the other queues. The driver (`src/across/all-or-nothing.ts`) may die at any point: a share is a letter
+ * message of the coordinator, written in the transaction that commits its own share: from then on the batch is accepted. The
+ * outbox relay carries it to the other queues. The driver (`src/across/all-or-nothing.ts`) may die at any point: a share is a message
  * too, which asks the coordinator when nobody has finished the batch in time, and an undecided batch is then given up.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';

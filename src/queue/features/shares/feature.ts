@@ -1,5 +1,5 @@
 /** Batches over several queues on their way: decisions that others must hear of, and shares that nobody has finished. */
-import { type Kind, posted } from '../../../durable/courier';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
 import type { Feature, Host } from '../../feature';
@@ -10,8 +10,8 @@ import { abortBatch, commitBatch } from './batch';
 const TOLD_WITHIN_MS = 5_000;
 
 export class Batches implements Feature {
-  private readonly decisions: Kind;
-  readonly letters: readonly Kind[];
+  private readonly decisions: MessageKind;
+  readonly messages: readonly MessageKind[];
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
@@ -31,7 +31,7 @@ export class Batches implements Feature {
     });
     const shares = posted(q.store.outbox, write, {
       kind: SHARE,
-      // Finishing the batch withdraws the letter.
+      // Finishing the batch withdraws the outbox message.
       send: async (batch) => {
         const share = readShare(q, batch);
         if (!share) return;
@@ -39,12 +39,12 @@ export class Batches implements Feature {
         await write((now) => (decision === 'committed' ? commitBatch(q, batch, now) : abortBatch(q, batch, now)));
       },
     });
-    this.letters = [this.decisions, shares];
+    this.messages = [this.decisions, shares];
   }
 
-  /** Waits a moment until the other queues have heard of a decision. Never rejects: the courier goes on. */
+  /** Waits a moment until the other queues have heard of a decision. Never rejects: the outbox relay goes on. */
   async told(batch: string): Promise<void> {
-    const delivered = this.host.courier().deliver(this.decisions, batch);
+    const delivered = this.host.relay().deliver(this.decisions, batch);
     await waitAtMost(
       TOLD_WITHIN_MS,
       delivered.catch(() => undefined),

@@ -1,5 +1,5 @@
 /** Delivers dead letters that were decided to go to another queue. */
-import { type Kind, posted } from '../../../durable/courier';
+import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { notFound, type Outcome, unavailable, unwrap } from '../../../job/errors';
 import type { JobView } from '../../../job/record';
 import type { Adoption } from '../../../rpc/operations';
@@ -10,15 +10,15 @@ import { endMove, packedMove } from './moves';
 
 export class Moves implements Feature {
   /** Delivered with what the target answered; undefined when the job was gone. */
-  private readonly moving: Kind<Adoption | undefined>;
-  readonly letters: readonly Kind[];
+  private readonly moving: MessageKind<Adoption | undefined>;
+  readonly messages: readonly MessageKind[];
 
   constructor(private readonly host: Host) {
     const { q, write, others } = host;
     this.moving = posted(q.store.outbox, write, {
       kind: MOVE,
-      send: async (_, [letter], taken) => {
-        const move = JSON.parse(letter.data) as Move;
+      send: async (_, [message], taken) => {
+        const move = JSON.parse(message.data) as Move;
         const { key, name, target } = move;
         const job = packedMove(q, move);
         if (!job) return taken(() => undefined);
@@ -32,7 +32,7 @@ export class Moves implements Feature {
         });
       },
     });
-    this.letters = [this.moving];
+    this.messages = [this.moving];
   }
 
   /**
@@ -43,7 +43,7 @@ export class Moves implements Feature {
   async finish(id: string, key: number): Promise<Outcome<JobView>> {
     const target = moveOf(this.host.q.store.outbox, key)?.target;
     try {
-      const adoption = target === undefined ? undefined : await this.host.courier().deliver(this.moving, String(key));
+      const adoption = target === undefined ? undefined : await this.host.relay().deliver(this.moving, String(key));
       if (!adoption) return { ok: false, error: notFound('dead letter', id).data };
       if ('refused' in adoption) return { ok: false, error: adoption.refused };
       return adoption.job ? { ok: true, value: adoption.job } : { ok: false, error: notFound('job', id).data };

@@ -4,7 +4,7 @@
  *     decide (one row here) ──▶ the target takes it, once for each decision ──▶ it goes from here
  *
  * From the decision on nothing else can be decided about the job here, and it stays a dead letter to whoever looks, until
- * it is gone. The decision is a letter, which the courier delivers. The target remembers what it answered to a
+ * it is gone. The decision is a message, which the outbox relay delivers. The target remembers what it answered to a
  * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
  * forgotten.
  */
@@ -92,7 +92,7 @@ function packed(q: Named & Stored, row: JobRow, override: Override, at: number):
   };
 }
 
-/** The target has answered, and the letter is gone: the job goes from here, or is a dead letter like any other again. */
+/** The target has answered, and the message is gone: the job goes from here, or is a dead letter like any other again. */
 export function endMove(q: Named & Stored & Observed & Woken, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.store, key);
   if (!('refused' in adoption)) {

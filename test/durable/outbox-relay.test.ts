@@ -1,38 +1,38 @@
-/** Letters arrive: in order, after failures, whatever dies; a letter that cannot arrive holds up no other. */
+/** Messages arrive: in order, after failures, whatever dies; a message that cannot arrive holds up no other. */
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Courier, type CourierBounds, derived, type Kind, posted } from '../../src/durable/courier';
 import { answerOnce, recallAnswer } from '../../src/durable/inbox';
 import { Outbox } from '../../src/durable/outbox';
+import { derived, type MessageKind, OutboxRelay, posted, type RelayBounds } from '../../src/durable/outbox-relay';
 import { QUEUE, Schema } from '../../src/durable/schema';
 import { failOnce } from '../support/faults';
 
 const SECOND = 1_000;
 let made = 0;
 
-/** An object that posts and sends letters, with a clock that stands still. */
+/** An object that posts and sends outbox messages, with a clock that stands still. */
 class Office {
   now = 0;
   /** What has arrived: address and text, in its order. */
   readonly arrived: string[] = [];
   /** When the alarm was armed for since the last look. */
   wakes: number[] = [];
-  /** What the next letters to an address meet. */
+  /** What the next outbox messages to an address meet. */
   readonly meets = new Map<string, () => Promise<unknown>>();
   readonly outbox: Outbox;
-  readonly letters: Kind<string | undefined>;
-  readonly gathered: Kind;
-  courier: Courier;
+  readonly messages: MessageKind<string | undefined>;
+  readonly gathered: MessageKind;
+  relay: OutboxRelay;
 
   constructor(
     readonly storage: DurableObjectStorage,
-    private readonly bounds: CourierBounds = {},
+    private readonly bounds: RelayBounds = {},
   ) {
     this.outbox = new Outbox(storage.sql, (at) => this.wakes.push(at));
     const write = async <T>(operation: (now: number) => T): Promise<T> => this.write(() => operation(this.now));
-    this.letters = posted(this.outbox, write, {
-      kind: 'letter',
+    this.messages = posted(this.outbox, write, {
+      kind: 'message',
       send: async (address, [{ data }], taken) => {
         await this.arrive(address, data);
         return taken(() => `${address} has ${data}`);
@@ -41,13 +41,13 @@ class Office {
     this.gathered = posted(this.outbox, write, {
       kind: 'list',
       together: { most: 150, itemsIn: ({ data }) => (JSON.parse(data) as unknown[]).length },
-      send: async (address, letters, taken) => {
-        const items = letters.flatMap(({ data }) => JSON.parse(data) as unknown[]);
+      send: async (address, messages, taken) => {
+        const items = messages.flatMap(({ data }) => JSON.parse(data) as unknown[]);
         await this.arrive(address, String(items.length));
         await taken(() => undefined);
       },
     });
-    this.courier = this.open();
+    this.relay = this.open();
   }
 
   private async arrive(address: string, text: string): Promise<void> {
@@ -57,11 +57,11 @@ class Office {
   }
 
   /** As the object is constructed anew: nothing is known but what is stored. */
-  open(): Courier {
+  open(): OutboxRelay {
     this.outbox.load();
     const host = { now: () => this.now, keepAlive: () => undefined, wakeAt: (at: number) => this.wakes.push(at) };
-    this.courier = new Courier([this.letters, this.gathered], host, this.bounds);
-    return this.courier;
+    this.relay = new OutboxRelay([this.messages, this.gathered], host, this.bounds);
+    return this.relay;
   }
 
   write<T>(run: () => T): T {
@@ -79,18 +79,18 @@ class Office {
   }
 
   post(address: string, text = 'x', dueAt?: number): void {
-    this.write(() => this.outbox.post('letter', address, text, this.now, dueAt));
+    this.write(() => this.outbox.post('message', address, text, this.now, dueAt));
   }
 
   /** Sends until nothing is under way. */
   async sendAll(why: 'commit' | 'alarm' = 'commit'): Promise<string[]> {
-    this.courier.start(why);
-    await this.courier.idle();
+    this.relay.start(why);
+    await this.relay.idle();
     return this.arrived.splice(0);
   }
 
   get left(): number {
-    return this.outbox.count('letter') + this.outbox.count('list');
+    return this.outbox.count('message') + this.outbox.count('list');
   }
 
   takeWakes(): number[] {
@@ -98,7 +98,7 @@ class Office {
   }
 }
 
-const inOffice = <T>(run: (office: Office) => Promise<T>, bounds?: CourierBounds): Promise<T> =>
+const inOffice = <T>(run: (office: Office) => Promise<T>, bounds?: RelayBounds): Promise<T> =>
   runInDurableObject(env.QUEUES.getByName(`office-${++made}`), (_, { storage }) => {
     new Schema(storage, QUEUE).create();
     return run(new Office(storage, bounds));
@@ -113,16 +113,16 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe('a letter', () => {
+describe('a message', () => {
   it('arrives once and is gone, and the alarm stands by until then', () =>
     inOffice(async (office) => {
       office.post('a', 'hello');
       expect(office.takeWakes()).toEqual([SECOND]);
-      expect(office.courier.due(0)).toBe(0);
-      office.courier.start();
-      expect(office.courier.due(0)).toBe(SECOND);
+      expect(office.relay.due(0)).toBe(0);
+      office.relay.start();
+      expect(office.relay.due(0)).toBe(SECOND);
       expect(await office.sendAll()).toEqual(['a:hello']);
-      expect([office.left, office.courier.due(0)]).toEqual([0, undefined]);
+      expect([office.left, office.relay.due(0)]).toEqual([0, undefined]);
       expect(await office.sendAll('alarm')).toEqual([]);
     }));
 
@@ -143,14 +143,14 @@ describe('a letter', () => {
       const died = new Error('died');
       expect(() =>
         office.write(() => {
-          office.outbox.post('letter', 'a', 'x', 0);
+          office.outbox.post('message', 'a', 'x', 0);
           office.outbox.gather('list', 'a', '1', 0);
-          expect(office.outbox.find('letter', 'a')).toBe('x');
+          expect(office.outbox.find('message', 'a')).toBe('x');
           throw died;
         }),
       ).toThrow(died);
       office.write(() => undefined);
-      expect(office.outbox.find('letter', 'a')).toBeUndefined();
+      expect(office.outbox.find('message', 'a')).toBeUndefined();
       expect([office.left, await office.sendAll()]).toEqual([0, []]);
     }));
 
@@ -168,8 +168,8 @@ describe('a letter', () => {
   it('that is withdrawn does not arrive', () =>
     inOffice(async (office) => {
       office.post('a');
-      expect(office.write(() => office.outbox.withdraw('letter', 'a'))).toBe(true);
-      expect(office.write(() => office.outbox.withdraw('letter', 'a'))).toBe(false);
+      expect(office.write(() => office.outbox.withdraw('message', 'a'))).toBe(true);
+      expect(office.write(() => office.outbox.withdraw('message', 'a'))).toBe(false);
       expect(await office.sendAll()).toEqual([]);
     }));
 
@@ -179,8 +179,8 @@ describe('a letter', () => {
       office.post('b', 'x', 10 * SECOND);
       expect(office.takeWakes()).toEqual([10 * SECOND, 10 * SECOND]);
       expect(await office.sendAll('alarm')).toEqual([]);
-      expect(office.courier.due(0)).toBe(10 * SECOND);
-      office.write(() => office.outbox.withdraw('letter', 'b'));
+      expect(office.relay.due(0)).toBe(10 * SECOND);
+      office.write(() => office.outbox.withdraw('message', 'b'));
       office.now = 10 * SECOND;
       expect(await office.sendAll('alarm')).toEqual(['a:x']);
     }));
@@ -189,16 +189,16 @@ describe('a letter', () => {
     inOffice(async (office) => {
       office.post('a', 'hello');
       office.meets.set('a', unreachable);
-      await expect(office.courier.deliver(office.letters, 'a')).rejects.toThrow('unreachable');
+      await expect(office.relay.deliver(office.messages, 'a')).rejects.toThrow('unreachable');
       office.meets.clear();
-      const both = [office.courier.deliver(office.letters, 'a'), office.courier.deliver(office.letters, 'a')];
+      const both = [office.relay.deliver(office.messages, 'a'), office.relay.deliver(office.messages, 'a')];
       expect(await Promise.all(both)).toEqual(['a has hello', 'a has hello']);
       expect(office.arrived).toEqual(['a:hello']);
-      expect(await office.courier.deliver(office.letters, 'a')).toBeUndefined();
+      expect(await office.relay.deliver(office.messages, 'a')).toBeUndefined();
     }));
 });
 
-describe('letters that are gathered', () => {
+describe('messages that are gathered', () => {
   it('go in their order, many to a row and many rows to a message', () =>
     inOffice(async (office) => {
       const gather = (n: number) =>
@@ -234,11 +234,11 @@ describe('an address that fails', () => {
         office.takeWakes();
         await office.sendAll('alarm');
         tries.push(office.now / SECOND);
-        const next = office.courier.due(office.now) as number;
+        const next = office.relay.due(office.now) as number;
         expect(office.takeWakes()).toContain(next);
         office.now = next - 1;
         await office.sendAll('alarm');
-        expect(office.courier.due(office.now)).toBe(next);
+        expect(office.relay.due(office.now)).toBe(next);
         office.now = next;
       }
       expect(tries).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
@@ -247,7 +247,7 @@ describe('an address that fails', () => {
       office.post('a');
       office.meets.set('a', unreachable);
       await office.sendAll();
-      expect(office.courier.due(office.now)).toBe(office.now + SECOND);
+      expect(office.relay.due(office.now)).toBe(office.now + SECOND);
     }));
 
   it('holds up no other, however many fail', () =>
@@ -270,11 +270,11 @@ describe('an address that fails', () => {
           office.post(`a${n}`);
           office.meets.set(`a${n}`, unreachable);
         }
-        const asked = vi.spyOn(office.letters, 'due');
+        const asked = vi.spyOn(office.messages, 'due');
         await office.sendAll('alarm');
         await office.sendAll('alarm');
         expect(Math.max(...asked.mock.calls.map(([, except]) => except.length))).toBeLessThanOrEqual(4);
-        const next = office.courier.due(office.now) as number;
+        const next = office.relay.due(office.now) as number;
         expect(next).toBe(SECOND);
         office.meets.clear();
         office.now = next;
@@ -291,8 +291,8 @@ describe('an address that fails', () => {
       await office.sendAll();
       office.meets.clear();
       expect(await office.sendAll()).toEqual([]);
-      office.courier.startAnew();
-      await office.courier.idle();
+      office.relay.startAnew();
+      await office.relay.idle();
       expect(office.arrived.splice(0)).toEqual(['a:x']);
       office.post('a');
       office.meets.set('a', unreachable);
@@ -302,25 +302,25 @@ describe('an address that fails', () => {
       expect(await office.sendAll()).toEqual(['a:x']);
     }));
 
-  it('is forgotten when its letter was withdrawn: the alarm does not ring for it again and again', () =>
+  it('is forgotten when its message was withdrawn: the alarm does not ring for it again and again', () =>
     inOffice(async (office) => {
       office.post('a');
       office.meets.set('a', unreachable);
       await office.sendAll();
-      office.write(() => office.outbox.withdraw('letter', 'a'));
+      office.write(() => office.outbox.withdraw('message', 'a'));
       office.now = SECOND;
       await office.sendAll('alarm');
-      expect(office.courier.due(office.now)).toBeUndefined();
+      expect(office.relay.due(office.now)).toBeUndefined();
     }));
 });
 
 describe('an answer that is lost', () => {
-  it('lets the letter arrive again, and its receiver act once', () =>
+  it('lets the message arrive again, and its receiver act once', () =>
     inOffice(async (office) => {
       const acts: number[] = [];
       const inbox = { sql: office.storage.sql, wake: () => undefined };
       const receive = () =>
-        answerOnce(inbox, { key: 'letter a', hash: '' }, office.now, () => {
+        answerOnce(inbox, { key: 'message a', hash: '' }, office.now, () => {
           acts.push(office.now);
           return { act: acts.length };
         });
@@ -333,23 +333,23 @@ describe('an answer that is lost', () => {
       office.now = SECOND;
       expect(await office.sendAll('alarm')).toEqual(['a:x']);
       expect([acts, office.left]).toEqual([[0], 0]);
-      expect(recallAnswer(inbox, { key: 'letter a', hash: '' }, office.now)).toEqual({ act: 1 });
+      expect(recallAnswer(inbox, { key: 'message a', hash: '' }, office.now)).toEqual({ act: 1 });
     }));
 
-  it('by storage that fails leaves the letter where it was', () =>
+  it('by storage that fails leaves the message where it was', () =>
     inOffice(async (office) => {
       office.post('a');
       failOnce(office.storage.sql, /DELETE FROM outbox/);
       expect(await office.sendAll()).toEqual(['a:x']);
-      expect([office.left, office.courier.due(0)]).toEqual([1, SECOND]);
+      expect([office.left, office.relay.due(0)]).toEqual([1, SECOND]);
       office.now = SECOND;
       expect(await office.sendAll('alarm')).toEqual(['a:x']);
       expect(office.left).toBe(0);
     }));
 });
 
-describe('a courier', () => {
-  it('sends a bounded number of letters in one event, and the alarm goes on at once', () =>
+describe('a relay', () => {
+  it('sends a bounded number of messages in one event, and the alarm goes on at once', () =>
     inOffice(
       async (office) => {
         for (let n = 0; n < 25; n++) office.post(`a${String(n).padStart(2, '0')}`);
@@ -404,7 +404,7 @@ describe('a courier', () => {
   it('that is closed sends nothing more', () =>
     inOffice(async (office) => {
       office.post('a');
-      office.courier.close();
+      office.relay.close();
       expect(await office.sendAll()).toEqual([]);
     }));
 
@@ -423,19 +423,19 @@ describe('a courier', () => {
         },
       });
       const host = { now: () => office.now, keepAlive: () => undefined, wakeAt: () => undefined };
-      const courier = new Courier([kind], host);
+      const relay = new OutboxRelay([kind], host);
       const start = async () => {
-        courier.start('alarm');
-        await courier.idle(kind);
+        relay.start('alarm');
+        await relay.idle(kind);
         return told.splice(0);
       };
-      expect([await start(), courier.due(0)]).toEqual([[], 5 * SECOND]);
+      expect([await start(), relay.due(0)]).toEqual([[], 5 * SECOND]);
       office.now = 5 * SECOND;
       expect(await start()).toEqual(['a', 'b']);
-      expect(courier.due(office.now)).toBe(6 * SECOND);
+      expect(relay.due(office.now)).toBe(6 * SECOND);
       office.now = 6 * SECOND;
       told.push('', '');
       expect((await start()).slice(2)).toEqual(['a']);
-      expect(courier.due(office.now)).toBeUndefined();
+      expect(relay.due(office.now)).toBeUndefined();
     }));
 });

@@ -1,54 +1,54 @@
 /**
- * The courier: whatever must arrive at another object goes through here, and nothing else retries.
+ * The outbox relay: whatever must arrive at another object goes through here, and nothing else retries.
  *
  *     decide, and note what must arrive (one transaction) ──▶ send ──▶ it was taken: forget it (one transaction)
  *
- * What must arrive is a letter: a row of the outbox ({@link posted}), or whatever follows from rows that exist anyway. Letters
+ * What must arrive is a message: a row of the outbox ({@link posted}), or whatever follows from rows that exist anyway. Messages
  * to one address go one after the other. An address that fails is left alone, for longer each time, and holds up no other. An
- * answer may be lost, so a letter may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its
- * own). The courier keeps addresses in memory, never letters, and an object that dies over it finds them again.
+ * answer may be lost, so a message may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its
+ * own). The outbox relay keeps addresses in memory, never messages, and an object that dies over it finds them again.
  *
- * While it sends, the alarm stands by. One event sends a bounded number of letters; the next event goes on.
+ * While it sends, the alarm stands by. One event sends a bounded number of messages; the next event goes on.
  */
 import { apiErrorData } from '../job/errors';
 import { isPausedUntil } from './backoff';
-import { type Letter, type Outbox, STANDBY_MS } from './outbox';
+import { type Outbox, type OutboxMessage, STANDBY_MS } from './outbox';
 
-/** Pauses after a letter did not arrive, ms: doubled each time. */
+/** Pauses after an outbox message did not arrive, ms: doubled each time. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
 
 /** Addresses that are served at once. */
 const WIDTH = 20;
 
-/** Letters sent in one event. An object may make 1000 calls in one, and a letter may take several. */
+/** Messages sent in one event. An object may make 1000 calls in one, and an outbox message may take several. */
 const SENDS_PER_EVENT = 200;
 
 /** Addresses of one kind that are left alone at once. While there are more, others of the kind wait for them. */
 const MAX_RESTING = 5_000;
 
-/** Characters of letters that go together. A message holds 32 MiB. */
+/** Characters of outbox messages that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
 
 /** No address. Most commits leave nothing to send, and nothing is made to find that out. */
 const NONE: readonly string[] = [];
 
-/** One sort of letters, and how they are delivered: {@link posted} or {@link derived}. */
-export interface Kind<A = unknown> {
+/** One sort of outbox messages, and how they are delivered: {@link posted} or {@link derived}. */
+export interface MessageKind<A = unknown> {
   /** Unique for the object. */
   readonly kind: string;
-  /** Addresses with a letter that is due at `now` (epoch ms), at most `limit`, none of `except`. */
+  /** Addresses with an outbox message that is due at `now` (epoch ms), at most `limit`, none of `except`. */
   due(now: number, except: readonly string[], limit: number): readonly string[];
-  /** When the next letter to an address other than `except` is due, epoch ms. Infinity: there is none. */
+  /** When the next message to an address other than `except` is due, epoch ms. Infinity: there is none. */
   nextAt(except: readonly string[]): number;
   /**
-   * Sends the next letters to an address, if there still are any, and forgets them once they were taken. Rejects when they
+   * Sends the next messages to an address, if there still are any, and forgets them once they were taken. Rejects when they
    * must be sent again.
    * @returns what the receiver's answer came to here
    */
   deliver(address: string): Promise<A>;
 }
 
-export interface CourierHost {
+export interface RelayHost {
   /** Epoch ms. */
   now(): number;
   /** Keeps the object alive until the promise ends. */
@@ -57,11 +57,11 @@ export interface CourierHost {
   wakeAt(at: number): void;
 }
 
-/** How much of a courier's work is done at once. */
-export interface CourierBounds {
+/** How much of an outbox relay's work is done at once. */
+export interface RelayBounds {
   /** Addresses that are served at once. */
   width?: number;
-  /** Letters sent in one event. */
+  /** Messages sent in one event. */
   sends?: number;
   /** Addresses of one kind that are left alone at once. */
   resting?: number;
@@ -69,11 +69,11 @@ export interface CourierBounds {
 
 /** An address to be served. */
 interface Stop {
-  kind: Kind;
+  kind: MessageKind;
   address: string;
 }
 
-export class Courier {
+export class OutboxRelay {
   /** Addresses to be served next. */
   private line: Stop[] = [];
   private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
@@ -83,9 +83,9 @@ export class Courier {
   private closed = false;
 
   constructor(
-    private readonly kinds: readonly Kind[],
-    private readonly host: CourierHost,
-    private readonly bounds: CourierBounds = {},
+    private readonly kinds: readonly MessageKind[],
+    private readonly host: RelayHost,
+    private readonly bounds: RelayBounds = {},
   ) {}
 
   /** Sends what there is to send: after every commit and at every alarm. Neither waits nor throws. */
@@ -114,15 +114,15 @@ export class Courier {
 
   /**
    * Serves an address now, whatever happened there before.
-   * @returns what {@link Kind.deliver} gives; rejects as it does, and the letter is sent again later
+   * @returns what {@link MessageKind.deliver} gives; rejects as it does, and the message is sent again later
    */
-  deliver<A>(kind: Kind<A>, address: string): Promise<A> {
+  deliver<A>(kind: MessageKind<A>, address: string): Promise<A> {
     const running = this.busy.get(idOf(kind, address))?.done as Promise<A> | undefined;
     return running ?? this.serve(kind, address);
   }
 
   /** Waits until nothing is being sent: what is left then is not due, or could not be delivered yet. Never rejects. */
-  async idle(kind?: Kind): Promise<void> {
+  async idle(kind?: MessageKind): Promise<void> {
     for (;;) {
       const running = [...this.busy.values()].filter((one) => kind === undefined || one.kind === kind);
       if (running.length === 0) return;
@@ -153,7 +153,7 @@ export class Courier {
         if (!this.busy.has(idOf(kind, address))) void this.serve(kind, address).catch(() => undefined);
       }
     } catch (error) {
-      console.error('tocsin: letters could not be read yet', error);
+      console.error('tocsin: messages could not be read yet', error);
       this.host.wakeAt(this.host.now() + RETRY_MS.first);
     }
   }
@@ -188,18 +188,18 @@ export class Courier {
   }
 
   /** Addresses that were left alone for long enough. */
-  private rested(kind: Kind, now: number): string[] {
+  private rested(kind: MessageKind, now: number): string[] {
     const isRested = ({ at }: { at: number }) => !isPausedUntil(at, now, RETRY_MS.longest);
     const rested = [...this.failing.values()].filter((one) => one.kind === kind && isRested(one));
     return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
   }
 
-  private addresses(kind: Kind, all: { size: number; values(): Iterable<Stop> }): readonly string[] {
+  private addresses(kind: MessageKind, all: { size: number; values(): Iterable<Stop> }): readonly string[] {
     if (all.size === 0) return NONE;
     return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
   }
 
-  private serve<A>(kind: Kind<A>, address: string): Promise<A> {
+  private serve<A>(kind: MessageKind<A>, address: string): Promise<A> {
     const id = idOf(kind, address);
     this.left--;
     const done = Promise.resolve()
@@ -223,7 +223,7 @@ export class Courier {
     return done;
   }
 
-  private failed(kind: Kind, address: string, error: unknown): void {
+  private failed(kind: MessageKind, address: string, error: unknown): void {
     if (this.closed) return;
     // An object that says "try again" is no defect.
     if (!apiErrorData(error)?.retryable) {
@@ -236,20 +236,20 @@ export class Courier {
   }
 }
 
-function idOf({ kind }: Kind, address: string): string {
+function idOf({ kind }: MessageKind, address: string): string {
   return `${kind} ${address}`;
 }
 
-/** Letters that follow from rows which exist anyway. Once delivered, the address is open no more, or has another one. */
-export interface Derived<A> extends Pick<Kind<A>, 'kind' | 'deliver'> {
+/** Messages that follow from rows which exist anyway. Once delivered, the address is open no more, or has another one. */
+export interface Derived<A> extends Pick<MessageKind<A>, 'kind' | 'deliver'> {
   /** Addresses that have one. */
   open(): readonly string[];
   /** From when they are sent, epoch ms. Absent: at once. */
   dueAt?(): number;
 }
 
-/** A kind whose letters have no rows of their own. */
-export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>): Kind<A> {
+/** A kind whose outbox messages have no rows of their own. */
+export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>): MessageKind<A> {
   const other = (except: readonly string[]) =>
     except.length === 0 ? open() : open().filter((address) => !except.includes(address));
   return {
@@ -261,38 +261,38 @@ export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>)
 }
 
 /**
- * The letters are taken: removes them in a transaction, unless they were replaced meanwhile.
+ * The outbox messages are taken: removes them in a transaction, unless they were replaced meanwhile.
  * @param act what follows from the answer, in the same transaction
  */
 export type Taken = <T>(act: (now: number) => T) => Promise<T>;
 
-/** How letters of the outbox are sent. */
+/** How outbox messages of the outbox are sent. */
 export interface Sending<A> {
   readonly kind: string;
-  /** Sends letters to an address and calls `taken` once the receiver has them. Rejects when they must be sent again. */
-  send(address: string, letters: readonly [Letter, ...Letter[]], taken: Taken): Promise<A>;
-  /** Letters that go together have `most` items at most, unless the first alone has more. Absent: each goes alone. */
-  readonly together?: { most: number; itemsIn(letter: Letter): number };
+  /** Sends messages to an address and calls `taken` once the receiver has them. Rejects when they must be sent again. */
+  send(address: string, messages: readonly [OutboxMessage, ...OutboxMessage[]], taken: Taken): Promise<A>;
+  /** Messages that go together have `most` items at most, unless the first alone has more. Absent: each goes alone. */
+  readonly together?: { most: number; itemsIn(message: OutboxMessage): number };
 }
 
-/** The letters of one kind in the outbox. @param write runs a transaction, and rejects with what it throws */
+/** The messages of one kind in the outbox. @param write runs a transaction, and rejects with what it throws */
 export function posted<A>(
   outbox: Outbox,
   write: <T>(operation: (now: number) => T) => Promise<T>,
   { kind, send, together }: Sending<A>,
-): Kind<A | undefined> {
-  const next = (address: string): Letter[] => {
-    const letters: Letter[] = [];
+): MessageKind<A | undefined> {
+  const next = (address: string): OutboxMessage[] => {
+    const messages: OutboxMessage[] = [];
     let chars = 0;
     let items = 0;
-    for (const letter of outbox.read(kind, address)) {
-      chars += letter.data.length;
-      items += together?.itemsIn(letter) ?? 0;
-      if (letters.length > 0 && (chars > MAX_MESSAGE_CHARS || items > (together?.most ?? 0))) break;
-      letters.push(letter);
+    for (const message of outbox.read(kind, address)) {
+      chars += message.data.length;
+      items += together?.itemsIn(message) ?? 0;
+      if (messages.length > 0 && (chars > MAX_MESSAGE_CHARS || items > (together?.most ?? 0))) break;
+      messages.push(message);
       if (!together) break;
     }
-    return letters;
+    return messages;
   };
   return {
     kind,
@@ -303,7 +303,7 @@ export function posted<A>(
       if (!first) return undefined;
       return send(address, [first, ...rest], (act) =>
         write((now) => {
-          for (const letter of [first, ...rest]) outbox.remove(kind, address, letter);
+          for (const message of [first, ...rest]) outbox.remove(kind, address, message);
           return act(now);
         }),
       );
