@@ -6,11 +6,11 @@ import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome, payloadT
 import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
+import { noteAwake } from '../rpc/awake-queues';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { IdPlace } from '../rpc/ids';
 import type { QueueApi } from '../rpc/queue';
 import { type EnqueuedJob, type EnqueueReceipt, type IdempotencyKey, unpackReceipt } from '../rpc/receipts';
-import { noteSpoken } from '../rpc/spoken';
 import { queueObject } from '../rpc/stubs';
 import { allOrNothing, type Participants } from './all-or-nothing';
 import { directoryRest } from './directory-rest';
@@ -26,7 +26,7 @@ export interface Here {
 /** What takes the jobs of a queue. */
 export function takerOf(env: Env, queue: string, here: Here | undefined): Here['object'] {
   if (here?.queue !== queue) return queueObject(env, queue);
-  noteSpoken(queue);
+  noteAwake(queue);
   return here.object;
 }
 

@@ -5,9 +5,9 @@ import { inParallel } from '../durable/parallel';
 import { notFound, unwrap } from '../job/errors';
 import { type Meter, read, sum } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
+import { awakeAmong } from '../rpc/awake-queues';
 import type { WorkerSummary } from '../rpc/directory';
 import type { PointsRequest, QueueActivity, QueueReading } from '../rpc/metrics';
-import { spokenWith } from '../rpc/spoken';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { nextQueues } from './queues';
 
@@ -37,7 +37,7 @@ async function readQueues(env: Env, names: readonly string[]): Promise<QueueRead
   for (let at = 0; at < names.length; at += AT_A_TIME) pages.push(names.slice(at, at + AT_A_TIME));
   const now = Date.now();
   const readings = await inParallel(pages, async (page) =>
-    unwrap(await directoryObject(env).readings(page, spokenWith(page, now))),
+    unwrap(await directoryObject(env).readings(page, awakeAmong(page, now))),
   );
   return readings.flat();
 }

@@ -1,5 +1,5 @@
 /**
- * On which footing a verb of a queue object stands: what it may do where the queue does not exist, or the job is not here.
+ * Access modes of queue RPC methods: what a verb may do where the queue does not exist, or the job is not here.
  *
  *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
  *  - `readAll` reads the whole queue: it waits a while when so much is overdue that one transaction cannot end it.
@@ -65,7 +65,7 @@ export function writeIfExists<A extends unknown[], T>(
   about?: NoInfer<Naming<A>>,
 ) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> => {
-    await life.born();
+    await life.created();
     const written = life.writeIfExists((q, now) => operation(q, now, ...args), about?.(...args));
     return written ?? { ok: true, value: absent(...args) };
   };

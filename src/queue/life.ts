@@ -1,5 +1,5 @@
 /**
- * The life of one queue inside its object: whether it exists, how it comes into being and is emptied, and the footings on which
+ * The life of one queue inside its object: whether it exists, how it comes into being and is emptied, and the access modes on which
  * verbs stand. The object is constructed when touched and evicted when idle, at any moment and without notice; so everything
  * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}).
  */
@@ -25,14 +25,14 @@ import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
 import { directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import type { ClaimRequest } from '../rpc/workers';
-import { type Birth, giveBirth, type Operation, tryUnborn } from './birth';
+import { type Creation, createQueue, type Operation, tryCreation } from './creation';
 import { QueueEngine } from './engine';
 import type { About } from './feature';
 import { QuietWorkers } from './features/pull/quiet-workers';
 import { WorkerSockets } from './features/pull/socket/sockets';
-import { enqueueSpoken } from './producing';
 import { keyOf } from './read/find';
 import { followedJob } from './read/followed-job';
+import { enqueueFromSocket } from './socket-enqueue';
 import type { QueueParts } from './store/parts';
 
 /** How often a fetch looks whether a queue that does not exist has come into being, ms. */
@@ -46,7 +46,7 @@ export class QueueLife {
   private readonly refusal: ApiError | undefined;
   private clock!: AlarmClock;
   /** The queue is coming into being. */
-  private birth: Promise<unknown> | undefined;
+  private creation: Promise<unknown> | undefined;
   /** Claims that have not come to the engine yet, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
   /** Whoever follows the live feed. */
@@ -72,7 +72,8 @@ export class QueueLife {
       isSilenced: (workerId) => this.silenced.hasNow(workerId),
       askSilenced: async (workerId) => this.silenced.has(workerId),
       heartbeat: (heard) => this.heartbeat(heard),
-      enqueue: (batch, creator) => enqueueSpoken(env, { queue: this.name, object: own }, batch, creator, Date.now()),
+      enqueue: (batch, creator) =>
+        enqueueFromSocket(env, { queue: this.name, object: own }, batch, creator, Date.now()),
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
@@ -106,13 +107,13 @@ export class QueueLife {
     this.workers.dismiss();
     this.opened?.close();
     this.opened = undefined;
-    this.birth = undefined;
+    this.creation = undefined;
     await this.clock.clear();
     await this.ctx.storage.deleteAll();
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 
-  // ---- footings ----------------------------------------------------------------------------------------------------
+  // ---- access modes ----------------------------------------------------------------------------------------------------
 
   /** The state to read from; undefined when the queue does not exist. @param about the jobs that are to be read */
   present(about?: About): QueueParts | undefined {
@@ -141,16 +142,16 @@ export class QueueLife {
     creates: (value: T) => boolean = () => true,
     about?: About,
   ): Promise<Outcome<T>> {
-    while (!this.engine && this.birth) await this.birth;
+    while (!this.engine && this.creation) await this.creation;
     const written = this.writeIfExists(operation, about);
     if (written) return written;
-    const born = giveBirth(this.birthPlace(), operation, creates);
-    this.birth = born
+    const created = createQueue(this.creationPlace(), operation, creates);
+    this.creation = created
       .catch(() => undefined)
       .finally(() => {
-        this.birth = undefined;
+        this.creation = undefined;
       });
-    return born;
+    return created;
   }
 
   /** Runs a writing operation; undefined when the queue does not exist. @param about the jobs that it names */
@@ -161,12 +162,12 @@ export class QueueLife {
 
   /** What would the queue say to this, whether it exists or not? Nothing stays written. */
   async consider<T>(operation: Operation<T>): Promise<Outcome<T>> {
-    return this.read(operation) ?? tryUnborn(this.birthPlace(), operation);
+    return this.read(operation) ?? tryCreation(this.creationPlace(), operation);
   }
 
   /** Waits while the queue is coming into being. */
-  async born(): Promise<void> {
-    await this.birth;
+  async created(): Promise<void> {
+    await this.creation;
   }
 
   // ---- verbs that need more than the engine ------------------------------------------------------------------------
@@ -209,7 +210,7 @@ export class QueueLife {
 
   /** Answers the upgrade of a worker. Its queue need not exist yet. */
   async connectWorker(worker: Connection): Promise<Outcome<Response>> {
-    await this.born();
+    await this.created();
     if (this.refusal) return { ok: false, error: this.refusal.data };
     await this.silenced.has(worker.worker_id);
     return outcomeOf(() => this.workers.accept(worker));
@@ -225,7 +226,7 @@ export class QueueLife {
 
   /** Answers the upgrade of a follower: of the queue, or of one job in it. */
   async follow(wanted: FollowRequest): Promise<Outcome<Response>> {
-    await this.born();
+    await this.created();
     const { job } = wanted;
     if (job === undefined) {
       const answer = this.read(() => this.followers.accept(wanted));
@@ -262,9 +263,9 @@ export class QueueLife {
     return queueObject(this.env, name);
   }
 
-  // ---- birth and death ---------------------------------------------------------------------------------------------
+  // ---- creation and deletion -----------------------------------------------------------------------------------------
 
-  private birthPlace(): Birth {
+  private creationPlace(): Creation {
     return {
       name: this.name,
       storage: this.ctx.storage,

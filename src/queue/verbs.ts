@@ -1,6 +1,6 @@
 /**
  * What a queue object answers, verb by verb ({@link QueueApi} says what each means). Almost every verb is one operation of
- * `jobs/`, `read/` or a feature, on one of the footings of `footings.ts`; the engine does the rest.
+ * `jobs/`, `read/` or a feature, on one of the access modes of `access modes.ts`; the engine does the rest.
  */
 import type { Verbs } from '../durable/answering';
 import type { QueueApi } from '../rpc/queue';

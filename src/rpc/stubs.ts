@@ -5,12 +5,12 @@
 import { exports } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { invalidConfiguration } from '../job/errors';
+import { noteAwake } from './awake-queues';
 import type { DirectoryApi } from './directory';
 import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { PoolApi } from './pools';
 import type { QueueApi } from './queue';
-import { noteSpoken } from './spoken';
 import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
 
@@ -42,7 +42,7 @@ export function queueStub(env: Env, name: string): DurableObjectStub {
 
 /** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
-  noteSpoken(name);
+  noteAwake(name);
   return queueStub(env, name) as unknown as QueueApi;
 }
 

@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import type { TargetConfig } from '../../src/dispatch/config';
 import { deliveryId } from '../../src/job/ids';
+import { rowByKey } from '../../src/queue/store/row-lookup';
 import { idOf } from '../../src/queue/store/rows';
-import { rowByKey } from '../../src/queue/store/where';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';
 import { type ChildOrder, Children, type Fate } from './children';

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { cancelSteps, startSteps } from '../../src/queue/features/workflow/steps';
-import { ENDING } from '../../src/queue/store/endings';
+import { ENDING } from '../../src/queue/store/workflow-endings';
 import type { Ending, WorkflowApi } from '../../src/rpc/workflow';
 import { holds, same } from './agree';
 import type { Area, Kind } from './area';

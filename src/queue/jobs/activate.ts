@@ -6,7 +6,7 @@ import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { bodyOf } from '../store/row-texts';
-import { movable } from './movable';
+import { movable } from './legal-move';
 import { patch } from './patch';
 
 /** `pending` → `available`, or `scheduled` when its time has not come. @throws {ApiError} 404, 409 */

@@ -11,7 +11,7 @@ import { isInLine } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, QueueParts, Stored, Woken } from '../store/parts';
-import { rowByKey } from '../store/where';
+import { rowByKey } from '../store/row-lookup';
 import { drop } from './drop';
 import { expire, expiredRows } from './expire';
 

@@ -7,9 +7,9 @@ import { STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
+import { movable } from './legal-move';
 import { unlockRow } from './lock';
-import { movable } from './movable';
-import { refuseSetAside } from './moving';
+import { refuseSetAside } from './refuse-moving';
 
 /**
  * Cancels a job.

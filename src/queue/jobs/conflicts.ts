@@ -17,9 +17,9 @@ import type { UniqueConflicts, UniqueQuestion } from '../../rpc/queue';
 import { viewOfArchived, viewOfRow } from '../read/find';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived, stateOf } from '../store/rows';
 import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
-import { completedByKey, rowByKey } from '../store/where';
 import { cancel } from './cancel';
 import { hasExpired } from './expire';
 

@@ -15,12 +15,12 @@ import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../
 import { recordOf } from '../store/rows';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
-import { hasDeparted } from './departed';
-import { checkType, refuseNewcomers } from './intake';
+import { hasDeparted } from './departed-ids';
 import { standingOf } from './limit-standing';
-import { refuseMisfit, warnOfMisfits } from './misfits';
+import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
-import { warnOfUnhandled } from './unhandled';
+import { refuseMisfit, warnOfMisfits } from './schema-misfits';
+import { warnOfUnhandled } from './warn-unhandled';
 
 /**
  * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen

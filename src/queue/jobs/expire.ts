@@ -4,8 +4,8 @@ import { LIMIT } from '../../durable/sql';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
 import { historyOf } from '../store/row-texts';
-import { rowByKey } from '../store/where';
 
 /** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */
 export const ENDED_PER_TURN = 200;

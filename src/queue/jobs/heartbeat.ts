@@ -6,9 +6,9 @@ import { keysOf } from '../read/find';
 import type { Active } from '../store/active';
 import { STATE } from '../store/job-row';
 import type { Named, Stored, Woken } from '../store/parts';
+import { completedByKeys, identitiesOf, rowByKey } from '../store/row-lookup';
 import { readableBody } from '../store/row-texts';
 import { idOf } from '../store/rows';
-import { completedByKeys, identitiesOf, rowByKey } from '../store/where';
 import { leasesOf } from './leased';
 
 /** Jobs without a row that one heartbeat looks for among those that have completed. */

@@ -3,9 +3,9 @@
 import type { LeasedJob } from '../../rpc/workers';
 import type { Active } from '../store/active';
 import type { Named, QueueParts, Stored } from '../store/parts';
+import { identitiesOf, rowByKey } from '../store/row-lookup';
 import { bodyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
-import { identitiesOf, rowByKey } from '../store/where';
 import { fail, type Random, requeue } from './end-attempt';
 
 /** The worker's leases with the ids of their jobs. */

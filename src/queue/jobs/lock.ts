@@ -9,7 +9,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { LockedPlace } from '../store/locks';
 import type { Named, QueueParts, Stored } from '../store/parts';
-import { rowByKey } from '../store/where';
+import { rowByKey } from '../store/row-lookup';
 
 /** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
 const LOOK_AGAIN_MS = 1_000;

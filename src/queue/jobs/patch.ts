@@ -17,7 +17,7 @@ import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/p
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
-import { movable } from './movable';
+import { movable } from './legal-move';
 
 /** Options of which a change is no more than another value in the body. */
 const REPLACED = optionsThat('patch', 'plain');

@@ -14,9 +14,9 @@ import { move, remove } from '../store/jobs';
 import type { Named, Observed, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { forgetKey } from '../store/unique-keys';
-import { movable } from './movable';
-import { refuseMoving } from './moving';
+import { movable } from './legal-move';
 import { patch } from './patch';
+import { refuseMoving } from './refuse-moving';
 
 /** What a job takes along into its second life. */
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {

@@ -7,7 +7,7 @@ import type { StepRecord } from '../../job/steps';
 import type { Report, Reported } from '../../rpc/workers';
 import { mustFindForReport, viewOf } from '../read/find';
 import type { QueueParts } from '../store/parts';
-import { withRows } from '../store/where';
+import { withRows } from '../store/row-lookup';
 import type { Random } from './end-attempt';
 import { openRow } from './fence';
 import { refuseLocked } from './lock';

@@ -3,7 +3,7 @@ import type { AttemptFailure } from '../../job/attempt/outcome';
 import { ApiError } from '../../job/errors';
 import type { Active } from '../store/active';
 import type { QueueParts } from '../store/parts';
-import { rowByKey } from '../store/where';
+import { rowByKey } from '../store/row-lookup';
 import { fail, quarantine, type Random } from './end-attempt';
 import { ENDED_PER_TURN } from './expire';
 

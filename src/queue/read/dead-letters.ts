@@ -13,7 +13,7 @@ import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersA
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
-import { rowByKey } from '../store/where';
+import { rowByKey } from '../store/row-lookup';
 import { conditionOnRow } from './filter';
 import { viewOfRow } from './find';
 

@@ -8,8 +8,8 @@ import { farResult } from '../store/archive';
 import type { JobRow } from '../store/job-row';
 import { moveOf } from '../store/moves';
 import type { Configured, Named, Stored } from '../store/parts';
+import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
-import { completedByKey, rowByKey } from '../store/where';
 
 /** Where a job lies. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };

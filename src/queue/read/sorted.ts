@@ -7,8 +7,8 @@ import type { JobBody } from '../../job/record';
 import type { SortedEntry, SortedPart, SortedRequest, SortKey } from '../../rpc/operations';
 import { STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
+import { identitiesOf } from '../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
-import { identitiesOf } from '../store/where';
 import { type Hit, scan } from './scan';
 
 /** Jobs looked at by one call. */

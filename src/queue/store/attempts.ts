@@ -1,14 +1,14 @@
 /** Attempts of many jobs at once, as the store writes them: one lease for a claim, and completed jobs into the archive. */
 
 import { type Active, pushedTimeoutMs, ranBy } from './active';
-import { noteCompletion } from './endings';
 import { tellCompleted, tellStarted } from './job-events';
 import type { JobRow } from './job-row';
 import { check, forgetIdentity, positionOf } from './jobs';
-import { keptUntil } from './keep';
-import { leaves } from './lines';
+import { keptUntil } from './own-retention';
 import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
+import { leaves } from './row-places';
 import { bodyOf, historyOf } from './row-texts';
+import { noteCompletion } from './workflow-endings';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */
 export function lease(

@@ -51,7 +51,7 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
   }
 }
 
-/** Reads the row with this key; most jobs have none of their own, see `where.ts`. */
+/** Reads the row with this key; most jobs have none of their own, see `row-lookup.ts`. */
 export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
   const [row] = readRows(sql, `SELECT ${ROW_COLUMNS} FROM jobs WHERE key = ?`, key);
   return row;

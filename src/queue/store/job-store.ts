@@ -50,7 +50,7 @@ export class JobStore {
   readonly archive: ArchiveBuffer;
   /** Jobs that stand alike, many to a row. */
   readonly blocks: Blocks;
-  /** Rows that are about to be asked for, see `where.ts`. */
+  /** Rows that are about to be asked for, see `row-lookup.ts`. */
   readonly readAhead = new Map<number, JobRow>();
   /** What must arrive at other objects. */
   readonly outbox: Outbox;

@@ -14,19 +14,19 @@ import { isLegal, type Move, type Position } from '../../job/states';
 import type { Active } from './active';
 import { rowOf } from './block';
 import { oldestEnded } from './ended-rows';
-import { noteFailure } from './endings';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
-import { endOf, keptUntil } from './keep';
 import { learn, place } from './limits/place';
-import { enters, leaves } from './lines';
 import { MOVE, moveOf } from './moves';
+import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './parts';
+import { rowByKey } from './row-lookup';
+import { enters, leaves } from './row-places';
 import { historyOf, historyText } from './row-texts';
 import { stateOf } from './rows';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
-import { rowByKey } from './where';
+import { noteFailure } from './workflow-endings';
 
 /** A job that has no row yet. */
 export type NewRow = Pick<

@@ -5,7 +5,7 @@ import { jobOf } from '../../job/cron/definition';
 import type { Outcome } from '../../job/errors';
 import type { QueueApi } from '../../rpc/queue';
 import { consider, look, none, type On, write } from '../access-modes';
-import type { Operation } from '../birth';
+import type { Operation } from '../creation';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../features/cron/fire';
 import * as crons from '../features/cron/manage';
 import type { QueueLife } from '../life';

@@ -9,7 +9,7 @@ import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/tas
 import { beginRemoval } from '../features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
 import { limitKeys, rateLimits } from '../features/limits/report';
-import { bulk, checkItem } from '../jobs/act';
+import { bulk, checkItem } from '../jobs/bulk-act';
 import { deleteDeadLetter, redrive } from '../jobs/redrive';
 import type { QueueLife } from '../life';
 

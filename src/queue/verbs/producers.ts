@@ -8,8 +8,8 @@ import { activate, runNow } from '../jobs/activate';
 import { cancel } from '../jobs/cancel';
 import { checkJobs, enqueue } from '../jobs/enqueue';
 import { enqueueEach } from '../jobs/enqueue-each';
-import { taken } from '../jobs/misfits';
 import { patch } from '../jobs/patch';
+import { taken } from '../jobs/schema-misfits';
 import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
 

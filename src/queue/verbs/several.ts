@@ -17,7 +17,7 @@ import {
   write,
   writeIfExists,
 } from '../access-modes';
-import type { Operation } from '../birth';
+import type { Operation } from '../creation';
 import { prepareBulk } from '../features/shares/action';
 import * as batches from '../features/shares/batch';
 import { prepareBatch } from '../features/shares/enqueue';
@@ -26,7 +26,7 @@ import { adoptMoved, beginMove, considerMove, planMove } from '../features/trans
 import { cancelSteps, startSteps } from '../features/workflow/steps';
 import { conflictsHere, Room } from '../jobs/conflicts';
 import { heldUniques } from '../jobs/held-uniques';
-import { taken } from '../jobs/misfits';
+import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
 import { chosenIds, knownIds } from '../read/ids';
 import { knownFingerprints, rivalKeys } from '../store/unique-keys';
@@ -38,7 +38,7 @@ export const SEVERAL_VERBS = {
     (_batch, _coordinator, jobs) => rivals(jobs),
   ),
   async prepareBatchIfExists(life, batch, coordinator, jobs) {
-    await life.born();
+    await life.created();
     const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, taken(q, jobs), now);
     const prepared = await life.writeIfExists(prepare, rivals(jobs));
     if (prepared) return prepared;

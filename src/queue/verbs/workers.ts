@@ -34,11 +34,11 @@ export const WORKER_VERBS = {
   takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
   settle: change((q, now, report) => settleReport(q, report, now, Math.random)),
   async report(life, reports, mostTold = MAX_CLAIM_BYTES) {
-    await life.born();
+    await life.created();
     return reportTo(life, reports, mostTold);
   },
   async reportAndClaim(life, reports, request, mostTold = MAX_CLAIM_BYTES) {
-    await life.born();
+    await life.created();
     const told = reportTo(life, reports, mostTold);
     const claimed = life.claim(request).catch((error: unknown) => failedClaim('a claim that followed reports', error));
     return { told: await told, claimed: await claimed };

@@ -6,11 +6,11 @@ import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
 import { refuseLockedItems } from '../../../job/undecided';
 import { ACTS_ON, type BulkAnswer, type BulkItem, MAX_ITEMS, type MatchingRequest } from '../../../rpc/operations';
-import { act, checkItem } from '../../jobs/act';
+import { act, checkItem } from '../../jobs/bulk-act';
 import { type Hit, scan } from '../../read/scan';
 import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
-import { rowByKey } from '../../store/where';
 
 /** Jobs looked at in one transaction. */
 const MAX_LOOKED = 50_000;

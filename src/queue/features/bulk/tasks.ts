@@ -15,7 +15,7 @@ import {
   type OperationRequest,
   type OperationView,
 } from '../../../rpc/operations';
-import { actOnKey } from '../../jobs/act';
+import { actOnKey } from '../../jobs/bulk-act';
 import { type Hit, scan } from '../../read/scan';
 import { deleteArchived, pruneArchive } from '../../store/archive';
 import type { Named, QueueParts, Stored, Woken } from '../../store/parts';

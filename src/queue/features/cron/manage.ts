@@ -10,7 +10,7 @@ import { nextFire } from '../../../job/cron/schedule';
 import { conflict, unavailable } from '../../../job/errors';
 import type { CronExecutionView, CronRun, CronSkip, CronView, PutCron } from '../../../rpc/cron';
 import { checkPolicies } from '../../jobs/enqueue';
-import { checkType } from '../../jobs/intake';
+import { checkType } from '../../jobs/may-enqueue';
 import { find, viewOf } from '../../read/find';
 import type { Configured, Named, Stored, Woken } from '../../store/parts';
 import { mustReadCron, setNext } from './fire';

@@ -10,7 +10,7 @@ import { evictDeadLetters, remove, setEvicting } from '../../store/jobs';
 import { firstKeptUntil } from '../../store/kept-chunks';
 import { MOVE } from '../../store/moves';
 import type { Configured, Named, Observed, QueueParts, Stored } from '../../store/parts';
-import { rowByKey } from '../../store/where';
+import { rowByKey } from '../../store/row-lookup';
 
 /** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
 const STEP = 500;

@@ -20,8 +20,8 @@ import { type JobRow, STATE } from '../../store/job-row';
 import { move, remove } from '../../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';
+import { rowByKey } from '../../store/row-lookup';
 import { idOf } from '../../store/rows';
-import { rowByKey } from '../../store/where';
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;

@@ -9,8 +9,8 @@ import { oldestEnded } from '../../store/ended-rows';
 import { STATE } from '../../store/job-row';
 import { remove } from '../../store/jobs';
 import type { Configured, Named, Observed, Stored } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 import { isPruned, mustPrune } from '../../store/storage';
-import { rowByKey } from '../../store/where';
 
 /** Chunks, or jobs, removed in one go. */
 const STEP = 200;

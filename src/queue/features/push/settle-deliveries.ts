@@ -4,7 +4,7 @@ import type { Claimed } from '../../jobs/claim';
 import { lateAttempt, type Random } from '../../jobs/end-attempt';
 import { Settlement } from '../../jobs/settle';
 import type { QueueParts } from '../../store/parts';
-import { rowByKey } from '../../store/where';
+import { rowByKey } from '../../store/row-lookup';
 import { CHILDREN } from './children';
 
 /** A claimed job, the delivery it went out with, and how that ended. */

@@ -7,7 +7,7 @@
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
-import { actOnRow, checkItem } from '../../jobs/act';
+import { actOnRow, checkItem } from '../../jobs/bulk-act';
 import { lockRow, refuseLocked, unlockRow } from '../../jobs/lock';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { find } from '../../read/find';

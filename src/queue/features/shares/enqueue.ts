@@ -9,17 +9,17 @@ import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
-import { warnOfMisfits } from '../../jobs/misfits';
 import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
+import { warnOfMisfits } from '../../jobs/schema-misfits';
 import { refuseGivenUp } from '../../jobs/ticket';
-import { warnOfUnhandled } from '../../jobs/unhandled';
+import { warnOfUnhandled } from '../../jobs/warn-unhandled';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/job-row';
 import { insert, move, remove } from '../../store/jobs';
 import { learn, policyOf } from '../../store/limits/place';
 import type { Named, Observed, QueueParts, Stored } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 import { recordOf } from '../../store/rows';
-import { rowByKey } from '../../store/where';
 
 /** Checks this queue's share and writes it. @throws {ApiError} as enqueue does; then nothing was written */
 export function prepareBatch(

@@ -2,7 +2,7 @@
 
 import { answerOnce } from '../../../durable/inbox';
 import type { MovedJob } from '../../../rpc/operations';
-import { refuseNewcomers } from '../../jobs/intake';
+import { refuseNewcomers } from '../../jobs/may-enqueue';
 import { refuseGivenUp } from '../../jobs/ticket';
 import type { Note } from '../../store/job-events';
 import { insert } from '../../store/jobs';

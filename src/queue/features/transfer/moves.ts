@@ -13,20 +13,20 @@ import { routeOf } from '../../../job/ids';
 import { checkRetry } from '../../../job/retry/validate';
 import type { Adoption, MovedJob, MoveRequest, Override } from '../../../rpc/operations';
 import { checkRoom, isBounded, makeRoom } from '../../jobs/backpressure';
-import { rememberDeparted } from '../../jobs/departed';
-import { checkType, refuseNewcomers } from '../../jobs/intake';
-import { refuseMoving } from '../../jobs/moving';
+import { rememberDeparted } from '../../jobs/departed-ids';
+import { checkType, refuseNewcomers } from '../../jobs/may-enqueue';
 import { boundedLife, deadLetterRow, secondLife } from '../../jobs/redrive';
+import { refuseMoving } from '../../jobs/refuse-moving';
 import { find, viewOf } from '../../read/find';
 import { bodyBytes } from '../../store/depth';
 import type { JobRow } from '../../store/job-row';
 import { remove } from '../../store/jobs';
 import { MOVE, type Move, moveOf } from '../../store/moves';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
+import { rowByKey } from '../../store/row-lookup';
 import { bodyOf } from '../../store/row-texts';
 import { idOf } from '../../store/rows';
 import { STORAGE_FULL } from '../../store/storage';
-import { rowByKey } from '../../store/where';
 import { adoptJob, onceForMove } from './adopt';
 
 /**

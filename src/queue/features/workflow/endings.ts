@@ -2,7 +2,7 @@
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import type { Ending } from '../../../rpc/workflow';
 import type { Feature, Host } from '../../feature';
-import { ENDING } from '../../store/endings';
+import { ENDING } from '../../store/workflow-endings';
 import { forgetStarts, startsOf } from './starts';
 
 /** Ends told at once, unless a single outbox message has more. */

@@ -6,8 +6,8 @@ import type { StepStart } from '../../../rpc/workflow';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
 import { find, viewOf } from '../../read/find';
-import { addEnding } from '../../store/endings';
 import type { QueueParts } from '../../store/parts';
+import { addEnding } from '../../store/workflow-endings';
 import { noteTaken, stepsTaken } from './starts';
 
 /**

@@ -11,12 +11,12 @@ import type { JobRow } from '../store/job-row';
 import { remove } from '../store/jobs';
 import { moveOf } from '../store/moves';
 import type { Named, QueueParts, Stored } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
 import { idOf, stateOf } from '../store/rows';
-import { rowByKey } from '../store/where';
 import { cancel } from './cancel';
 import { refuseLocked } from './lock';
-import { refuseMoving } from './moving';
 import { redrive } from './redrive';
+import { refuseMoving } from './refuse-moving';
 
 /** Acts on one job that has a row. @throws {ApiError} 409 in the wrong state */
 export function actOnRow(q: QueueParts, action: BulkAction, row: JobRow, now: number): void {

@@ -25,7 +25,7 @@ const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
  * @returns the answer on the wire
  * @throws {ApiError} as over HTTP, with `details.index` of the first wrong job
  */
-export async function enqueueSpoken(
+export async function enqueueFromSocket(
   env: Env,
   here: Here,
   { jobs, idempotency_key: key, trace }: SpokenBatch,

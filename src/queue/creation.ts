@@ -22,8 +22,8 @@ import type { QueueParts } from './store/parts';
 /** What is done to a queue in a transaction at `now` (epoch ms). */
 export type Operation<T> = (q: QueueParts, now: number) => T;
 
-/** What a birth needs of the object around it. */
-export interface Birth {
+/** What a creation needs of the object around it. */
+export interface Creation {
   readonly name: string;
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
@@ -56,7 +56,7 @@ function rolledBack<T>(storage: DurableObjectStorage, run: () => Outcome<T>): Ou
 }
 
 function makeTables(
-  { storage, name }: Birth,
+  { storage, name }: Creation,
   { route, defaults }: { route: number; defaults?: QueueDefaults | undefined },
   now: number,
 ): void {
@@ -68,12 +68,12 @@ function makeTables(
 }
 
 /** What would the operation come to in this queue, which does not exist yet? Nothing stays written. */
-export async function tryUnborn<T>(birth: Birth, operation: Operation<T>): Promise<Outcome<T>> {
-  const defaults = (await birth.directory.queueDefaults()) ?? undefined;
+export async function tryCreation<T>(creation: Creation, operation: Operation<T>): Promise<Outcome<T>> {
+  const defaults = (await creation.directory.queueDefaults()) ?? undefined;
   const now = Date.now();
-  return rolledBack(birth.storage, () => {
-    makeTables(birth, { route: routeCandidate(birth.name, 0), defaults }, now);
-    const { storage, variables: retryVariables } = birth;
+  return rolledBack(creation.storage, () => {
+    makeTables(creation, { route: routeCandidate(creation.name, 0), defaults }, now);
+    const { storage, variables: retryVariables } = creation;
     const q = new QueueMemory({
       storage,
       variables: { retryVariables },
@@ -88,25 +88,25 @@ export async function tryUnborn<T>(birth: Birth, operation: Operation<T>): Promi
  * Runs the first operation of a queue.
  * @param creates is this result worth a queue? If not, none comes into being
  */
-export async function giveBirth<T>(
-  birth: Birth,
+export async function createQueue<T>(
+  creation: Creation,
   operation: Operation<T>,
   creates: (value: T) => boolean,
 ): Promise<Outcome<T>> {
-  const tried = await tryUnborn(birth, operation);
+  const tried = await tryCreation(creation, operation);
   if (!tried.ok || !creates(tried.value)) return tried;
-  const known = await birth.directory.register(birth.name);
-  const armed = birth.clock.armedAt;
+  const known = await creation.directory.register(creation.name);
+  const armed = creation.clock.armedAt;
   const outcome = outcomeOf(() =>
-    birth.storage.transactionSync(() => {
-      makeTables(birth, known, Date.now());
-      const engine = birth.open();
+    creation.storage.transactionSync(() => {
+      makeTables(creation, known, Date.now());
+      const engine = creation.open();
       return engine.writeNow((now) => operation(engine.q, now));
     }),
   );
   if (outcome.ok) return outcome;
-  birth.clock.restore(armed);
-  birth.abandon();
-  await birth.directory.unregister(birth.name, Date.now());
+  creation.clock.restore(armed);
+  creation.abandon();
+  await creation.directory.unregister(creation.name, Date.now());
   return outcome;
 }

@@ -1,0 +1,30 @@
+/**
+ * Queues that this isolate has called a moment ago. They are awake, and the call may have changed them. A reader of numbers here
+ * asks them, and so sees what was done here before.
+ */
+import { onEmptied } from '../durable/memory';
+
+/** An object stays in memory for at least this long after a call, ms. */
+const AWAKE_MS = 10_000;
+
+/** Names that are remembered; the oldest go first. */
+const MAX_NAMES = 1_000;
+
+/** When each was called, epoch ms, the latest last. */
+const called = new Map<string, number>();
+onEmptied(() => called.clear());
+
+/** This queue is being called. */
+export function noteAwake(queue: string): void {
+  called.delete(queue);
+  called.set(queue, Date.now());
+  if (called.size > MAX_NAMES) called.delete(called.keys().next().value as string);
+}
+
+/** Those of these queues that are awake because of a recent call. @param now epoch ms */
+export function awakeAmong(queues: readonly string[], now: number): string[] {
+  return queues.filter((queue) => {
+    const at = called.get(queue);
+    return at !== undefined && at <= now && now - at < AWAKE_MS;
+  });
+}
