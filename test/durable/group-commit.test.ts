@@ -75,4 +75,27 @@ describe('a group of operations', () => {
     await expect(first).rejects.toThrow('storage failed');
     expect(await second).toBe('second');
   });
+
+  it('is answered after the end of its turn, which comes once what follows from the commit is done', async () => {
+    const { committer, run } = committing();
+    const { memory, hooks } = committer as unknown as { memory: Memory; hooks: { committed(): void } };
+    const order: string[] = [];
+    hooks.committed = () => order.push('followed');
+    memory.finish = () => order.push('finished');
+    await run('first', 1).then(() => order.push('answered'));
+    expect(order).toEqual(['followed', 'finished', 'answered']);
+  });
+
+  it('gets the error of the end of its turn, whoever is in it', async () => {
+    const { committer, run } = committing();
+    const { memory } = committer as unknown as { memory: Memory };
+    memory.finish = () => {
+      memory.finish = () => undefined;
+      throw new Error('storage failed');
+    };
+    const [first, second] = [run('first', 1), run('second', 1)];
+    await expect(first).rejects.toThrow('storage failed');
+    await expect(second).rejects.toThrow('storage failed');
+    expect(await run('later', 1)).toBe('later');
+  });
 });
