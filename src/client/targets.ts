@@ -1,58 +1,24 @@
 /** The handler Workers that jobs are pushed to, through the client. */
+import type * as contract from '../contract/targets';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** Does a handler take its calls? `paused`: tried again within seconds; `stopped`: within a minute. */
-export type TargetState = 'up' | 'paused' | 'stopped';
-
-/** What is wrong with a target; nothing while it is up. Times are RFC 3339. */
-interface Trouble {
-  since?: string;
-  lastTriedAt?: string;
-  lastError?: string;
-  /** When it is tried again by itself. */
-  nextTryAt?: string;
-}
+export type TargetState = contract.TargetState;
 
 /** A target over all queues: in the worst state that any of them sees. */
-export interface TargetStatus extends Trouble {
-  name: string;
-  /** What is mapped to it, as in `HANDLERS`. */
-  patterns: string[];
-  state: TargetState;
-  /** Types that it announced, as far as queues have asked. */
-  types?: string[];
-  /** How many queues see it in each state. */
-  queueStates: Record<TargetState, number>;
-}
+export type TargetStatus = Named<contract.TargetStatus>;
 
 /** A target as one queue sees it. */
-export interface TargetInQueue extends Trouble {
-  queue: string;
-  state: TargetState;
-  /** When it was asked last what it takes. */
-  askedAt?: string;
-  types?: string[];
-}
+export type TargetInQueue = Named<contract.TargetInQueue>;
 
 /** A target with what each queue says of it. `nextCursor`: there are queues that were not asked. */
-export interface TargetDetail extends TargetStatus {
-  queues: TargetInQueue[];
-  queuesAsked: number;
-  nextCursor: string | null;
-}
+export type TargetDetail = Named<contract.TargetDetail>;
 
 /** What became of trying a target. */
-export interface TargetResumed {
-  name: string;
-  queuesAsked: number;
-  /** Queues that had paused or stopped it, and tried it. */
-  tried: number;
-  /** Those of them in which it is up now. */
-  resumed: number;
-  queues: TargetInQueue[];
-}
+export type TargetResumed = Named<contract.TargetResumed>;
 
 /** Which queues to ask. Default: the first 200. */
 export interface TargetQuery {

@@ -1,60 +1,30 @@
 /** The workers that pull, as operators see and direct them through the client. */
 
+import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** What a worker must do: go on; finish and take no more; finish and end. */
-export type Directive = 'running' | 'quiet' | 'terminate';
+export type Directive = contract.Directive;
 
-/** A worker, known from its heartbeats. Times are RFC 3339. */
-export interface WorkerStatus {
-  id: string;
-  /** `stale`: no heartbeat for 60 s. */
-  state: Directive | 'stale';
-  /** Its state as it reported it. */
-  reportedState: string;
-  /** The directive that it was given. */
-  directive: Directive;
-  activeJobs: number;
-  hostname: string | null;
-  pid: number | null;
-  queues: string[];
-  concurrency: number | null;
-  version: string | null;
-  startedAt: string;
-  lastHeartbeatAt: string;
-  metadata: { labels?: unknown };
-}
+/** A worker, known from its heartbeats. */
+export type WorkerStatus = Named<contract.WorkerStatus>;
 
 /** A job that a worker has leased. */
-export interface LeasedJob {
-  id: string;
-  type: string;
-  queue: string;
-  state: 'active';
-  attempt: number;
-  startedAt: string;
-  leaseExpiresAt: string;
-}
+export type LeasedJob = Named<contract.LeasedJob>;
 
 /** A worker with its leased jobs. */
-export interface WorkerDetail extends WorkerStatus {
-  jobs: LeasedJob[];
-}
+export type WorkerDetail = Named<contract.WorkerDetail>;
 
 /** Is a worker at work? */
-export interface WorkerHealth extends Omit<WorkerStatus, 'id' | 'state'> {
-  workerId: string;
-  state: WorkerStatus['state'] | 'draining' | 'shutting_down';
-  /** Does it run, or finish its jobs? */
-  healthy: boolean;
-}
+export type WorkerHealth = Named<contract.WorkerHealth>;
 
 /** The number of workers in each state. */
-export type WorkerCounts = Record<WorkerStatus['state'] | 'total', number>;
+export type WorkerCounts = Named<contract.WorkerCounts>;
 
 /** Workers that pull, as `tocsin.workers`. Most calls need `admin:read` or `admin:write`. */
 export class Workers {

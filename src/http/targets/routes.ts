@@ -7,6 +7,7 @@ import {
   resumeTarget,
   type TargetInQueue,
 } from '../../across/targets';
+import * as contract from '../../contract/targets';
 import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { TargetView } from '../../rpc/targets';
@@ -15,7 +16,7 @@ import { readOptionalBody } from '../request/body';
 import { readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
-import { get, post, type Route } from '../route';
+import { serve } from '../route';
 
 /** Worse states count for more: a target is told to be in the worst state that any queue sees it in. */
 const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
@@ -24,26 +25,22 @@ const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
 const MAX_TYPES = 1_000;
 
 /** Routes below `/ojs/v1` and below `/ojs/v1/admin`. */
-export const targetRoutes: readonly Route[] = [
-  get('/targets', list),
-  get('/targets/:name', show),
-  post('/targets/:name/resume', resume, { audit: 'target.resume', scope: 'admin:write' }),
-];
+export const targetRoutes = serve(contract.targets, { list, show, resume });
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const gathered = await gatherTargets(c.env, asked(c));
   const items = gathered.targets.map(renderTarget);
   return json(c, { items, targets: items, total: items.length, ...askedMembers(gathered) });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const gathered = await gatherTargets(c.env, { ...asked(c), name: pathParam(c, 'name') });
   const [target] = gathered.targets as [KnownTarget];
   const queues = target.queues.map(renderInQueue);
   return json(c, { ...renderTarget(target), queues, ...askedMembers(gathered) });
 }
 
-async function resume(c: AppContext): Promise<Response> {
+async function resume(c: AppContext) {
   await readOptionalBody(c);
   const name = pathParam(c, 'name');
   const { asked, tried } = await resumeTarget(c.env, name, queueParam(c, 'queues', 'queue'));
@@ -57,7 +54,7 @@ function asked(c: AppContext) {
 }
 
 /** Which queues this is about, and how to go on with the next ones. */
-function askedMembers({ asked, unreachable, after }: GatheredTargets): Record<string, unknown> {
+function askedMembers({ asked, unreachable, after }: GatheredTargets): contract.Asked {
   return {
     queues_asked: asked,
     ...(unreachable.length > 0 && { unreachable }),
@@ -66,7 +63,7 @@ function askedMembers({ asked, unreachable, after }: GatheredTargets): Record<st
 }
 
 /** A target over all queues that were asked: in the worst state, with the latest trouble. */
-function renderTarget({ name, configs, queues }: KnownTarget): Record<string, unknown> {
+function renderTarget({ name, configs, queues }: KnownTarget): contract.TargetStatus {
   const count = (state: TargetView['state']) => queues.filter((view) => view.state === state).length;
   const worst = STATES.findLast((state) => count(state) > 0) ?? 'up';
   const [latest] = queues
@@ -81,11 +78,11 @@ function renderTarget({ name, configs, queues }: KnownTarget): Record<string, un
     state: worst,
     ...(latest && troubleOf(latest)),
     ...(types.size > 0 && { types: [...types].sort().slice(0, MAX_TYPES) }),
-    queue_states: Object.fromEntries(STATES.map((state) => [state, count(state)])),
+    queue_states: { up: count('up'), paused: count('paused'), stopped: count('stopped') },
   };
 }
 
-function renderInQueue(view: TargetInQueue): Record<string, unknown> {
+function renderInQueue(view: TargetInQueue): contract.TargetInQueue {
   return {
     queue: view.queue,
     state: view.state,
@@ -94,7 +91,7 @@ function renderInQueue(view: TargetInQueue): Record<string, unknown> {
   };
 }
 
-function troubleOf({ since, last_tried_at, last_error, next_try_at }: TargetView): Record<string, unknown> {
+function troubleOf({ since, last_tried_at, last_error, next_try_at }: TargetView): contract.Trouble {
   return defined({
     since: given(since, formatInstant),
     last_tried_at: given(last_tried_at, formatInstant),

@@ -2,6 +2,7 @@
 
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
+import * as contract from '../../contract/workers';
 import { readWorkerId } from '../../job/attempt/read-report';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
@@ -11,12 +12,12 @@ import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
 import type { Directive, WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
-import { type AppContext, json, respond } from '../context';
+import { type AppContext, json, noContent } from '../context';
 import { answerJob } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { DATA, del, get, post, REPORTS, type Route } from '../route';
+import { DATA, get, post, REPORTS, type Route, serve } from '../route';
 import { fetchJobs } from './fetch';
 import { reportMany } from './many-reports';
 import { ackIn, nackIn } from './report-in-request';
@@ -38,7 +39,7 @@ export const workerRoutes: readonly Route[] = [
   post('/workers/heartbeat', heartbeat, REPORTS),
   post('/workers/beat', heartbeat, REPORTS),
   get('/workers/socket', connectWorker, { scope: 'data:write', toWorker: true }),
-  get('/workers/:id/health', health),
+  ...serve(contract.workers, { health }),
   post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)), REPORTS),
   post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
   post('/workers/report', reportMany, REPORTS),
@@ -51,23 +52,19 @@ export const workerRoutes: readonly Route[] = [
 ];
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminWorkerRoutes: readonly Route[] = [
-  get('/workers', (c) => listWorkers(c, 'page')),
-  post('/workers/directive', direct, { audit: 'worker.direct' }),
-  get('/workers/:id', show),
-  post('/workers/:id/quiet', quiet, { audit: 'worker.quiet' }),
-  del(
-    '/workers/:id',
-    async (c) => {
-      await removeWorker(c.env, pathParam(c, 'id'));
-      return respond(c, null, 204);
-    },
-    { audit: 'worker.forget' },
-  ),
-];
+export const adminWorkerRoutes = serve(contract.adminWorkers, {
+  list: (c) => listWorkers(c, 'page'),
+  direct,
+  show,
+  quiet,
+  forget: async (c) => {
+    await removeWorker(c.env, pathParam(c, 'id'));
+    return noContent(c);
+  },
+});
 
 /** Workers known from their heartbeats. */
-export async function listWorkers(c: AppContext, style?: PagingStyle): Promise<Response> {
+export async function listWorkers(c: AppContext, style?: PagingStyle) {
   const paging = readPaging(c, style);
   const { limit, offset } = paging;
   const request = defined({ limit, offset, after: readAfter(paging) });
@@ -96,7 +93,7 @@ async function heartbeat(c: AppContext): Promise<Response> {
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */
-async function health(c: AppContext): Promise<Response> {
+async function health(c: AppContext) {
   const worker = await knownWorker(c.env, pathParam(c, 'id'));
   const leaving = worker.reported_state === 'draining' || worker.reported_state === 'shutting_down';
   const state = leaving && worker.state !== 'stale' ? worker.reported_state : worker.state;
@@ -105,7 +102,7 @@ async function health(c: AppContext): Promise<Response> {
   return json(c, { worker_id, ...rest, state, healthy }, healthy ? 200 : 503, healthy ? {} : { 'Retry-After': '5' });
 }
 
-export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker }: WorkerView) {
+export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker }: WorkerView): contract.WorkerStatus {
   const seen = formatInstant(last_heartbeat_at);
   return {
     hostname: null,
@@ -122,7 +119,7 @@ export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker 
 }
 
 /** Tells all known workers what to do, or the one named by `worker_id`. */
-async function direct(c: AppContext): Promise<Response> {
+async function direct(c: AppContext) {
   const body = await readBody(c);
   const word = optional(body, 'directive', readWord(WORDS));
   if (word === undefined) throw invalidRequest('directive', 'directive is required.');
@@ -133,18 +130,18 @@ async function direct(c: AppContext): Promise<Response> {
   return json(c, { directive, updated: told.length });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const worker = await knownWorker(c.env, pathParam(c, 'id'));
   return json(c, { ...renderWorker(worker), jobs: (await jobsLeasedBy(c.env, worker)).map(renderLeased) });
 }
 
-async function quiet(c: AppContext): Promise<Response> {
+async function quiet(c: AppContext) {
   const { id } = await knownWorker(c.env, pathParam(c, 'id'));
   await directWorkers(c.env, 'quiet', [id]);
   return json(c, renderWorker(await knownWorker(c.env, id)));
 }
 
-function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob) {
+function renderLeased({ started_at, lease_expires_at, ...job }: LeasedJob): contract.LeasedJob {
   return {
     ...job,
     state: 'active',

@@ -1,6 +1,7 @@
 /** Who runs jobs: workers that pull, known from their heartbeats, and the handlers that jobs are pushed to. */
-
 import { useRef } from 'preact/hooks';
+import type { TargetList } from '../../../contract/targets';
+import type { WorkerList } from '../../../contract/workers';
 import { PageHead, Section } from '../../components/page';
 import { api } from '../../core/api';
 import { useKeys } from '../../core/keyboard';
@@ -9,7 +10,6 @@ import { useResource } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { adopt } from '../../core/styles';
 import { TargetTable } from './targets';
-import type { TargetList, WorkerList } from './types';
 import { PER_PAGE, WorkerTable } from './workers';
 import css from './workers.css' with { type: 'text' };
 

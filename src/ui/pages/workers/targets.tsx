@@ -1,4 +1,5 @@
 /** Handlers that jobs are pushed to: whether they take calls, and what went wrong when they do not. */
+import type { TargetDetail, TargetList, TargetResumed, TargetState, TargetStatus } from '../../../contract/targets';
 import { Badge, type Tone } from '../../components/badge';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
@@ -13,29 +14,22 @@ import { counted, number } from '../../core/format';
 import { type Resource, useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import type { Target, TargetInQueue, TargetList, TargetState } from './types';
 
-const CIRCUIT: Readonly<Record<TargetState['state'], readonly [Tone, string]>> = {
+const CIRCUIT: Readonly<Record<TargetState, readonly [Tone, string]>> = {
   up: ['green', 'up'],
   paused: ['amber', 'paused'],
   stopped: ['red', 'stopped'],
 };
 
-function Circuit({ state }: { state: TargetState['state'] }) {
+function Circuit({ state }: { state: TargetState }) {
   const [tone, word] = CIRCUIT[state];
   return <Badge tone={tone}>{word}</Badge>;
-}
-
-interface Tried {
-  queues_asked: number;
-  tried: number;
-  resumed: number;
 }
 
 /** Asks a handler what it takes, in every queue that has stopped calling it; one that is up has nothing to be tried. */
 async function tryNow(name: string): Promise<void> {
   try {
-    const { tried, resumed } = await api.post<Tried>(`admin/targets/${segment(name)}/resume`);
+    const { tried, resumed } = await api.post<TargetResumed>(`admin/targets/${segment(name)}/resume`);
     if (tried === 0) toast(`No queue has stopped calling ${name}.`);
     else if (resumed === tried) toast(`${name} is up again in ${queues(resumed)}.`);
     else toast(`${name} is still down in ${queues(tried - resumed)}.`, { kind: 'error' });
@@ -47,7 +41,7 @@ async function tryNow(name: string): Promise<void> {
 const queues = (count: number) => counted(count, 'queue');
 
 export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
-  const tryIt = ({ name }: Target) => tryNow(name).then(targets.reload);
+  const tryIt = ({ name }: TargetStatus) => tryNow(name).then(targets.reload);
   return (
     <Loaded of={targets}>
       {({ items }) => (
@@ -93,7 +87,7 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
                 label: 'Next try',
                 render: ({ next_try_at }) => <Time at={next_try_at} />,
               },
-              ...actionsColumn(can('admin:write'), (row: Target) => (
+              ...actionsColumn(can('admin:write'), (row: TargetStatus) => (
                 <button type="button" class="small" onClick={() => tryIt(row)}>
                   {row.state === 'up' ? 'Try' : 'Resume'}
                 </button>
@@ -114,10 +108,7 @@ export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
 
 /** One handler, queue by queue. */
 function TargetDrawer({ name }: { name: string }) {
-  const target = useResource(
-    (signal) => api.get<Target & { queues: readonly TargetInQueue[] }>(`admin/targets/${segment(name)}`, {}, signal),
-    [name],
-  );
+  const target = useResource((signal) => api.get<TargetDetail>(`admin/targets/${segment(name)}`, {}, signal), [name]);
   return (
     <Drawer title={`Handler ${name}`} name="target">
       <Loaded of={target}>

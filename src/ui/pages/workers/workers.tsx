@@ -1,4 +1,5 @@
 /** Workers that pull: what they hold, and what they are told. */
+import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
 import { Badge, type Tone } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
@@ -16,14 +17,11 @@ import { type Resource, useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
-import type { HeldJob, Worker, WorkerList } from './types';
 
 adopt(shared);
 export const PER_PAGE = 50;
 
 const TONES: Readonly<Record<string, Tone>> = { running: 'green', quiet: 'amber', terminate: 'violet', stale: 'red' };
-
-type Directive = 'running' | 'quiet' | 'terminate';
 
 const EFFECTS: Readonly<Record<Directive, string>> = {
   running: 'takes jobs again',
@@ -31,7 +29,7 @@ const EFFECTS: Readonly<Record<Directive, string>> = {
   terminate: 'exits when its jobs have ended',
 };
 
-async function tell({ id }: Worker, directive: Directive): Promise<boolean> {
+async function tell({ id }: WorkerStatus, directive: Directive): Promise<boolean> {
   const sure =
     directive !== 'terminate' ||
     (await confirm({
@@ -53,7 +51,7 @@ async function tellAll(directive: Directive, count: number): Promise<boolean> {
   return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were notified.');
 }
 
-async function remove({ id, active_jobs }: Worker): Promise<boolean> {
+async function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
   const sure = await confirm({
     title: `Remove ${id}?`,
     text: `It has stopped sending heartbeats. ${active_jobs > 0 ? 'Its jobs run elsewhere at once.' : 'It holds no jobs.'}`,
@@ -125,9 +123,9 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
   );
 }
 
-const toggle = (row: Worker) => tell(row, row.directive === 'running' ? 'quiet' : 'running');
+const toggle = (row: WorkerStatus) => tell(row, row.directive === 'running' ? 'quiet' : 'running');
 
-function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
+function columns(after: (work: Promise<boolean>) => void): Column<WorkerStatus>[] {
   return [
     {
       id: 'id',
@@ -186,7 +184,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
       render: ({ last_heartbeat_at }) => <Time at={last_heartbeat_at} />,
     },
     { id: 'since', label: 'Since', wide: true, render: ({ started_at }) => <Time at={started_at} /> },
-    ...actionsColumn(can('admin:write'), (row: Worker) => (
+    ...actionsColumn(can('admin:write'), (row: WorkerStatus) => (
       <span class="row-actions">
         {row.state === 'stale' ? (
           <button type="button" class="small" onClick={() => after(remove(row))}>
@@ -211,10 +209,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<Worker>[] {
 
 /** One worker with the jobs that it holds. */
 function WorkerDrawer({ id }: { id: string }) {
-  const worker = useResource(
-    (signal) => api.get<Worker & { jobs: readonly HeldJob[] }>(`admin/workers/${segment(id)}`, {}, signal),
-    [id],
-  );
+  const worker = useResource((signal) => api.get<WorkerDetail>(`admin/workers/${segment(id)}`, {}, signal), [id]);
   return (
     <Drawer title={`Worker ${id}`} name="worker">
       <Loaded of={worker}>
@@ -251,7 +246,7 @@ function Id({ text }: { text: string }) {
   );
 }
 
-function HeldJobs({ jobs }: { jobs: readonly HeldJob[] }) {
+function HeldJobs({ jobs }: { jobs: readonly LeasedJob[] }) {
   if (jobs.length === 0) return <p class="faint">None.</p>;
   return (
     <ul class="held-jobs text">
