@@ -1,59 +1,23 @@
 /** Alert rules through the client: numbers of queues that are watched. */
-import type { Duration } from '../producer/envelope';
+import type * as contract from '../contract/alerts';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters. */
-export type AlertMetric = 'error_rate' | 'oldest_age' | 'depth' | 'dead_letters';
+export type AlertMetric = contract.AlertMetric;
 
 /** What a rule says. */
-export interface AlertOptions {
-  /** For humans. */
-  name: string;
-  /** Null or absent: each queue for itself, also those to come. */
-  queue?: string | null;
-  metric: AlertMetric;
-  /** It fires above this; of `oldest_age` seconds or a duration. */
-  above: number | Duration;
-  /** So long without a break. */
-  for?: Duration;
-  /** The only webhook that is told. Default: all that subscribed to `alert.*`. */
-  subscriptionId?: string | null;
-  active?: boolean;
-}
+export type AlertOptions = Named<contract.AlertRequest>;
 
 /** How a rule stands in a queue. */
-export interface AlertInQueue {
-  queue: string;
-  state: 'ok' | 'firing';
-  since: string;
-  /** The number when the state changed. */
-  lastValue: number | null;
-}
+export type AlertInQueue = Named<contract.AlertInQueue>;
 
-/** A rule. It fires where any queue does. Times are RFC 3339. */
-export interface Alert {
-  id: string;
-  name: string;
-  queue: string | null;
-  metric: AlertMetric;
-  above: number;
-  /** ISO 8601. */
-  for: string;
-  subscriptionId: string | null;
-  active: boolean;
-  /** The name under which the code declares it. */
-  declared?: string;
-  state: 'ok' | 'firing';
-  since: string | null;
-  lastValue: number | null;
-  queues: AlertInQueue[];
-  createdAt: string;
-  updatedAt: string;
-}
+/** A rule. It fires where any queue does. */
+export type Alert = Named<contract.Alert>;
 
 /** Alert rules, as `tocsin.alerts`. Needs `admin:read`, and `admin:write` to change them. */
 export class Alerts {

@@ -1,19 +1,13 @@
 /** Maintenance through the client: for a time no queue hands out jobs and no schedule fires. */
+import type * as contract from '../contract/maintenance';
 import type { Duration } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import type { Requests } from './requests';
 
-/** Whether it holds. Times are RFC 3339. */
-export interface MaintenanceState {
-  enabled: boolean;
-  reason: string | null;
-  startedAt: string | null;
-  /** Null: until somebody ends it. */
-  endsAt: string | null;
-  /** Queues that were not reached yet; they are told again. */
-  pendingQueues?: number;
-}
+/** Whether it holds; `pendingQueues`: queues that were not reached yet, and are told again. */
+export type MaintenanceState = Named<contract.MaintenanceChanged>;
 
 /** Maintenance, as `tocsin.maintenance`. Needs `admin:read`, and `admin:write` to change it. */
 export class Maintenance {

@@ -1,43 +1,23 @@
 /** Pools of queues through the client: queues that share their workers. */
+import type * as contract from '../contract/pools';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** `strict`: in the order of the queues; else each queue has its portion. */
-export type PoolStrategy = 'strict' | 'round-robin' | 'weighted';
+export type PoolStrategy = contract.PoolStrategy;
 
 /** A pool, and how it stands. */
-export interface QueuePool {
-  name: string;
-  strategy: PoolStrategy;
-  queues: string[];
-  /** Of each queue, by its name. */
-  weights: Record<string, number>;
-  concurrency: number | null;
-  workers: number;
-  activeJobs: number;
-}
+export type QueuePool = Named<contract.QueuePool>;
 
 /** What a pool says. */
-export interface PoolOptions {
-  queues: readonly string[];
-  /** Default `round-robin`; with weights `weighted`. */
-  strategy?: PoolStrategy;
-  weights?: Readonly<Record<string, number>>;
-  /** Jobs of the pool that run at once. */
-  concurrency?: number | null;
-}
+export type PoolOptions = Readonly<Omit<Named<contract.PoolRequest>, 'queues'>> & { queues: readonly string[] };
 
 /** What pools have given, queue by queue. */
-export interface SchedulingStats {
-  /** `mixed`: the pools have different ones. */
-  strategy: PoolStrategy | 'mixed';
-  queues: { pool: string; name: string; weight: number; dispatched: number; starved: boolean }[];
-  /** `since`: when counting began, by the names of pools. */
-  stats: { pools: number; poolsTold: number; dispatched: number; starved: number; since: Record<string, string> };
-}
+export type SchedulingStats = Named<contract.SchedulingStats>;
 
 /** Pools, as `tocsin.pools`. Needs `admin:read`, and `admin:write` to change them. */
 export class Pools {

@@ -1,20 +1,14 @@
 /** Schemas of job arguments through the client. */
+import type * as contract from '../contract/schemas';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** A version of the schema of a job type. */
-export interface ArgsSchema {
-  type: string;
-  version: string | number;
-  uri: string;
-  /** JSON Schema of the array of arguments. */
-  schema: Record<string, unknown>;
-  /** RFC 3339. */
-  createdAt: string;
-}
+export type ArgsSchema = Named<contract.ArgsSchema>;
 
 /** Schemas, as `tocsin.schemas`. Needs `admin:read`, and `admin:write` to change them. */
 export class Schemas {

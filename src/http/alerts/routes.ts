@@ -1,52 +1,46 @@
 /** Alert rules, below `/ojs/v1/admin`. */
-
+import * as contract from '../../contract/alerts';
 import { parseAlert } from '../../job/alert/parse';
 import { formatDuration } from '../../job/duration';
 import { notFound, unwrap } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { AlertInQueue, AlertView, ChangedAlert } from '../../rpc/alerts';
 import { directoryObject } from '../../rpc/stubs';
-import { type AppContext, json, respond } from '../context';
+import { type AppContext, json, noContent } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { del, get, patch, post, type Route } from '../route';
+import { serve } from '../route';
 
-export const alertRoutes: readonly Route[] = [
-  get('/alerts', list),
-  post('/alerts', create, { audit: 'alert.create' }),
-  get('/alerts/:id', show),
-  patch('/alerts/:id', change, { audit: 'alert.change' }),
-  del('/alerts/:id', remove, { audit: 'alert.delete' }),
-];
+export const alertRoutes = serve(contract.alerts, { list, create, show, change, remove });
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const page = pageByName(await directoryObject(c.env).alerts(), ({ rule }) => rule.id, readPaging(c));
   const items = page.items.map(render);
   return json(c, { items, alerts: items, total: page.pagination.total, pagination: page.pagination });
 }
 
-async function create(c: AppContext): Promise<Response> {
+async function create(c: AppContext) {
   const members = parseAlert(await readBody(c));
   const made = unwrap(await directoryObject(c.env).createAlert(members));
   return json(c, answer(made), 201, { Location: `/ojs/v1/admin/alerts/${made.rule.id}` });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   return json(c, render(await find(c)));
 }
 
-async function change(c: AppContext): Promise<Response> {
+async function change(c: AppContext) {
   const body = await readBody(c);
   const { rule } = await find(c);
   return json(c, answer(unwrap(await directoryObject(c.env).changeAlert(rule.id, parseAlert(body, rule)))));
 }
 
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   const id = pathParam(c, 'id');
   if (!(await directoryObject(c.env).deleteAlert(id))) throw notFound('alert', id);
-  return respond(c, null, 204);
+  return noContent(c);
 }
 
 async function find(c: AppContext): Promise<AlertView> {
@@ -56,12 +50,12 @@ async function find(c: AppContext): Promise<AlertView> {
   return found;
 }
 
-function answer({ untold, ...view }: ChangedAlert): Record<string, unknown> {
+function answer({ untold, ...view }: ChangedAlert): contract.AlertChanged {
   return { ...render(view), ...pendingQueues(untold) };
 }
 
 /** It fires where any queue does. Ages are seconds, rates parts of one. */
-function render({ rule, queues }: AlertView): Record<string, unknown> {
+function render({ rule, queues }: AlertView): contract.Alert {
   const [first] = queues;
   return {
     id: rule.id,
@@ -82,6 +76,6 @@ function render({ rule, queues }: AlertView): Record<string, unknown> {
   };
 }
 
-function renderInQueue({ queue, state, since, value }: AlertInQueue): Record<string, unknown> {
+function renderInQueue({ queue, state, since, value }: AlertInQueue): contract.AlertInQueue {
   return { queue, state, since: formatInstant(since), last_value: value };
 }

@@ -1,4 +1,5 @@
 /** Maintenance: no queue hands out jobs and no schedule fires until it ends; whatever is enqueued waits. */
+import * as contract from '../../contract/maintenance';
 import { given, optional, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
@@ -7,21 +8,23 @@ import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { pendingQueues } from '../queues/pending';
 import { type JsonObject, readBody } from '../request/body';
-import { get, post, type Route } from '../route';
+import { serve } from '../route';
 
 const MAX_REASON = 1_000;
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminMaintenanceRoutes: readonly Route[] = ['/system/maintenance', '/maintenance'].flatMap((path) => [
-  get(path, show),
-  post(path, change, { audit: 'maintenance.set' }),
-]);
+export const adminMaintenanceRoutes = serve(contract.maintenance, {
+  show,
+  change,
+  showHere: show,
+  changeHere: change,
+});
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   return json(c, render(await directoryObject(c.env).maintenance()));
 }
 
-async function change(c: AppContext): Promise<Response> {
+async function change(c: AppContext) {
   const { maintenance, untold } = await directoryObject(c.env).declareMaintenance(
     readNotice(await readBody(c), Date.now()),
   );
@@ -50,7 +53,7 @@ const readLength: Reader<number> = (value, field) => {
 };
 
 /** Each name that a client knows it by. */
-function render(maintenance: Maintenance | null) {
+function render(maintenance: Maintenance | null): contract.MaintenanceState {
   const { reason = null, started_at, ends_at } = maintenance ?? {};
   const [start, end] = [given(started_at, formatInstant) ?? null, given(ends_at, formatInstant) ?? null];
   const isOn = maintenance !== null;

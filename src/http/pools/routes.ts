@@ -1,5 +1,6 @@
 /** Pools of queues, and how what they gave is spread over their queues. */
 import { activeIn, noPool, putPool, removePool } from '../../across/pools';
+import * as contract from '../../contract/pools';
 import { inParallel } from '../../durable/parallel';
 import { unwrap } from '../../job/errors';
 import { type Pool, readPool, readPoolName, weightOf } from '../../job/pools/pool';
@@ -10,7 +11,7 @@ import { readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { textParam } from '../request/query';
-import { del, get, put, type Route } from '../route';
+import { serve } from '../route';
 
 /** A queue that has jobs and gave none for so long, while others of its pool gave some, is starved, ms. */
 const STARVED_MS = 30_000;
@@ -19,13 +20,13 @@ const STARVED_MS = 30_000;
 const MAX_TOLD = 10;
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminPoolRoutes: readonly Route[] = [
-  get('/pools', list),
-  get('/pools/:name', async (c) => json(c, { pool: await render(c, await named(c)) })),
-  put('/pools/:name', define, { audit: 'pool.put' }),
-  del('/pools/:name', remove, { audit: 'pool.delete' }),
-  get('/scheduling/stats', stats),
-];
+export const adminPoolRoutes = serve(contract.pools, {
+  list,
+  show: async (c) => json(c, { pool: await render(c, await named(c)) }),
+  define,
+  remove,
+  stats,
+});
 
 const nameIn = (c: AppContext) => readPoolName(pathParam(c, 'name'), 'name');
 
@@ -35,20 +36,20 @@ async function named(c: AppContext, name = nameIn(c)): Promise<Pool> {
   return pool;
 }
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const all = await directoryObject(c.env).pools();
   const page = pageByName(all, ({ name }) => name, readPaging(c, 'page'));
   const pools = await inParallel(page.items, (pool) => render(c, pool));
   return json(c, { pools, items: pools, total: all.length, pagination: page.pagination });
 }
 
-async function define(c: AppContext): Promise<Response> {
+async function define(c: AppContext) {
   const pool = readPool(nameIn(c), await readBody(c));
   const isNew = await putPool(c.env, pool);
   return json(c, { pool: await render(c, pool) }, isNew ? 201 : 200);
 }
 
-async function render(c: AppContext, pool: Pool): Promise<Record<string, unknown>> {
+async function render(c: AppContext, pool: Pool): Promise<contract.QueuePool> {
   const { name, strategy, queues, concurrency } = pool;
   const [counts, active] = await Promise.all([poolObject(c.env, name).poolCounts(), activeIn(c.env, queues)]);
   const weights = Object.fromEntries(queues.map((queue) => [queue, weightOf(pool, queue)]));
@@ -57,7 +58,7 @@ async function render(c: AppContext, pool: Pool): Promise<Record<string, unknown
 }
 
 /** Of the pool that `?pool=` names, else of the first ones. */
-async function stats(c: AppContext): Promise<Response> {
+async function stats(c: AppContext) {
   const wanted = textParam(c, 'pool');
   const all =
     wanted === undefined ? await directoryObject(c.env).pools() : [await named(c, readPoolName(wanted, 'pool'))];
@@ -67,7 +68,7 @@ async function stats(c: AppContext): Promise<Response> {
   const strategies = new Set(told.map(({ strategy }) => strategy));
   const [strategy = 'strict'] = strategies;
   return json(c, {
-    strategy: strategies.size > 1 ? 'mixed' : strategy,
+    strategy: strategies.size > 1 ? ('mixed' as const) : strategy,
     queues,
     stats: {
       pools: all.length,
@@ -92,7 +93,7 @@ async function statsOf(c: AppContext, pool: Pool) {
   return { pool: pool.name, since: formatInstant(since), queues };
 }
 
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   await removePool(c.env, nameIn(c));
-  return json(c, { deleted: true });
+  return json(c, { deleted: true as const });
 }

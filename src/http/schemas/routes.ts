@@ -1,5 +1,5 @@
 /** The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs have it. */
-
+import * as contract from '../../contract/schemas';
 import { readName } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { invalidRequest, notFound, unwrap } from '../../job/errors';
@@ -12,38 +12,42 @@ import { pendingQueues } from '../queues/pending';
 import { type JsonObject, readBody } from '../request/body';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { del, get, post, put, type Route } from '../route';
+import { serve } from '../route';
 
 const HINT = 'GET /ojs/v1/admin/schemas lists what is registered.';
 const MAX_VERSION = 64;
 
 /** Routes below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */
-export const schemaRoutes: readonly Route[] = [
-  get('/schemas', list),
-  post('/schemas', (c) => register(c, {}), { scope: 'admin:write', audit: 'schema.put' }),
-  get('/schemas/:name/versions', versions),
-  del('/schemas/:name/:version', remove, { scope: 'admin:write', audit: 'schema.delete' }),
-  get('/schemas/:name', async (c) => json(c, { schema: render(await latest(c)) })),
-  del('/schemas/:name', remove, { scope: 'admin:write', audit: 'schema.delete' }),
-];
+export const schemaRoutes = serve(contract.schemas, {
+  list,
+  register: async (c) => {
+    const { rendered, told } = await register(c, {});
+    return json(c, { schema: rendered, ...told }, 201);
+  },
+  versions,
+  removeVersion: remove,
+  show: async (c) => json(c, { schema: render(await latest(c)) }),
+  remove,
+});
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminSchemaRoutes: readonly Route[] = [
-  get('/schemas', list),
-  get('/schemas/:name/versions', versions),
-  get('/schemas/:name/:version', async (c) => json(c, render(await named(c)))),
-  get('/schemas/:name', async (c) => json(c, render(await latest(c)))),
-  put('/schemas/:name/:version', (c) => register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') }), {
-    audit: 'schema.put',
-  }),
-  del('/schemas/:name/:version', remove, { audit: 'schema.delete' }),
-];
+export const adminSchemaRoutes = serve(contract.adminSchemas, {
+  list,
+  versions,
+  showVersion: async (c) => json(c, render(await named(c))),
+  show: async (c) => json(c, render(await latest(c))),
+  register: async (c) => {
+    const { rendered, told } = await register(c, { type: pathParam(c, 'name'), version: pathParam(c, 'version') });
+    return json(c, { ...rendered, ...told }, 201);
+  },
+  remove,
+});
 
 async function known(c: AppContext): Promise<RegisteredSchema[]> {
   return (await directoryObject(c.env).schemas())?.schemas ?? [];
 }
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const nameOf = ({ type, version }: RegisteredSchema) => `${type} ${version}`;
   const sorted = (await known(c)).sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const page = pageByName(sorted, nameOf, readPaging(c));
@@ -51,7 +55,7 @@ async function list(c: AppContext): Promise<Response> {
   return json(c, { schemas, items: schemas, total: sorted.length, pagination: page.pagination });
 }
 
-async function versions(c: AppContext): Promise<Response> {
+async function versions(c: AppContext) {
   const found = await ofName(c);
   const type = (found[0] as RegisteredSchema).type;
   const listed = found.map(({ version, created_at }, index) => {
@@ -82,7 +86,7 @@ async function named(c: AppContext): Promise<RegisteredSchema> {
 }
 
 /** Removes the version in the path; without one what the name means: the schema of a URI, or all of a type. */
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   const name = pathParam(c, 'name');
   const version = c.req.param('version');
   const [first] = version === undefined ? await ofName(c) : [await named(c)];
@@ -90,11 +94,11 @@ async function remove(c: AppContext): Promise<Response> {
   const meant = uri === name ? (first as RegisteredSchema).version : version;
   const { removed, untold } = await directoryObject(c.env).removeSchemas(type, meant);
   if (removed === 0) throw notFound('schema', name, HINT);
-  return json(c, { deleted: true, type, removed, ...pendingQueues(untold) });
+  return json(c, { deleted: true as const, type, removed, ...pendingQueues(untold) });
 }
 
 /** @param path what the path says; else the body does */
-async function register(c: AppContext, path: { type?: string; version?: string }): Promise<Response> {
+async function register(c: AppContext, path: { type?: string; version?: string }) {
   const given = await readBody(c);
   const type = path.type ?? given.type ?? given.job_type;
   if (typeof type !== 'string' || !isJobType(type)) throw invalidRequest('type', `type ${TYPE_RULE}.`);
@@ -103,9 +107,7 @@ async function register(c: AppContext, path: { type?: string; version?: string }
   const member = given.schema === undefined && given.args_schema !== undefined ? 'args_schema' : 'schema';
   const schema = checkSchema(given[member], member);
   const { schema: stored, untold } = unwrap(await directoryObject(c.env).putSchema({ type, version, uri, schema }));
-  const told = pendingQueues(untold);
-  const rendered = render(stored);
-  return json(c, path.type === undefined ? { schema: rendered, ...told } : { ...rendered, ...told }, 201);
+  return { rendered: render(stored), told: pendingQueues(untold) };
 }
 
 function readVersion(value: unknown): string {
@@ -121,6 +123,6 @@ function readUri({ uri }: JsonObject, usual: string): string {
 /** A whole number is told as one. */
 const shown = (version: string) => (/^(0|[1-9]\d{0,14})$/.test(version) ? Number(version) : version);
 
-function render({ type, version, uri, created_at, schema }: RegisteredSchema): Record<string, unknown> {
+function render({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema {
   return { uri, type, job_type: type, version: shown(version), schema, created_at: formatInstant(created_at) };
 }

@@ -1,4 +1,5 @@
 /** What is wrong now: alert rules that fire, targets that are not called. */
+import type { Alert } from '../../../contract/alerts';
 import { Icon } from '../../components/icon';
 import { Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
@@ -7,7 +8,7 @@ import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import type { QueueItem } from '../queues/types';
-import { ALERTS, type Alert, type List, METRICS, shownAs } from '../webhooks/types';
+import { ALERTS, type List, METRICS, shownAs } from '../webhooks/types';
 
 export interface AlertsHeld {
   rules: Resource<List<Alert>>;

@@ -1,4 +1,5 @@
 /** Maintenance of the whole deployment: what holds, and its beginning and end. */
+import type { MaintenanceState } from '../../../contract/maintenance';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
 import { Dialog } from '../../components/overlays';
@@ -10,25 +11,18 @@ import { type Resource, useResource } from '../../core/resource';
 import { query, setQuery } from '../../core/router';
 import { can } from '../../core/session';
 
-export interface Maintenance {
-  enabled: boolean;
-  reason: string | null;
-  started_at: string | null;
-  ends_at: string | null;
-}
-
 const PATH = 'admin/system/maintenance';
 
-export function useMaintenance(): Resource<Maintenance> {
-  return useResource((signal) => api.get<Maintenance>(PATH, {}, signal), []);
+export function useMaintenance(): Resource<MaintenanceState> {
+  return useResource((signal) => api.get<MaintenanceState>(PATH, {}, signal), []);
 }
 
 /** Does it hold now? Nobody tells of its end. */
-function isOn({ data }: Resource<Maintenance>, now: number): boolean {
+function isOn({ data }: Resource<MaintenanceState>, now: number): boolean {
   return data?.enabled === true && (data.ends_at === null || Date.parse(data.ends_at) > now);
 }
 
-export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenance> }) {
+export function MaintenanceBanner({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();
   const { data } = maintenance;
   if (!data || !isOn(maintenance, now)) return null;
@@ -70,7 +64,7 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
   );
 }
 
-export function MaintenanceButton({ of: maintenance }: { of: Resource<Maintenance> }) {
+export function MaintenanceButton({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();
   if (!can('admin:write')) return null;
   const close = () => setQuery({ do: null });

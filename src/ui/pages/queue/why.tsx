@@ -1,5 +1,6 @@
 /** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
 import type { ComponentChildren } from 'preact';
+import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
@@ -10,7 +11,6 @@ import { act } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import type { Maintenance } from '../overview/maintenance';
 import { toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 
@@ -28,7 +28,7 @@ interface Schedule {
 }
 
 interface Circumstances {
-  maintenance: Maintenance;
+  maintenance: MaintenanceState;
   limits: readonly RateLimitStatus[];
   first: WaitingJob | undefined;
   schedules: readonly Schedule[];
@@ -39,7 +39,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
   const { name, counts } = queue;
   const waits = counts.available > 0;
   const [maintenance, limits, jobs, crons] = await Promise.all([
-    api.get<Maintenance>('admin/system/maintenance', {}, signal),
+    api.get<MaintenanceState>('admin/system/maintenance', {}, signal),
     waits ? api.get<{ items: RateLimitStatus[] }>('rate-limits', { queue: name }, signal) : { items: [] },
     waits
       ? api.get<{ items: { id: string }[] }>(
@@ -63,7 +63,7 @@ function isShown(
     queue,
     maintenance,
     limits,
-  }: { queue: QueueItem; maintenance: Maintenance | undefined; limits: readonly RateLimitStatus[] },
+  }: { queue: QueueItem; maintenance: MaintenanceState | undefined; limits: readonly RateLimitStatus[] },
 ): boolean {
   if (reason === 'queue_paused') return queue.status === 'paused';
   if (reason === 'maintenance') return maintenance?.enabled === true;

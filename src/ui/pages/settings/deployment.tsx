@@ -1,4 +1,5 @@
 /** What the code of the deployment declares, whether it is in effect, and what operators have changed of it. */
+import type { MaintenanceState } from '../../../contract/maintenance';
 import { Badge, type Tone } from '../../components/badge';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
@@ -9,7 +10,6 @@ import { href, segment } from '../../core/base';
 import { act, confirm } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
-import type { Maintenance } from '../overview/maintenance';
 
 interface Cron {
   name: string;
@@ -50,7 +50,7 @@ interface Row {
 
 export function Deployment() {
   const declared = useResource((signal) => api.get<Declared>('admin/deployment', {}, signal), []);
-  const maintenance = useResource((signal) => api.get<Maintenance>('admin/system/maintenance', {}, signal), []);
+  const maintenance = useResource((signal) => api.get<MaintenanceState>('admin/system/maintenance', {}, signal), []);
   const apply = async (resetCrons: boolean) => {
     const sure = await confirm({
       title: resetCrons ? 'Reset the schedules to what the code declares?' : 'Apply what the code declares?',
@@ -65,7 +65,7 @@ export function Deployment() {
   };
   return (
     <>
-      <Loaded of={maintenance}>{(now) => <MaintenanceState of={now} />}</Loaded>
+      <Loaded of={maintenance}>{(now) => <MaintenanceCard of={now} />}</Loaded>
       <Loaded of={declared}>
         {(data) => (
           <Section
@@ -132,7 +132,7 @@ export function Deployment() {
   );
 }
 
-function MaintenanceState({ of: { enabled, reason, started_at, ends_at } }: { of: Maintenance }) {
+function MaintenanceCard({ of: { enabled, reason, started_at, ends_at } }: { of: MaintenanceState }) {
   return (
     <div class="card">
       <Facts

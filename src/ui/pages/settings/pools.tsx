@@ -1,5 +1,6 @@
 /** Pools: queues from which workers take in turn, each its portion. */
 import { useState } from 'preact/hooks';
+import type { PoolList, PoolStrategy, QueuePool, QueueShare, SchedulingStats } from '../../../contract/pools';
 import { Badge } from '../../components/badge';
 import { errorAt, Field, Form, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
@@ -15,24 +16,7 @@ import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
 
-interface Pool {
-  name: string;
-  strategy: string;
-  queues: readonly string[];
-  weights: Readonly<Record<string, number>>;
-  workers: number;
-  active_jobs: number;
-  concurrency: number | null;
-}
-
-interface Given {
-  pool: string;
-  name: string;
-  dispatched: number;
-  starved: boolean;
-}
-
-const STRATEGIES: Readonly<Record<string, string>> = {
+const STRATEGIES: Readonly<Record<PoolStrategy, string>> = {
   'round-robin': 'in turn, equally',
   weighted: 'in turn, by weight',
   strict: 'strictly in the order listed',
@@ -43,13 +27,13 @@ const pathOf = (name: string) => `admin/pools/${segment(name)}`;
 export function Pools() {
   const pools = useResource(async (signal) => {
     const [{ items }, { queues }] = await Promise.all([
-      api.get<{ items: readonly Pool[] }>('admin/pools', { per_page: 100 }, signal),
-      api.get<{ queues: readonly Given[] }>('admin/scheduling/stats', {}, signal),
+      api.get<PoolList>('admin/pools', { per_page: 100 }, signal),
+      api.get<SchedulingStats>('admin/scheduling/stats', {}, signal),
     ]);
     return { items, given: queues };
   }, []);
   const mayWrite = can('admin:write');
-  const remove = async ({ name }: Pool) => {
+  const remove = async ({ name }: QueuePool) => {
     const sure = await confirm({
       title: `Delete the pool ${name}?`,
       text: 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.',
@@ -77,7 +61,7 @@ export function Pools() {
             rows={items}
             columns={columns(given, remove)}
             rowKey={({ name }) => name}
-            {...(mayWrite && { rowHref: ({ name }: Pool) => aside({ edit: name }) })}
+            {...(mayWrite && { rowHref: ({ name }: QueuePool) => aside({ edit: name }) })}
             empty={
               <Empty icon="limits" title="No pools yet">
                 A pool prevents one busy queue from delaying the others.
@@ -93,7 +77,7 @@ export function Pools() {
   );
 }
 
-function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<Pool>[] {
+function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void): Column<QueuePool>[] {
   return [
     {
       id: 'name',
@@ -153,7 +137,7 @@ function columns(given: readonly Given[], remove: (pool: Pool) => void): Column<
         <Count value={given.reduce((sum, one) => sum + (one.pool === name ? one.dispatched : 0), 0)} />
       ),
     },
-    ...actionsColumn(can('admin:write'), (row: Pool) => (
+    ...actionsColumn(can('admin:write'), (row: QueuePool) => (
       <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
         Delete
       </button>
@@ -174,8 +158,8 @@ function readQueues(text: string): { queues: string[]; weights: Record<string, n
   return { queues, weights };
 }
 
-function PoolForm({ of: before, onSaved }: { of: Pool | undefined; onSaved: () => void }) {
-  const [strategy, setStrategy] = useState(before?.strategy ?? 'round-robin');
+function PoolForm({ of: before, onSaved }: { of: QueuePool | undefined; onSaved: () => void }) {
+  const [strategy, setStrategy] = useState<string>(before?.strategy ?? 'round-robin');
   const close = () => openAside({ edit: null });
   const isWeighted = strategy === 'weighted';
   const shown = before?.queues.map((queue) => (isWeighted ? `${queue}: ${before.weights[queue] ?? 1}` : queue));

@@ -1,5 +1,6 @@
 /** Schemas of arguments: which there are, and what becomes of a job that does not fit. */
 import { useState } from 'preact/hooks';
+import type { ArgsSchema, SchemaList } from '../../../contract/schemas';
 import { Badge } from '../../components/badge';
 import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Json } from '../../components/json';
@@ -17,25 +18,14 @@ import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
 
-interface Schema {
-  uri: string;
-  type: string;
-  version: string | number;
-  schema: unknown;
-  created_at: string;
-}
-
-const nameOf = ({ type, version }: Schema) => `${type}@${version}`;
+const nameOf = ({ type, version }: ArgsSchema) => `${type}@${version}`;
 const pathOf = (type: string, version: string | number) => `admin/schemas/${segment(type)}/${segment(String(version))}`;
 
 export function Schemas() {
-  const schemas = useResource(
-    (signal) => api.get<{ items: readonly Schema[]; total: number }>('admin/schemas', { per_page: 100 }, signal),
-    [],
-  );
+  const schemas = useResource((signal) => api.get<SchemaList>('admin/schemas', { per_page: 100 }, signal), []);
   const mayWrite = can('admin:write');
   const open = schemas.data?.items.find((one) => nameOf(one) === query('open'));
-  const remove = async (one: Schema) => {
+  const remove = async (one: ArgsSchema) => {
     const sure = await confirm({
       title: `Delete version ${one.version} of ${one.type}?`,
       text: 'Jobs that name this version no longer match; others must match the latest one left.',
@@ -147,7 +137,7 @@ function Mode() {
   );
 }
 
-const COLUMNS: readonly Column<Schema>[] = [
+const COLUMNS: readonly Column<ArgsSchema>[] = [
   {
     id: 'type',
     label: 'Job type',
@@ -166,7 +156,7 @@ const COLUMNS: readonly Column<Schema>[] = [
 const FIRST = '{\n  "type": "object",\n  "required": [],\n  "properties": {}\n}';
 
 /** @param from the version that the new one begins with */
-function SchemaForm({ from, onSaved }: { from: Schema | undefined; onSaved: () => void }) {
+function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: () => void }) {
   const [schema, setSchema] = useState(from ? JSON.stringify(from.schema, null, 2) : FIRST);
   const close = () => openAside({ edit: null });
   const next = from && /^\d+$/.test(String(from.version)) ? Number(from.version) + 1 : from ? '' : 1;

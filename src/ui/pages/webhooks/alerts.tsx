@@ -1,5 +1,7 @@
 /** Alert rules: a number of a queue, its bound, and whether it is beyond. */
+
 import { useState } from 'preact/hooks';
+import type { Alert } from '../../../contract/alerts';
 import type { Webhook } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
 import { errorAt, Field, Form, textIn } from '../../components/form';
@@ -14,7 +16,7 @@ import { span } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import { ALERTS, type Alert, alertPath, type List, METRICS, shownAs } from './types';
+import { ALERTS, alertPath, type List, METRICS, shownAs } from './types';
 import { useAfterEvents } from './updates';
 
 export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] }) {
@@ -139,7 +141,7 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
 
 function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webhook[]; onSaved: () => void }) {
   const { of: before, subscriptions, onSaved } = props;
-  const [metric, setMetric] = useState(before?.metric ?? 'error_rate');
+  const [metric, setMetric] = useState<string>(before?.metric ?? 'error_rate');
   const close = () => openAside({ edit: null });
   const save = async (form: FormData) => {
     const text = (name: string) => textIn(form, name);

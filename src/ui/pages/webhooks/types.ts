@@ -6,21 +6,6 @@ import type { IconName } from '../../components/icon';
 import { segment } from '../../core/base';
 import { duration, number, percent } from '../../core/format';
 
-export interface Alert {
-  id: string;
-  name: string;
-  queue: string | null;
-  metric: string;
-  above: number;
-  for: string;
-  subscription_id: string | null;
-  active: boolean;
-  state: string;
-  since: string | null;
-  last_value: number | null;
-  queues: readonly { queue: string; state: string; since: string; last_value: number }[];
-}
-
 export type List<T> = Pick<Page<T>, 'items' | 'total'>;
 
 export const SUBSCRIPTIONS = 'webhooks/subscriptions';

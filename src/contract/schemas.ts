@@ -1,0 +1,98 @@
+/** The schemas of job arguments: below `/admin` by type and version, else by URI too, as the OJS SDKs have it. */
+import type { CursorQuery, Page, Spreading, Time } from './common';
+import { del, get, post, put } from './route';
+
+/** A version of the schema of a job type. */
+export interface ArgsSchema {
+  uri: string;
+  type: string;
+  /** The same as `type`. */
+  job_type: string;
+  /** A whole number is told as one. */
+  version: string | number;
+  /** JSON Schema of the array of arguments. */
+  schema: Record<string, unknown>;
+  created_at: Time;
+}
+
+export interface ArgsSchemaChanged extends ArgsSchema, Spreading {}
+
+export interface SchemaAnswer {
+  schema: ArgsSchema;
+}
+
+export interface SchemaChanged extends SchemaAnswer, Spreading {}
+
+export interface SchemaList extends Page<ArgsSchema> {
+  /** The same as `items`. */
+  schemas: ArgsSchema[];
+}
+
+/** The versions of a type, the latest first. */
+export interface SchemaVersions {
+  type: string;
+  versions: { version: string | number; created_at: Time; is_latest: boolean }[];
+}
+
+export interface SchemasRemoved extends Spreading {
+  deleted: true;
+  type: string;
+  /** How many versions. */
+  removed: number;
+}
+
+/** A version to register, or to replace. */
+export interface SchemaRequest {
+  /** JSON Schema of the array of arguments. */
+  schema?: Record<string, unknown>;
+  /** The same as `schema`. */
+  args_schema?: Record<string, unknown>;
+  /** Default: made of type and version. */
+  uri?: string | null;
+}
+
+/** The same, where the path does not name it. */
+export interface NamedSchemaRequest extends SchemaRequest {
+  type?: string;
+  /** The same as `type`. */
+  job_type?: string;
+  version: string | number;
+}
+
+/** Below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */
+export const schemas = {
+  /** Lists the schemas of job arguments. */
+  list: get<{ query: CursorQuery; 200: SchemaList }>('/schemas'),
+  /** Registers a version of a schema, or replaces it. */
+  register: post<{ body: NamedSchemaRequest; 201: SchemaChanged }>('/schemas', {
+    scope: 'admin:write',
+    audit: 'schema.put',
+  }),
+  /** Lists the versions of a schema. */
+  versions: get<{ 200: SchemaVersions; errors: 404 }>('/schemas/:name/versions'),
+  /** Removes a version of a schema. */
+  removeVersion: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name/:version', {
+    scope: 'admin:write',
+    audit: 'schema.delete',
+  }),
+  /** Shows the latest version of a schema, or that of a URI. */
+  show: get<{ 200: SchemaAnswer; errors: 404 }>('/schemas/:name'),
+  /** Removes the schema of a URI, or all versions of a type. */
+  remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name', { scope: 'admin:write', audit: 'schema.delete' }),
+};
+
+/** Below `/ojs/v1/admin`. */
+export const adminSchemas = {
+  /** Lists the schemas of job arguments. */
+  list: get<{ query: CursorQuery; 200: SchemaList }>('/schemas'),
+  /** Lists the versions of a schema. */
+  versions: get<{ 200: SchemaVersions; errors: 404 }>('/schemas/:name/versions'),
+  /** Shows a version of a schema. */
+  showVersion: get<{ 200: ArgsSchema; errors: 404 }>('/schemas/:name/:version'),
+  /** Shows the latest version of a schema. */
+  show: get<{ 200: ArgsSchema; errors: 404 }>('/schemas/:name'),
+  /** Registers a version of a schema, or replaces it. */
+  register: put<{ body: SchemaRequest; 201: ArgsSchemaChanged }>('/schemas/:name/:version', { audit: 'schema.put' }),
+  /** Removes a version of a schema. */
+  remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name/:version', { audit: 'schema.delete' }),
+};
