@@ -20,7 +20,7 @@ export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
 type Policies =
   | {
       /** What a fire does while the job of the previous fire has not ended. Default `skip`. */
-      overlapPolicy?: 'skip' | 'allow' | 'cancel_previous' | 'enqueue';
+      overlapPolicy?: CronStatus['overlapPolicy'];
       /** What happens to times that were missed because the platform was down. Default `fire_once`. */
       missedPolicy?: 'skip' | 'fire_once';
       maxCatchup?: never;

@@ -1,34 +1,22 @@
 /** Groups of schedules through the client: an application declares all its schedules at once, as often as it likes. */
-
+import type * as contract from '../contract/cron';
 import type { DefaultsOf } from '../producer/defaults';
 import { jsonOf } from '../producer/job';
+import type { Named } from '../producer/names';
 import { listOf, shaped } from './answers';
 import { type CronEntry, type CronJob, wireCron } from './cron-entry';
-import type { CronStatus } from './cron-status';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** A group with its schedules. */
-export interface CronGroup {
-  name: string;
-  entries: CronStatus[];
-}
+export type CronGroup = Pick<Named<contract.CronGroup>, 'name' | 'entries'>;
 
 /** What declaring a group did. The lists hold names. */
-export interface CronGroupResult extends CronGroup {
-  created: string[];
-  updated: string[];
-  unchanged: string[];
-  deleted: string[];
-}
+export type CronGroupResult = CronGroup & Omit<Named<contract.CronGroupDeclared>, 'group' | 'count' | 'warnings'>;
 
 /** An entry of the list of groups. */
-export interface CronGroupSummary {
-  name: string;
-  /** How many schedules it has. */
-  count: number;
-}
+export type CronGroupSummary = Named<contract.CronGroupSummary>;
 
 /** Groups of cron entries, as `tocsin.cronGroups`. */
 export class CronGroups<Job extends CronJob = CronJob> {

@@ -3,6 +3,7 @@
 import { deleteCrons, type GroupEntry, replaceCronGroup } from '../../across/cron-groups';
 import { type Located, listCrons, readCrons } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
+import { cronGroups } from '../../contract/cron';
 import { CRON_NAME_RULE, type CronDefinition, isCronName, parseCron, readZone } from '../../job/cron/definition';
 import { optional, readList, readObject } from '../../job/envelope/fields';
 import { atIndex, conflict, invalidRequest, notFound } from '../../job/errors';
@@ -14,18 +15,13 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
-import { del, get, put, type Route } from '../route';
+import { serve } from '../route';
 
 /** Entries of one group at most. */
 const MAX_ENTRIES = 1000;
 
 /** Routes below `/ojs/v1`. */
-export const cronGroupRoutes: readonly Route[] = [
-  get('/cron-groups', list),
-  get('/cron-groups/:name', show),
-  put('/cron-groups/:name', replace, { audit: 'cron_group.replace' }),
-  del('/cron-groups/:name', remove, { audit: 'cron_group.delete' }),
-];
+export const cronGroupRoutes = serve(cronGroups, { list, show, replace, remove });
 
 function nameIn(c: AppContext): string {
   const name = pathParam(c, 'name');
@@ -40,7 +36,7 @@ async function membersOf(c: AppContext, name: string): Promise<Located[]> {
   return members;
 }
 
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const sizes = new Map<string, number>();
   for (const { group } of await listCrons(c.env)) if (group !== null) sizes.set(group, (sizes.get(group) ?? 0) + 1);
@@ -49,20 +45,20 @@ async function list(c: AppContext): Promise<Response> {
   return json(c, { groups: page.items, items: page.items, pagination: page.pagination });
 }
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const name = nameIn(c);
   const entries = (await readCrons(c.env, await membersOf(c, name))).map((view) => renderCron(view, true));
   return json(c, { name, group: { name, entries }, entries, count: entries.length });
 }
 
-async function remove(c: AppContext): Promise<Response> {
+async function remove(c: AppContext) {
   const name = nameIn(c);
   const names = (await membersOf(c, name)).map((entry) => entry.name);
   await deleteCrons(c.env, names);
-  return json(c, { deleted: true, name, entries: names, count: names.length });
+  return json(c, { deleted: true as const, name, entries: names, count: names.length });
 }
 
-async function replace(c: AppContext): Promise<Response> {
+async function replace(c: AppContext) {
   const name = nameIn(c);
   const body = await readBody(c, MAX_BATCH_BYTES);
   const known = await listCrons(c.env);

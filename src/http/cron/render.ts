@@ -1,4 +1,5 @@
 /** Writes cron entries and their histories as JSON, with every spelling that clients of the contract look for. */
+import type * as contract from '../../contract/cron';
 import { scheduleOf } from '../../job/cron/definition';
 import { firesBetween } from '../../job/cron/schedule';
 import { defined, given, isObject } from '../../job/envelope/fields';
@@ -9,11 +10,12 @@ import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
 const FIRES_AHEAD = 5;
 
 /** An entry. With `ahead`, its next fires. */
-export function renderCron(view: CronView, ahead = false): Record<string, unknown> {
+export function renderCron(view: CronView, ahead = false): contract.CronStatus {
   const { definition, run } = view;
   const { expression, template, queue } = definition;
-  const { type, args, meta, options } = template;
+  const { type, args, meta, options } = template as Pick<contract.CronStatus, 'type' | 'args' | 'meta' | 'options'>;
   const usedUp = definition.enabled && run.next_at === undefined;
+  const status: contract.CronStatus['status'] = definition.enabled ? (usedUp ? 'completed' : 'active') : 'paused';
   const own = isObject(options) && isObject(options.meta) ? options.meta : undefined;
   return defined({
     name: definition.name,
@@ -29,7 +31,7 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
     end_at: given(definition.end_at, formatInstant),
     limit: definition.limit,
     enabled: definition.enabled,
-    status: definition.enabled ? (usedUp ? 'completed' : 'active') : 'paused',
+    status,
     description: definition.description,
     group: definition.group,
     next_run_at: given(run.next_at, formatInstant) ?? null,
@@ -55,9 +57,9 @@ export function renderCron(view: CronView, ahead = false): Record<string, unknow
  * The answer about one entry, flat and under its names.
  * @param isFlat is `cron` the expression? SDKs read it so, other clients the entry
  */
-export function renderCronAnswer(view: CronView, isFlat: boolean): Record<string, unknown> {
+export function renderCronAnswer(view: CronView, isFlat: boolean): contract.CronAnswer {
   const entry = renderCron(view, true);
-  return { ...entry, ...(!isFlat && { cron: entry }), cron_job: entry };
+  return { ...entry, cron: isFlat ? entry.cron : entry, cron_job: entry };
 }
 
 /** The next fires of an entry, unless it is paused or used up. Epoch ms. */
@@ -70,7 +72,7 @@ function firesAhead({ definition, run }: CronView): number[] {
 }
 
 /** One execution of a history. */
-export function renderExecution(execution: CronExecutionView): Record<string, unknown> {
+export function renderExecution(execution: CronExecutionView): contract.CronExecution {
   const { job_id, state, tick, at, started_at, ended_at } = execution;
   return {
     job_id,
@@ -84,7 +86,7 @@ export function renderExecution(execution: CronExecutionView): Record<string, un
 }
 
 /** A fire that enqueued nothing. */
-export function renderSkip({ tick, until, at, ...rest }: CronSkip): Record<string, unknown> {
+export function renderSkip({ tick, until, at, ...rest }: CronSkip): contract.CronSkipped {
   return {
     scheduled_at: formatInstant(tick),
     ...defined({ scheduled_until: given(until, formatInstant) }),

@@ -12,12 +12,13 @@ import {
   withCron,
 } from '../../across/crons';
 import { validateCrons } from '../../across/schemas';
+import { type CronTriggered, crons } from '../../contract/cron';
 import { isCronName, parseCron } from '../../job/cron/definition';
 import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
 import type { CronView } from '../../rpc/cron';
-import { type AppContext, json, respond } from '../context';
+import { type AppContext, json, noContent } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { saysVersion } from '../middleware/version';
 import { readBody, readOptionalBody } from '../request/body';
@@ -26,63 +27,61 @@ import { type PagingStyle, pageByName, readPaging } from '../request/pagination'
 import { pathParam } from '../request/path';
 import { integerParam, textParam } from '../request/query';
 import { refuseRedacted } from '../request/redacted';
-import { del, get, patch, post, put, type Route } from '../route';
+import { serve } from '../route';
 import { renderCron, renderCronAnswer, renderExecution, renderSkip } from './render';
 
 const MAX_HISTORY = 50;
 
+/** In the shapes of the dashboard. */
+const item = about((view) => renderCron(view, true));
+
 /** Routes below `/ojs/v1`. */
-export const cronRoutes: readonly Route[] = [
-  post('/cron', create, { audit: 'cron.save' }),
-  get('/cron', async (c) => {
-    const { crons, page } = await listPage(c);
-    return json(c, { crons, cron_jobs: crons, entries: crons, count: page.total, pagination: page });
-  }),
-  get('/crons', async (c) => {
-    const { crons, page } = await listPage(c, 'page');
-    return json(c, { items: crons, pagination: page });
-  }),
-  del(
-    '/cron/:name',
-    async (c) => {
-      const entry = renderCron(await deleteCron(c.env, nameIn(c)));
-      const named = saysVersion(c) ? entry : { name: entry.name, cron: entry };
-      return json(c, { deleted: true, ...named, cron_job: entry });
-    },
-    { audit: 'cron.delete' },
-  ),
-  del(
-    '/crons/:name',
-    async (c) => {
-      await deleteCron(c.env, nameIn(c));
-      return respond(c, null, 204);
-    },
-    { audit: 'cron.delete' },
-  ),
-  ...entryRoutes('/cron/:name', (view, c) => renderCronAnswer(view, saysVersion(c))),
-  ...entryRoutes('/crons/:name', (view) => renderCron(view, true)),
-];
+export const cronRoutes = serve(crons, {
+  save: create,
+  list: async (c) => {
+    const { listed, page } = await listPage(c);
+    return json(c, { crons: listed, cron_jobs: listed, entries: listed, count: page.total, pagination: page });
+  },
+  items: async (c) => {
+    const { listed, page } = await listPage(c, 'page');
+    return json(c, { items: listed, pagination: page });
+  },
+  remove: async (c) => {
+    const entry = renderCron(await deleteCron(c.env, nameIn(c)));
+    const named = saysVersion(c) ? entry : { name: entry.name, cron: entry };
+    return json(c, { deleted: true as const, ...named, cron_job: entry });
+  },
+  removeItem: async (c) => {
+    await deleteCron(c.env, nameIn(c));
+    return noContent(c);
+  },
+  ...about((view, c) => renderCronAnswer(view, saysVersion(c))),
+  showItem: item.show,
+  changeItem: item.change,
+  replaceItem: item.replace,
+  pauseItem: item.pause,
+  resumeItem: item.resume,
+  triggerItem: trigger,
+  historyOfItem: history,
+});
 
 /** What is offered about one entry in both places. */
-function entryRoutes(path: string, render: (view: CronView, c: AppContext) => Record<string, unknown>): Route[] {
+function about<Shown extends object>(render: (view: CronView, c: AppContext) => Shown) {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
     json(c, render(await read(c), c));
   const changed = async (c: AppContext) => {
     const { view, warned } = await change(c);
     return json(c, { ...render(view, c), ...warned.members }, 200, warned.headers);
   };
-  const show = answer((c) => readCron(c.env, nameIn(c)));
-  const pause = answer((c) => enable(c, false));
-  const resume = answer((c) => enable(c, true));
-  return [
-    get(path, show),
-    patch(path, changed, { audit: 'cron.change' }),
-    put(path, changed, { audit: 'cron.change' }),
-    post(`${path}/pause`, pause, { audit: 'cron.pause' }),
-    post(`${path}/resume`, resume, { audit: 'cron.resume' }),
-    post(`${path}/trigger`, trigger, { audit: 'cron.trigger' }),
-    get(`${path}/history`, history),
-  ];
+  return {
+    show: answer((c) => readCron(c.env, nameIn(c))),
+    change: changed,
+    replace: changed,
+    pause: answer((c) => enable(c, false)),
+    resume: answer((c) => enable(c, true)),
+    trigger,
+    history,
+  };
 }
 
 /** The name in the path. @throws {ApiError} 404 when no entry can have it */
@@ -92,7 +91,7 @@ function nameIn(c: AppContext): string {
   throw noCron(name);
 }
 
-async function create(c: AppContext): Promise<Response> {
+async function create(c: AppContext) {
   const body = await readBody(c);
   refuseRedacted(c, body, 'job_template');
   const before = typeof body.name === 'string' && isCronName(body.name) ? await findCron(c.env, body.name) : undefined;
@@ -123,8 +122,8 @@ async function listPage(c: AppContext, style?: PagingStyle) {
       (group === undefined || entry.group === group),
   );
   const page = pageByName(all, ({ name }) => name, paging);
-  const crons = (await readCrons(c.env, page.items, true)).map((view) => renderCron(view));
-  return { crons, page: page.pagination };
+  const listed = (await readCrons(c.env, page.items, true)).map((view) => renderCron(view));
+  return { listed, page: page.pagination };
 }
 
 /** Changes what the body names. */
@@ -156,17 +155,17 @@ function setEnabled(c: AppContext, name: string, enabled: boolean): Promise<Cron
   return withCron(c.env, name, (queue) => queue.enableCron(name, enabled));
 }
 
-async function trigger(c: AppContext): Promise<Response> {
+async function trigger(c: AppContext) {
   const name = nameIn(c);
   await readOptionalBody(c);
   const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
   const job = envelopeOf(c, view);
-  const answer = withFlatCopy(job, { job_id: job.id });
+  const answer = withFlatCopy(job, { job_id: job.id }) as unknown as CronTriggered;
   if (view.deduplicated) return json(c, { ...answer, deduplicated: true });
   return json(c, answer, 201, { Location: `/ojs/v1/jobs/${job.id}` });
 }
 
-async function history(c: AppContext): Promise<Response> {
+async function history(c: AppContext) {
   const name = nameIn(c);
   const limit = integerParam(c, 'limit', 1, MAX_HISTORY) ?? MAX_HISTORY;
   const { executions, skipped } = await withCron(c.env, name, (queue) => queue.cronHistory(name, limit));

@@ -1,5 +1,6 @@
 /** Why nothing runs, or not more: what holds jobs back, with what ends it beside each reason. */
 import type { ComponentChildren } from 'preact';
+import type { CronItems, CronStatus } from '../../../contract/cron';
 import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
@@ -20,18 +21,11 @@ interface WaitingJob {
   waiting_for?: { reason: string; since?: string; until?: string; detail: string };
 }
 
-interface Schedule {
-  name: string;
-  queue?: string;
-  enabled: boolean;
-  next_run_at: string | null;
-}
-
 interface Circumstances {
   maintenance: MaintenanceState;
   limits: readonly RateLimitStatus[];
   first: WaitingJob | undefined;
-  schedules: readonly Schedule[];
+  schedules: readonly CronStatus[];
 }
 
 /** What else there is to know, asked only where something waits. */
@@ -48,7 +42,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
           signal,
         )
       : { items: [] as { id: string }[] },
-    waits ? { items: [] } : api.get<{ items: Schedule[] }>('cron', { per_page: 100 }, signal),
+    waits ? { items: [] } : api.get<CronItems>('crons', { per_page: 100 }, signal),
   ]);
   const [head] = jobs.items;
   const first = head && (await api.get<WaitingJob>(`admin/jobs/${head.id}`, {}, signal).catch(() => undefined));

@@ -1,5 +1,7 @@
 /** Makes a schedule, or changes one. Only what was changed is sent. */
+
 import { useState } from 'preact/hooks';
+import type { CronStatus } from '../../../contract/cron';
 import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Loaded } from '../../components/state';
@@ -11,14 +13,14 @@ import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { session } from '../../core/session';
 import { describe } from './describe';
-import { MISSES, OVERLAPS, pathOf, type Schedule } from './types';
+import { MISSES, OVERLAPS, pathOf } from './types';
 
 /** @param name of the schedule; `:new` makes one, since no name begins so */
 export function ScheduleForm({ name, onSaved }: { name: string; onSaved: () => void }) {
   const isNew = name === ':new';
   const close = () => openAside({ edit: null });
-  const before = useResource<Schedule | null>(
-    async (signal) => (isNew ? null : await api.get<Schedule>(pathOf(name), undefined, signal)),
+  const before = useResource<CronStatus | null>(
+    async (signal) => (isNew ? null : await api.get<CronStatus>(pathOf(name), undefined, signal)),
     [name],
   );
   return (
@@ -30,7 +32,7 @@ export function ScheduleForm({ name, onSaved }: { name: string; onSaved: () => v
 
 const ZONES = Intl.supportedValuesOf('timeZone');
 
-function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () => void }) {
+function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: () => void }) {
   const { of: before, onSaved, onCancel } = props;
   const {
     type = '',
@@ -40,7 +42,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
   } = (before?.job_template ?? {}) as Template;
   const { queue: _, ...others } = firstOptions;
   const [expression, setExpression] = useState(before?.expression ?? '');
-  const [missed, setMissed] = useState(before?.missed_policy ?? 'fire_once');
+  const [missed, setMissed] = useState<string>(before?.missed_policy ?? 'fire_once');
   const [args, setArgs] = useState(stringifyExact(firstArgs));
   const [options, setOptions] = useState(stringifyExact(others));
   // Whoever is not shown all of the job must not write it back.
@@ -61,7 +63,7 @@ function Fields(props: { of: Schedule | null; onSaved: () => void; onCancel: () 
       ...(missed === 'fire_all' && text('max_catchup') !== '' && { max_catchup: Number(text('max_catchup')) }),
     };
     const body: Record<string, unknown> = Object.fromEntries(
-      Object.entries(wanted).filter(([name, value]) => value !== (before?.[name as keyof Schedule] ?? null)),
+      Object.entries(wanted).filter(([name, value]) => value !== (before?.[name as keyof CronStatus] ?? null)),
     );
     const isSameJob =
       before !== null &&

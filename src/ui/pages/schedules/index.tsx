@@ -1,5 +1,7 @@
 /** All schedules: when each fires next, how it went, whether it is stopped. */
+
 import { useState } from 'preact/hooks';
+import type { CronItems, CronStatus } from '../../../contract/cron';
 import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
@@ -19,33 +21,25 @@ import { ScheduleForm } from './form';
 import { ScheduleDrawer } from './one';
 import css from './page.css' with { type: 'text' };
 import { ScheduleState } from './state';
-import { pathOf, runNow, type Schedule, toggle } from './types';
+import { pathOf, runNow, toggle } from './types';
 
 adopt(shared);
 adopt(css);
 
 const PER_PAGE = 100;
 
-interface ScheduleList {
-  items: readonly Schedule[];
-  pagination: { total: number };
-}
-
 /** With more schedules in a batch than this, the list is loaded once instead. */
 const MAX_ASKED = 12;
 
 export default function SchedulesPage() {
   const page = pageNumber();
-  const schedules = useResource(
-    (signal) => api.get<ScheduleList>('crons', { page, per_page: PER_PAGE }, signal),
-    [page],
-  );
+  const schedules = useResource((signal) => api.get<CronItems>('crons', { page, per_page: PER_PAGE }, signal), [page]);
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [fired, setFired] = useState(0);
 
   const ask = async (name: string) => {
     try {
-      const found = await api.get<Schedule>(pathOf(name));
+      const found = await api.get<CronStatus>(pathOf(name));
       schedules.update((list) => ({ ...list, items: list.items.map((one) => (one.name === name ? found : one)) }));
     } catch {
       schedules.reload();
@@ -124,7 +118,7 @@ export default function SchedulesPage() {
   );
 }
 
-function isWanted({ name, queue, type, status }: Schedule): boolean {
+function isWanted({ name, queue, type, status }: CronStatus): boolean {
   const text = query('q').trim().toLowerCase();
   const state = query('status');
   return (
@@ -133,7 +127,7 @@ function isWanted({ name, queue, type, status }: Schedule): boolean {
   );
 }
 
-function columns(onChanged: () => void): Column<Schedule>[] {
+function columns(onChanged: () => void): Column<CronStatus>[] {
   const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
   return [
     {
@@ -212,7 +206,7 @@ function columns(onChanged: () => void): Column<Schedule>[] {
         </span>
       ),
     },
-    ...actionsColumn(can('data:write'), (row: Schedule) => (
+    ...actionsColumn(can('data:write'), (row: CronStatus) => (
       <span class="row-actions">
         <button
           type="button"

@@ -1,4 +1,5 @@
 /** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
+import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
 import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
@@ -13,31 +14,15 @@ import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
 import { describe } from './describe';
 import { ScheduleState } from './state';
-import {
-  type Execution,
-  MISSES,
-  OVERLAPS,
-  pathOf,
-  REASONS,
-  remove,
-  runNow,
-  type Schedule,
-  type Skip,
-  toggle,
-} from './types';
-
-interface History {
-  executions: readonly Execution[];
-  skipped: readonly Skip[];
-}
+import { MISSES, OVERLAPS, pathOf, REASONS, remove, runNow, toggle } from './types';
 
 /** @param round rises when the schedule may have changed */
 export function ScheduleDrawer({ name, round, onChanged }: { name: string; round: number; onChanged: () => void }) {
   const one = useResource(
     async (signal) => {
       const [schedule, history] = await Promise.all([
-        api.get<Schedule>(pathOf(name), undefined, signal),
-        api.get<History>(`${pathOf(name)}/history`, undefined, signal),
+        api.get<CronStatus>(pathOf(name), undefined, signal),
+        api.get<CronHistory>(`${pathOf(name)}/history`, undefined, signal),
       ]);
       return { schedule, history };
     },
@@ -71,7 +56,7 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
   );
 }
 
-function Actions({ of: schedule, onChanged }: { of: Schedule; onChanged: () => void }) {
+function Actions({ of: schedule, onChanged }: { of: CronStatus; onChanged: () => void }) {
   if (!can('data:write')) return null;
   return (
     <div class="actions">
@@ -99,7 +84,7 @@ function Actions({ of: schedule, onChanged }: { of: Schedule; onChanged: () => v
   );
 }
 
-function About({ of: schedule }: { of: Schedule }) {
+function About({ of: schedule }: { of: CronStatus }) {
   const { description, expression, timezone, overlap_policy, missed_policy, limit } = schedule;
   return (
     <>
@@ -151,7 +136,7 @@ const inZone = (timeZone: string) =>
   });
 
 /** The next five fires, as clocks in its zone and here show them. */
-function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: Schedule }) {
+function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: CronStatus }) {
   if (fires.length === 0 || !enabled) {
     return (
       <Section title="Next runs">
@@ -198,7 +183,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** A bar for each run, the newest at the end: as high as it took long, with a pattern and a colour for how it ended. */
-function Runs({ of: executions }: { of: readonly Execution[] }) {
+function Runs({ of: executions }: { of: readonly CronExecution[] }) {
   if (executions.length === 0) {
     return (
       <Section title="Last runs">
@@ -241,7 +226,7 @@ function Runs({ of: executions }: { of: readonly Execution[] }) {
 
 const spanOf = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from));
 
-function Skips({ of: skips }: { of: readonly Skip[] }) {
+function Skips({ of: skips }: { of: readonly CronSkipped[] }) {
   return (
     <Section title="Skipped">
       <ul class="skips">

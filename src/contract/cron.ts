@@ -1,0 +1,299 @@
+/** Schedules, below `/cron` and, in the shapes of the dashboard, below `/crons`; and groups of them. */
+import type { OverlapPolicy } from '../job/cron/definition';
+import type { MissedPolicy } from '../job/cron/missed';
+import type { JobState } from '../job/states';
+import type { JobEnvelope } from '../job/wire';
+import type { CursorQuery, Pagination, Time, Warned } from './common';
+import { del, get, patch, post, put } from './route';
+
+export type { MissedPolicy, OverlapPolicy };
+
+/** A schedule. */
+export interface CronStatus {
+  name: string;
+  /** The same as `name`. */
+  id: string;
+  expression: string;
+  /** The same as `expression`, as is `schedule`. */
+  cron: string;
+  schedule: string;
+  timezone: string;
+  /** What a fire does while the job of the previous fire has not ended. */
+  overlap_policy: OverlapPolicy;
+  /** What happens to times that were missed because the platform was down. */
+  missed_policy: MissedPolicy;
+  /** How many missed times are caught up, with the policy `fire_all`. */
+  max_catchup?: number;
+  /** First and last moment at which it may fire. */
+  start_at?: Time;
+  end_at?: Time;
+  /** Fires in all. */
+  limit?: number;
+  enabled: boolean;
+  /** `completed`: it will not fire again. */
+  status: 'active' | 'paused' | 'completed';
+  description?: string;
+  /** The group that declares it. */
+  group?: string;
+  next_run_at: Time | null;
+  last_run_at: Time | null;
+  last_job_id?: string;
+  /** Jobs enqueued, those that were triggered by hand included. */
+  run_count: number;
+  /** Times of the schedule that enqueued a job. */
+  fire_count: number;
+  skipped_count: number;
+  /** Fires that wait for the job of the previous fire. */
+  waiting: number;
+  created_at: Time;
+  updated_at: Time;
+  /** Queue and type of its jobs. */
+  queue: string;
+  type: string;
+  args: unknown[];
+  meta?: Record<string, unknown>;
+  options?: Record<string, unknown>;
+  /** The job as it was declared. */
+  job_template: Record<string, unknown>;
+  /** At most five fires ahead. Not in lists. */
+  next_fires?: Time[];
+}
+
+/** The answer about one schedule, flat and under its names. */
+export interface CronAnswer extends Omit<CronStatus, 'cron'>, Warned {
+  /** The schedule; with the protocol's version in the request: its expression. */
+  cron: CronStatus | string;
+  /** The schedule. */
+  cron_job: CronStatus;
+}
+
+/** A schedule after a change. */
+export interface CronChanged extends CronStatus, Warned {}
+
+/** A schedule that was saved; flat with the protocol's version in the request. */
+export interface CronSaved extends Omit<Partial<CronStatus>, 'cron'>, Warned {
+  /** The schedule; with the protocol's version in the request: its expression. */
+  cron: CronStatus | string;
+  /** The schedule. */
+  cron_job: CronStatus;
+}
+
+/** A schedule that was deleted, as it was; flat with the protocol's version in the request. */
+export interface CronDeleted extends CronSaved {
+  deleted: true;
+  name: string;
+}
+
+export interface CronList {
+  crons: CronStatus[];
+  /** The same as `crons`, as is `entries`. */
+  cron_jobs: CronStatus[];
+  entries: CronStatus[];
+  /** Schedules in all. */
+  count: number;
+  pagination: Pagination;
+}
+
+/** The list as the dashboard reads it. */
+export interface CronItems {
+  items: CronStatus[];
+  pagination: Pagination;
+}
+
+/** A job that a schedule has enqueued. */
+export interface CronExecution {
+  job_id: string;
+  /** `pruned`: the job has been removed since. */
+  state: JobState | 'pruned';
+  trigger: 'schedule' | 'manual';
+  /** The time in the schedule that the fire stands for. */
+  scheduled_at: Time;
+  triggered_at: Time;
+  started_at: Time | null;
+  completed_at: Time | null;
+}
+
+/** A fire, or several in a row, that enqueued nothing. */
+export interface CronSkipped {
+  scheduled_at: Time;
+  /** The last one, when they are several. */
+  scheduled_until?: Time;
+  skipped_at: Time;
+  reason: 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
+  /** The job that had not ended, or that a unique policy found. */
+  job_id?: string;
+  message?: string;
+}
+
+/** Recent fires of a schedule, the latest first. */
+export interface CronHistory {
+  name: string;
+  executions: CronExecution[];
+  skipped: CronSkipped[];
+  /** Executions of this answer. */
+  count: number;
+}
+
+/** The job that a schedule was told to enqueue, flat and as a member. `deduplicated`: its unique policy has found another. */
+export interface CronTriggered extends Partial<JobEnvelope> {
+  job: JobEnvelope;
+  job_id: string;
+}
+
+/** What to change about a schedule. Members left out stay; null removes a date, limit or description. */
+export interface CronChange {
+  /** Five or six cron fields, `@daily` and the like, or `@every 90s`. Also `cron` and `schedule`. */
+  expression?: string;
+  /** What each fire enqueues, as an enqueue has it; its members may also stand beside the schedule's. */
+  job_template?: Record<string, unknown>;
+  /** IANA name. Default `UTC`. */
+  timezone?: string;
+  /** What a fire does while the job of the previous fire has not ended. Default `skip`. */
+  overlap_policy?: OverlapPolicy;
+  /** What happens to times that were missed because the platform was down. Default `fire_once`. */
+  missed_policy?: MissedPolicy;
+  /** How many missed times are caught up, with the policy `fire_all`, 1 … 1000. Default 100. */
+  max_catchup?: number;
+  /** First and last moment at which it may fire. */
+  start_at?: Time | null;
+  end_at?: Time | null;
+  /** Fires in all. */
+  limit?: number | null;
+  /** Default: unchanged, so that an entry paused by an operator stays paused; true for a new one. */
+  enabled?: boolean;
+  /** At most 1000 characters. */
+  description?: string | null;
+}
+
+/** A schedule, as a producer declares it. */
+export interface CronDeclaration extends CronChange {
+  /** Lower-case letters, digits, `.` and `-`; unique in the deployment. */
+  name: string;
+}
+
+/** A group with its schedules. */
+export interface CronGroup {
+  name: string;
+  group: { name: string; entries: CronStatus[] };
+  /** The same as in `group`. */
+  entries: CronStatus[];
+  count: number;
+}
+
+/** What declaring a group did. The lists hold names. */
+export interface CronGroupDeclared extends CronGroup, Warned {
+  created: string[];
+  updated: string[];
+  unchanged: string[];
+  deleted: string[];
+}
+
+/** A group that was deleted: the names of its schedules. */
+export interface CronGroupDeleted {
+  deleted: true;
+  name: string;
+  entries: string[];
+  count: number;
+}
+
+/** An entry of the list of groups. */
+export interface CronGroupSummary {
+  name: string;
+  /** How many schedules it has. */
+  count: number;
+}
+
+export interface CronGroupList {
+  groups: CronGroupSummary[];
+  /** The same as `groups`. */
+  items: CronGroupSummary[];
+  pagination: Pagination;
+}
+
+/** All schedules of a group. */
+export interface CronGroupDeclaration {
+  /** Of schedules that name none. */
+  timezone?: string;
+  entries: CronDeclaration[];
+}
+
+interface CronQuery extends CursorQuery {
+  enabled?: boolean;
+  /** Only schedules of this group. */
+  group?: string;
+}
+
+interface HistoryQuery {
+  /** Executions, 1 … 50. Default 50. */
+  limit?: number;
+}
+
+/** Below `/ojs/v1`. */
+export const crons = {
+  /** Declares a schedule: creates it, or replaces the one of that name. */
+  save: post<{ body: CronDeclaration; 200: CronSaved; 201: CronSaved; errors: 409 | 422 }>('/cron', {
+    audit: 'cron.save',
+  }),
+  /** Lists the schedules. */
+  list: get<{ query: CronQuery; 200: CronList }>('/cron'),
+  /** Lists the schedules as the dashboard reads them. */
+  items: get<{ query: CronQuery; 200: CronItems }>('/crons'),
+  /** Deletes a schedule. The jobs it has enqueued stay. */
+  remove: del<{ 200: CronDeleted; errors: 404 }>('/cron/:name', { audit: 'cron.delete' }),
+  /** Deletes a schedule without showing it. The jobs it has enqueued stay. */
+  removeItem: del<{ 204: null; errors: 404 }>('/crons/:name', { audit: 'cron.delete' }),
+  /** Shows a schedule, with its next fires. */
+  show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name'),
+  /** Changes the members of a schedule that are named. */
+  change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
+    audit: 'cron.change',
+  }),
+  /** Changes the members of a schedule that are named, like PATCH. */
+  replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
+    audit: 'cron.change',
+  }),
+  /** Stops a schedule from firing. It does not catch up on the times of the pause. */
+  pause: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/pause', { audit: 'cron.pause' }),
+  /** Lets a paused schedule fire again. */
+  resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', { audit: 'cron.resume' }),
+  /** Enqueues the job of a schedule now, whatever its times, limit and pause. */
+  trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 }>('/cron/:name/trigger', {
+    audit: 'cron.trigger',
+  }),
+  /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */
+  history: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/cron/:name/history'),
+  /** Shows a schedule, with its next fires, as the dashboard reads it. */
+  showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
+  /** Changes the members of a schedule that are named. */
+  changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
+    audit: 'cron.change',
+  }),
+  /** Changes the members of a schedule that are named, like PATCH. */
+  replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
+    audit: 'cron.change',
+  }),
+  /** Stops a schedule from firing. */
+  pauseItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/pause', { audit: 'cron.pause' }),
+  /** Lets a paused schedule fire again. */
+  resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', { audit: 'cron.resume' }),
+  /** Enqueues the job of a schedule now. */
+  triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 }>('/crons/:name/trigger', {
+    audit: 'cron.trigger',
+  }),
+  /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */
+  historyOfItem: get<{ query: HistoryQuery; 200: CronHistory; errors: 404 }>('/crons/:name/history'),
+};
+
+/** Below `/ojs/v1`. */
+export const cronGroups = {
+  /** Lists the groups of schedules. */
+  list: get<{ query: CursorQuery; 200: CronGroupList }>('/cron-groups'),
+  /** Shows a group with its schedules and their next fires. */
+  show: get<{ 200: CronGroup; errors: 404 }>('/cron-groups/:name'),
+  /** Declares all schedules of a group: adds, replaces, and deletes those of the group that are not listed. */
+  replace: put<{ body: CronGroupDeclaration; 200: CronGroupDeclared; errors: 409 | 422 }>('/cron-groups/:name', {
+    audit: 'cron_group.replace',
+  }),
+  /** Deletes a group with all its schedules. The jobs they have enqueued stay. */
+  remove: del<{ 200: CronGroupDeleted; errors: 404 }>('/cron-groups/:name', { audit: 'cron_group.delete' }),
+};
