@@ -162,9 +162,16 @@ function schemasOf(exchanges) {
   const program = programWith(added);
   const generator = new SchemaGenerator(program, createParser(program, CONFIG), createFormatter(CONFIG), CONFIG);
   const nodes = [];
+  const names = new Set();
   for (const file of program.getSourceFiles()) {
     if (!file.fileName.startsWith(CONTRACTS)) continue;
     file.forEachChild((node) => {
+      const isType = ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node);
+      if (isType && (ts.getCombinedModifierFlags(node) & ts.ModifierFlags.Export) !== 0) {
+        // Of two with one name the document would have one.
+        if (names.has(node.name.text)) throw new Error(`${file.fileName}: there is another ${node.name.text}`);
+        names.add(node.name.text);
+      }
       if (wanted.includes(node.name?.text)) nodes.push(node);
     });
   }

@@ -1,6 +1,8 @@
 /** The audit log through the client: who changed what. */
+import type * as contract from '../contract/audit';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
+import type { Named } from '../producer/names';
 import { byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
@@ -17,28 +19,8 @@ export interface AuditQuery {
   until?: Moment;
 }
 
-/** A write of an operator. */
-export interface AuditEntry {
-  id: string;
-  /** RFC 3339. */
-  at: string;
-  actor: { name: string | null; role: string; keyHint: string | null };
-  action: string;
-  /** What was changed: the name of a queue, the id of a job, … */
-  target: string | null;
-  /** Which jobs were meant, in the wire's names. */
-  filter: unknown;
-  /** The members of the request, in the wire's names. */
-  change: unknown;
-  /** How many were changed, where that was known. */
-  count: number | null;
-  operationId: string | null;
-  /** HTTP status of the answer. */
-  status: number;
-  requestId: string;
-  /** The header `X-Audit-Reason` of the request. */
-  reason: string | null;
-}
+/** A write of an operator. `filter` and `change` are in the wire's names. */
+export type AuditEntry = Named<contract.AuditEntry>;
 
 /** The audit log, as `tocsin.audit`. Needs `admin:read`. */
 export class Audit {

@@ -1,5 +1,7 @@
 /** Failed jobs in groups, through the client: what failed in the same way, and another life or an end for all of it. */
+import type * as contract from '../contract/failures';
 import { jsonOf, type Moment, momentText } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
 import { keyHeader } from './enqueue';
@@ -8,7 +10,7 @@ import type { Requests } from './requests';
 import { pathTo } from './transport';
 
 /** How a failed job stands: a dead letter, discarded otherwise, waiting for its next attempt. */
-export type FailureState = 'dead' | 'discarded' | 'retrying';
+export type FailureState = contract.FailureState;
 
 /** Which failures. Conditions must all hold; of a list any value may match. */
 export interface FailureQuery {
@@ -21,35 +23,11 @@ export interface FailureQuery {
   until?: Moment;
 }
 
-/** Jobs that failed in the same way. Times are RFC 3339. */
-export interface FailureGroup {
-  fingerprint: string;
-  /** Of the jobs. */
-  type: string;
-  /** Of the error; in its message what differs from job to job is left out. */
-  error: { type: string; code: string; message: string };
-  count: number;
-  dead: number;
-  discarded: number;
-  retrying: number;
-  queues: string[];
-  firstSeenAt: string;
-  lastSeenAt: string;
-  /** The job that failed last. */
-  sample: { jobId: string; message: string };
-}
+/** Jobs that failed in the same way. */
+export type FailureGroup = Named<contract.FailureGroup>;
 
 /** Groups, and how far was looked. */
-export interface FailureGroups {
-  items: FailureGroup[];
-  /** Groups found. */
-  total: number;
-  /** Jobs looked at. */
-  searched: number;
-  /** There are failures that were not looked at; `cursor` leads to them. */
-  more: boolean;
-  cursor: string | null;
-}
+export type FailureGroups = Omit<Named<contract.FailureGroups>, 'pagination'>;
 
 /** Failures in groups, as `tocsin.failures`. */
 export class Failures {

@@ -14,7 +14,7 @@ export type { QueueMode };
 export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
 
 /** How long dead letters are kept, and how many; the oldest go. */
-export interface DeadLetterRetention {
+export interface QueueDeadLetterRetention {
   max_age?: Duration;
   max_count?: number;
 }
@@ -65,7 +65,7 @@ export interface QueueConfig {
   schemas?: SchemaMode;
   default_retry?: RetryPolicy;
   retention?: QueueRetention;
-  dead_letter?: { retention: DeadLetterRetention };
+  dead_letter?: { retention: QueueDeadLetterRetention };
 }
 
 type OrNull<T> = { [Name in keyof T]?: T[Name] | null };
@@ -76,7 +76,7 @@ export interface QueueConfigChange
   default_retry?: OrNull<RetryPolicy> | null;
   /** A duration alone holds for all ends. */
   retention?: string | OrNull<QueueRetention> | null;
-  dead_letter?: { retention?: OrNull<DeadLetterRetention> } | null;
+  dead_letter?: { retention?: OrNull<QueueDeadLetterRetention> } | null;
   backpressure?: OrNull<Backpressure> | null;
 }
 

@@ -1,23 +1,24 @@
 /** The log of what operators have changed. */
+import { type AuditEntry, audit } from '../../contract/audit';
 import { defined, given, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { StoredAudit } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
-import { listMembers, readPaging } from '../request/pagination';
+import { pagination, readPaging } from '../request/pagination';
 import { listParam, pastParam, textParam } from '../request/query';
-import { get, type Route } from '../route';
+import { serve } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminAuditRoutes: readonly Route[] = [get('/audit', list)];
+export const adminAuditRoutes = serve(audit, { list });
 
 /** An action, or its beginning followed by `*`. */
 const ACTION = /^[a-z_]+(\.[a-z_]+)*(\.?\*)?$/;
 const MAX_ACTIONS = 50;
 
 /** A page of entries, the newest first. */
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   if (paging.cursor !== undefined) throw invalidRequest('cursor', 'This list is read with page and per_page.');
   const now = Date.now();
@@ -42,9 +43,9 @@ async function list(c: AppContext): Promise<Response> {
   const { entries, total } = await directoryObject(c.env).auditLog(request);
   const hasMore = total > paging.offset + entries.length;
   const items = entries.map(render);
-  return json(c, { items, ...listMembers(paging, { total, hasMore, nextCursor: null }) });
+  return json(c, { items, total, pagination: pagination(paging, { total, hasMore, nextCursor: null }) });
 }
 
-function render({ id, at, queue: _, job: __, ...entry }: StoredAudit) {
+function render({ id, at, queue: _, job: __, ...entry }: StoredAudit): AuditEntry {
   return { id: `audit-${id}`, at: formatInstant(at), ...entry };
 }

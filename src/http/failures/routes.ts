@@ -1,5 +1,6 @@
 /** Failed jobs in groups: lists, one group, and another life or an end for all of it. */
 import { type FailureGroupAcross, type FailureSelection, findFailures } from '../../across/failures';
+import { type FailureGroup, type FailureSearch, failures } from '../../contract/failures';
 import { defined, readQueueName } from '../../job/envelope/fields';
 import { invalidRequest, notFound } from '../../job/errors';
 import { normaliseMessage } from '../../job/failures/fingerprint';
@@ -16,27 +17,20 @@ import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, queueParam, textParam, withPlus } from '../request/query';
-import { get, post, type Route } from '../route';
+import { serve } from '../route';
 
 const ORDERS = ['count', 'last_seen', 'first_seen'] as const;
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminFailureRoutes: readonly Route[] = [
-  get('/failures', list),
-  get('/failures/:fingerprint', show),
-  post('/failures/:fingerprint/redrive', (c) => act(c, 'retry'), {
-    audit: 'failure.redrive',
-    takesIdempotencyKey: true,
-  }),
-  post('/failures/:fingerprint/discard', (c) => act(c, 'purge'), {
-    audit: 'failure.discard',
-    scope: 'admin:purge',
-    takesIdempotencyKey: true,
-  }),
-];
+export const adminFailureRoutes = serve(failures, {
+  list,
+  show,
+  redrive: (c) => act(c, 'retry'),
+  discard: (c) => act(c, 'purge'),
+});
 
 /** A page of the groups. */
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const { cursor, ...paging } = readPaging(c, 'page');
   const order = oneOf([textParam(c, 'sort') ?? 'count'], ORDERS, 'sort')?.[0] ?? 'count';
   const found = await findFailures(c.env, selectionOf(c), cursor);
@@ -47,7 +41,7 @@ async function list(c: AppContext): Promise<Response> {
 }
 
 /** One group. What was not looked at is not in its counts, and the answer says so. */
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   const fingerprint = fingerprintIn(c);
   const found = await findFailures(c.env, { ...selectionOf(c), fingerprints: [fingerprint] }, textParam(c, 'cursor'));
   const [group] = found.groups;
@@ -62,7 +56,15 @@ async function show(c: AppContext): Promise<Response> {
   return json(c, { ...(group ? render(group) : none), ...searchOf(found) });
 }
 
-function searchOf({ searched, leftOut, cursor }: { searched: number; leftOut: number; cursor: string | null }) {
+function searchOf({
+  searched,
+  leftOut,
+  cursor,
+}: {
+  searched: number;
+  leftOut: number;
+  cursor: string | null;
+}): FailureSearch {
   return { searched, more: cursor !== null, cursor, ...(leftOut > 0 && { queues_left_out: leftOut }) };
 }
 
@@ -92,7 +94,7 @@ function compare(a: FailureGroupAcross, b: FailureGroupAcross): number {
   return b.last_seen_at - a.last_seen_at || (a.fingerprint < b.fingerprint ? -1 : 1);
 }
 
-function render(group: FailureGroupAcross) {
+function render(group: FailureGroupAcross): FailureGroup {
   const { fingerprint, failure, count, dead, discarded, retrying, queues, first_seen_at, last_seen_at, job_id } = group;
   const { type, error_type, code, message } = failure;
   return {
@@ -112,7 +114,7 @@ function fingerprintIn(c: AppContext): string {
 }
 
 /** Acts on all jobs of a group: gives them another life, or removes them, those that wait for an attempt too. */
-async function act(c: AppContext, action: BulkAction): Promise<Response> {
+async function act(c: AppContext, action: BulkAction) {
   const fingerprint = fingerprintIn(c);
   const body = await readBody(c);
   refuseUnknown(c, body, ['confirm', 'dry_run', 'queue', 'state', 'type']);

@@ -1,4 +1,5 @@
 /** Who changed what, with which filter, and how many jobs it was. */
+import type { AuditEntry, AuditList } from '../../../contract/audit';
 import { Badge } from '../../components/badge';
 import { Json } from '../../components/json';
 import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
@@ -20,26 +21,6 @@ import css from './page.css' with { type: 'text' };
 
 adopt(shared);
 adopt(css);
-
-interface Entry {
-  id: string;
-  at: string;
-  actor: { name: string | null; role: string | null; key_hint: string | null };
-  action: string;
-  target: string | null;
-  filter: unknown;
-  change: unknown;
-  count: number | null;
-  operation_id: string | null;
-  status: number;
-  request_id: string | null;
-  reason?: string | null;
-}
-
-interface AuditList {
-  items: readonly Entry[];
-  total: number;
-}
 
 const PER_PAGE = 50;
 
@@ -121,7 +102,7 @@ export default function AuditPage() {
   );
 }
 
-function Actor({ of: { name, role, key_hint: hint } }: { of: Entry['actor'] }) {
+function Actor({ of: { name, role, key_hint: hint } }: { of: AuditEntry['actor'] }) {
   const called = name ?? hint;
   return (
     <>
@@ -165,7 +146,7 @@ function brief(value: unknown): string {
   return text.length > 90 ? `${text.slice(0, 90)}…` : text;
 }
 
-const COLUMNS: readonly Column<Entry>[] = [
+const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     id: 'action',
     label: 'What',
@@ -209,7 +190,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { id: 'at', label: 'When', end: true, render: ({ at }) => <Time at={at} /> },
 ];
 
-function EntryDrawer({ of: entry }: { of: Entry }) {
+function EntryDrawer({ of: entry }: { of: AuditEntry }) {
   const { at, actor, action, target, filter, change, count, operation_id, status, request_id, reason } = entry;
   return (
     <Drawer title={action}>

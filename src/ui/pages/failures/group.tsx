@@ -1,4 +1,5 @@
 /** One group of failures, in a drawer: what went wrong, where, and what to do about it. */
+import type { FailureGroup, FailureGroupFound } from '../../../contract/failures';
 import { ErrorOf, type JobError } from '../../components/error';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
@@ -10,7 +11,6 @@ import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
-import type { Group, OneGroup } from './types';
 
 interface Props {
   fingerprint: string;
@@ -22,7 +22,7 @@ interface Props {
 export function GroupDrawer({ fingerprint, version, onAct }: Props) {
   const group = useResource(
     (signal) =>
-      api.get<OneGroup>(
+      api.get<FailureGroupFound>(
         `admin/failures/${segment(fingerprint)}`,
         { queue: query('queue'), type: query('type'), state: query('state') },
         signal,
@@ -37,13 +37,15 @@ export function GroupDrawer({ fingerprint, version, onAct }: Props) {
           Its jobs were retried, completed or deleted.
         </Empty>
       ) : (
-        <Loaded of={group}>{(found) => <Shown group={found as OneGroup & Group} onAct={onAct} />}</Loaded>
+        <Loaded of={group}>
+          {(found) => <Shown group={found as FailureGroupFound & FailureGroup} onAct={onAct} />}
+        </Loaded>
       )}
     </Drawer>
   );
 }
 
-function Shown({ group, onAct }: { group: OneGroup & Group; onAct: Props['onAct'] }) {
+function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAct: Props['onAct'] }) {
   const { fingerprint, type, error, count, dead, discarded, retrying, queues, sample, more } = group;
   const listed = { fingerprint, queue: query('queue') };
   return (

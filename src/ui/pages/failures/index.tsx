@@ -1,5 +1,7 @@
 /** Failures in groups: a hundred thousand failed jobs are usually five mistakes. */
+
 import { useState } from 'preact/hooks';
+import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
 import { type Operation, OperationDialog } from '../../components/operation';
@@ -20,7 +22,6 @@ import { adopt } from '../../core/styles';
 import { GroupDrawer } from './group';
 import { onGroup } from './operations';
 import css from './page.css' with { type: 'text' };
-import type { Group, GroupList } from './types';
 import { useGroupUpdates } from './updates';
 
 adopt(css);
@@ -36,7 +37,7 @@ export default function FailuresPage() {
   const page = pageNumber();
   const wanted = asked();
   const load = (signal?: AbortSignal) =>
-    api.get<GroupList>('admin/failures', { ...wanted, page, per_page: PER_PAGE }, signal);
+    api.get<FailureGroups>('admin/failures', { ...wanted, page, per_page: PER_PAGE }, signal);
   const groups = useResource(load, [JSON.stringify(wanted), page]);
   const updates = useGroupUpdates(groups, load);
   return (
@@ -86,13 +87,13 @@ export default function FailuresPage() {
   );
 }
 
-function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: ReadonlySet<string> }) {
+function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; changed: ReadonlySet<string> }) {
   const { list, groups, changed } = props;
   const [operation, setOperation] = useState<Operation>();
   const further = useFurther({
     first: list,
     place: () => JSON.stringify([asked(), query('page')]),
-    ask: (cursor) => api.get<GroupList>('admin/failures', { ...asked(), cursor, limit: 200 }),
+    ask: (cursor) => api.get<FailureGroups>('admin/failures', { ...asked(), cursor, limit: 200 }),
     join: merged,
   });
   const items = merged(list.items, further.items);
@@ -137,7 +138,7 @@ function Groups(props: { list: GroupList; groups: Resource<GroupList>; changed: 
   );
 }
 
-function columns(redrive: (group: Group) => void): Column<Group>[] {
+function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[] {
   return [
     {
       id: 'error',
@@ -176,7 +177,7 @@ function columns(redrive: (group: Group) => void): Column<Group>[] {
     },
     { id: 'first', label: 'First seen', end: true, wide: true, render: ({ first_seen_at: at }) => <Time at={at} /> },
     { id: 'last', label: 'Last seen', end: true, render: ({ last_seen_at: at }) => <Time at={at} /> },
-    ...actionsColumn(can('admin:write'), (group: Group) => (
+    ...actionsColumn(can('admin:write'), (group: FailureGroup) => (
       <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
         Redrive
       </button>
@@ -185,7 +186,7 @@ function columns(redrive: (group: Group) => void): Column<Group>[] {
 }
 
 /** Groups of two answers: one that is in both has the jobs of both. */
-function merged(groups: readonly Group[], others: readonly Group[]): readonly Group[] {
+function merged(groups: readonly FailureGroup[], others: readonly FailureGroup[]): readonly FailureGroup[] {
   if (others.length === 0) return groups;
   const all = new Map(groups.map((group) => [group.fingerprint, group]));
   for (const other of others) {
@@ -195,7 +196,7 @@ function merged(groups: readonly Group[], others: readonly Group[]): readonly Gr
   return [...all.values()];
 }
 
-function sum(group: Group, older: Group): Group {
+function sum(group: FailureGroup, older: FailureGroup): FailureGroup {
   return {
     ...group,
     count: group.count + older.count,

@@ -1,9 +1,10 @@
 /** Keeps the counts of groups up to date where they stand; groups that are new are counted until they are asked for. */
+
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';
 import type { Resource } from '../../core/resource';
 import { query, url } from '../../core/router';
-import type { Group, GroupList } from './types';
 
 /** Shortest time between two questions, in ms: each groups the failures of the queues in which something changed. */
 const PAUSE_MS = 1_500;
@@ -20,7 +21,7 @@ export interface Updates {
   show: () => void;
 }
 
-export function useGroupUpdates(groups: Resource<GroupList>, load: () => Promise<GroupList>): Updates {
+export function useGroupUpdates(groups: Resource<FailureGroups>, load: () => Promise<FailureGroups>): Updates {
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [newer, setNewer] = useState(0);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -65,11 +66,11 @@ export function useGroupUpdates(groups: Resource<GroupList>, load: () => Promise
   };
 }
 
-function isOther(group: Group, now: Group | undefined): boolean {
+function isOther(group: FailureGroup, now: FailureGroup | undefined): boolean {
   return now?.count !== group.count || now.last_seen_at !== group.last_seen_at;
 }
 
 /** Its jobs run again, or are gone. It keeps its place until the list is loaded anew. */
-function emptied(group: Group): Group {
+function emptied(group: FailureGroup): FailureGroup {
   return { ...group, count: 0, dead: 0, discarded: 0, retrying: 0 };
 }

@@ -1,5 +1,7 @@
 /** The groups of failures that were seen last. */
+
 import { useState } from 'preact/hooks';
+import type { FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
 import { Newer } from '../../components/list';
 import { Section } from '../../components/page';
@@ -10,12 +12,11 @@ import { href } from '../../core/base';
 import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
-import type { GroupList } from '../failures/types';
 
 const SHOWN = 5;
 
 export interface FailuresHeld {
-  groups: Resource<Pick<GroupList, 'items'>>;
+  groups: Resource<Pick<FailureGroups, 'items'>>;
   newer: number;
   show: () => void;
   onEvents: (events: readonly LiveEvent[]) => void;
@@ -24,7 +25,7 @@ export interface FailuresHeld {
 export function useFailures(): FailuresHeld {
   const [newer, setNewer] = useState(0);
   const groups = useResource(
-    (signal) => api.get<Pick<GroupList, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
+    (signal) => api.get<Pick<FailureGroups, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
     [],
   );
   const show = () => {
