@@ -1,109 +1,38 @@
 /** The deployment through the client: its health, what it offers, and a preview of retry policies. */
-import type { Duration, RetryPolicy } from '../producer/envelope';
+import type * as deployment from '../contract/deployment';
+import type * as system from '../contract/system';
 import { jsonOf, type Moment, momentText } from '../producer/job';
+import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import type { QueueConfig } from './queue-config';
-import type { LimitsInForce } from './rate-limits';
 import type { Requests } from './requests';
 
 /** The health of the deployment. */
-export type Health =
-  | {
-      status: 'ok';
-      version: string;
-      uptimeSeconds: number;
-      backend: { type: string; status: string };
-      queues: { total: number; paused: number };
-      workers: { total: number; active: number; stale: number };
-    }
-  | { status: 'unhealthy'; version: string; uptimeSeconds: number; backend: { type: string; status: string } };
+export type Health = Named<system.Healthy> | Named<system.Unhealthy>;
 
 /** What the deployment offers. */
-export interface Manifest {
-  specversion: string;
-  ojsVersion: string;
-  conformanceLevel: number;
-  protocols: string[];
-  backend: string;
-  implementation: { name: string; version: string; language: string };
-  extensions: string[];
-  capabilities: Record<string, boolean>;
-  limits: Record<string, number>;
-}
+export type Manifest = Named<system.Manifest>;
+
+type PreviewRequest = Named<system.RetryPreviewRequest>;
 
 /** A policy to try out. */
-export interface RetryPreviewRequest {
-  /** The job's own. */
-  policy?: RetryPolicy;
-  /** The layers below it. `variables` replaces the deployment's own. */
-  layers?: { variables?: Record<string, string | number>; queue?: RetryPolicy; jobType?: RetryPolicy };
-  /** Number of the failure in the first row. Default 1. */
-  from?: number;
-  /** Rows, 1 … 100. Default 10. */
-  attempts?: number;
-  /** The random number in [0, 1) for `delayMs`. Default 0.5. */
-  random?: number;
+export type RetryPreviewRequest = Omit<PreviewRequest, 'failure'> & {
   /** A failure of run `from` to decide about. */
-  failure?: {
-    code?: string;
-    errorType?: string;
-    errorClasses?: readonly string[];
-    retryable?: boolean;
-    kill?: boolean;
-    retryIn?: Duration;
-    retryAt?: Moment;
-    crash?: boolean;
-    visibilityExpired?: boolean;
-    noHandler?: boolean;
-  };
-}
+  failure?: Omit<NonNullable<PreviewRequest['failure']>, 'retryAt'> & { retryAt?: Moment };
+};
 
 /** The effect of a policy. */
-export interface RetryPreview {
-  /** All layers merged, durations in ISO 8601. */
-  effective: RetryPolicy;
-  delays: { failedExecutions: number; delayMs: number; minMs: number; maxMs: number; cumulativeMs: number }[];
-  /** What happens after the failure, if one was given. */
-  decision?: { outcome: 'retry'; delayMs: number } | { outcome: 'discarded' | 'dead_letter'; reason: string };
-}
-
-/** A webhook or an alert rule that the code declares. */
-export interface DeclaredObserver {
-  name: string;
-  state: 'declared' | 'changed' | 'deleted' | 'pending';
-  id?: string;
-  active?: boolean;
-}
+export type RetryPreview = Named<system.RetryPreview>;
 
 /** What is to be put back as it is declared, whatever an operator did to it: names, or all. */
-export interface Reset {
-  resetCrons?: readonly string[] | true;
-  resetWebhooks?: readonly string[] | true;
-  resetAlerts?: readonly string[] | true;
-}
+export type Reset = Named<deployment.DeploymentReset>;
+
+/** Members that a server of an earlier version does not know. */
+type Later = 'webhooks' | 'alerts' | 'problems' | 'digest';
+
+type Applied = Named<deployment.DeploymentApplied>;
 
 /** What the code of the deployment declares, and what of it holds. */
-export interface Deployment {
-  version: string;
-  /** Is all of it in effect? */
-  inEffect: boolean;
-  appliedAt: string | null;
-  /** Job types of the handlers in the Worker of the queue. */
-  handlers: string[];
-  /** `changed`: settings that an operator made; they go before those of the code. Names as on the wire. At most 200 queues. */
-  queues: { name: string; declared: QueueConfig; operator: QueueConfig; changed: string[] }[];
-  queuesTotal: number;
-  limits: { key: string; declared: LimitsInForce; override?: LimitsInForce & { expiresAt?: string } }[];
-  /** `changed`, `deleted`: by an operator; `pending`: not in effect yet. */
-  crons: { name: string; state: 'declared' | 'changed' | 'deleted' | 'pending'; enabled?: boolean }[];
-  /** As of schedules, with the ids under which they are found. Absent: a server that knows none. */
-  webhooks?: DeclaredObserver[];
-  alerts?: DeclaredObserver[];
-  /** What could not be put into effect, and why; it is tried again. */
-  problems?: string[];
-  /** Queues that have not confirmed it yet; they are told again. */
-  pendingQueues?: number;
-}
+export type Deployment = Omit<Applied, Later> & Partial<Pick<Applied, Later>>;
 
 /** The deployment, as `tocsin.server`. */
 export class Server {

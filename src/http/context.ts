@@ -129,8 +129,8 @@ export function media<Type extends string>(
 }
 
 /** An answer of success without a body. */
-export function noContent(c: AppContext): Answer<null, 204> {
-  return respond(c, null, 204) as Answer<null, 204>;
+export function noContent(c: AppContext, headers: Record<string, string> = {}): Answer<null, 204> {
+  return respond(c, null, 204, headers) as Answer<null, 204>;
 }
 
 /** The Python SDK asks for the protocol's type like every other, but reads only plain JSON. It is known by its library. */

@@ -1,12 +1,13 @@
 /** `tocsin top` */
 import type { Command } from 'commander';
+import type { Session } from '../../contract/session';
 import { print, remote } from '../command';
 import { type ConnectionOptions, endpointOf } from '../connection';
 import { CliError, EXIT, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { type Api, createApi } from '../top/api';
 import { arrived } from '../top/happen';
-import { begin, type Session, tabsOf } from '../top/model';
+import { begin, tabsOf } from '../top/model';
 import type { PageId, Place } from '../top/page';
 import { PAGES, pageOf } from '../top/pages/table';
 import { type Line, renderWhole } from '../top/render';

@@ -1,5 +1,7 @@
 /** What can be done to what, by which key, and with which requests. Whoever lacks the scope is not offered it. */
+
 import { pathTo } from '../../client/transport';
+import type { Scope } from '../../job/access';
 import type { Write } from './api';
 import type { Thing } from './page';
 import { foreign } from './text';
@@ -7,7 +9,7 @@ import { foreign } from './text';
 export interface Action {
   key: string;
   kind: Thing['kind'];
-  scope: string;
+  scope: Scope;
   /** What it does to this; undefined: nothing. */
   verb(thing: Thing): string | undefined;
   /** One is done without a question. */

@@ -1,16 +1,11 @@
 /** Where somebody is in `top`, and what they see: a value. What happens to it is in press.ts and happen.ts. */
 import type { QueueEvent } from '../../client/event';
+import type { Session } from '../../contract/session';
+import type { Scope } from '../../job/access';
 import { ACTIONS, type Action, type Wish } from './actions';
 import type { Listing, PageId, Place, Row, Thing } from './page';
 import { PAGES, pageOf } from './pages/table';
 import type { Tone } from './style';
-
-/** Who looks, as the server says. */
-export interface Session {
-  name: string | null;
-  role: string;
-  scopes: readonly string[];
-}
 
 export type Mode =
   | { kind: 'browse' }
@@ -114,7 +109,7 @@ export function arrive(state: State, place: Place, row?: string): Next {
   };
 }
 
-export const can = ({ session }: Pick<State, 'session'>, scope: string): boolean => session.scopes.includes(scope);
+export const can = ({ session }: Pick<State, 'session'>, scope: Scope): boolean => session.scopes.includes(scope);
 
 /** The tabs: pages that have a key, and that this key of the API may see. */
 export const tabsOf = (session: Session) =>

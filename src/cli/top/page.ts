@@ -1,6 +1,8 @@
 /** What a page is: where it is, what it loads, what it shows of that, and what an event changes in it. */
+
 import type { QueueEvent } from '../../client/event';
 import { parametersFrom } from '../../client/pages';
+import type { Scope } from '../../job/access';
 import { lengthText, whenText } from '../output';
 import type { Api } from './api';
 import { type Span, toneOf } from './style';
@@ -98,7 +100,7 @@ export interface Page<Answer> {
   /** After `g`. */
   key?: string;
   /** Without it the page is not there. */
-  scope: string;
+  scope: Scope;
   /** States that `s` goes through. */
   states?: readonly string[];
   /** The server searches; elsewhere the rows that are shown are sifted. */

@@ -1,11 +1,12 @@
 /** Runs `top` on a screen: keys and events go into the model, what it asks for is done, and what changed is drawn. */
 import type { QueueEvent } from '../../client/event';
+import type { Session } from '../../contract/session';
 import { TocsinError } from '../../producer/errors';
 import type { Screen } from '../output';
 import type { Api } from './api';
 import { heard, told } from './happen';
 import { keysIn } from './keys';
-import { begin, type Effect, type Next, type Session, type State, stay } from './model';
+import { begin, type Effect, type Next, type State, stay } from './model';
 import type { Place } from './page';
 import { perform, problemOf } from './perform';
 import { press } from './press';

@@ -4,6 +4,14 @@ import { findCron } from '../../across/crons';
 import { textOfAlert, textOfWebhook } from '../../across/declared-observers';
 import { applyDeclared, declaresNothing, digestOf, textOf } from '../../across/deployment';
 import { VERSION } from '../../config';
+import {
+  type DeclaredCron,
+  type DeclaredLimit,
+  type DeclaredObserver,
+  type DeclaredQueue,
+  type Deployment,
+  deployments,
+} from '../../contract/deployment';
 import { type Declared, declaration } from '../../declaration';
 import { inParallel } from '../../durable/parallel';
 import { optional, readBoolean, readList, readName } from '../../job/envelope/fields';
@@ -18,20 +26,17 @@ import { renderQueueConfig } from '../queues/config';
 import { pendingQueues } from '../queues/pending';
 import { renderOverride, shownKey } from '../rate-limits/routes';
 import { readOptionalBody } from '../request/body';
-import { get, post, type Route } from '../route';
+import { serve } from '../route';
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminDeploymentRoutes: readonly Route[] = [
-  get('/deployment', show, { asItIs: true }),
-  post('/deployment/apply', apply, { audit: 'deployment.apply' }),
-];
+export const adminDeploymentRoutes = serve(deployments, { show, apply });
 
-async function show(c: AppContext): Promise<Response> {
+async function show(c: AppContext) {
   return json(c, await describe(c, await directoryObject(c.env).declaration()));
 }
 
 /** Puts into effect what is declared. `reset_crons`, `reset_webhooks` and `reset_alerts` name what is put back. */
-async function apply(c: AppContext): Promise<Response> {
+async function apply(c: AppContext) {
   const body = (await readOptionalBody(c)) ?? {};
   const { crons, webhooks = {}, alerts = {} } = declaration();
   const again = namesIn(body, 'reset_crons', crons, 'schedule');
@@ -52,7 +57,7 @@ function namesIn(body: Record<string, unknown>, member: string, declared: object
   return new Set(names);
 }
 
-async function describe(c: AppContext, stored: StoredDeclaration | null): Promise<Record<string, unknown>> {
+async function describe(c: AppContext, stored: StoredDeclaration | null): Promise<Deployment> {
   const declared = declaration();
   const digest = await digestOf(declared, c.env);
   const nothing = stored === null && declaresNothing(declared);
@@ -80,13 +85,13 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
 }
 
 /** `changed`: settings that an operator made, which go before those of the code. */
-async function shownQueue(c: AppContext, name: string): Promise<Record<string, unknown>> {
+async function shownQueue(c: AppContext, name: string): Promise<DeclaredQueue> {
   const { own, declared = {} } = unwrap(await queueObject(c.env, name).settings());
   const [operator, code] = [renderQueueConfig(own), renderQueueConfig(declared)];
   return { name, declared: code, operator, changed: Object.keys(operator).filter((setting) => setting in code) };
 }
 
-function shownLimit(key: string, declared: LimitOverride, override: LimitOverride | undefined) {
+function shownLimit(key: string, declared: LimitOverride, override: LimitOverride | undefined): DeclaredLimit {
   return { key, declared: renderOverride(declared), ...(override && { override: renderOverride(override) }) };
 }
 
@@ -111,7 +116,7 @@ function shownObserver<T extends { id: string; declared?: string; active: boolea
   texts: Record<string, string> = {},
   all: readonly T[],
   textOf: (one: T) => string,
-) {
+): DeclaredObserver {
   if (!Object.hasOwn(texts, name)) return { name, state: 'pending' };
   const existing = all.find(({ declared }) => declared === name);
   if (!existing) return { name, state: 'deleted' };
@@ -120,7 +125,7 @@ function shownObserver<T extends { id: string; declared?: string; active: boolea
 }
 
 /** `state`: as declared, `changed` or `deleted` by an operator, or `pending` until it is put into effect. */
-async function shownCron(c: AppContext, name: string, stored: StoredDeclaration | null) {
+async function shownCron(c: AppContext, name: string, stored: StoredDeclaration | null): Promise<DeclaredCron> {
   const before = stored && Object.hasOwn(stored.crons, name) ? stored.crons[name] : undefined;
   if (before === undefined) return { name, state: 'pending' };
   const existing = (await findCron(c.env, name))?.definition;

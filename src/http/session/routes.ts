@@ -4,10 +4,11 @@
  */
 import { generateCookie } from 'hono/cookie';
 import { readAccess, readConfig } from '../../config';
+import { sessions } from '../../contract/session';
 import { invalidRequest, refusal } from '../../job/errors';
-import { type AppContext, type Caller, json, respond, seesEverything } from '../context';
+import { type AppContext, type Caller, json, noContent, seesEverything } from '../context';
 import { readBody } from '../request/body';
-import { DATA, del, get, post, type Route } from '../route';
+import { serve } from '../route';
 import { attempts } from './attempts';
 import { COOKIE, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
 
@@ -16,13 +17,13 @@ const MAX_KEY = 3_000;
 const MAX_LOGIN_BYTES = 4_096;
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminSessionRoutes: readonly Route[] = [
-  get('/session', (c) => show(c, c.get('caller') as Caller), { scope: 'key' }),
-  post('/session', logIn, { ...DATA, scope: 'public' }),
-  del('/session', logOut, { ...DATA, scope: 'public' }),
-];
+export const adminSessionRoutes = serve(sessions, {
+  show: (c) => show(c, c.get('caller') as Caller),
+  logIn,
+  logOut,
+});
 
-async function logIn(c: AppContext): Promise<Response> {
+async function logIn(c: AppContext) {
   refuseForeignPages(c);
   // Where no key is asked for there is none to guess.
   const isGuess = c.get('caller') === undefined && readAccess(c.env).apiKeys.length > 0;
@@ -37,16 +38,16 @@ async function logIn(c: AppContext): Promise<Response> {
   return show(c, caller, caller.open ? {} : cookie(c, key));
 }
 
-function logOut(c: AppContext): Response {
+function logOut(c: AppContext) {
   refuseForeignPages(c);
-  return respond(c, null, 204, cookie(c, '', 0));
+  return noContent(c, cookie(c, '', 0));
 }
 
 /** Who asks, and what they may do. */
-function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}): Response {
+function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}) {
   const { open, name, role, scopes } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
-  return json(c, { authenticated: true, open, name, role, scopes, redacts }, 200, {
+  return json(c, { authenticated: true as const, open, name, role, scopes, redacts }, 200, {
     'Cache-Control': 'no-store',
     ...headers,
   });

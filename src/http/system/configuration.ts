@@ -1,5 +1,6 @@
 /** The effective configuration of the deployment: who may call, which handlers, limits, variables. Keys and secrets stay out. */
 import { type Config, type Env, readAccess, readConfig } from '../../config';
+import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../contract/system';
 import { type ApiKey, roleOf } from '../../job/access';
 import { defined } from '../../job/envelope/fields';
 import { RETRY_VARIABLES, variablesLayer } from '../../job/retry/variables';
@@ -27,7 +28,7 @@ const SHOWN = [
 const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET'] as const;
 
 /** Answers `GET /admin/system/config`. */
-export async function showConfiguration(c: AppContext): Promise<Response> {
+export async function showConfiguration(c: AppContext) {
   const { env } = c;
   const config = readConfig(env);
   const { apiKeys, localhost, origins } = readAccess(env);
@@ -49,16 +50,17 @@ export async function showConfiguration(c: AppContext): Promise<Response> {
 }
 
 /** All that is told of a key: never the key. */
-function renderKey({ name, scopes }: ApiKey): Record<string, unknown> {
+function renderKey({ name, scopes }: ApiKey): DeploymentConfig['access']['keys'][number] {
   return { name: name ?? null, role: roleOf(scopes), scopes };
 }
 
-function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]) {
+function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]): ConfiguredTarget {
   const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency, mayEnqueue } = target;
+  const kind: ConfiguredTarget['kind'] = takesUrl ? 'host' : isRemote ? 'url' : 'binding';
   return defined({
     id,
     name,
-    kind: takesUrl ? 'host' : isRemote ? 'url' : 'binding',
+    kind,
     patterns: patterns.map(({ queue, type }) => (queue === undefined ? type : `${queue}/${type}`)),
     payload,
     batch_size: batchSize,
@@ -68,7 +70,7 @@ function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['tar
   });
 }
 
-function variablesOf(env: Env): Record<string, unknown> {
+function variablesOf(env: Env): Record<string, ShownVariable> {
   const values = env as unknown as Record<string, unknown>;
   const isSet = (name: string) => values[name] !== undefined && values[name] !== '';
   const shown = SHOWN.map((name) => [name, isSet(name) ? { set: true, value: String(values[name]) } : { set: false }]);

@@ -1,7 +1,8 @@
 /** What the server takes at most, as the manifest and the configuration tell it. */
+import type { ServerLimits } from '../../contract/system';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 
-export const LIMITS = {
+export const LIMITS: ServerLimits = {
   max_envelope_bytes: MAX_ENVELOPE_BYTES,
   max_meta_bytes: MAX_META_BYTES,
   max_result_bytes: MAX_RESULT_BYTES,

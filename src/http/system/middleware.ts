@@ -3,12 +3,10 @@
  * takes, those that depend on the configuration only where it asks for them.
  */
 import { readConfig } from '../../config';
+import type { MiddlewareStep } from '../../contract/system';
 import { type AppContext, json } from '../context';
 
-interface Step {
-  name: string;
-  description: string;
-}
+type Step = Pick<MiddlewareStep, 'name' | 'description'>;
 
 const ENQUEUE: readonly Step[] = [
   { name: 'authentication', description: 'The key, and the scope that the route asks for.' },
@@ -31,11 +29,11 @@ const EXECUTION: readonly Step[] = [
 const SIGNATURE: Step = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
 
 /** Answers `GET /middleware`. */
-export function showMiddleware(c: AppContext): Response {
+export function showMiddleware(c: AppContext) {
   const isRemote = readConfig(c.env).targets.some((target) => target.isRemote);
   const execution = [...EXECUTION, ...(isRemote ? [SIGNATURE] : [])];
   return json(c, { enqueue: numbered('enqueue', ENQUEUE), execution: numbered('execution', execution) });
 }
 
-const numbered = (phase: 'enqueue' | 'execution', steps: readonly Step[]) =>
+const numbered = (phase: MiddlewareStep['phase'], steps: readonly Step[]): MiddlewareStep[] =>
   steps.map((step, index) => ({ ...step, phase, order: index + 1 }));

@@ -2,6 +2,7 @@
 import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
 import { readConfig, VERSION } from '../../config';
+import * as contract from '../../contract/system';
 import { notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
 import { type AppContext, json } from '../context';
@@ -9,7 +10,7 @@ import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
 import { readBody } from '../request/body';
 import { mountPrefix } from '../request/path';
-import { DATA, get, post, type Route } from '../route';
+import { serve } from '../route';
 import { listWorkers } from '../workers/routes';
 import { showConfiguration } from './configuration';
 import { LIMITS } from './limits';
@@ -81,59 +82,63 @@ const MANIFEST = {
 };
 
 /** Routes from the root on: they are outside `/ojs/v1`, or aliases that old clients look for elsewhere. */
-export const systemRoutes: readonly Route[] = [
-  get('/ojs/manifest', showManifest),
-  ...['/health', '/ready', '/ojs/v1/health', '/v1/health'].map((path) => get(path, health, { scope: 'public' })),
-  get('/v1/queues', listQueues),
-  get('/v1/dead-letter', (c) => listDeadLetters(c)),
-  get('/v1/workers', (c) => listWorkers(c)),
-];
+export const systemRoutes = serve(contract.system, {
+  manifest: showManifest,
+  health,
+  ready: health,
+  healthOfProtocol: health,
+  healthOfOld: health,
+  queues: listQueues,
+  deadLetters: (c) => listDeadLetters(c),
+  workers: (c) => listWorkers(c),
+});
 
-function showManifest(c: AppContext): Response {
+function showManifest(c: AppContext) {
   const [manifest, health] = ['/ojs/manifest', '/ojs/v1/health'];
   const base = new URL(`${mountPrefix(c)}/ojs/v1`, c.req.url);
   return json(c, { ...MANIFEST, endpoints: { base_url: base.href, manifest, health } });
 }
 
 /** Routes below `/ojs/v1`. */
-export const surroundingRoutes: readonly Route[] = [get('/middleware', showMiddleware)];
+export const surroundingRoutes = serve(contract.surroundings, { middleware: showMiddleware });
 
 /** Routes below `/ojs/v1/admin`. */
-export const adminSystemRoutes: readonly Route[] = [
-  get('/system/config', showConfiguration),
-  get('/config', showConfiguration),
+export const adminSystemRoutes = serve(contract.adminSystem, {
+  config: showConfiguration,
+  configHere: showConfiguration,
   // A reset takes the log with it.
-  post('/reset', reset, { ...DATA, scope: 'admin:purge' }),
-  post('/retry/preview', preview, { ...DATA, scope: 'admin:read' }),
-];
+  reset,
+  previewRetry: previewed,
+});
 
 /** Needs no key, so it costs the same however often it is asked: {@link ping}. */
-async function health(c: AppContext): Promise<Response> {
+async function health(c: AppContext) {
   const now = Date.now();
   const common = { version: VERSION, uptime_seconds: uptime(now) };
   const known = await ping(c.env, now, (error) => {
     console.error(`${c.get('requestId')} health check failed:`, error);
   });
   if (!known) {
-    const backend = { type: 'durable-objects', status: 'unreachable' };
-    return json(c, { status: 'unhealthy', ...common, backend }, 503, { 'Retry-After': '5' });
+    const backend = { type: 'durable-objects', status: 'unreachable' as const };
+    return json(c, { status: 'unhealthy' as const, ...common, backend }, 503, { 'Retry-After': '5' });
   }
   const { total, stale } = known.workers;
   return json(c, {
-    status: 'ok',
+    status: 'ok' as const,
     ...common,
-    backend: { type: 'durable-objects', status: 'ok' },
+    backend: { type: 'durable-objects', status: 'ok' as const },
     queues: known.queues,
     workers: { total, active: total - stale, stale },
   });
 }
 
-async function reset(c: AppContext): Promise<Response> {
+async function reset(c: AppContext) {
   if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" here.');
-  return json(c, { reset: true, queues: await resetAll(c.env) });
+  return json(c, { reset: true as const, queues: await resetAll(c.env) });
 }
 
-async function preview(c: AppContext): Promise<Response> {
+async function previewed(c: AppContext) {
   const body = await readBody(c);
-  return json(c, { ...previewRetry(body, { now: Date.now(), variables: readConfig(c.env).retryVariables }) });
+  const preview = previewRetry(body, { now: Date.now(), variables: readConfig(c.env).retryVariables });
+  return json(c, preview as contract.RetryPreview);
 }

@@ -1,22 +1,15 @@
 /** The delays that a retry policy makes, with the reach of the jitter around each; or the same as a table. */
+
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { RetryPreview } from '../../contract/system';
 import { duration, number } from '../core/format';
 import { adopt } from '../core/styles';
 import css from './retry-curve.css' with { type: 'text' };
 
 adopt(css);
 
-/** A row of `POST /admin/retry/preview`. */
-export interface RetryDelay {
-  failed_executions: number;
-  delay_ms: number;
-  min_ms: number;
-  max_ms: number;
-  cumulative_ms: number;
-}
-
 /** @param done attempts that a job has failed already */
-export function RetryCurve({ delays, done = 0 }: { delays: readonly RetryDelay[]; done?: number }) {
+export function RetryCurve({ delays, done = 0 }: { delays: RetryPreview['delays']; done?: number }) {
   const [asTable, setAsTable] = useState(false);
   return (
     <figure class="chart">
@@ -39,7 +32,7 @@ const HEIGHT = 170;
 const LEFT = 56;
 const BOTTOM = 22;
 
-function Plot({ delays, done }: { delays: readonly RetryDelay[]; done: number }) {
+function Plot({ delays, done }: { delays: RetryPreview['delays']; done: number }) {
   const drawing = useRef<SVGSVGElement>(null);
   const [width, setWidth] = useState(WIDTH);
   // Drawn as wide as it is shown, so that its texts are as large as all others.
@@ -97,7 +90,7 @@ function scaleOf(highest: number): { most: number; ticks: readonly number[] } {
   return { most, ticks: Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step) };
 }
 
-function Delays({ of: delays }: { of: readonly RetryDelay[] }) {
+function Delays({ of: delays }: { of: RetryPreview['delays'] }) {
   return (
     <div class="table-frame scrolls">
       <table class="table plain" aria-label="Delays">

@@ -1,22 +1,12 @@
 /** Who looks, and what they may do. What one may not do is not shown; the server refuses it in any case. */
 import { computed, signal } from '@preact/signals';
+import type { Session } from '../../contract/session';
 import { ApiFailure, api, needsLogin } from './api';
-
-export interface Session {
-  authenticated: boolean;
-  /** No key is configured: everybody who reaches this server may do everything. */
-  open: boolean;
-  name: string | null;
-  role: string;
-  scopes: readonly string[];
-  /** The server hides parts of what jobs carry from this key. */
-  redacts: boolean;
-}
 
 /** Undefined until the server has told. */
 export const session = signal<Session | undefined>(undefined);
 
-const scopes = computed(() => new Set(session.value?.scopes ?? []));
+const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 
 /** May this key do what needs the scope? `can('admin:write') && <button…>` */
 export function can(scope: string): boolean {

@@ -1,6 +1,7 @@
 /** The retry policy, and the delays that it makes: what would follow if every attempt failed. */
+import type { RetryPreview } from '../../../contract/system';
 import { Json } from '../../components/json';
-import { RetryCurve, type RetryDelay } from '../../components/retry-curve';
+import { RetryCurve } from '../../components/retry-curve';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { useResource } from '../../core/resource';
@@ -15,11 +16,7 @@ export function RetryPolicy({ of: job }: { of: Job }) {
   const given = { ...(job.retry as object | undefined), max_attempts: job.max_attempts };
   const preview = useResource(
     (signal) =>
-      api.post<{ delays: readonly RetryDelay[] }>(
-        'admin/retry/preview',
-        { policy: policyOf(policy, given), attempts },
-        { signal },
-      ),
+      api.post<RetryPreview>('admin/retry/preview', { policy: policyOf(policy, given), attempts }, { signal }),
     [JSON.stringify(policy), attempts],
   );
   return (

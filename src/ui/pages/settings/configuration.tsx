@@ -1,4 +1,5 @@
 /** The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys. */
+import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
 import { Json } from '../../components/json';
 import { Facts, Section } from '../../components/page';
@@ -11,35 +12,9 @@ import { href } from '../../core/base';
 import { bytes, duration, number } from '../../core/format';
 import { useResource } from '../../core/resource';
 
-interface Key {
-  name: string | null;
-  role: string;
-  scopes: readonly string[];
-}
+type Key = DeploymentConfig['access']['keys'][number];
 
-interface Target {
-  id: string;
-  name: string;
-  kind: string;
-  patterns: readonly string[];
-  payload?: string;
-  batch_size?: number;
-  timeout_ms?: number;
-  max_concurrency?: number;
-}
-
-interface Config {
-  version: string;
-  access: { open_to_localhost: boolean; allowed_origins: readonly string[]; keys: readonly Key[] };
-  targets: readonly Target[];
-  limits: Readonly<Record<string, number>>;
-  queue_defaults: { config: Readonly<Record<string, unknown>>; effective: Readonly<Record<string, unknown>> };
-  retry?: unknown;
-  test_hooks: boolean;
-  variables: Readonly<Record<string, { set: boolean; value?: string }>>;
-}
-
-const useConfig = () => useResource((signal) => api.get<Config>('admin/system/config', {}, signal), []);
+const useConfig = () => useResource((signal) => api.get<DeploymentConfig>('admin/system/config', {}, signal), []);
 
 export function Configuration() {
   const config = useConfig();
@@ -115,7 +90,7 @@ const LIMITS: Readonly<Record<string, string>> = {
   max_batch_size: 'Maximum jobs per request',
 };
 
-type Variable = [name: string, { set: boolean; value?: string }];
+type Variable = [name: string, ShownVariable];
 
 const VARIABLES: readonly Column<Variable>[] = [
   { id: 'name', label: 'Variable', sort: ([name]) => name, render: ([name]) => <code>{name}</code> },
@@ -135,7 +110,7 @@ const VARIABLES: readonly Column<Variable>[] = [
   },
 ];
 
-const TARGETS: readonly Column<Target>[] = [
+const TARGETS: readonly Column<ConfiguredTarget>[] = [
   {
     id: 'name',
     label: 'Target',

@@ -1,4 +1,5 @@
 /** What the code of the deployment declares, whether it is in effect, and what operators have changed of it. */
+import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../../contract/deployment';
 import type { MaintenanceState } from '../../../contract/maintenance';
 import { Badge, type Tone } from '../../components/badge';
 import { Facts, Section } from '../../components/page';
@@ -11,34 +12,6 @@ import { act, confirm } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { can } from '../../core/session';
 
-interface Cron {
-  name: string;
-  state: string;
-  enabled?: boolean;
-}
-
-interface Declared {
-  version: string;
-  digest: string;
-  in_effect: boolean;
-  applied_at: string | null;
-  handlers: readonly string[];
-  queues: readonly { name: string; declared: object; operator: object; changed: readonly string[] }[];
-  queues_total: number;
-  limits: readonly { key: string; declared: unknown; override?: unknown }[];
-  crons: readonly Cron[];
-  webhooks: readonly Observer[];
-  alerts: readonly Observer[];
-  problems: readonly string[];
-}
-
-interface Observer {
-  name: string;
-  state: string;
-  id?: string;
-  active?: boolean;
-}
-
 interface Row {
   kind: string;
   name: string;
@@ -49,7 +22,7 @@ interface Row {
 }
 
 export function Deployment() {
-  const declared = useResource((signal) => api.get<Declared>('admin/deployment', {}, signal), []);
+  const declared = useResource((signal) => api.get<DeclaredDeployment>('admin/deployment', {}, signal), []);
   const maintenance = useResource((signal) => api.get<MaintenanceState>('admin/system/maintenance', {}, signal), []);
   const apply = async (resetCrons: boolean) => {
     const sure = await confirm({
@@ -173,12 +146,12 @@ const STATE_TONES: Readonly<Record<string, Tone>> = {
   pending: 'blue',
 };
 
-function observerRow(kind: string, { name, state, active }: Observer, to: string): Row {
+function observerRow(kind: string, { name, state, active }: DeclaredObserver, to: string): Row {
   const tone = STATE_TONES[state] ?? 'neutral';
   return { kind, name, to, tone, state, ...(active === false && { more: 'off' }) };
 }
 
-function rowsOf({ queues, limits, crons, webhooks, alerts }: Declared): Row[] {
+function rowsOf({ queues, limits, crons, webhooks, alerts }: DeclaredDeployment): Row[] {
   return [
     ...queues.map(({ name, changed }): Row => {
       const isChanged = changed.length > 0;

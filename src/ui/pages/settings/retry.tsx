@@ -1,9 +1,11 @@
 /** A calculator: the delays of any retry policy. All of it stands in the URL, so a curve can be sent to somebody. */
+
 import type { ComponentChildren } from 'preact';
+import type { RetryPreview } from '../../../contract/system';
 import { errorAt, Field } from '../../components/form';
 import { Json } from '../../components/json';
 import { Section } from '../../components/page';
-import { RetryCurve, type RetryDelay } from '../../components/retry-curve';
+import { RetryCurve } from '../../components/retry-curve';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { useResource } from '../../core/resource';
@@ -37,12 +39,7 @@ export function RetryCalculator() {
   );
   const asked = numberOf(query('attempts') || '10');
   const preview = useResource(
-    (signal) =>
-      api.post<{ effective: Readonly<Record<string, unknown>>; delays: readonly RetryDelay[] }>(
-        'admin/retry/preview',
-        { policy, attempts: asked },
-        { signal },
-      ),
+    (signal) => api.post<RetryPreview>('admin/retry/preview', { policy, attempts: asked }, { signal }),
     [JSON.stringify(policy), asked],
   );
   const field = (name: string, label: string, placeholder: string, hint: string, member: string) => (

@@ -1,0 +1,32 @@
+/** Who asks, and the login of browsers. */
+import type { Role, Scope } from '../job/access';
+import { DATA, del, get, post } from './route';
+
+/** Who asks, and what they may do. */
+export interface Session {
+  authenticated: true;
+  /** No key is configured: everybody who reaches this server may do everything. */
+  open: boolean;
+  /** The name of the key, where it has one. */
+  name: string | null;
+  /** `custom`: a set of scopes that is none of the roles. */
+  role: Role;
+  scopes: readonly Scope[];
+  /** The server hides parts of what jobs carry from this key. */
+  redacts: boolean;
+}
+
+/** A key, for a cookie that no script can read. */
+export interface Login {
+  key: string;
+}
+
+/** Below `/ojs/v1/admin`. */
+export const sessions = {
+  /** Shows who asks, and what they may do. */
+  show: get<{ 200: Session }>('/session', { scope: 'key' }),
+  /** Logs a browser in: the key goes into a cookie that no script can read. */
+  logIn: post<{ body: Login; 200: Session; errors: 401 | 403 | 429 }>('/session', { ...DATA, scope: 'public' }),
+  /** Logs a browser out. */
+  logOut: del<{ 204: null; errors: 403 }>('/session', { ...DATA, scope: 'public' }),
+};
