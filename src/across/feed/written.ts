@@ -6,7 +6,7 @@ import { formatInstant } from '../../job/time';
 type Data = Record<string, unknown>;
 
 /** An event as lists have it. */
-export function renderEvent(event: QueueEvent): Data {
+export function renderEvent(event: QueueEvent) {
   const time = formatInstant(event.time);
   return {
     specversion: '1.0',

@@ -2,10 +2,10 @@
  * An answer of type `text/event-stream`, written by the Worker. A client that does not read is cut off once so much waits for it;
  * it may come back and name the last event that it had.
  */
+import type { StreamItem } from '../../contract/events';
 import { Share } from '../../durable/unread';
 import type { Redactor } from '../../job/redaction';
 import { type AppContext, asShown, media } from '../context';
-import type { StreamItem } from './render';
 
 /** How long a client waits before it comes back, ms. */
 const RETRY_MS = 3_000;

@@ -1,5 +1,6 @@
 /** Events as streams have them. */
 import { aboutOf, renderEvent, withWrittenTimes } from '../../across/feed/written';
+import type { StreamItem } from '../../contract/events';
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { mintId, routeOf } from '../../job/ids';
@@ -7,15 +8,6 @@ import { formatInstant } from '../../job/time';
 import type { FollowedJob } from '../../rpc/follow';
 
 type Data = Record<string, unknown>;
-
-/** An event in a stream. */
-export interface StreamItem {
-  id: string;
-  event: string;
-  data: Data;
-  /** RFC 3339. */
-  timestamp: string;
-}
 
 /** How events of a stream are written: flat, as the clients of the protocol expect them, or as lists have them. */
 export const FORMATS = ['flat', 'cloudevents'] as const;

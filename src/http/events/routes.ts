@@ -2,11 +2,12 @@
 
 import { renderEvent } from '../../across/feed/written';
 import { recentEvents } from '../../across/statistics';
+import { events } from '../../contract/events';
 import { defined, given } from '../../job/envelope/fields';
 import { type AppContext, json } from '../context';
 import { pagination, readPaging } from '../request/pagination';
 import { pastParam, queueParam, textParam } from '../request/query';
-import { get, type Route } from '../route';
+import { serve } from '../route';
 import { readPlace } from './place';
 import { openSocket } from './socket';
 import { progressStream, streamOfChannel, streamOfJob, streamOfQueue } from './streams';
@@ -17,17 +18,17 @@ const MAX_AHEAD = 1000;
 const MAX_BACK = 5000;
 
 /** Routes below `/ojs/v1`. */
-export const eventRoutes: readonly Route[] = [
-  get('/events', list),
-  get('/events/stream', streamOfChannel),
-  get('/jobs/:id/events', streamOfJob),
-  get('/jobs/:id/progress/stream', progressStream),
-  get('/queues/:name/events', streamOfQueue),
-  get('/ws', openSocket),
-];
+export const eventRoutes = serve(events, {
+  list,
+  stream: streamOfChannel,
+  ofJob: streamOfJob,
+  progress: progressStream,
+  ofQueue: streamOfQueue,
+  socket: openSocket,
+});
 
 /** Oldest first from a cursor on; with `page` or `per_page` newest first, as the dashboard shows them. */
-async function list(c: AppContext): Promise<Response> {
+async function list(c: AppContext) {
   const paging = readPaging(c);
   const types = typesParam(c, 'types', 'type');
   const after = given(textParam(c, 'after') ?? paging.cursor, (id) => readPlace(id, 'after'));
@@ -37,17 +38,17 @@ async function list(c: AppContext): Promise<Response> {
   // Pages by number say how many there are; a follower needs one event more than it shows.
   const limit = byPage ? MAX_BACK : Math.min(paging.offset + paging.limit + 1, MAX_AHEAD);
   const request = defined({ limit, types, after, since });
-  const events = await recentEvents(c.env, request, { queues, newest: byPage });
-  if (byPage) events.reverse();
-  const page = events.slice(paging.offset, paging.offset + paging.limit);
+  const found = await recentEvents(c.env, request, { queues, newest: byPage });
+  if (byPage) found.reverse();
+  const page = found.slice(paging.offset, paging.offset + paging.limit);
   const shown = page.map(renderEvent);
   const cursor = page.at(-1)?.id ?? after ?? null;
-  const hasMore = events.length > paging.offset + page.length;
+  const hasMore = found.length > paging.offset + page.length;
   return json(c, {
     events: shown,
     items: shown,
     cursor,
     has_more: hasMore,
-    pagination: pagination(paging, { total: events.length, hasMore, nextCursor: cursor }),
+    pagination: pagination(paging, { total: found.length, hasMore, nextCursor: cursor }),
   });
 }

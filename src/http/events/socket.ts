@@ -16,6 +16,7 @@
  */
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';
+import type { StreamItem } from '../../contract/events';
 import type { QueueEvent } from '../../durable/event-log';
 import { Unread } from '../../durable/unread';
 import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
@@ -25,7 +26,7 @@ import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
 import { HEARTBEAT_MS } from './event-stream';
 import { readPlace } from './place';
-import { endOf, itemsOf, type Shown, type StreamItem, systemItem } from './render';
+import { endOf, itemsOf, type Shown, systemItem } from './render';
 import { readChannel } from './streams';
 import { readTypes, typesToFollow } from './types';
 
@@ -47,7 +48,7 @@ const TRY_LATER = 1013;
 const POLICY = 1008;
 
 /** Answers the upgrade. @throws {ApiError} 426 when it is none */
-export function openSocket(c: AppContext): Response {
+export function openSocket(c: AppContext) {
   const offered = offeredProtocols(c, 'GET /ojs/v1/events/stream gives the same over plain HTTP.');
   const { 0: theirs, 1: ours } = new WebSocketPair();
   new Subscriber(ours, c.env, asShown(c)).start();

@@ -5,7 +5,7 @@ import { readQueueName } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { TERMINAL_STATES } from '../../job/states';
 import { formatInstant } from '../../job/time';
-import { type AppContext, respond } from '../context';
+import { type AppContext, noContent } from '../context';
 import { callJob, pathParam, queueNameIn } from '../request/path';
 import { oneOf, queueParam, textParam } from '../request/query';
 import { EventStream, headersOnly } from './event-stream';
@@ -14,17 +14,17 @@ import { endOf, FORMATS, itemsOf, type Shown, systemItem } from './render';
 import { typesParam, typesToFollow } from './types';
 
 /** Events of one job, until it ends. */
-export function streamOfJob(c: AppContext): Promise<Response> {
+export function streamOfJob(c: AppContext) {
   return stream(c, { job: pathParam(c, 'id') });
 }
 
 /** Events of one queue. */
-export function streamOfQueue(c: AppContext): Promise<Response> {
+export function streamOfQueue(c: AppContext) {
   return stream(c, { queue: queueNameIn(c) });
 }
 
 /** Events of the channel that the request names. */
-export async function streamOfChannel(c: AppContext): Promise<Response> {
+export async function streamOfChannel(c: AppContext) {
   const channel = readChannel(textParam(c, 'channel') ?? 'all', 'channel');
   const queues = queueParam(c, 'queue', 'queues');
   if (queues === undefined) return stream(c, channel);
@@ -55,7 +55,7 @@ function readAfter(c: AppContext): { after?: string; isLost?: true } {
   return asked === undefined ? {} : { after: readPlace(asked, 'after') };
 }
 
-async function stream(c: AppContext, channel: Channel): Promise<Response> {
+async function stream(c: AppContext, channel: Channel) {
   const types = typesParam(c, 'types', 'event_types', 'type');
   const [format = 'flat'] = oneOf(given(textParam(c, 'format')), FORMATS, 'format') ?? [];
   const { after, isLost } = readAfter(c);
@@ -73,7 +73,7 @@ async function stream(c: AppContext, channel: Channel): Promise<Response> {
   if (hasEnded && after !== undefined && feed.missed.length === 0 && timeOf(after) >= (job.ended_at ?? now)) {
     feed.close();
     // It has had everything that there is. This answer keeps a browser from asking again.
-    return respond(c, null, 204);
+    return noContent(c);
   }
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });
   let last = after ?? feed.position;
@@ -113,7 +113,7 @@ const LAST_PROGRESS: Readonly<Record<string, string>> = {
 };
 
 /** Each report of a job's progress twice, named and unnamed, and how the job ends. */
-export async function progressStream(c: AppContext): Promise<Response> {
+export async function progressStream(c: AppContext) {
   if (c.req.method === 'HEAD') return headersOnly(c);
   const id = pathParam(c, 'id');
   const feed = await Feed.open(c.env, { job: id });

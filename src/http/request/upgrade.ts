@@ -1,6 +1,6 @@
 /** Requests that are to become a WebSocket. */
 import { refusal } from '../../job/errors';
-import type { AppContext } from '../context';
+import type { Answer, AppContext } from '../context';
 
 /**
  * The subprotocols that a client offers.
@@ -19,7 +19,8 @@ export function offeredProtocols(c: AppContext, elsewhere: string): string[] {
 }
 
 /** The answer that hands a client its socket. @param protocol the one that was agreed on */
-export function switched(c: AppContext, webSocket: WebSocket, protocol: string | undefined): Response {
+export function switched(c: AppContext, webSocket: WebSocket, protocol: string | undefined): Answer<null, 101> {
   const agreed = protocol === undefined ? {} : { 'Sec-WebSocket-Protocol': protocol };
-  return new Response(null, { status: 101, headers: { ...c.get('headers'), ...agreed }, webSocket });
+  const headers = { ...c.get('headers'), ...agreed };
+  return new Response(null, { status: 101, headers, webSocket }) as Answer<null, 101>;
 }

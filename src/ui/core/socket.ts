@@ -2,15 +2,11 @@
  * The WebSocket behind live updates: connects when a channel is wanted, comes back by itself, and goes on after the last event
  * that it had. A channel whose gap cannot be filled says so, and then its page loads anew.
  */
+import type { StreamItem } from '../../contract/events';
 import { API } from './base';
 
 /** An event, as the server sends it. `data` has the members that docs/operate/live-events.md shows. */
-export interface LiveEvent {
-  id: string;
-  event: string;
-  timestamp: string;
-  data: Readonly<Record<string, unknown>>;
-}
+export type LiveEvent = Readonly<StreamItem>;
 
 export type ConnectionState = 'off' | 'connecting' | 'live' | 'lost';
 

@@ -1,5 +1,7 @@
 /** Everything that happens, as it happens. */
+
 import { useState } from 'preact/hooks';
+import type { EventList } from '../../../contract/events';
 import { Badge, type Tone } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
@@ -17,7 +19,7 @@ import { number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
-import { fromList, type ListedEvent, type Shown } from './shown';
+import { fromList, type Shown } from './shown';
 
 /** Events that are kept on the page. */
 const KEPT = 300;
@@ -30,7 +32,7 @@ export default function EventsPage() {
   const before = useResource(
     (signal) =>
       api
-        .get<{ events: ListedEvent[] }>('events', { queue, types: type, page: 1, per_page: BEFORE }, signal)
+        .get<EventList>('events', { queue, types: type, page: 1, per_page: BEFORE }, signal)
         .then(({ events }) => events.map(fromList)),
     [queue, type],
   );
