@@ -11,6 +11,7 @@
 
 import { takeReports } from '../../across/hand-out-reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
+import type { Fetched } from '../../contract/pull';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -30,7 +31,7 @@ import type { JobView } from '../../job/record';
 import { readHandlers } from '../../job/worker/handlers';
 import { readQueues } from '../../job/worker/heartbeat';
 import type { ClaimRequest } from '../../rpc/workers';
-import { type AppContext, json, mediaType, respond } from '../context';
+import { type Answer, type AppContext, json, mediaType, respond } from '../context';
 import { envelopeOf } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 
@@ -46,7 +47,7 @@ const LAST_BLANK_MS = 10;
 const BLANK = new TextEncoder().encode(' ');
 
 /** Answers `POST /workers/fetch`. */
-export async function fetchJobs(c: AppContext): Promise<Response> {
+export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
@@ -84,7 +85,7 @@ async function reportAndFetch(
   { wait_ms: _, ...request }: ClaimRequest,
   reports: unknown,
   counts: Counts = new Map(),
-): Promise<Response> {
+): Promise<Answer<Fetched>> {
   const entries = readReports(reports, 'reports', request.worker_id, Date.now());
   const [queue, ...others] = Array.isArray(queues) ? queues : [];
   const isOne = queue !== undefined && others.length === 0 && !counts.has(queue);
@@ -148,7 +149,7 @@ async function nothingAfter(ms: number): Promise<undefined> {
 }
 
 /** Answers with blanks while the fetch waits, and with its jobs then. */
-function answerLater(c: AppContext, { jobs, abandon }: Fetch): Response {
+function answerLater(c: AppContext, { jobs, abandon }: Fetch): Answer<Fetched> {
   const parts = partsOf(c, jobs);
   let isHandedOver = false;
   let isGone = false;
@@ -168,7 +169,7 @@ function answerLater(c: AppContext, { jobs, abandon }: Fetch): Response {
     },
     { highWaterMark: 0 },
   );
-  return respond(c, stream, 200, { 'Content-Type': mediaType(c) });
+  return respond(c, stream, 200, { 'Content-Type': mediaType(c) }) as Answer<Fetched>;
 }
 
 /** Blanks, and then the answer. */

@@ -1,6 +1,7 @@
 /** Many reports in one request. */
 
 import { takeReports } from '../../across/hand-out-reports';
+import type { ReportOutcomes } from '../../contract/pull';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -10,10 +11,10 @@ import { type AppContext, json } from '../context';
 import { MAX_BATCH_BYTES, readBody } from '../request/body';
 
 /** Answers `POST /workers/report`: 207 when some reports were refused. */
-export async function reportMany(c: AppContext): Promise<Response> {
+export async function reportMany(c: AppContext) {
   const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   if (body.reports === undefined) throw invalidRequest('reports', 'reports is required.');
   const entries = readReports(body.reports, 'reports', optional(body, 'worker_id', readWorkerId), Date.now());
-  const told = renderOutcomes(entries, await takeReports(c.env, entries));
+  const told: ReportOutcomes = renderOutcomes(entries, await takeReports(c.env, entries));
   return json(c, told, told.failed > 0 ? 207 : 200);
 }

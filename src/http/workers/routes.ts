@@ -2,6 +2,7 @@
 
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
+import { type HeartbeatAnswer, pull } from '../../contract/pull';
 import * as contract from '../../contract/workers';
 import { readWorkerId } from '../../job/attempt/read-report';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -17,7 +18,7 @@ import { answerJob } from '../jobs/render';
 import { type JsonObject, MAX_BATCH_BYTES, readBody, readOptionalBody } from '../request/body';
 import { type PagingStyle, pagination, readPaging } from '../request/pagination';
 import { callJob, pathParam } from '../request/path';
-import { DATA, get, post, REPORTS, type Route, serve } from '../route';
+import { serve } from '../route';
 import { fetchJobs } from './fetch';
 import { reportMany } from './many-reports';
 import { ackIn, nackIn } from './report-in-request';
@@ -33,22 +34,20 @@ const DIRECTIVES = {
 const WORDS = Object.keys(DIRECTIVES) as (keyof typeof DIRECTIVES)[];
 
 /** Routes below `/ojs/v1`. */
-export const workerRoutes: readonly Route[] = [
-  post('/workers/fetch', fetchJobs, { ...DATA, toWorker: true }),
-  post('/jobs/fetch', fetchJobs, { ...DATA, toWorker: true }),
-  post('/workers/heartbeat', heartbeat, REPORTS),
-  post('/workers/beat', heartbeat, REPORTS),
-  get('/workers/socket', connectWorker, { scope: 'data:write', toWorker: true }),
+export const workerRoutes = [
   ...serve(contract.workers, { health }),
-  post('/workers/ack', async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)), REPORTS),
-  post('/workers/nack', async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)), REPORTS),
-  post('/workers/report', reportMany, REPORTS),
-  post(
-    '/jobs/:id/ack',
-    async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parsePayloads)) ?? {}),
-    REPORTS,
-  ),
-  post('/jobs/:id/nack', async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}), REPORTS),
+  ...serve(pull, {
+    fetch: fetchJobs,
+    fetchJobs,
+    heartbeat,
+    beat: heartbeat,
+    socket: connectWorker,
+    ack: async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)),
+    nack: async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)),
+    report: reportMany,
+    ackJob: async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parsePayloads)) ?? {}),
+    nackJob: async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}),
+  }),
 ];
 
 /** Routes below `/ojs/v1/admin`. */
@@ -75,21 +74,22 @@ export async function listWorkers(c: AppContext, style?: PagingStyle) {
   return json(c, { items, workers: items, summary, pagination: pagination(paging, place) });
 }
 
-async function ack(c: AppContext, body: JsonObject): Promise<Response> {
+async function ack(c: AppContext, body: JsonObject) {
   const request = ackIn(c, body);
   const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
-  return answerJob(c, job, { acknowledged: true, job_id: job.record.id });
+  return answerJob(c, job, { acknowledged: true as const, job_id: job.record.id });
 }
 
-async function nack(c: AppContext, body: JsonObject): Promise<Response> {
+async function nack(c: AppContext, body: JsonObject) {
   const request = nackIn(c, body);
   const job = await callJob(c, (queue) => queue.settle(request), request.job_id);
   return answerJob(c, job, { job_id: job.record.id });
 }
 
-async function heartbeat(c: AppContext): Promise<Response> {
+async function heartbeat(c: AppContext) {
   const heard = readHeartbeat(await readBody(c));
-  return json(c, renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now()));
+  const answer = renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now());
+  return json(c, answer as HeartbeatAnswer);
 }
 
 /** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */

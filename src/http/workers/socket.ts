@@ -8,7 +8,7 @@ import { creatorOf } from '../request/new-queues';
 import { offeredProtocols, switched } from '../request/upgrade';
 
 /** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is no upgrade; 400, 413 */
-export async function connectWorker(c: AppContext): Promise<Response> {
+export async function connectWorker(c: AppContext) {
   const offered = offeredProtocols(c, 'POST /ojs/v1/workers/fetch takes jobs over plain HTTP.');
   if (!offered.includes(SUBPROTOCOL)) {
     throw invalidRequest('Sec-WebSocket-Protocol', `Offer the subprotocol ${SUBPROTOCOL}.`, { offered });

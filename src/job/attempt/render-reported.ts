@@ -3,6 +3,7 @@ import { defined, given } from '../envelope/fields';
 import type { ErrorData, Outcome } from '../errors';
 import type { JobState } from '../states';
 import { formatInstant } from '../time';
+import type { JobStep } from '../wire';
 import type { Report } from './outcome';
 
 /** What a report has led to: where the job stands, and nothing that it carries. Times in epoch ms. */
@@ -28,8 +29,8 @@ export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: re
     const entry = entries[index];
     const named = { index, ...(entry?.ok && { job_id: entry.value.job_id }) };
     return outcome.ok
-      ? { ...named, status: 'done', ...renderReported(outcome.value) }
-      : { ...named, status: 'failed', error: renderRefusal(outcome.error) };
+      ? { ...named, status: 'done' as const, ...renderReported(outcome.value) }
+      : { ...named, status: 'failed' as const, error: renderRefusal(outcome.error) };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   return { total: items.length, succeeded, failed: items.length - succeeded, items };
@@ -51,7 +52,7 @@ function renderReported({
     state,
     attempt,
     progress,
-    step: given(step, JSON.parse),
+    step: given(step, (text) => JSON.parse(text) as JobStep),
     step_omitted,
     retry_delay_ms,
     next_attempt_at: state === 'retryable' ? due : undefined,

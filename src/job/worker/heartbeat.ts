@@ -149,5 +149,5 @@ export interface HeartbeatAnswer {
 /** The answer on the wire. @param now epoch ms */
 export function renderHeartbeat({ state, extended, cancelled, lost }: HeartbeatAnswer, now: number) {
   const jobs = { jobs_extended: extended, jobs_cancelled: cancelled, jobs_lost: lost };
-  return { acknowledged: true, state, ...jobs, server_time: formatInstant(now) };
+  return { acknowledged: true as const, state, ...jobs, server_time: formatInstant(now) };
 }
