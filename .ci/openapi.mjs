@@ -176,7 +176,19 @@ function schemasOf(exchanges) {
     });
   }
   if (nodes.length !== wanted.length) throw new Error(`only ${nodes.length} of ${wanted.length} types were found`);
-  return generator.createSchemaFromNodes(nodes).definitions;
+  try {
+    return generator.createSchemaFromNodes(nodes).definitions;
+  } catch (error) {
+    // The generator's own error prints the whole program.
+    throw new Error(`a type in src/contract cannot be made a schema: ${messagesOf(error)}`);
+  }
+}
+
+/** What an error and its causes say, with the text of the type that each is about. */
+function messagesOf({ message, cause, diagnostic }) {
+  const { file, start, length } = diagnostic ?? {};
+  const text = file && start !== undefined ? ` (${file.fileName}: ${file.text.slice(start, start + length)})` : '';
+  return `${message}${text}${cause ? `; ${messagesOf(cause)}` : ''}`;
 }
 
 function programWith(added) {
