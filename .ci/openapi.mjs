@@ -81,11 +81,18 @@ export async function makeDocument() {
  */
 function exchangesIn(files) {
   const exchanges = new Map();
+  const owners = new Map();
   for (const file of files) {
     const path = join(CONTRACTS, file);
     const text = readFileSync(path, 'utf8');
     const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
     source.forEachChild((statement) => {
+      if (ts.isInterfaceDeclaration(statement) || ts.isTypeAliasDeclaration(statement)) {
+        const { text: name } = statement.name;
+        if (!statement.modifiers?.length) return;
+        if (owners.has(name)) throw new Error(`${file} and ${owners.get(name)} both have a type ${name}`);
+        owners.set(name, file);
+      }
       if (!ts.isVariableStatement(statement)) return;
       for (const { name, initializer } of statement.declarationList.declarations) {
         if (!initializer || !ts.isObjectLiteralExpression(initializer)) continue;

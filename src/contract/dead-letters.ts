@@ -31,9 +31,14 @@ export interface DeadLetterItems extends Extent {
 }
 
 /** How long dead letters are kept, and how many. */
-export interface DeadLetterRetention {
+export interface DeadLettersKept {
   max_age: IsoDuration;
   max_count: number;
+}
+
+/** The same, with the queues that differ. */
+export interface DeadLettersKeptByQueue extends DeadLettersKept {
+  by_queue: Record<string, DeadLettersKept>;
 }
 
 /** How many dead letters there are, and of what kind. */
@@ -48,7 +53,7 @@ export interface DeadLetterStats {
   oldest_at: Time | null;
   newest_at: Time | null;
   /** The defaults, and what single queues say. */
-  retention: DeadLetterRetention & { by_queue: Record<string, DeadLetterRetention> };
+  retention: DeadLettersKeptByQueue;
 }
 
 /** What is changed about a job before it runs again. */

@@ -97,7 +97,7 @@ export interface WorkflowList extends Extent {
 
 /** A workflow, as a member and flat. */
 export interface WorkflowAnswer extends WorkflowStatus, Warned {
-  workflow: WorkflowStatus;
+  workflow: WorkflowStatus & Warned;
 }
 
 /** How far each job of a workflow is, from its queue now. */

@@ -26,6 +26,9 @@ const USUAL = new Set([400, 401, 403, 408, 413, 422, 429, 500, 503]);
 const MAX_LENGTH = 20_000;
 const LONG_ONES = 3;
 
+/** Differences that are told of one answer. */
+const MAX_TOLD = 8;
+
 const MEDIA_TYPE = 'application/openjobspec+json';
 
 interface Known {
@@ -70,8 +73,12 @@ function isLongAgain({ method, pattern }: Operation, status: number, text: strin
 function differs({ lookup }: Known, schema: Schema, text: string): string | undefined {
   const { valid, errors } = validate(JSON.parse(text), schema, '2020-12', lookup, false);
   if (valid) return undefined;
-  const deepest = errors.at(-1);
-  return `${deepest?.instanceLocation} ${deepest?.error} (${errors.length} in all)\n${text.slice(0, 2_000)}`;
+  const told = errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`);
+  // What only passes on that something below it is wrong.
+  const own = told.filter(
+    (line) => !/does not match (?:any|all|schema)|A subschema had errors|additional properties/.test(line),
+  );
+  return [...new Set(own.length > 0 ? own : told)].slice(-MAX_TOLD).concat(text.slice(0, 2_000)).join('\n');
 }
 
 interface Described {
@@ -110,6 +117,8 @@ function readDocument(): Known {
       });
     }
   }
+  // A path as it is written goes before one with a parameter in the same place.
+  operations.sort((a, b) => a.path.split('{').length - b.path.split('{').length);
   return { operations, lookup: dereference({ $defs }), error: $defs.ErrorAnswer as Schema };
 }
 
@@ -134,6 +143,9 @@ const patternOf = (path: string) =>
       .replace(/\{\w+\}/g, '[^/]+')}$`,
   );
 
+/** A job has members that its application gave it, too. */
+const isJob = (properties: unknown) => Object.hasOwn(properties as object, 'enqueued_at');
+
 /** @param isMap its members are schemas by names that somebody gave */
 function closed(value: unknown, isMap = false): unknown {
   if (Array.isArray(value)) return value.map((entry) => closed(entry));
@@ -142,6 +154,6 @@ function closed(value: unknown, isMap = false): unknown {
     name,
     closed(member, name === 'properties' && !isMap),
   ]);
-  const isOpen = !isMap && 'properties' in value && !('additionalProperties' in value);
+  const isOpen = !isMap && 'properties' in value && !('additionalProperties' in value) && !isJob(value.properties);
   return { ...Object.fromEntries(members), ...(isOpen && { additionalProperties: false }) };
 }

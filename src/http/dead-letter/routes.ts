@@ -116,6 +116,6 @@ async function showStats(c: AppContext) {
   });
 }
 
-function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLetterRetention {
+function renderRetention({ max_age, max_count }: DeadLetterRetention): contract.DeadLettersKept {
   return { max_age: formatDuration(max_age), max_count };
 }
