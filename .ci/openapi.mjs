@@ -44,7 +44,7 @@ export async function makeDocument() {
   for (const [index, resource] of names.entries()) {
     for (const [constant, routes] of Object.entries(loaded[`_${index}`])) {
       for (const [name, contract] of Object.entries(routes)) {
-        const exchange = declared.get(`${resource}/${constant}/${name}`);
+        const exchange = declared.get(`${resource}/${constant}/${name}`) ?? spreadInto(declared, resource, name);
         if (exchange) byContract.set(contract, { ...exchange, resource, name });
       }
     }
@@ -53,6 +53,9 @@ export async function makeDocument() {
   const paths = {};
   const ids = new Set();
   for (const route of loaded.ROUTES) {
+    if (route.contract && !byContract.has(route.contract)) {
+      throw new Error(`${route.method} ${route.path} has a contract that is in no constant of src/contract`);
+    }
     const path = route.path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}');
     paths[path] ??= startOf(path);
     paths[path][route.method.toLowerCase()] = operation(route, byContract.get(route.contract), schemas, ids);
@@ -71,6 +74,12 @@ export async function makeDocument() {
     paths,
     components,
   };
+}
+
+/** A route that a constant has from another one of its file. */
+function spreadInto(declared, resource, name) {
+  const [found] = [...declared].filter(([key]) => key.startsWith(`${resource}/`) && key.endsWith(`/${name}`));
+  return found?.[1];
 }
 
 // ---- what the contracts declare -------------------------------------------------------------------------------------------

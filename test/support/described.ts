@@ -9,7 +9,7 @@ interface Operation {
   method: string;
   /** Of the path. */
   pattern: RegExp;
-  /** By status: the schema of the body; null: an error, or nothing that can be compared. */
+  /** By status: the schema of the body; null: an error, or nothing that can be compared. None: the route has no contract. */
   answers: ReadonlyMap<number, Schema | null>;
   /** As the document writes it. */
   path: string;
@@ -44,7 +44,8 @@ const long = new Map<string, number>();
 export function requestOf(method: string, path: string): Pick<Operation, 'query' | 'body'> | undefined {
   known ??= readDocument();
   const written = path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}');
-  return known.operations.find((one) => one.method === method && one.path === written);
+  const found = known.operations.find((one) => one.method === method && one.path === written);
+  return found && found.answers.size > 0 ? found : undefined;
 }
 
 /**
@@ -54,7 +55,7 @@ export function requestOf(method: string, path: string): Pick<Operation, 'query'
 export function differenceOf(method: string, path: string, status: number, text: string): string | undefined {
   known ??= readDocument();
   const operation = known.operations.find((one) => one.method === method && one.pattern.test(path));
-  if (!operation) return undefined;
+  if (!operation || operation.answers.size === 0) return undefined;
   const promised = operation.answers.get(status);
   if (promised === undefined && !USUAL.has(status)) return `${method} ${path} does not promise ${status}`;
   const schema = promised ?? (status < 400 ? undefined : known.error);
@@ -99,10 +100,10 @@ function readDocument(): Known {
   const operations: Operation[] = [];
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, described] of Object.entries(methods)) {
-      // A route without a contract.
-      if (!described?.responses || Object.keys(described.responses).join() === 'default') continue;
+      if (!described?.responses) continue;
       const answers = new Map<number, Schema | null>();
       for (const [status, { content }] of Object.entries(described.responses)) {
+        if (status === 'default') continue;
         const schema = content?.[MEDIA_TYPE]?.schema;
         const name = `${method} ${path} ${status}`.replace(/\W+/g, '_');
         if (schema) $defs[name] = closed(schema) as Schema;
