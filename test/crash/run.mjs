@@ -122,9 +122,12 @@ function sendBurst(host) {
   return random.chance(0.7) ? [...sent, cancelCampaign(host, random)] : sent;
 }
 
+/** A machine that was too slow for a quiet round gets this much longer in the next one. */
+let slowness = 1;
+
 /** Delayed jobs are accepted, the server dies, and nobody asks for anything until they have run. */
 async function quietRound(host) {
-  const waitMs = random.int(1_000, 2_500);
+  const waitMs = slowness * random.int(1_000, 2_500);
   const plannedAt = Date.now();
   const bodies = Array.from({ length: 12 }, (_, at) =>
     host.planner.job(random, {
@@ -142,9 +145,10 @@ async function quietRound(host) {
   // On a slow machine some were due before the kill, which may have cut them off: they wait for their leases then.
   if (ledger.kills.at(-1) >= plannedAt + waitMs) {
     say(`round ${phase.round}: not judged, the kill came after the delay`);
+    slowness = Math.min(slowness + 1, 5);
     return;
   }
-  const deadline = dueAt + QUIET_LIMIT_MS;
+  const deadline = dueAt + slowness * QUIET_LIMIT_MS;
   const late = await ledger.succeeded(entry.tokens, deadline);
   ledger.quiet.push({ tokens: entry.tokens, dueAt, deadline, late });
   say(`round ${phase.round}: ${bodies.length - late.length} of ${bodies.length} delayed jobs ran without a request`);

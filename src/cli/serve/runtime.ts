@@ -51,10 +51,13 @@ export class Runtime {
 
   constructor(private readonly options: RuntimeOptions) {}
 
-  /** Starts it, and from then on keeps it running. @throws {CliError} where it does not come up the first time */
+  /** Starts it, and from then on keeps it running. @throws {CliError} where it ends by itself before it listens */
   async start(): Promise<void> {
     const died = await this.launch();
-    if (died !== undefined) throw this.notStarted(died);
+    if (died === undefined || this.ending) return;
+    // It was killed: that says nothing about its configuration.
+    if (died.startsWith('SIG')) await this.again(died);
+    else throw this.notStarted(died);
   }
 
   /** Ends without notice; for the way out of this process. */
