@@ -1,6 +1,6 @@
 /**
- * How tests, and `tocsin serve`, reach the deployment in a Worker: they are bundles of their own, so that an import of this
- * library there could be a second copy of it. They find the one of the Worker under a registered symbol.
+ * How tests, and `tocsin serve`, reach the deployment in a Worker: they are bundles of their own, so that an import of
+ * this library there could be a second copy of it. They find the one of the Worker under a registered symbol.
  */
 import type { TocsinClient } from '../client/client';
 

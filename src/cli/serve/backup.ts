@@ -1,7 +1,7 @@
 /**
- * Backups of a state folder. The databases of all objects are copied as they are at one moment: workerd is stopped where it
- * stands meanwhile, so that a copy is what a power cut at that moment would have left. Most of the bytes are copied before,
- * while it runs; while it is stopped, only what changed since.
+ * Backups of a state folder. The databases of all objects are copied as they are at one moment: workerd is stopped
+ * where it stands meanwhile, so that a copy is what a power cut at that moment would have left. Most of the bytes are
+ * copied before, while it runs; while it is stopped, only what changed since.
  */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, existsSync, type Stats } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Makes the modules that workerd runs: those of the queue alone, which come with the package, or of a project, by esbuild. */
+/**
+ * Makes the modules that workerd runs: those of the queue alone, which come with the package, or of a project, by
+ * esbuild.
+ */
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { basename, extname, join, relative } from 'node:path';

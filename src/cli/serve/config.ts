@@ -32,13 +32,17 @@ const serviceOf = (name: string) => `worker ${name}`;
 
 /** A text in quotes. */
 export function quote(text: string): string {
-  const escaped = text.replace(/[\\"]/g, '\\$&').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to be written in another way
-  return `"${escaped.replace(/[\u0000-\u001f\u007f]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)}"`;
+  return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f]/g, inHex)}"`;
 }
+
+const inHex = (char: string) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`;
 
 /** Embeds a file that lies anywhere: the runtime is started with the root as a folder to import from. */
 const embed = (path: string) => `embed ${quote(path.slice(parse(path).root.length - 1).replaceAll('\\', '/'))}`;
+
+const pair = ({ key, certificate }: { key: string; certificate: string }) =>
+  `privateKey = ${embed(key)}, certificateChain = ${embed(certificate)}`;
 
 /** The whole text. That its parts fit together is checked before. */
 export function configText(config: RuntimeConfig): string {
@@ -67,7 +71,7 @@ function sockets({ workers, address, tls, inner }: RuntimeConfig): string[] {
   const name = quote(serviceOf(workers[0]?.worker.name ?? ''));
   // A proxy that ends TLS says so: cookies and addresses are then those of HTTPS.
   const protocol = tls
-    ? `https = (options = (), tlsOptions = (keypair = (privateKey = ${embed(tls.key)}, certificateChain = ${embed(tls.certificate)})))`
+    ? `https = (options = (), tlsOptions = (keypair = (${pair(tls)})))`
     : 'http = (forwardedProtoHeader = "X-Forwarded-Proto")';
   const outer = `(name = "http", address = ${quote(address)}, ${protocol}, service = ${name})`;
   if (inner === undefined) return [outer];
@@ -99,10 +103,13 @@ function workerText({ worker, modules, variables }: BuiltWorker): string {
   const namespaces = classes.map(
     ({ className, key, sql }) => `(className = ${quote(className)}, uniqueKey = ${quote(key)}, enableSql = ${sql})`,
   );
+  const embedded = modules.map(
+    ({ name: module, kind, file }) => `(name = ${quote(module)}, ${kind} = embed ${quote(file)})`,
+  );
   const lines = (list: readonly string[]) => list.map((item) => `\n        ${item},`).join('');
   const stored = namespaces.length > 0 ? '\n      durableObjectStorage = (localDisk = "objects"),' : '';
   return `    (name = ${quote(serviceOf(name))}, worker = (
-      modules = [${lines(modules.map((module) => `(name = ${quote(module.name)}, ${module.kind} = embed ${quote(module.file)})`))}
+      modules = [${lines(embedded)}
       ],
       compatibilityDate = ${quote(date)},
       compatibilityFlags = [${flags.map(quote).join(', ')}],

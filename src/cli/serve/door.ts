@@ -1,6 +1,6 @@
 /**
- * The socket at which a running `serve` answers. It tells that a folder is in use, and other commands ask there. A line of JSON
- * each way; what was asked for lasts as long as the connection.
+ * The socket at which a running `serve` answers. It tells that a folder is in use, and other commands ask there. A line
+ * of JSON each way; what was asked for lasts as long as the connection.
  */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, rmSync, statSync } from 'node:fs';

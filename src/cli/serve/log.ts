@@ -66,7 +66,10 @@ export class Log {
     };
   }
 
-  /** A line of JSON of the runtime, or whatever else it is. The runtime names a file of its own as the source; a Worker has none. */
+  /**
+   * A line of JSON of the runtime, or whatever else it is. The runtime names a file of its own as the source; a Worker
+   * has none.
+   */
   private passOn(line: string, heard: (message: string, level: Level) => void): void {
     const said = parsed(line);
     if (!said) {

@@ -1,4 +1,7 @@
-/** What `tocsin serve` needs beside itself: the runtime, and where Workers have to be bundled, the bundler. Both are optional peers. */
+/**
+ * What `tocsin serve` needs beside itself: the runtime, and where Workers have to be bundled, the bundler. Both are
+ * optional peers.
+ */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type * as Esbuild from 'esbuild';
@@ -14,8 +17,11 @@ export interface Workerd {
   newestDate: string;
 }
 
-/** Finds the runtime: the one of the project, else the one beside this program. @throws {CliError} where there is none */
-export function findWorkerd(folder: string): Workerd {
+/**
+ * Finds the runtime: the one of this folder's project, else the one beside this program.
+ * @throws {CliError} where there is none
+ */
+export function findWorkerd(): Workerd {
   const {
     default: binary,
     version,
@@ -24,17 +30,17 @@ export function findWorkerd(folder: string): Workerd {
     default: string;
     version: string;
     compatibilityDate: string;
-  }>('workerd', folder, 'tocsin serve runs the queue on workerd');
+  }>('workerd', [], 'tocsin serve runs the queue on workerd');
   return { binary, version, newestDate };
 }
 
-/** Finds the bundler in the same places. @throws {CliError} where there is none */
+/** Finds the bundler of a Worker's own project, else in the same places. @throws {CliError} where there is none */
 export function findEsbuild(folder: string): typeof Esbuild {
-  return required('esbuild', folder, 'A Worker is bundled by esbuild');
+  return required('esbuild', [join(folder, 'package.json')], 'A Worker is bundled by esbuild');
 }
 
-function required<T>(name: 'workerd' | 'esbuild', folder: string, why: string): T {
-  for (const from of [join(folder, 'package.json'), import.meta.url]) {
+function required<T>(name: 'workerd' | 'esbuild', first: readonly string[], why: string): T {
+  for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {
     const require = createRequire(from);
     try {
       require.resolve(name);

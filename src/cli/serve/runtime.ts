@@ -1,6 +1,6 @@
 /**
- * Keeps workerd running: starts it, starts it again when it died, stops it for a moment, ends it. What it stores survives all of
- * this, alarms included: a job that falls due while it is down runs when it is back.
+ * Keeps workerd running: starts it, starts it again when it died, stops it for a moment, ends it. What it stores
+ * survives all of this, alarms included: a job that falls due while it is down runs when it is back.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -66,7 +66,10 @@ export class Runtime {
     this.child?.kill('SIGKILL');
   }
 
-  /** Asks the queue's Worker something, over the socket that only this user reaches. @returns undefined where it does not answer */
+  /**
+   * Asks the queue's Worker something, over the socket that only this user reaches.
+   * @returns undefined where it does not answer
+   */
   ask(path: string, withinMs: number): Promise<Record<string, unknown> | undefined> {
     const { inner } = this.options.folder;
     if (inner === undefined) return Promise.resolve(undefined);
@@ -105,7 +108,10 @@ export class Runtime {
     return this.held?.id === id;
   }
 
-  /** Stops it where it stands, until {@link release}. One that is not running is not started meanwhile. @returns its number */
+  /**
+   * Stops it where it stands, until {@link release}. One that is not running is not started meanwhile.
+   * @returns its number
+   */
   async hold(): Promise<number> {
     if (this.held) throw new CliError('Another backup is being made.');
     let release: () => void = () => undefined;
@@ -140,8 +146,8 @@ export class Runtime {
     const { binary, file, folder, env, log, now } = this.options;
     if (folder.inner !== undefined) rmSync(folder.inner, { force: true });
     this.complaint = '';
-    // `--import-path`: files that the configuration names from the root on. A group of its own: Ctrl-C at a terminal goes to all
-    // processes of a group, and would cut off what runs.
+    // `--import-path`: files that the configuration names from the root on. A group of its own: Ctrl-C at a terminal
+    // goes to all processes of a group, and would cut off what runs.
     const port = this.address === undefined ? [] : [`--socket-addr=http=${this.address}`];
     const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...port, file], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
@@ -235,8 +241,8 @@ function stateOf(file: string): string | undefined {
 }
 
 /**
- * The workerd that a killed `serve` left behind, if it still runs: two at one folder would write over each other. Its number may
- * be another's by now, so its arguments must name the configuration.
+ * The workerd that a killed `serve` left behind, if it still runs: two at one folder would write over each other. Its
+ * number may be another's by now, so its arguments must name the configuration.
  */
 export function leftBehind({ pid: file }: StateFolder, config: string): number | undefined {
   let pid: number;

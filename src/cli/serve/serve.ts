@@ -34,7 +34,10 @@ export interface ServeOptions extends WorkerOptions {
 /** The queue is told again to rest before it would go on, ms. */
 const REST_MS = 2_000;
 const LOOK_MS = 100;
-/** Requests that are being answered get this long when nothing runs any more, ms: one that waits for jobs may take longer. */
+/**
+ * Requests that are being answered get this long when nothing runs any more, ms: one that waits for jobs may take
+ * longer.
+ */
 const CLOSE_MS = 2_000;
 /** A backup that holds up all writes for this time is given up, ms. */
 const HOLD_MS = 60_000;
@@ -44,7 +47,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const log = new Log(terminal.out, terminal.now, options.pretty === true, process.stdout.isTTY === true);
   const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv });
   const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
-  const { binary, version, newestDate } = findWorkerd(cwd);
+  const { binary, version, newestDate } = findWorkerd();
   checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
   const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
@@ -140,7 +143,10 @@ async function rest(runtime: Runtime): Promise<number | undefined> {
   return answer && Number(answer.calls);
 }
 
-/** Waits until no call to a handler is under way. @returns how many are, when the time is over; undefined: nobody says */
+/**
+ * Waits until no call to a handler is under way.
+ * @returns how many are, when the time is over; undefined: nobody says
+ */
 async function settled(runtime: Runtime, graceMs: number, hurry: AbortSignal): Promise<number | undefined> {
   const end = performance.now() + graceMs;
   for (;;) {
@@ -176,7 +182,8 @@ async function answer(request: string, runtime: Runtime | undefined, log: Log) {
 function checkDates(workers: readonly ServedWorker[], version: string, newestDate: string): void {
   const newer = workers.find(({ date }) => date > newestDate);
   if (!newer) return;
-  const message = `${newer.name} has the compatibility date ${newer.date}; workerd ${version} knows those up to ${newestDate}.`;
+  const { name, date } = newer;
+  const message = `${name} has the compatibility date ${date}; workerd ${version} knows those up to ${newestDate}.`;
   throw new CliError(message, 'npm install workerd@1 brings the newest.');
 }
 

@@ -1,6 +1,6 @@
 /**
- * The variables of the Workers. Secrets come from the environment or from a file, never from arguments, and the configuration
- * that is written for the runtime names them only.
+ * The variables of the Workers. Secrets come from the environment or from a file, never from arguments, and the
+ * configuration that is written for the runtime names them only.
  */
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';

@@ -1,6 +1,6 @@
 /**
- * A Worker as its wrangler configuration describes it, as far as plain workerd can run it. What it binds and only Cloudflare
- * has is refused, so that nothing is found missing by the first request that needs it.
+ * A Worker as its wrangler configuration describes it, as far as plain workerd can run it. What it binds and only
+ * Cloudflare has is refused, so that nothing is found missing by the first request that needs it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A process that is about to end hands out no more jobs, whatever queue they are in. Kept in memory, because it ends with the
- * process: an operator's own maintenance is not touched. It holds for a short time only and is renewed, so that a server that
- * was not ended after all goes on by itself.
+ * A process that is about to end hands out no more jobs, whatever queue they are in. Kept in memory, because it ends
+ * with the process: an operator's own maintenance is not touched. It holds for a short time only and is renewed, so
+ * that a server that was not ended after all goes on by itself.
  */
 
 let until = Number.NEGATIVE_INFINITY;
