@@ -52,7 +52,7 @@ let told: Declaration | undefined;
 
 /** Tells what this deployment is. @throws {Error} when it was told before: a Worker holds one deployment */
 export function declare(declaration: Declaration): void {
-  if (told) throw new Error('createTocsin was called twice: one Worker holds one deployment of the queue.');
+  if (told) throw new Error('createTocsin was called twice: a Worker can have only one deployment of the queue.');
   told = declaration;
 }
 

@@ -157,7 +157,7 @@ class ObserverWork {
     if (!isWanted && isChanged(before, existing && textOfAlert(existing))) return;
     const told = typeof webhook === 'string' ? this.webhooks.get(webhook)?.id : undefined;
     if (typeof webhook === 'string' && told === undefined) {
-      throw invalidRequest('webhook', `its webhook ${webhook} is not there, so nobody would be told.`);
+      throw invalidRequest('webhook', `its webhook ${webhook} does not exist, so no one would be notified.`);
     }
     const members = parseAlert({ name, ...entry, ...(told !== undefined && { subscription_id: told }) });
     const text = textOfAlert(members);

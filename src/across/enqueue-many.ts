@@ -28,7 +28,7 @@ export const ROLLED_BACK: ErrorData = {
   status: 422,
   code: 'conflict',
   type: 'rolled_back',
-  message: 'Another entry was refused, so none was enqueued.',
+  message: 'Another entry was rejected, so none was enqueued.',
   retryable: true,
 };
 

@@ -35,7 +35,7 @@ export async function listHeldUniques(
 ): Promise<HeldPage> {
   const wanted = paging.offset + paging.limit;
   if (wanted > MAX_DEPTH) {
-    throw invalidRequest('page', `page: the list is given by number up to its ${MAX_DEPTH}th job; go on with cursor.`);
+    throw invalidRequest('page', `page: numbered pages end at the ${MAX_DEPTH}th job; use cursor to continue.`);
   }
   const start = readStart(paging);
   const rest = await nextQueues(env, start?.queue, named);

@@ -181,7 +181,7 @@ class Reader {
       if (source === undefined || head === undefined) break;
       if (head.view) {
         bytes += bytesOfView(head.view);
-        if (isWhole && bytes > MAX_WHOLE_PAGE) throw pageTooLarge(paging.limit, ', or go on by cursor');
+        if (isWhole && bytes > MAX_WHOLE_PAGE) throw pageTooLarge(paging.limit, ', or continue with cursor');
         if (!isWhole && jobs.length > 0 && bytes > MAX_PAGE_BYTES) break;
         jobs.push(head.view);
       }

@@ -20,7 +20,7 @@ export function onceFor({ id }: KeyedOperation, step: string): IdempotencyKey {
 /** All that send the same request must name the same queue to decide, or two of them could. */
 export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed, first: string): Promise<string> {
   const queue = await directoryObject(env).coordinateOperation(idempotency.key, operation.id, first);
-  if (queue === null) throw unavailable('The same request has just been refused; try again.');
+  if (queue === null) throw unavailable('The same request was just rejected; try again.');
   operation.coordinator = queue;
   return queue;
 }

@@ -65,5 +65,5 @@ export function pageTooLarge(limit: number, orElse = ''): ApiError {
 
 /** 400 for a cursor that does not belong to this list. */
 export function badCursor() {
-  return invalidRequest('cursor', 'cursor was not given out by this list.');
+  return invalidRequest('cursor', 'cursor is not one of this list.');
 }

@@ -78,8 +78,8 @@ export async function* allQueues(env: Env): AsyncGenerator<KnownQueue[]> {
 
 function tooManyQueues(): ApiError {
   return unsupported(
-    `This would ask more than ${MAX_QUEUES_AT_ONCE} queues with one request.`,
+    `This would read more than ${MAX_QUEUES_AT_ONCE} queues with one request.`,
     { field: 'queue', max_queues: MAX_QUEUES_AT_ONCE },
-    'Name the queues that are meant.',
+    'Name the queues to read.',
   );
 }

@@ -94,7 +94,7 @@ export class Reservations {
       const told: Outcome<void> = await (decision === 'committed'
         ? at(queue).commitBatch(ticket)
         : at(queue).abortBatch(ticket));
-      if (!told.ok) throw unavailable('An earlier enqueue of the same unique job could not be brought to its end.');
+      if (!told.ok) throw unavailable('An earlier enqueue of the same unique job could not be finished.');
     }
     this.decided.push(ticket);
   }

@@ -50,7 +50,7 @@ export async function listSorted<T>(
   if (paging.cursor !== undefined) throw badCursor();
   const depth = paging.offset + paging.limit;
   if (depth > MAX_DEPTH) {
-    throw invalidRequest('page', `page: a sorted list is given up to its ${MAX_DEPTH}th job; narrow it with a filter.`);
+    throw invalidRequest('page', `page: a sorted list ends at its ${MAX_DEPTH}th job; narrow it with a filter.`);
   }
   const compare = inOrder(descending);
   let first: Placed[] = [];
@@ -93,9 +93,9 @@ async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: J
   return entries.flatMap(({ id }) => found.get(id) ?? []);
 }
 
-const NARROWER = 'Narrow the list by queue and state, or leave out sort and order: newest first has no such bound.';
+const NARROWER = 'Narrow the list by queue and state, or omit sort and order: newest first has no such bound.';
 
 function tooMany(sort: SortKey): ApiError {
-  const message = `Sorting looks at every job that may match, which here would be more than ${MAX_LOOKED}.`;
+  const message = `Sorting reads every job that may match, here more than ${MAX_LOOKED}.`;
   return unsupported(message, { field: 'sort', sort, max_jobs: MAX_LOOKED }, NARROWER);
 }

@@ -51,7 +51,7 @@ export async function gatherTargets(
     try {
       return (await queueObject(env, queue).targets()).map((view) => ({ ...view, queue }));
     } catch (error) {
-      console.error(`tocsin: queue ${queue} could not be asked about its targets`, error);
+      console.error(`tocsin: queue ${queue} could not report its targets`, error);
       unreachable.push(queue);
       return [];
     }

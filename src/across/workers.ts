@@ -86,7 +86,8 @@ class FetchUnderWay {
       }
     }
     if (claimed.length > 0) {
-      for (const error of failures) console.error(`${this.requestId} a queue gave no jobs, others did:`, error);
+      for (const error of failures)
+        console.error(`${this.requestId} a queue could not hand out jobs, others did:`, error);
       return claimed;
     }
     if (failures.length > 0) throw failures[0];
@@ -195,7 +196,7 @@ async function tellQueues(env: Env, ids: string[], silenced: boolean, queues?: r
 /** A worker that has sent a heartbeat. @throws {ApiError} 404 */
 export async function knownWorker(env: Env, id: string): Promise<WorkerView> {
   const worker = await directoryObject(env).worker(id);
-  if (worker === null) throw notFound('worker', id, 'Workers are known from their first heartbeat on.');
+  if (worker === null) throw notFound('worker', id, 'A worker is registered by its first heartbeat.');
   return worker;
 }
 

@@ -103,7 +103,7 @@ function wireTemplate(job: CronJob, defaultsOf?: DefaultsOf): Record<string, unk
   refuseBeside(job);
   const { type, args, options = {} } = job;
   if ('id' in options && options.id !== undefined) {
-    throw invalid('Each fire makes a job of its own: its id cannot be chosen.', 'job.id');
+    throw invalid('Each fire creates its own job: the id cannot be chosen.', 'job.id');
   }
   return wireJob(type, args, withDefaults(options, defaultsOf?.(type)));
 }

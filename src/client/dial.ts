@@ -67,4 +67,4 @@ function overBinding(endpoint: Endpoint, { key }: SendSettings): Dial {
   };
 }
 
-const notOpened = () => unanswered('No socket to the queue came about.', false);
+const notOpened = () => unanswered('No socket to the queue could be opened.', false);

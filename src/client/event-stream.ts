@@ -53,7 +53,7 @@ function read(line: string, fields: StreamMessage): void {
 async function inTime<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new SilentStream(`Nothing came for ${ms} ms.`)), ms);
+    timer = setTimeout(() => reject(new SilentStream(`Nothing was received for ${ms} ms.`)), ms);
   });
   try {
     return await Promise.race([promise, silence]);

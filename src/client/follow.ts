@@ -129,4 +129,4 @@ function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
 const isEnd = ({ type, data }: QueueEvent): boolean =>
   ENDS.has(type) || (type === 'job.state_changed' && LAST_STATES.has(data.to));
 
-const brokeOff = (cause: unknown) => unanswered(`The stream of events broke off: ${reasonOf(cause)}`, true, cause);
+const brokeOff = (cause: unknown) => unanswered(`The event stream was interrupted: ${reasonOf(cause)}`, true, cause);

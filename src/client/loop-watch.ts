@@ -22,15 +22,15 @@ const timeOf = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 export function blockedError(ms: number, held: readonly Running[], isKept: boolean): Error {
   const named = held.slice(0, MAX_NAMED).map(({ job: { type, id } }) => `${type} ${id}`);
   const more = held.length > MAX_NAMED ? ` and ${held.length - MAX_NAMED} more` : '';
-  const what = `The event loop stood still for ${timeOf(ms)} while these jobs ran: ${named.join(', ')}${more}.`;
+  const what = `The event loop was blocked for ${timeOf(ms)} while these jobs ran: ${named.join(', ')}${more}.`;
   const isLost = held.some(({ leasedUntil }) => Date.now() >= leasedUntil);
   if (isLost) return new Error(`${what} The lease of one has run out: give such jobs a longer visibilityTimeoutMs.`);
-  return new Error(what + (isKept ? ' Heartbeats went on.' : ' No heartbeat could be sent meanwhile.'));
+  return new Error(what + (isKept ? ' Heartbeats continued.' : ' No heartbeat could be sent meanwhile.'));
 }
 
 /** What the log of each of these jobs is told. */
 export function blockedLine(ms: number): LogEntry {
-  const message = `the event loop of the worker stood still for ${timeOf(ms)}`;
+  const message = `the event loop of the worker was blocked for ${timeOf(ms)}`;
   return { at: Date.now(), level: 'warn', message, fields: { blocked_ms: Math.round(ms) } };
 }
 

@@ -123,7 +123,7 @@ export function refusalOf(error: unknown): TocsinError {
   const retryable = member(error, 'retryable') === true;
   const retryAfterMs = member(error, 'retryAfterMs');
   const hint = member(error, 'hint');
-  return errorFor(text('message', 'It was refused.'), {
+  return errorFor(text('message', 'It was rejected.'), {
     status,
     code: text('code', 'backend_error'),
     retryable,

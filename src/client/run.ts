@@ -149,7 +149,7 @@ function threadsFor<Env>(
   complain: (error: unknown) => void,
 ): Threads {
   check(isConcurrency(count), 'threads must be a whole number of 1 to 100');
-  check(concurrency === count, 'with threads, each runs one job: leave out concurrency');
+  check(concurrency === count, 'with threads, each runs one job: omit concurrency');
   check(given instanceof URL, "threads need a module: new URL('./handlers.js', import.meta.url)");
   check(isServed(loaded), 'threads need a module that exports what defineHandlers returned');
   const { process } = globalThis as { process?: { env?: unknown } };
@@ -170,8 +170,8 @@ const isConcurrency = (value: unknown): value is number =>
 function readQueueConcurrency(given: object = {}, queues: readonly string[]): ReadonlyMap<string, number> {
   const entries = Object.entries(given);
   for (const [queue, value] of entries) {
-    check(queues.includes(queue), `queueConcurrency names ${queue}, which is none of its queues`);
-    check(!isPool(queue), 'a pool chooses its queues itself: it has no concurrency of its own');
+    check(queues.includes(queue), `queueConcurrency names ${queue}, which is not one of its queues`);
+    check(!isPool(queue), 'a pool chooses the queue itself: queueConcurrency cannot be used with it');
     check(isConcurrency(value), `the concurrency of queue ${queue} must be a whole number of 1 to ${MAX_CONCURRENCY}`);
   }
   return new Map(entries);

@@ -270,7 +270,7 @@ export class Runner {
     for (const { type } of unknown) {
       if (this.#unknown.has(type)) continue;
       this.#unknown.add(type);
-      this.#complain(new TypeError(`No handler for ${JSON.stringify(type)}: its jobs are left to other workers.`));
+      this.#complain(new TypeError(`No handler for ${JSON.stringify(type)}: its jobs stay for other workers.`));
     }
     return unknown.length === 0;
   }

@@ -42,7 +42,7 @@ const REASONS = {
   shutdown: () => aborted('The worker was stopped.'),
 };
 
-const DRAINING = 'The worker takes no more jobs, and ends when those that run have ended.';
+const DRAINING = 'The worker takes no more jobs, and exits when the running ones have ended.';
 
 /** The name that `fetch` and its like give to what was aborted. */
 function aborted(message: string): DOMException {

@@ -152,11 +152,11 @@ class HandlerThread {
     let afterAbort: ReturnType<typeof setTimeout> | null = null;
     const abort = (): void => {
       said('abort', signal);
-      afterAbort = setTimeout(() => this.#giveUp('The job was stopped, and its handler went on'), AFTER_ABORT_MS);
+      afterAbort = setTimeout(() => this.#giveUp('The job was stopped, but its handler continued'), AFTER_ABORT_MS);
     };
     const drain = (): void => said('drain', draining);
     const inTime = setTimeout(() => {
-      this.#giveUp(`The job did not finish within ${limitMs} ms, nor react to its signal`);
+      this.#giveUp(`The job did not finish within ${limitMs} ms, and did not react to its signal`);
     }, limitMs + BEYOND_MS);
     try {
       return await new Promise<Answer>((resolve) => {
@@ -236,9 +236,9 @@ function threadOf(data: ThreadData): Thread {
   try {
     thread = startThread(THREAD, data, 'tocsin handlers');
   } catch (cause) {
-    throw new TypeError('threads: env must be data that a thread can be given', { cause });
+    throw new TypeError('threads: env must be data that can be sent to a thread', { cause });
   }
-  if (!thread) throw new TypeError('threads: there are none on this platform; they need Node');
+  if (!thread) throw new TypeError('threads: this platform has none; they need Node');
   return thread;
 }
 

@@ -22,7 +22,7 @@ export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (e
   const handlers = registry.retries(types === undefined);
   const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
   if (!fits)
-    complain(new TypeError('The retry settings of the handlers are too many: jobs are retried as their queues say.'));
+    complain(new TypeError('The handlers have too many retry settings: the retry policies of the queues are used.'));
   return { ...(types && { types }), ...(fits && { handlers }) };
 }
 

@@ -53,7 +53,7 @@ export class AlertList {
     const same = declared === undefined ? undefined : this.stored().find((one) => one.declared === declared);
     if (same) return this.change(same.id, members, now);
     if (this.stored().length >= MAX_ALERTS) {
-      throw conflict('There are as many alert rules as there may be.', { max_alerts: MAX_ALERTS });
+      throw conflict('The maximum number of alert rules is reached.', { max_alerts: MAX_ALERTS });
     }
     return this.write({ ...members, id, created_at: now, updated_at: now }, now);
   }
@@ -112,7 +112,7 @@ export class AlertList {
   private write(rule: StoredAlert, now: number): AlertView {
     const { subscription_id } = rule;
     if (subscription_id !== undefined && !this.host.hasWebhook(subscription_id)) {
-      throw invalidRequest('subscription_id', 'subscription_id names no webhook subscription.');
+      throw invalidRequest('subscription_id', 'subscription_id is not the id of a webhook subscription.');
     }
     this.tables.create();
     this.host.storage.transactionSync(() => {

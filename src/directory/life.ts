@@ -163,7 +163,9 @@ export class DirectoryLife {
     await Promise.all([
       this.relay.idle(),
       this.webhooks.sender.alarm(),
-      this.ids.goRound().catch((error) => console.error('tocsin: a round over ids goes on later:', error)),
+      this.ids
+        .goRound()
+        .catch((error) => console.error('tocsin: a scan of ids was interrupted and continues later:', error)),
     ]);
     this.watch();
   }

@@ -103,7 +103,7 @@ export function readBatchAnswer(
 export function unmentioned(hasResults: boolean): AttemptOutcome {
   return invalidAnswer(
     hasResults
-      ? 'The handler did not mention this delivery in its results.'
+      ? "The handler's results do not include this delivery."
       : 'The handler answered a batch without results.',
   );
 }

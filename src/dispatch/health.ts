@@ -54,7 +54,7 @@ export class TargetHealth {
     this.errors = STOP_AFTER_ERRORS;
     this.until = until;
     const tried = triedAt ?? until - STOP_FOR_MS;
-    this.lastTrouble = { since: since ?? tried, triedAt: tried, error: error ?? 'It could not be reached.' };
+    this.lastTrouble = { since: since ?? tried, triedAt: tried, error: error ?? 'The target could not be reached.' };
   }
 
   /** What is wrong with the target; undefined once it has taken a call. */
@@ -103,7 +103,7 @@ export class TargetHealth {
   }
 
   /** The target was not there, or refused. Returns true when this stops it. @param error what it was, for humans */
-  failed(now: number, error = 'It could not be reached.'): boolean {
+  failed(now: number, error = 'The target could not be reached.'): boolean {
     this.errors++;
     this.trialRunning = false;
     this.lastTrouble = { since: this.lastTrouble?.since ?? now, triedAt: now, error };

@@ -107,8 +107,8 @@ async function post(
     }
     await response.body?.cancel();
     const next = redirectedTo(target, response.headers.get('Location'), allows);
-    if (!next) return { status, error: 'It redirects to where it may not be followed.', response: '' };
-    if (redirects === MAX_REDIRECTS) return { status, error: 'It redirects too often.', response: '' };
+    if (!next) return { status, error: 'It redirects to a URL that may not be called.', response: '' };
+    if (redirects === MAX_REDIRECTS) return { status, error: 'It redirects too many times.', response: '' };
     target = next;
   }
 }

@@ -127,7 +127,7 @@ export class EventLog {
         listener(published);
       } catch (error) {
         // What they tell of is committed, and whoever asked for it waits for the answer.
-        console.error(`tocsin: events of ${this.queue} could not be told`, error);
+        console.error(`tocsin: events of ${this.queue} could not be sent`, error);
       }
     }
   }

@@ -94,7 +94,7 @@ export class Followers {
   accept(wanted: FollowRequest, about?: unknown): Response {
     const { log } = this;
     if (!log || this.followers.size >= MAX_FOLLOWERS) {
-      throw unavailable('As many follow the events here as can be told of them.', FULL_FOR_S);
+      throw unavailable('The maximum number of event followers is reached.', FULL_FOR_S);
     }
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));

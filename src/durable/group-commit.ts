@@ -277,7 +277,7 @@ export class Committer {
     try {
       this.rebuild();
     } catch (error) {
-      console.error('tocsin: the object could not be read again yet', error);
+      console.error('tocsin: the object could not be reloaded yet', error);
     }
   }
 }

@@ -153,7 +153,7 @@ export class OutboxRelay {
         if (!this.busy.has(idOf(kind, address))) void this.serve(kind, address).catch(() => undefined);
       }
     } catch (error) {
-      console.error('tocsin: messages could not be read yet', error);
+      console.error('tocsin: outbox messages could not be read yet', error);
       this.host.wakeAt(this.host.now() + RETRY_MS.first);
     }
   }

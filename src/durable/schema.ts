@@ -142,10 +142,10 @@ export class Schema {
     const { object, version } = this.current;
     return new ApiError({
       ...invalidConfiguration(
-        `The ${object} ${name} is stored in version ${stored} of its schema; this code knows version ${version}.`,
+        `The ${object} ${name} is stored in version ${stored} of its schema; this code supports version ${version}.`,
         { object, name, stored_version: stored, known_version: version },
       ).data,
-      hint: stored > version ? 'Deploy the later code again.' : 'Deploy a release between the two first.',
+      hint: stored > version ? 'Deploy the newer version again.' : 'First deploy a release between the two.',
     });
   }
 }

@@ -35,7 +35,7 @@ function invalid(all: readonly SchemaIssue[]): InvalidArgsError {
   const issues = all.slice(0, MAX_ISSUES).map(({ message, path }) => ({ message, path: path?.map(keyOf) ?? [] }));
   const [first] = issues;
   const where = first === undefined || first.path.length === 0 ? '' : ` at ${['args', ...first.path].join('.')}`;
-  const message = `The arguments are not what the handler takes: ${first?.message ?? 'invalid'}${where}`;
+  const message = `The arguments do not match the handler's schema: ${first?.message ?? 'invalid'}${where}`;
   const details = { issues, ...(all.length > issues.length && { omitted: all.length - issues.length }) };
   return new InvalidArgsError(message, { code: 'invalid_args', retryable: false }, { type: 'invalid_args', details });
 }

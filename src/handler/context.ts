@@ -75,7 +75,7 @@ export function contextOf(parts: ContextParts): HandlerContext {
     progress: quietly(async (fraction: number, message?: string, data?: Record<string, unknown>) => {
       requireOpen('progress');
       if (typeof fraction !== 'number' || !Number.isFinite(fraction)) {
-        throw new TypeError(`ctx.progress: ${String(fraction)} is no number of 0 to 1`);
+        throw new TypeError(`ctx.progress: ${String(fraction)} is not a number from 0 to 1`);
       }
       const more = jsonCopy({ message, data }, 'ctx.progress: the report') as object;
       await voice.progress({ progress: Math.min(1, Math.max(0, fraction)), ...more });

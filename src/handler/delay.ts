@@ -30,7 +30,7 @@ export function withChosenDelay(
   if (answer instanceof Promise) answer.catch(() => undefined);
   const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
   if (ms === undefined) {
-    log.error('the retry function answered no duration; the queue decides the delay', { answer: String(answer) });
+    log.error('the retry function did not return a duration; the queue decides the delay', { answer: String(answer) });
     return failure;
   }
   return { ...failure, retry_in: ms };

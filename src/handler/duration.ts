@@ -24,7 +24,7 @@ export function durationMs(value: unknown): number | undefined {
 export function requireDuration(value: Duration, what: string): number {
   const ms = durationMs(value);
   if (ms !== undefined) return ms;
-  throw new TypeError(`${what}: ${JSON.stringify(value)} is no duration; use milliseconds, "90s", "5m" or "PT5M"`);
+  throw new TypeError(`${what}: ${JSON.stringify(value)} is not a duration; use milliseconds, "90s", "5m" or "PT5M"`);
 }
 
 function parse(text: string): number | undefined {

@@ -130,7 +130,11 @@ export class LineVoice implements Voice {
   async enqueue(job: ChildJob): Promise<JobEnvelope> {
     const value = await this.#call({ enqueue: [job] });
     if (Array.isArray(value) && isObject(value[0])) return named(value[0]) as JobEnvelope;
-    throw new UnavailableError('The reply holds no job.', { status: 200, code: 'invalid_response', retryable: false });
+    throw new UnavailableError('The reply contains no job.', {
+      status: 200,
+      code: 'invalid_response',
+      retryable: false,
+    });
   }
 
   #call(said: Record<string, unknown>): Promise<unknown> {

@@ -157,7 +157,7 @@ export function deadLetter(message: string, options?: OutcomeOptions): DeadLette
  */
 export function retryIn(
   duration: Duration,
-  message = 'to be tried again later',
+  message = 'to be retried later',
   options?: OutcomeOptions,
 ): RetryLaterError {
   return new RetryLaterError(message, { code: 'RETRY', retry_in: requireDuration(duration, 'retryIn') }, options);
@@ -172,11 +172,12 @@ export function retryIn(
  */
 export function retryAt(
   time: Date | number | string,
-  message = 'to be tried again later',
+  message = 'to be retried later',
   options?: OutcomeOptions,
 ): RetryLaterError {
   const date = new Date(time);
-  if (Number.isNaN(date.getTime())) throw new TypeError(`retryAt: ${String(time)} is no time; use a Date or RFC 3339`);
+  if (Number.isNaN(date.getTime()))
+    throw new TypeError(`retryAt: ${String(time)} is not a time; use a Date or RFC 3339`);
   return new RetryLaterError(message, { code: 'RETRY', retry_at: date.toISOString() }, options);
 }
 

@@ -64,7 +64,7 @@ export class Registry {
     const entries = typeof handlers === 'function' ? { [CATCH_ALL]: handlers } : handlers;
     if (!isObject(entries)) throw new TypeError('handlers: expected an object of handlers, or a function');
     this.#byType = new Map(Object.entries(entries).map(([type, entry]) => [type, register(type, entry, around)]));
-    if (this.#byType.size === 0) throw new TypeError('handlers: there is none');
+    if (this.#byType.size === 0) throw new TypeError('handlers: there are none');
     this.version = digest(JSON.stringify(this.#types()));
   }
 
@@ -119,7 +119,7 @@ function digest(text: string): string {
 
 function register(type: string, entry: unknown, around: Around): Registration {
   if (type !== CATCH_ALL && (type.length > MAX_TYPE_LENGTH || !TYPE_NAME.test(type))) {
-    throw wrong(type, 'is no job type; use lower-case words joined by dots, such as "email.send"');
+    throw wrong(type, 'is not a job type; use lower-case words joined by dots, such as "email.send"');
   }
   if (isFunction<HandlerFunction>(entry)) return { type, ...surrounded(entry, undefined, around) };
   if (entry === undefined) throw wrong(type, 'has no handler');
@@ -174,7 +174,7 @@ function retryOf(
   }
   const policy = policyOf(type, retry);
   if (maxAttempts !== undefined && policy.max_attempts !== undefined) {
-    throw wrong(type, 'says maxAttempts and retry.maxAttempts; keep one');
+    throw wrong(type, 'has maxAttempts and retry.maxAttempts; keep one');
   }
   return { policy };
 }
@@ -190,7 +190,7 @@ function policyOf(type: string, retry: Record<string, unknown>): RetryPolicy {
 
 function defaultsOf(type: string, given: unknown): EnqueueDefaults | undefined {
   if (given === undefined) return undefined;
-  if (type === CATCH_ALL) throw wrong(type, 'has defaults, which are of one type');
+  if (type === CATCH_ALL) throw wrong(type, 'has defaults, which only a handler of one type can have');
   if (!isObject(given)) throw wrong(type, 'needs an object as defaults');
   refuseUnknown(given, DEFAULT_NAMES, `handlers: ${JSON.stringify(type)} has no default`);
   const { queue, tags, unique, delay } = given;
@@ -198,7 +198,7 @@ function defaultsOf(type: string, given: unknown): EnqueueDefaults | undefined {
     throw wrong(type, 'needs a name as its queue');
   integer(type, 'priority', given.priority, -100, 100);
   const isTags = Array.isArray(tags) && tags.every((tag) => typeof tag === 'string');
-  if (tags !== undefined && !isTags) throw wrong(type, 'needs a list of texts as its tags');
+  if (tags !== undefined && !isTags) throw wrong(type, 'needs a list of strings as its tags');
   if (unique !== undefined && !isObject(unique)) throw wrong(type, 'needs an object as unique');
   if (delay !== undefined) requireDuration(delay as Duration, `handlers: the delay of ${JSON.stringify(type)}`);
   return given;

@@ -130,7 +130,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     const log = run.log();
     const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
     const said = { error_type: failure.type, error: failure.message };
-    if (isMeant(thrown)) log.info('job ended as its handler said', { ...said, code: failure.code });
+    if (isMeant(thrown)) log.info('job ended by its handler', { ...said, code: failure.code });
     else log.error('job failed', { ...said, stack: stackOf(thrown) });
     if (!host.call?.signal.aborted) {
       const patience = Math.max(0, deadline - Date.now()) + HOOKS_BEYOND_MS;

@@ -30,7 +30,7 @@ const MAX_NAME = 128;
 /** @throws {TypeError} when it is no name */
 export function requireName(verb: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && name.length >= 1 && name.length <= MAX_NAME) return;
-  throw new TypeError(`ctx.${verb}: a name is a text of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}`);
+  throw new TypeError(`ctx.${verb}: a name is a string of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}`);
 }
 
 /** The recorded result of a step; undefined: it must run. @throws {TypeError} when the name is another thing's */

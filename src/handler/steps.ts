@@ -66,7 +66,7 @@ export class Steps {
   /** The handler's own end, or the end of the run that goes on later. @throws {SuspendedError} */
   guard(handler: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#tell = () => reject(new SuspendedError('The run ends here and goes on later.'));
+      this.#tell = () => reject(new SuspendedError('The run ends here and continues later.'));
       handler.then(resolve, reject);
       if (this.#suspension) this.#tell();
     });
@@ -110,7 +110,7 @@ export class Steps {
     if (known === 'timed out') {
       const earlier = await this.#recordAbsence(name, record);
       if (earlier && 'signal' in earlier) return earlier.signal.payload as never;
-      throw new SignalTimeoutError(`The signal ${JSON.stringify(name)} did not come in time.`);
+      throw new SignalTimeoutError(`The signal ${JSON.stringify(name)} did not arrive in time.`);
     }
     if ('until' in known) return await this.#pause(name, { ...known, signal: name });
     return known.payload as never;
@@ -140,7 +140,7 @@ export class Steps {
   #begin(verb: string, name: unknown): StepRecord | undefined {
     requireName(verb, name);
     if (this.#isOver && !this.#suspension)
-      throw new Error(`ctx.${verb}: the run has ended; ${JSON.stringify(name)} was not begun`);
+      throw new Error(`ctx.${verb}: the run has ended; ${JSON.stringify(name)} was not started`);
     this.#used ??= new Set();
     if (this.#used.has(name)) {
       throw new TypeError(`ctx.${verb}: the name ${JSON.stringify(name)} is used twice in one run; each needs its own`);

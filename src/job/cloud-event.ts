@@ -40,7 +40,7 @@ const readTimeText = reader(
 
 const readTraceparent = reader(
   (value) => (typeof value === 'string' && isTraceparent(value) ? value : undefined),
-  'must be a traceparent as the W3C has it',
+  'must be a traceparent as in W3C Trace Context',
 );
 
 /** A number may come as text: in headers everything does. */
@@ -89,7 +89,7 @@ function checkName(name: string, field: string): void {
     throw invalidRequest(field, `${field} is not accepted: the arguments of a job are JSON. Send it in data, as text.`);
   }
   if (!/^[a-z0-9]{1,64}$/.test(name)) {
-    throw invalidRequest(field, `${quote(field)} is not the name of an attribute: lower-case letters and digits.`);
+    throw invalidRequest(field, `${quote(field)} is not an attribute name: use lower-case letters and digits.`);
   }
   if (name.startsWith(OWN_PREFIX) && !OWN.includes(name)) {
     throw invalidRequest(field, `${field} is unknown; there are ${OWN.join(', ')}.`);

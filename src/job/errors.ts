@@ -156,7 +156,7 @@ export function invalidPolicy(field: string, message: string): ApiError {
 
 /** 403: what a key without the purge scope would remove, or have removed, by keeping it for less time. */
 export function mayNotShorten(field: string): ApiError {
-  const message = `${field} would be less than what holds now; removing what is kept needs the scope admin:purge.`;
+  const message = `${field} would be less than the current value; removing kept jobs needs the scope admin:purge.`;
   return refusal(403, 'forbidden', message, { details: { field, required_scope: 'admin:purge' } });
 }
 

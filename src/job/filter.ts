@@ -102,16 +102,16 @@ export function looksInside(filter: JobFilter): boolean {
 }
 
 const NARROWER =
-  'Narrow the filter, send job_ids in portions, or leave atomicity out: then every match is acted on, in steps.';
+  'Narrow the filter, send job_ids in portions, or omit atomicity: then every match is acted on, in steps.';
 
 /** 422: an operation on all matches or none is done in one transaction. @param max how many may match */
 export function tooManyMatches(max: number): ApiError {
-  const message = `More than ${max} jobs match; all or none is offered for at most that many.`;
+  const message = `More than ${max} jobs match, the most that all-or-none can act on.`;
   return unsupported(message, { field: 'filter', max_matches: max }, NARROWER);
 }
 
 /** 422: the same, of jobs that must be looked at to find the matches. @param max how many, in this queue */
 export function tooManyLookedAt(max: number, queue: string): ApiError {
-  const message = `Finding what matches means looking at more than ${max} jobs of queue ${queue}; all or none is not offered for that.`;
+  const message = `Finding the matches means reading more than ${max} jobs of queue ${queue}; all-or-none does not support that.`;
   return unsupported(message, { field: 'filter', queue }, NARROWER);
 }

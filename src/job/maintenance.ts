@@ -33,5 +33,5 @@ const MAX_TOLD = 200;
 export function tellMaintenance({ reason, ends_at }: Maintenance): string {
   const why = reason === undefined ? '' : ` (${cut(reason, MAX_TOLD)})`;
   const end = ends_at === undefined ? 'until an operator ends it' : `until ${formatInstant(ends_at)}`;
-  return `The deployment is in maintenance ${end}${why}, and hands out no jobs.`;
+  return `The deployment is in maintenance ${end}${why}, and no job starts.`;
 }

@@ -13,7 +13,7 @@ const UNDECIDED = 'undecided_batch';
  */
 export function lockedError(
   id: string,
-  why = `Job ${id} is part of an operation over several queues that is being decided; try again.`,
+  why = `Job ${id} is part of an operation over several queues that is not decided yet; try again.`,
 ): ApiError {
   return new ApiError({ ...unavailable(why).data, details: { reason: LOCKED, job_id: id } });
 }

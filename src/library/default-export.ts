@@ -15,7 +15,7 @@ export type Notice = (env: Env, ctx: Pick<ExecutionContext, 'waitUntil'>) => voi
 export function withQueue(own: ExportedHandler<Env> | EntrypointClass, serve: Serve, notice: Notice): object {
   if (typeof own === 'function') return derived(own, serve, notice);
   if (typeof own !== 'object' || own === null)
-    throw new TypeError('worker() takes an object with handlers, or a class.');
+    throw new TypeError('worker() needs an object with handlers, or a class.');
   const fetch: ExportedHandlerFetchHandler<Env> = (request, env, ctx) => {
     const answer = serve(request, env, own.fetch !== undefined);
     if (answer) return noticed(answer, env, ctx, notice);
@@ -42,7 +42,7 @@ async function noticed(
 /** All methods remain, also those that other Workers call by RPC. */
 function derived(given: EntrypointClass, serve: Serve, notice: Notice): EntrypointClass {
   if (!(given.prototype instanceof WorkerEntrypoint)) {
-    throw new TypeError('worker() takes a class only if it extends WorkerEntrypoint, as the runtime does.');
+    throw new TypeError('worker() accepts a class only if it extends WorkerEntrypoint, as the runtime does.');
   }
   const Own = given as unknown as typeof WorkerEntrypoint<Env>;
   const own = Own.prototype.fetch as ((request: Request) => Response | Promise<Response>) | undefined;

@@ -44,7 +44,7 @@ const STAND_INS = { url: 'https://receiver.example/', secret: 'x'.repeat(16), ro
 export function readDeclaredWebhook(name: string, declared: DeclaredWebhook): Record<string, unknown> {
   readDeclaredName(name, 'its name');
   const unknown = Object.keys(declared).find((member) => !WEBHOOK_MEMBERS.includes(member));
-  if (unknown !== undefined) throw new Error(`${unknown} is not known; there are ${WEBHOOK_MEMBERS.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`${unknown} is not known; use one of ${WEBHOOK_MEMBERS.join(', ')}`);
   const { routingKey: routing_key, ...rest } = declared;
   const entry = JSON.parse(JSON.stringify({ ...rest, routing_key })) as Record<string, unknown>;
   const known = { ...entry };
@@ -64,12 +64,12 @@ export function readDeclaredAlert(
 ): Record<string, unknown> {
   const entry = JSON.parse(JSON.stringify(rule)) as Record<string, unknown>;
   if ('name' in entry || 'subscription_id' in entry || 'subscriptionId' in entry) {
-    throw new Error('its name is its key, and webhook names the only one that is told');
+    throw new Error('its name is its key, and webhook names the only one to notify');
   }
   parseAlert({ ...entry, name });
   if (webhook === undefined) return entry;
   if (typeof webhook !== 'string' || !Object.hasOwn(webhooks, webhook)) {
-    throw new Error('webhook must be the name of one that is declared beside it');
+    throw new Error('webhook must be the name of a declared webhook');
   }
   return { ...entry, webhook };
 }
@@ -78,5 +78,5 @@ function isVariable(value: unknown, member: string): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const { env, ...more } = value as Partial<Variable>;
   if (typeof env === 'string' && env !== '' && Object.keys(more).length === 0) return true;
-  throw new Error(`${member} must be a text, or { env } with the name of a variable`);
+  throw new Error(`${member} must be a string, or { env } with the name of a variable`);
 }

@@ -60,7 +60,7 @@ export function readOptions(
   options: TocsinOptions,
 ): Declared & Pick<TocsinOptions, 'handlers' | 'delivery' | 'redact'> {
   for (const name of Object.keys(options)) {
-    if (!NAMES.includes(name)) throw wrong(name, `is not known; there are ${NAMES.join(', ')}`);
+    if (!NAMES.includes(name)) throw wrong(name, `is not known; use one of ${NAMES.join(', ')}`);
   }
   const { handlers, delivery, queues, limits, crons, webhooks, alerts, redact } = options;
   if (handlers !== undefined && typeof handlers?.fetch !== 'function') {
@@ -115,9 +115,9 @@ function settingsOf(name: string, config: QueueConfig): Settings {
 function limitOf(key: string, limit: DeclaredLimit): LimitOverride {
   if (!isLimitKey(key)) throw new Error(`its name ${KEY_RULE}`);
   const read = readLimitOverride({ ...limit }, () => {
-    throw new Error('what the code declares holds until the next deploy: expiresAt is for operators');
+    throw new Error('a declared limit lasts until the next deploy: expiresAt is for operators');
   });
-  if (read.limit !== undefined && read.period_ms === undefined) throw new Error('period is required beside limit');
+  if (read.limit !== undefined && read.period_ms === undefined) throw new Error('period is required with limit');
   return read;
 }
 
@@ -148,7 +148,7 @@ function deliveryOf(delivery: OwnDelivery): OwnDelivery {
   for (const [name, value] of Object.entries(delivery)) {
     const max = Object.hasOwn(DELIVERY_BOUNDS, name) ? DELIVERY_BOUNDS[name as keyof OwnDelivery] : undefined;
     if (max === undefined) {
-      throw wrong(`delivery.${name}`, `is not known; there are ${Object.keys(DELIVERY_BOUNDS).join(', ')}`);
+      throw wrong(`delivery.${name}`, `is not known; use one of ${Object.keys(DELIVERY_BOUNDS).join(', ')}`);
     }
     if (!Number.isInteger(value) || value < 1 || value > max) {
       throw wrong(`delivery.${name}`, `must be a whole number from 1 to ${max}`);

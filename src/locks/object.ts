@@ -181,7 +181,10 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private giveUp(waiting: Waiting): void {
     clearTimeout(waiting.timer);
     this.waiting = this.waiting.filter((other) => other !== waiting);
-    waiting.resolve({ ok: false, error: unavailable('Another enqueue of the same unique job takes long.').data });
+    waiting.resolve({
+      ok: false,
+      error: unavailable('Another enqueue of the same unique job is still in progress.').data,
+    });
   }
 
   private grant(request: ReserveRequest, now: number): Reservation {
@@ -233,7 +236,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
           await this.removeVacantOf(queue, ofQueue);
         } catch (error) {
           // It keeps the rows of no other from being looked at.
-          console.error(`tocsin: queue ${queue} could not be asked which unique jobs it has`, error);
+          console.error(`tocsin: queue ${queue} could not report its unique jobs`, error);
         }
       }
       place = rows.length < ROUND_STEP ? undefined : rows.at(-1);

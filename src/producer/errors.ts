@@ -111,7 +111,7 @@ export class AbortedError extends TocsinError {
 
 /** The error for a request that its caller aborted. @param outcomeUnknown was any of it sent? */
 export function aborted(signal: AbortSignal, outcomeUnknown: boolean): AbortedError {
-  return new AbortedError('The request was given up by its caller.', {
+  return new AbortedError('The request was aborted by its caller.', {
     status: 0,
     code: 'aborted',
     retryable: true,

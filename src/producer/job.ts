@@ -125,7 +125,7 @@ const NEW_JOB = namesOf<NewJob>({ type: true, args: true, options: true });
 
 /** Refuses members beside those of a job of many: an option that stands there would be lost. @throws {TypeError} */
 export function refuseBeside(job: NewJob<string, readonly unknown[], object>): void {
-  refuseUnknown(job, NEW_JOB, `Beside its options, the job ${job.type} has no`);
+  refuseUnknown(job, NEW_JOB, `Besides its options, the job ${job.type} has no`);
 }
 
 /**
@@ -188,7 +188,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
 /** When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types writes */
 function startText({ delay, delayUntil }: { delay?: Duration; delayUntil?: Moment }): string | undefined {
   if (delay === undefined) return momentText(delayUntil, 'delayUntil');
-  if (delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'options.delay');
+  if (delayUntil !== undefined) throw invalid('Use delay or delayUntil, not both.', 'options.delay');
   return relativeText(delay);
 }
 

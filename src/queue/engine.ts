@@ -206,8 +206,7 @@ export class QueueEngine {
     this.tidied();
     while (this.overdue.isBehind(this.host.now())) {
       await scheduler.wait(0);
-      if (this.host.now() >= deadline)
-        return unavailable('Very many jobs are being ended whose time is over; try again.');
+      if (this.host.now() >= deadline) return unavailable('Very many expired jobs are being ended; try again.');
       this.tidied();
     }
     return undefined;
@@ -285,7 +284,7 @@ export class QueueEngine {
     try {
       run();
     } catch (error) {
-      console.error('tocsin: not all that was due could be done', error);
+      console.error('tocsin: not all due work could be done', error);
       this.tryAgainSoon();
     }
   }
@@ -297,7 +296,7 @@ export class QueueEngine {
       const next = earliest(this.features.map((feature) => feature.due?.(now)));
       if (next !== null) this.host.clock.arm(next, now);
     } catch (error) {
-      console.error('tocsin: the next wake could not be planned', error);
+      console.error('tocsin: the next alarm could not be set', error);
       this.tryAgainSoon();
     }
   }

@@ -55,7 +55,7 @@ export async function runHandler<H, Type extends TypesOf<H>>(
 }
 
 function outcomeOf(answer: Answer, said: Recorder, job: Delivery['job'], now: number): HandlerRun {
-  if (answer.status === 'again') throw new Error('runHandler: the run asked for an open call, and has one');
+  if (answer.status === 'again') throw new Error('runHandler: the run asked for an open call but already has one');
   const failure = answer.status === 'failed' ? answer.error : undefined;
   return {
     status: answer.status,
@@ -120,5 +120,5 @@ export async function runToEnd<H, Type extends TypesOf<H>>(
     const { steps, checkpoint } = run;
     next = { ...next, now: Math.max(next.now, run.wakes.at), steps, checkpoint };
   }
-  throw new Error(`runToEnd: a job of type ${JSON.stringify(type)} has no end within ${MAX_RUNS} runs`);
+  throw new Error(`runToEnd: a job of type ${JSON.stringify(type)} did not end within ${MAX_RUNS} runs`);
 }

@@ -125,7 +125,7 @@ describe('webhooks and alert rules in code', () => {
     const { declaration } = await deploy(declared);
     expect(declaration?.problems).toEqual([
       'webhooks.slack: url: the variable SLACK_URL is not set.',
-      expect.stringMatching(/^alerts\.late: its webhook slack is not there/),
+      expect.stringMatching(/^alerts\.late: its webhook slack does not exist/),
     ]);
     expect((await webhooks()).map((one) => one.declared)).toEqual(['fine']);
     expect((await alerts()).map(({ name }) => name)).toEqual(['deep']);

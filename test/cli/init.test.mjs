@@ -178,10 +178,10 @@ describe('tocsin doctor', () => {
     };
     write('node_modules/wrangler/package.json', JSON.stringify(wrangler));
     const found = await statuses();
-    assert.match(found.migrations, /^fail .*QueueObject was made by new_classes/);
+    assert.match(found.migrations, /^fail .*QueueObject was created by new_classes/);
     assert.match(
       found.compatibility,
-      /^fail 2026-02-01 is newer than what the installed wrangler 4\.86\.0 knows: 2026-01-01/,
+      /^fail 2026-02-01 is newer than what the installed wrangler 4\.86\.0 supports: 2026-01-01/,
     );
     assert.match(found['main module'], /^fail src\/index\.ts is not complete/);
     assert.match(found.package, /^fail tocsin is not installed/);

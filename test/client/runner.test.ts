@@ -250,7 +250,7 @@ describe('an event loop that stood still', () => {
     const spy = vi.spyOn(performance, 'now').mockImplementation(() => now() + 75_000);
     await vi.advanceTimersByTimeAsync(500);
     spy.mockRestore();
-    expect(errors).toMatchObject([{ message: expect.stringMatching(/stood still for 75\.0 s .*: c\.d 1\. No heart/) }]);
+    expect(errors).toMatchObject([{ message: expect.stringMatching(/was blocked for 75\.0 s .*: c\.d 1\. No heart/) }]);
     expect(sent('log')).toMatchObject([{ lines: [{ level: 'warn', message: expect.stringMatching(/75\.0 s/) }] }]);
     expect(sent('heartbeat').length).toBe(before + 1);
   });
@@ -537,7 +537,7 @@ describe('options', () => {
   };
 
   it.each<[string, object, Partial<RunOptions>, RegExp]>([
-    ['no handlers', {}, {}, /there is none/],
+    ['no handlers', {}, {}, /there are none/],
     ['a handler that is none', { 'a.b': 1 }, {}, /"a.b"/],
     ['a concurrency of 0', { 'a.b': never }, { concurrency: 0 }, /concurrency/],
     ['a heartbeat in a lease', { 'a.b': never }, { heartbeatMs: 40_000 }, /heartbeatMs/],

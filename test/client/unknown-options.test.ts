@@ -20,7 +20,7 @@ it.each<[string, (client: TocsinClient) => Promise<unknown>, string]>([
   [
     'beside the options',
     (client) => client.enqueueMany([job({ priority: 1 })]),
-    'Beside its options, the job a has no "priority"; there are type, args, options',
+    'Besides its options, the job a has no "priority"; there are type, args, options',
   ],
   ['a change', (client) => client.jobs.patch('id', wrong as object), 'A change of a job has no "prioritty"'],
   ['a schedule', (client) => client.cron.put({ ...cron(), jitter: '5m' } as never), 'A schedule has no "jitter"'],
@@ -35,7 +35,7 @@ it.each<[string, (client: TocsinClient) => Promise<unknown>, string]>([
   [
     'beside a step',
     ({ workflows, flow }) => workflows.start(flow.group(job({ queue: 'a' }))),
-    'Beside its options, the job a has no "queue"',
+    'Besides its options, the job a has no "queue"',
   ],
   [
     'a step of a graph',

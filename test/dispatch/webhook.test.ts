@@ -105,6 +105,6 @@ describe('an attempt', () => {
   it('follows three redirects and no more', async () => {
     const { ended, seen } = await attempt(() => redirect(307, '/again'));
     expect(seen).toHaveLength(4);
-    expect(ended).toMatchObject({ status: 307, error: 'It redirects too often.' });
+    expect(ended).toMatchObject({ status: 307, error: 'It redirects too many times.' });
   });
 });

@@ -133,10 +133,10 @@ describe('a handler that blocks the event loop for longer than its lease', { tim
       const job = await ended(id);
       assert.deepEqual([job.state, job.attempt], ['completed', 1]);
       const line = (await logOf(id)).find(({ fields }) => fields?.blocked_ms >= BLOCKED_MS - 500);
-      assert.match(line.message, /the event loop of the worker stood still for \d\.\d s/);
+      assert.match(line.message, /the event loop of the worker was blocked for \d\.\d s/);
       assert.match(
         await stop(),
-        new RegExp(`error: The event loop stood still .*: block ${id}\\. Heartbeats went on\\.`),
+        new RegExp(`error: The event loop stood still .*: block ${id}\\. Heartbeats continued\\.`),
       );
     });
   }
@@ -181,7 +181,7 @@ describe('a worker with threads', { timeout: 120_000 }, () => {
     assert.equal((await fate('exit')).message, 'The thread of the handler ended: it exited with code 7');
     const hang = await fate('hang');
     assert.equal(hang.code, 'timeout');
-    assert.match(hang.message, /did not finish within 500 ms, nor react to its signal: its thread was ended/);
+    assert.match(hang.message, /did not finish within 500 ms, and did not react to its signal: its thread was ended/);
     assert.equal((await ended(await enqueue('threads', 'block', [1]))).state, 'completed');
   });
 

@@ -123,8 +123,8 @@ describe('a step', () => {
     ['no function', (ctx) => ctx.step('a', 1 as never), /"a" needs a function/],
     ['a result that is not JSON', (ctx) => ctx.step('a', () => 1n), /result of "a" is not JSON/],
     ['a function as result', (ctx) => ctx.step('a', () => () => 1), /result of "a" is not JSON/],
-    ['a sleep of no duration', (ctx) => ctx.sleep('a', 'soon' as never), /ctx.sleep: "soon" is no duration/],
-    ['a timeout of no duration', (ctx) => ctx.waitFor('a', { timeout: -1 }), /ctx.waitFor: -1 is no duration/],
+    ['a sleep of no duration', (ctx) => ctx.sleep('a', 'soon' as never), /ctx.sleep: "soon" is not a duration/],
+    ['a timeout of no duration', (ctx) => ctx.waitFor('a', { timeout: -1 }), /ctx.waitFor: -1 is not a duration/],
   ])('is refused with %s', async (_, run, message) => {
     const said = await new OneJob(run).run();
     expect(said.error).toMatchObject({ type: 'TypeError', message: expect.stringMatching(message) });
@@ -141,7 +141,7 @@ describe('a step', () => {
       late = ctx;
     });
     await job.run();
-    await expect(late?.step('late', () => 1)).rejects.toThrow('the run has ended; "late" was not begun');
+    await expect(late?.step('late', () => 1)).rejects.toThrow('the run has ended; "late" was not started');
     await expect(late?.progress(1)).rejects.toThrow('ctx.progress: the run has ended');
   });
 
@@ -276,7 +276,7 @@ describe('a signal', () => {
     expect(job.steps).toMatchObject({ approved: { timed_out: true } });
     // Too late.
     const end = await job.runAfter(asleep);
-    expect(end.result).toEqual([true, 'The signal "approved" did not come in time.']);
+    expect(end.result).toEqual([true, 'The signal "approved" did not arrive in time.']);
   });
 
   it('that comes at the last moment has come', async () => {

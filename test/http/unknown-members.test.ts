@@ -21,7 +21,7 @@ describe('an unknown option of a job', () => {
     [{ prioritty: 5 }, 'options.prioritty is not known and has no effect. Did you mean "priority"?'],
     [{ maxAttempts: 5 }, 'options.maxAttempts is not known and has no effect. Did you mean "max_attempts"?'],
     [{ delay: 'PT5M' }, 'options.delay is not known and has no effect. Did you mean "delay_until"?'],
-    [{ schema: 'a' }, 'options.schema has no effect there: it stands beside options.'],
+    [{ schema: 'a' }, 'options.schema has no effect there: it belongs next to options.'],
     [{ colour: 'red' }, 'options.colour is not known and has no effect.'],
   ])('%j is told so: %s', async (options, text) => {
     const { body } = await post('/jobs', job({ queue: freshName('unknown'), ...options }));

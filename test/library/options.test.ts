@@ -48,20 +48,20 @@ describe('the options of createTocsin', () => {
   it.each([
     [
       { handler: {} },
-      'createTocsin: handler: is not known; there are handlers, delivery, queues, limits, crons, webhooks, alerts, redact',
+      'createTocsin: handler: is not known; use one of handlers, delivery, queues, limits, crons, webhooks, alerts, redact',
     ],
     [{ handlers: { 'email.send': () => 1 } }, 'createTocsin: handlers: must be what defineHandlers returned'],
     [{ delivery: { batchSize: 0 } }, 'createTocsin: delivery.batchSize: must be a whole number from 1 to 100'],
     [
       { delivery: { batch: 1 } },
-      'createTocsin: delivery.batch: is not known; there are batchSize, timeoutMs, maxConcurrency',
+      'createTocsin: delivery.batch: is not known; use one of batchSize, timeoutMs, maxConcurrency',
     ],
     [{ queues: { Mail: {} } }, /^createTocsin: queues\.Mail: its name/],
     [{ queues: { mail: 20 } }, 'createTocsin: queues.mail: must be an object'],
     [{ queues: { mail: { concurency: 20 } } }, /^createTocsin: queues\.mail: The queue setting concurency/],
     [{ queues: { mail: { concurrency: 0 } } }, /^createTocsin: queues\.mail: concurrency/],
     [{ limits: { stripe: {} } }, /^createTocsin: limits\.stripe: concurrency or limit/],
-    [{ limits: { stripe: { limit: 5 } } }, 'createTocsin: limits.stripe: period is required beside limit'],
+    [{ limits: { stripe: { limit: 5 } } }, 'createTocsin: limits.stripe: period is required with limit'],
     [{ limits: { stripe: { limit: 5, period: 's', expiresAt: 'x' } } }, /^createTocsin: limits\.stripe: /],
     [{ limits: { 'no key': { concurrency: 1 } } }, /^createTocsin: limits\.no key: its name/],
     [{ redact: 'password' }, 'createTocsin: redact: must be a list'],
@@ -70,10 +70,13 @@ describe('the options of createTocsin', () => {
     [{ webhooks: { ops: { url: 'ftp://x', events: ['*'] } } }, /^createTocsin: webhooks\.ops: url must be/],
     [
       { webhooks: { ops: { url: { env: '' }, events: ['*'] } } },
-      /^createTocsin: webhooks\.ops: url must be a text, or/,
+      /^createTocsin: webhooks\.ops: url must be a string, or/,
     ],
     [{ webhooks: { ops: hook({ events: ['job.exploded'] }) } }, /^createTocsin: webhooks\.ops: events/],
-    [{ webhooks: { ops: hook({ evnts: ['*'] }) } }, /^createTocsin: webhooks\.ops: evnts is not known; there are url,/],
+    [
+      { webhooks: { ops: hook({ evnts: ['*'] }) } },
+      /^createTocsin: webhooks\.ops: evnts is not known; use one of url,/,
+    ],
     [{ webhooks: { ops: hook({ format: 'pagerduty' }) } }, /^createTocsin: webhooks\.ops: routing_key is required/],
     [
       { webhooks: { ops: hook({ format: { template: { a: '{{b}}' } } }) } },
@@ -84,7 +87,7 @@ describe('the options of createTocsin', () => {
     [{ alerts: { late: { metric: 'age', above: 1 } } }, /^createTocsin: alerts\.late: metric must be one of/],
     [{ alerts: { late: rule({ abov: 1 }) } }, /^createTocsin: alerts\.late: abov is not known/],
     [{ alerts: { late: rule({ name: 'x' }) } }, /^createTocsin: alerts\.late: its name is its key/],
-    [{ alerts: { late: rule({ webhook: 'ops' }) } }, /^createTocsin: alerts\.late: webhook must be the name of one/],
+    [{ alerts: { late: rule({ webhook: 'ops' }) } }, /^createTocsin: alerts\.late: webhook must be the name of a/],
     [{ crons: { Nightly: {} } }, /^createTocsin: crons\.Nightly: its name/],
     [
       { queues: { mail: { allowedJobTypes: Array(100).fill('a'.repeat(255)) } }, crons: big() },

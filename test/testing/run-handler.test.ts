@@ -175,6 +175,6 @@ describe('a durable handler', () => {
       status: 'snoozed',
       wakes: { at: NOW + 600_000 },
     });
-    await expect(runToEnd(handlers, 'busy.wait', [])).rejects.toThrow('"busy.wait" has no end within 1000 runs');
+    await expect(runToEnd(handlers, 'busy.wait', [])).rejects.toThrow('"busy.wait" did not end within 1000 runs');
   });
 });

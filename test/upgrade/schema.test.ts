@@ -137,9 +137,9 @@ describe('a schema', () => {
       expect(refusalOf(() => new Schema(storage, FIRST, 'home').exist()).data).toMatchObject({
         status: 500,
         code: 'invalid_configuration',
-        message: 'The letter box home is stored in version 2 of its schema; this code knows version 1.',
+        message: 'The letter box home is stored in version 2 of its schema; this code supports version 1.',
         details: { stored_version: 2, known_version: 1 },
-        hint: 'Deploy the later code again.',
+        hint: 'Deploy the newer version again.',
       });
       const without = { ...THIRD, steps: {} };
       expect(refusalOf(() => new Schema(storage, without).create()).data.hint).toContain('between');

@@ -145,7 +145,7 @@ export class Link<About = unknown> {
       const after = this.last;
       const again = await this.connect({ ...wanted, after, from: after }).catch(
         (error): { ok: false; error?: ErrorData } => {
-          console.warn('tocsin: a live feed cannot be followed just now:', error);
+          console.warn('tocsin: a live feed cannot be followed for now:', error);
           return { ok: false };
         },
       );

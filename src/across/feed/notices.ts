@@ -27,7 +27,7 @@ export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], e
   try {
     gather(outbox, routes, events);
   } catch (error) {
-    console.error('tocsin: subscriptions are not told of some events:', error);
+    console.error('tocsin: subscriptions are not notified of some events:', error);
   }
 }
 
@@ -46,7 +46,7 @@ function gather(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterabl
   for (const id of told) {
     const lost = outbox.dropOldest(NOTICE, id, MAX_MESSAGES);
     if (lost > 0)
-      console.error(`tocsin: subscription ${id} cannot be reached: ${lost} messages with events are dropped`);
+      console.error(`tocsin: subscription ${id} cannot be reached: ${lost} outbox messages with events are dropped`);
   }
 }
 

@@ -248,7 +248,7 @@ export class Deliveries {
     const row = this.row(event);
     if (!row) return;
     const { attempts, ...log } = JSON.parse(row.log) as Log;
-    const last = { at: now, error: 'Given up: too many deliveries wait.', duration_ms: 0 };
+    const last = { at: now, error: 'Abandoned: too many deliveries are waiting.', duration_ms: 0 };
     const told = JSON.stringify({ ...log, attempts: [...attempts, last] });
     put(this.sql, 'deliveries', { ...row, state: DEAD, due_at: null, log: told });
     this.isOver(event);

@@ -132,7 +132,7 @@ export class WebhookList {
     const routes = [...others, webhook].map((one) => routeFor({ ...one, active: true }));
     if (others.length >= MAX_WEBHOOKS || JSON.stringify(routes).length > MAX_ROUTES_CHARS) {
       const most = { max_subscriptions: MAX_WEBHOOKS, max_filter_characters: MAX_ROUTES_CHARS };
-      throw conflict('There are as many subscriptions, or as long filters, as there may be.', most);
+      throw conflict('The maximum number of subscriptions, or the maximum size of their filters, is reached.', most);
     }
     this.store({ id: webhook.id, told: 0, data: JSON.stringify(webhook) }, now);
     return webhook;

@@ -37,7 +37,7 @@ export const WEBHOOK_VERBS: Verbs<WebhookLife, WebhookListApi & WebhookSenderApi
     const removed = outcomeOf(() => {
       const alerts = life.alerts.telling(id);
       if (alerts.length === 0) return life.webhooks.list.remove(id, Date.now());
-      throw conflict('Alert rules tell this subscription alone.', { alerts }, 'Change or delete these rules first.');
+      throw conflict('Alert rules notify only this subscription.', { alerts }, 'Change or delete these rules first.');
     });
     if (removed.ok && removed.value) await life.spreadWebhooks();
     return removed;

@@ -44,7 +44,7 @@ async function act(c: AppContext, action: Action) {
     throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
   }
   if (body.job_ids !== undefined && (body.dry_run ?? null) !== null) {
-    throw invalidRequest('dry_run', 'dry_run is for jobs named by filter; these are the jobs that you have named.');
+    throw invalidRequest('dry_run', 'dry_run needs filter; with job_ids, these are the jobs.');
   }
   const preview = await previewByFilter(c, action, body);
   if (preview) return preview;
@@ -112,7 +112,7 @@ async function list(c: AppContext) {
 }
 
 function noOperation(id: string) {
-  return notFound('operation', id, 'Operations are remembered for a day after their end.');
+  return notFound('operation', id, 'Operations are kept for a day after their end.');
 }
 
 function answerProgress(c: AppContext, summary: OperationSummary): Answer<OperationProgress> {

@@ -49,7 +49,7 @@ function refuseOverride(override: unknown): never {
   const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
   const field = member === undefined ? 'override' : `override.${member}`;
   throw unsupported(
-    `${field} is not offered for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
+    `${field} is not supported for many dead letters at once: use POST /ojs/v1/dead-letter/:id/retry for each.`,
     { field },
   );
 }

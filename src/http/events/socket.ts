@@ -199,8 +199,8 @@ class Subscriber {
   private send(text: string): void {
     if (this.isOver) return;
     const n = this.unread.sent(text, Date.now());
-    if (this.unread.bytes > MAX_UNREAD) this.cutOff(TRY_LATER, 'the client does not say that it reads');
-    else if (this.unread.isTooMuch) this.cutOff(TRY_LATER, 'too much waits for the clients of this server');
+    if (this.unread.bytes > MAX_UNREAD) this.cutOff(TRY_LATER, 'the client does not confirm that it reads');
+    else if (this.unread.isTooMuch) this.cutOff(TRY_LATER, 'too much data waits for the clients of this server');
     else this.put(text);
     if (n !== undefined) this.send(JSON.stringify({ type: 'ping', n }));
   }
@@ -252,12 +252,12 @@ function read(data: unknown): Message {
 
 function nameIn({ channel }: Message): string {
   if (typeof channel === 'string') return channel;
-  throw invalidRequest('channel', 'channel must be a text.');
+  throw invalidRequest('channel', 'channel must be a string.');
 }
 
 function listIn(message: Message, name: string): string[] | undefined {
   const list = message[name] ?? undefined;
   if (list === undefined) return undefined;
   if (Array.isArray(list) && list.length > 0 && list.every((entry) => typeof entry === 'string')) return list;
-  throw invalidRequest(name, `${name} must be a list of types; leave it out for all.`);
+  throw invalidRequest(name, `${name} must be a list of types; omit it for all.`);
 }

@@ -29,7 +29,7 @@ export async function streamOfChannel(c: AppContext) {
   const queues = queueParam(c, 'queue', 'queues');
   if (queues === undefined) return stream(c, channel);
   if (textParam(c, 'channel') !== undefined && ('job' in channel || 'queue' in channel)) {
-    throw invalidRequest('queue', 'queue narrows the channel "all" only; leave one of both out.');
+    throw invalidRequest('queue', 'queue narrows only the channel "all"; omit one of the two.');
   }
   return stream(c, queues.length === 1 ? { queue: queues[0] as string } : { queues });
 }

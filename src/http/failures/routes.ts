@@ -49,7 +49,7 @@ async function show(c: AppContext) {
     throw notFound(
       'group of failures',
       fingerprint,
-      'Its jobs run again, succeeded, or are gone. GET /admin/failures lists groups.',
+      'Its jobs were retried, completed or deleted. GET /admin/failures lists groups.',
     );
   }
   const none = { fingerprint, count: 0, dead: 0, discarded: 0, retrying: 0 };

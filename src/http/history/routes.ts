@@ -21,7 +21,7 @@ export const historyRoutes = serve(contract, {
 });
 
 function refuseToForget(): never {
-  throw unsupported("A job's history is its own record and goes with it: delete the job.", { field: 'history' });
+  throw unsupported('The history is part of the job: delete the job to delete it.', { field: 'history' });
 }
 
 /** The attempts that failed, and the policy that decides what follows. */

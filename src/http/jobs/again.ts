@@ -44,7 +44,7 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
   const before = parseObject(view.record.body)?.fingerprint;
   if (job.unique?.scope === 'global' && job.unique.fingerprint !== before) {
     throw unsupported(
-      'This changes what makes the job unique over all queues, which is decided at an enqueue.',
+      'This changes the key that makes the job unique across queues, which is decided at enqueue.',
       { field: 'args' },
       'Clone the job instead: POST /ojs/v1/admin/jobs/:id/clone.',
     );
@@ -76,7 +76,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   const changed = optional(body, 'options', readObject) ?? {};
   const known: readonly string[] = IN_OPTIONS;
   const wrong = Object.keys(changed).find((name) => !known.includes(name));
-  if (wrong !== undefined) throw invalidRequest(`options.${wrong}`, `options.${wrong} is no option of a job.`);
+  if (wrong !== undefined) throw invalidRequest(`options.${wrong}`, `options.${wrong} is not an option of a job.`);
   const own = asEnqueued(view);
   for (const name of Object.keys(changed)) delete own[name];
   const ownMeta = Object.entries(own.meta as JsonObject).filter(([name]) => !OF_ITS_REQUEST.includes(name));

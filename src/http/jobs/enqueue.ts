@@ -46,7 +46,7 @@ export async function enqueueParsed(
   await mayCreate(c, [parsed.queue]);
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
   const [view] = jobs;
-  if (view === undefined) throw new Error(`Queue ${parsed.queue} gave no receipt for a job it accepted.`);
+  if (view === undefined) throw new Error(`Queue ${parsed.queue} returned no receipt for a job that it accepted.`);
   const warned = warningsOf([view], ctx.unknown);
   const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
   if (prefersMinimal(c) && !view.deduplicated) {

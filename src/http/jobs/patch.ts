@@ -39,7 +39,7 @@ export function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id
   }
   const policy = request.retry as Record<string, unknown> | null | undefined;
   if (typeof request.max_attempts === 'number' && typeof policy?.max_attempts === 'number') {
-    throw invalidPolicy(named.get('max_attempts') ?? 'max_attempts', 'cannot stand beside retry.max_attempts');
+    throw invalidPolicy(named.get('max_attempts') ?? 'max_attempts', 'cannot be combined with retry.max_attempts');
   }
   return request;
 }

@@ -49,7 +49,7 @@ const readReason = readText(
 const readLength: Reader<number> = (value, field) => {
   const ms = readDuration(value, field);
   if (ms > 0) return ms;
-  throw invalidRequest(field, `${field} must be longer than nothing; leave it out for no end.`);
+  throw invalidRequest(field, `${field} must be longer than zero; omit it for no end.`);
 };
 
 /** Each name that a client knows it by. */

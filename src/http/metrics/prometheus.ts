@@ -14,9 +14,9 @@ type Labels = Record<string, string>;
 const COUNTED: readonly [name: string, help: string, of: Counter][] = [
   ['enqueued', 'Jobs accepted.', 'enqueued'],
   ['completed', 'Jobs completed.', 'completed'],
-  ['failed', 'Jobs that failed for good: discarded.', 'discarded'],
+  ['failed', 'Jobs discarded.', 'discarded'],
   ['discarded', 'The same as ojs_job_failed_total.', 'discarded'],
-  ['retried', 'Failed attempts that another one follows.', 'retried'],
+  ['retried', 'Failed attempts that are retried.', 'retried'],
   ['cancelled', 'Jobs cancelled.', 'cancelled'],
   ['expired', 'Jobs that expired before they ran.', 'expired'],
 ];
@@ -36,12 +36,12 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   }
   out.counter(
     'ojs_job_attempts_failed_total',
-    'Attempts that failed, whatever followed.',
+    'Failed attempts, whether retried or not.',
     types.map(({ labels, meter }) => [labels, read(meter, 'failed')]),
   );
   out.histogram(
     'ojs_job_duration_seconds',
-    'How long attempts ran, by how they ended.',
+    'Run time of attempts, by outcome.',
     types.flatMap(({ labels, meter }): [Labels, Histogram][] => [
       [{ ...labels, state: 'completed' }, histogramOf(meter, 'completed')],
       [{ ...labels, state: 'failed' }, histogramOf(meter, 'failed')],
@@ -49,7 +49,7 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   );
   out.histogram(
     'ojs_job_queue_time_seconds',
-    'How long jobs were available before their first attempt.',
+    'Time that jobs were available before their first attempt.',
     types.map(({ labels, meter }) => [labels, histogramOf(meter, 'queue_time')]),
   );
   out.gauge(
@@ -59,17 +59,17 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   );
   out.gauge(
     'ojs_queue_dead_letters',
-    'Dead letters, part of the discarded jobs.',
+    'Dead letters, a part of the discarded jobs.',
     queues.map(({ queue, dead }) => [{ queue }, dead]),
   );
   out.gauge(
     'ojs_queue_paused',
-    'Is the queue paused?',
+    '1 if the queue is paused.',
     queues.map(({ queue, paused }) => [{ queue }, paused ? 1 : 0]),
   );
   out.gauge(
     'ojs_queue_oldest_available_age_seconds',
-    'How long the job that became available first has waited; 0 when none waits.',
+    'Waiting time of the job that became available first; 0 when none waits.',
     queues.map(({ queue, oldest_available_at: since }) => [
       { queue },
       since === null ? 0 : Math.max(0, at - since) / 1000,
@@ -77,7 +77,7 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   );
   out.gauge(
     'ojs_push_target_suspended',
-    'A target is not called now, because it did not take the last calls.',
+    '1 if a target is not called because the last calls failed.',
     queues.flatMap(({ queue, suspended_targets }) =>
       suspended_targets.map((target) => [{ queue, target }, 1] as const),
     ),
@@ -91,7 +91,7 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   );
   out.counter(
     'ojs_queue_rows_dollars_total',
-    'What these rows cost at the list price, US dollars.',
+    'List price of these rows, in US dollars.',
     queues.map(({ queue, totals }) => [
       { queue },
       dollarsOf(totals.reduce((sum, [, meter]) => sum + read(meter, 'rows'), 0)),
@@ -99,12 +99,12 @@ export function exposition({ queues, total, workers, at }: Reading): string {
   );
   out.counter(
     'ojs_events_dropped_total',
-    'Events that followers of a queue were not sent, because they were too many.',
+    'Events not sent to followers of a queue because there were too many.',
     queues.map(({ queue, events_dropped }) => [{ queue }, events_dropped]),
   );
   out.gauge('ojs_queues', 'Queues that exist.', [[{}, total]]);
   out.gauge('ojs_workers_active', 'Workers that pull and are alive.', [[{}, workers.total - workers.stale]]);
-  out.gauge('ojs_workers_stale', 'Workers that have not been heard of.', [[{}, workers.stale]]);
+  out.gauge('ojs_workers_stale', 'Workers without a recent heartbeat.', [[{}, workers.stale]]);
   return out.text();
 }
 

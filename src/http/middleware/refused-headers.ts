@@ -9,5 +9,5 @@ export const refusedHeaders: Check = (c, { takesIdempotencyKey }) => {
 };
 
 function refuse(header: string): never {
-  throw unsupported(`The header ${header} is not offered here.`, { field: header });
+  throw unsupported(`The header ${header} is not supported here.`, { field: header });
 }

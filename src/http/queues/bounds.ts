@@ -15,7 +15,7 @@ import type { QueueConfig } from '../../job/settings';
 const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
   if (value === 'reject' || value === 'drop_oldest') return value;
   if (value !== 'block') throw invalidRequest(field, `${field} must be reject or drop_oldest.`);
-  throw unsupported(`${field} "block" is not offered: a request cannot wait for room. Use reject and try again.`, {
+  throw unsupported(`${field} "block" is not supported: a request cannot wait for room. Use reject and try again.`, {
     field,
   });
 };
@@ -58,7 +58,7 @@ export function readBackpressure(value: unknown, change: Readonly<Record<string,
   for (const [name, member] of Object.entries(readObject(given, 'backpressure'))) {
     const field = `backpressure.${name}`;
     const setting = Object.hasOwn(NESTED, name) ? NESTED[name] : undefined;
-    if (!setting) throw unsupported(`The queue setting ${field} is not offered by this version.`, { field });
+    if (!setting) throw unsupported(`The queue setting ${field} is not supported by this version.`, { field });
     const read = member === null ? null : setting.read(member, field);
     if (change[setting.key] !== undefined && change[setting.key] !== read) {
       throw invalidRequest(field, `${field} contradicts the same setting at the top level.`);

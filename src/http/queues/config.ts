@@ -25,7 +25,7 @@ import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './
 const positive: Reader<number> = (value, field) => {
   const ms = readDuration(value, field);
   if (ms > 0) return ms;
-  throw invalidRequest(field, `${field} must be longer than nothing.`);
+  throw invalidRequest(field, `${field} must be longer than zero.`);
 };
 
 /** A number of seconds, or a duration with its unit; gives milliseconds. */
@@ -75,7 +75,7 @@ const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_lette
 const readTypePattern: Reader<string> = (value, field) => {
   const type = typeof value === 'string' ? value.replace(/\*$/, 'x') : '';
   if (isJobType(type)) return value as string;
-  throw invalidRequest(field, `${field} must be a job type, or the beginning of one followed by "*".`);
+  throw invalidRequest(field, `${field} must be a job type, or a prefix of one followed by "*".`);
 };
 
 /** By their wire names. */
@@ -136,5 +136,5 @@ function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_
 }
 
 function notOffered(field: string) {
-  return unsupported(`The queue setting ${field} is not offered by this version.`, { field });
+  return unsupported(`The queue setting ${field} is not supported by this version.`, { field });
 }

@@ -86,7 +86,7 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
   }
   const states = [...new Set(oneOf(given as string[], JOB_STATES, 'states'))];
   if (states.includes('active')) {
-    throw invalidRequest('states', 'states: jobs that run cannot be purged; cancel them first.');
+    throw invalidRequest('states', 'states: running jobs cannot be purged; cancel them first.');
   }
   const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
   return { states, filter: defined({ states, aged: max === undefined ? undefined : { max } }) };

@@ -52,7 +52,7 @@ async function override(c: AppContext) {
   const given = readLimitOverride(await readBody(c), (value, field) => {
     const time = readTime(now)(value, field);
     if (time > now) return time;
-    throw invalidRequest(field, `${field} must lie in the future.`);
+    throw invalidRequest(field, `${field} must be in the future.`);
   });
   const { shown, untold } = await overrideLimit(c.env, key, given);
   return json(c, { ...renderRateLimit(c, shown), ...pendingQueues(untold) });
@@ -84,7 +84,7 @@ function unknownKey(key: string) {
   return notFound(
     'rate limit',
     key,
-    'A key is known from the first job that counts under it until a day after the last, and while an override holds.',
+    'A key exists from the first job that uses it until a day after the last, and while it has an override.',
   );
 }
 

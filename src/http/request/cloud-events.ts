@@ -70,6 +70,6 @@ function decode(header: string, value: string): string {
   try {
     return decodeURIComponent(value.replaceAll(/%(?![0-9a-fA-F]{2})/g, '%25'));
   } catch {
-    throw invalidRequest(header, `${header} is not valid UTF-8 behind its percent signs.`);
+    throw invalidRequest(header, `${header} is not valid percent-encoded UTF-8.`);
   }
 }

@@ -69,7 +69,7 @@ async function soon(attempt: () => boolean): Promise<boolean> {
 
 /** The refusal of a request for which there is no room now. */
 export function noRoom() {
-  return unavailable('This server holds as many large requests as it can; send this one again in a moment.');
+  return unavailable('This server is busy with other large requests; send this one again in a moment.');
 }
 
 /** Lets go of what a request held, once it is answered. */

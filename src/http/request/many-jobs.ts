@@ -34,13 +34,13 @@ export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): 
     Object.keys(body).find((name) => isCondition(name) && body[name] !== null) ??
     Object.keys(c.req.query()).find(isCondition);
   if (outside === undefined) return;
-  throw invalidRequest(outside, `${outside}: a condition goes into filter; where it stands it would be overlooked.`);
+  throw invalidRequest(outside, `${outside}: a condition belongs in filter; here it would be ignored.`);
 }
 
 /** What cannot be undone must be confirmed. @throws {ApiError} 400 unless `confirm` is true */
 export function requireConfirmation(confirm: unknown): void {
   if (confirm === true) return;
-  throw invalidRequest('confirm', 'confirm must be true: what this removes or changes cannot be brought back.');
+  throw invalidRequest('confirm', 'confirm must be true: this cannot be undone.');
 }
 
 /** The jobs that a request names, at most 1000. @throws {ApiError} 400; 413 above that, counted in `unit` */

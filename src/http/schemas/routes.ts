@@ -14,7 +14,7 @@ import { pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { serve } from '../route';
 
-const HINT = 'GET /ojs/v1/admin/schemas lists what is registered.';
+const HINT = 'GET /ojs/v1/admin/schemas lists the registered schemas.';
 const MAX_VERSION = 64;
 
 /** Routes below `/ojs/v1`. A key that changes what other producers may send needs more than the right to send jobs. */

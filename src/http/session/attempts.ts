@@ -68,9 +68,9 @@ function tooMany(ms: number): ApiError {
   return new ApiError({
     status: 429,
     code: 'rate_limited',
-    message: 'Too many attempts to log in have failed.',
+    message: 'Too many failed attempts to log in.',
     retryable: true,
-    hint: 'Wait as long as Retry-After says. Requests with "Authorization: Bearer <key>" are not counted.',
+    hint: 'Wait for the time in Retry-After. Requests with "Authorization: Bearer <key>" are not counted.',
     headers: { 'Retry-After': String(Math.ceil(ms / 1_000)) },
   });
 }

@@ -30,7 +30,7 @@ async function logIn(c: AppContext) {
   const forgive = isGuess ? attempts.begin(c.req.header('CF-Connecting-IP'), Date.now()) : undefined;
   const { key } = await readBody(c, MAX_LOGIN_BYTES);
   if (typeof key !== 'string' || key === '' || key.length > MAX_KEY) {
-    throw invalidRequest('key', `key is required and must be a text of at most ${MAX_KEY} characters.`);
+    throw invalidRequest('key', `key is required and must be a string of at most ${MAX_KEY} characters.`);
   }
   const caller = c.get('caller') ?? (await identify(c, () => key));
   forgive?.();

@@ -23,7 +23,7 @@ const EXECUTION: readonly Step[] = [
   { name: 'rate_limits', description: 'Limits of the queue and of the key that the job counts under.' },
   { name: 'lease', description: 'The attempt is counted and leased before its runner sees the job.' },
   { name: 'execution_timeout', description: 'An attempt that takes too long ends as a failed one.' },
-  { name: 'retry_policy', description: 'Decides over a failed attempt: retry, discard, or dead letter.' },
+  { name: 'retry_policy', description: 'Decides what follows a failed attempt: retry, discard or dead letter.' },
 ];
 
 const SIGNATURE: Step = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };

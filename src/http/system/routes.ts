@@ -133,7 +133,7 @@ async function health(c: AppContext) {
 }
 
 async function reset(c: AppContext) {
-  if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" here.');
+  if (!readConfig(c.env).testHooks) throw notFound('route', c.req.path, 'TEST_HOOKS is not "true" in this deployment.');
   return json(c, { reset: true as const, queues: await resetAll(c.env) });
 }
 

@@ -83,7 +83,7 @@ function asset(c: AppContext): Response {
   const { assets } = served();
   const name = c.req.param('name') ?? '';
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined;
-  if (!found) throw notFound('asset', name, 'The dashboard has been deployed anew: load its page again.');
+  if (!found) throw notFound('asset', name, 'A new version of the dashboard was deployed: reload the page.');
   const etag = `"${name}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'public, max-age=31536000, immutable' };
   if (isHeld(c, etag)) return respond(c, null, 304, headers);

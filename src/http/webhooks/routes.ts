@@ -135,7 +135,7 @@ function mayRead(c: AppContext): boolean {
 /** Receivers are told of events whole: whoever sees payloads redacted must not have them sent somewhere else. */
 function mayChoose(c: AppContext): void {
   if (!c.get('redact')) return;
-  const message = 'Receivers are sent what this key is not shown.';
+  const message = 'Receivers get data that is hidden from this key.';
   throw refusal(403, 'forbidden', message, { details: { required_scope: 'data:reveal' } });
 }
 
@@ -155,6 +155,6 @@ function urlReader(c: AppContext): Reader<string> {
   return (value, field) => {
     const url = read(value, field);
     if (new URL(url).host !== own) return url;
-    throw invalidRequest(field, `${field} must not lead to this server.`);
+    throw invalidRequest(field, `${field} must not point to this server.`);
   };
 }

@@ -51,7 +51,7 @@ export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
-    throw unsupported('runtime is not offered by this version.', { field: 'runtime' });
+    throw unsupported('runtime is not supported by this version.', { field: 'runtime' });
   const request = readClaim(body);
   const counts = optional(body, 'counts', readCounts);
   if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports, counts);
@@ -63,7 +63,7 @@ export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
 /** The queues to take jobs from, or the pool: `pool`, or `pool:name` in the place of the queues. */
 function readSource({ queues: named, pool }: JsonObject): string[] | { pool: string } {
   if ((pool ?? null) !== null) {
-    if ((named ?? null) !== null) throw invalidRequest('pool', 'pool cannot stand beside queues.');
+    if ((named ?? null) !== null) throw invalidRequest('pool', 'pool cannot be combined with queues.');
     return { pool: readPoolName(pool, 'pool') };
   }
   if (named === undefined) throw invalidRequest('queues', 'queues is required.');
@@ -121,8 +121,7 @@ const readType: Reader<string> = (value, field) => {
 
 const readTypes: Reader<string[]> = (value, field) => {
   const types = readList(MAX_TYPES, readType)(value, field);
-  if (types.length === 0)
-    throw invalidRequest(field, `${field} must name at least one job type; leave it out for all.`);
+  if (types.length === 0) throw invalidRequest(field, `${field} must name at least one job type; omit it for all.`);
   return [...new Set(types)];
 };
 

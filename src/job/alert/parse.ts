@@ -38,7 +38,7 @@ const LONGEST_FOR_MS = 86_400_000;
 const readFor: Reader<number> = (value, field) => {
   const ms = readDuration(value, field);
   if (ms <= LONGEST_FOR_MS) return ms;
-  throw invalidRequest(field, `${field} must be a day at most.`);
+  throw invalidRequest(field, `${field} must be at most a day.`);
 };
 
 const readSubscription = readText(isWebhookId, 'must be the id of a webhook subscription');
@@ -49,7 +49,7 @@ function readAbove(metric: AlertMetric): Reader<number> {
     const seconds = metric === 'oldest_age' && typeof value === 'string' ? readDuration(value, field) / 1000 : value;
     const most = metric === 'error_rate' ? 1 : Number.MAX_SAFE_INTEGER;
     if (typeof seconds === 'number' && seconds >= 0 && seconds <= most) return seconds;
-    const rule = metric === 'error_rate' ? 'a number from 0 to 1' : 'a number that is not negative';
+    const rule = metric === 'error_rate' ? 'a number from 0 to 1' : 'a number from 0';
     throw invalidRequest(field, `${field} must be ${rule}.`);
   };
 }
@@ -62,7 +62,7 @@ function readAbove(metric: AlertMetric): Reader<number> {
 export function parseAlert(body: Record<string, unknown>, before?: StoredAlert): AlertMembers {
   const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
   if (unknown !== undefined) {
-    throw invalidRequest(unknown, `${quote(unknown)} is not known; there are ${MEMBERS.join(', ')}.`);
+    throw invalidRequest(unknown, `${quote(unknown)} is not known; use one of ${MEMBERS.join(', ')}.`);
   }
   const required = <T>(name: string, read: Reader<T>, known: T | undefined): T => {
     const given = optional(body, name, read) ?? known;

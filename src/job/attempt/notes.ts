@@ -64,7 +64,7 @@ export function checkpointContent(body: Record<string, unknown>, field = 'state'
   const step = optional(body, 'step_index', readInteger(0, Number.MAX_SAFE_INTEGER));
   const metadata = optional(body, 'metadata', readObject);
   if (body.state === undefined && step === undefined && metadata === undefined) {
-    throw invalidRequest('state', 'state is required; any JSON value will do.');
+    throw invalidRequest('state', 'state is required; any JSON value is accepted.');
   }
   const content: CheckpointContent = { state: body.state ?? null, ...defined({ step_index: step, metadata }) };
   const sizeOf = (value: unknown) => utf8Bytes(storableText(value, field));

@@ -279,7 +279,7 @@ function readEnabled(read: <T>(name: string, reader: Reader<T>) => T | undefined
 /** The name of an IANA time zone. */
 export const readZone: Reader<string> = (value, field) => {
   if (typeof value === 'string' && isZone(value)) return value;
-  const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations do not know of daylight saving';
+  const example = 'such as "America/New_York" or "UTC"; offsets and abbreviations ignore daylight saving time';
   throw invalidRequest(
     field,
     `${field} ${quote(JSON.stringify(value))} is not the name of an IANA time zone, ${example}.`,

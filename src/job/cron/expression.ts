@@ -66,7 +66,7 @@ function readShorthand(words: readonly string[], field: string): Expression {
   const meaning = Object.hasOwn(SHORTHANDS, word) ? SHORTHANDS[word] : undefined;
   if (meaning === undefined || words.length > 1) {
     const known = [...Object.keys(SHORTHANDS), '@every <duration>'].join(', ');
-    throw invalidRequest(field, `${field}: "${quote(words.join(' '))}" is no shorthand; there are ${known}.`);
+    throw invalidRequest(field, `${field}: "${quote(words.join(' '))}" is not a shorthand; use one of ${known}.`);
   }
   return readCron(meaning.split(' '), field);
 }
@@ -74,8 +74,8 @@ function readShorthand(words: readonly string[], field: string): Expression {
 function readInterval(text: string, field: string): number {
   const ms = parseDuration(text) ?? parseGoDuration(text);
   if (ms === undefined)
-    throw invalidRequest(field, `${field}: @every wants a duration such as "90s", "1h30m" or "PT5M".`);
-  if (ms < MIN_EVERY_MS) throw invalidRequest(field, `${field}: @every wants at least one second.`);
+    throw invalidRequest(field, `${field}: @every needs a duration such as "90s", "1h30m" or "PT5M".`);
+  if (ms < MIN_EVERY_MS) throw invalidRequest(field, `${field}: @every needs at least one second.`);
   return ms;
 }
 

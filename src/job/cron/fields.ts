@@ -110,7 +110,7 @@ function readSpan(span: string, item: string, stepped: boolean, rule: FieldRule)
   if (last === undefined) return { from, to: stepped ? topOf(rule) : from };
   let to = readValue(last, item, rule);
   if (rule === DAY_OF_WEEK && to === 0 && from > 0) to = 7;
-  if (to < from) throw wrong(rule, `"${item}" runs backwards`);
+  if (to < from) throw wrong(rule, `"${item}" has its ends in the wrong order`);
   return { from, to };
 }
 

@@ -27,7 +27,7 @@ export function readTemplate(
   const path = given ? `${prefix}job_template` : prefix.slice(0, -1);
   const source = given ?? input;
   if (given && (given.id ?? null) !== null) {
-    throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire makes a job of its own.`);
+    throw invalidRequest(`${path}.id`, `${path}.id cannot be chosen: each fire creates its own job.`);
   }
   const misplaced = OPTIONS_ONLY.find((name) => (input[name] ?? null) !== null);
   if (misplaced !== undefined) {
@@ -77,7 +77,7 @@ function withTimeout(options: Record<string, unknown>, path: string): Record<str
   const { timeout, ...rest } = options;
   if (timeout === undefined || timeout === null) return rest;
   if ((rest.timeout_ms ?? null) !== null) {
-    throw invalidRequest(`${path}.timeout`, `${path}.timeout cannot stand beside ${path}.timeout_ms.`);
+    throw invalidRequest(`${path}.timeout`, `${path}.timeout cannot be combined with ${path}.timeout_ms.`);
   }
   const ms = typeof timeout === 'number' ? timeout * 1000 : readDuration(timeout, `${path}.timeout`);
   return { ...rest, timeout_ms: readMilliseconds(ms, `${path}.timeout`) };

@@ -63,7 +63,7 @@ const unknownOption = withoutEffect(IN_OPTIONS);
 
 /** What an option that is none deserves to be told. */
 const aboutOption: Verdict = (name) =>
-  MISPLACED.has(name) ? 'has no effect there: it stands beside options.' : unknownOption(name);
+  MISPLACED.has(name) ? 'has no effect there: it belongs next to options.' : unknownOption(name);
 
 /** Members of the top level may be the application's own: only one that is probably a slip is worth a warning. */
 const aboutMember: Verdict = (name) => {
@@ -211,7 +211,7 @@ export function readTime(now: number): Reader<number> {
 export function readPast(now: number): Reader<number> {
   return reader(
     (value) => parsePast(value, now),
-    'must be an RFC 3339 time with a zone, or a duration such as "24h": so long ago',
+    'must be an RFC 3339 time with a zone, or a duration before now such as "24h"',
   );
 }
 

@@ -27,7 +27,7 @@ export function withOverride(overrides: LimitOverrides, key: string, override: L
   if (override) after.set(key, override);
   else after.delete(key);
   if (after.size > MAX_OVERRIDES && after.size > Object.keys(overrides).length) {
-    throw conflict(`${MAX_OVERRIDES} keys have an override already: take one back, or wait until one ends.`, {
+    throw conflict(`${MAX_OVERRIDES} keys have an override already: remove one, or wait until one ends.`, {
       key,
       max_overrides: MAX_OVERRIDES,
     });

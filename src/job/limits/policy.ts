@@ -97,12 +97,12 @@ export const readPeriod: Reader<number> = described(
     if (typeof value === 'string' && Object.hasOwn(PERIOD_WORDS, value)) return PERIOD_WORDS[value] as number;
     const ms = readDuration(value, field);
     if (ms > 0) return ms;
-    throw invalidRequest(field, `${field} must be longer than nothing.`);
+    throw invalidRequest(field, `${field} must be longer than zero.`);
   },
 );
 
 const notPart = (path: string, names: readonly string[]) =>
-  invalidRequest(path, `${path} is not part of it; there are ${names.join(', ')}.`);
+  invalidRequest(path, `${path} is not known; use one of ${names.join(', ')}.`);
 
 /** `{limit, period}`, both required. */
 const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notPart);
@@ -145,7 +145,7 @@ export function readLimitPolicy(value: unknown, field: string, queue: string): L
   const limits: Limits = defined({ concurrency, rate: rateOf(rates, field), throttle });
   const limited = Object.keys(limits).length > 0;
   if (!limited && key === undefined) {
-    throw invalidRequest(field, `${field} limits nothing: it needs concurrency, max_per_second, rate or throttle.`);
+    throw invalidRequest(field, `${field} has no limit: it needs concurrency, max_per_second, rate or throttle.`);
   }
   return { key: key ?? queue, ...(limited && { limits }), on_limit };
 }
@@ -157,11 +157,11 @@ function rateOf(
 ): Quota | undefined {
   if (max_per_second !== undefined && rate !== undefined) {
     const path = `${field}.max_per_second`;
-    throw invalidRequest(path, `${path} cannot stand beside ${field}.rate: both say how many jobs may start.`);
+    throw invalidRequest(path, `${path} cannot be combined with ${field}.rate: both limit how many jobs may start.`);
   }
   if (period !== undefined && typeof rate !== 'number') {
     const path = `${field}.period`;
-    const why = rate ? 'the period stands in it' : 'without a number in it the period means nothing';
+    const why = rate ? 'the period is part of it' : 'without a number in it the period has no meaning';
     throw invalidRequest(path, `${path} belongs to ${field}.rate, and ${why}.`);
   }
   if (max_per_second !== undefined) return { limit: max_per_second, period_ms: 1_000 };
@@ -200,7 +200,7 @@ export function readLimitOverride(input: Record<string, unknown>, readTime: Read
   const { period, ...members } = limitOverride(readTime)(input, '');
   const override: LimitOverride = { ...members, ...defined({ period_ms: period }) };
   if (override.concurrency === undefined && override.limit === undefined) {
-    throw invalidRequest('concurrency', 'concurrency or limit is required: what is to hold instead?');
+    throw invalidRequest('concurrency', 'concurrency or limit is required.');
   }
   if (override.limit === undefined && override.period_ms !== undefined) {
     throw invalidRequest('period', 'period belongs to limit, which is missing.');

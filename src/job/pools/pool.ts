@@ -46,7 +46,7 @@ export const readPoolName = readQueueName;
 export function poolNamedBy(queues: readonly unknown[]): string | undefined {
   const pool = queues.find((name) => typeof name === 'string' && name.startsWith(PREFIX)) as string | undefined;
   if (pool === undefined) return undefined;
-  if (queues.length > 1) throw invalidRequest('queues', 'queues: a pool stands alone, in the place of all queues.');
+  if (queues.length > 1) throw invalidRequest('queues', 'queues: a pool must be the only entry.');
   return readPoolName(pool.slice(PREFIX.length), 'queues[0]');
 }
 
@@ -55,7 +55,7 @@ export function poolNamedBy(queues: readonly unknown[]): string | undefined {
  * @throws {ApiError} 400
  */
 function fromObject(queues: Record<string, unknown>, hasWeights: boolean) {
-  if (hasWeights) throw invalidRequest('weights', 'weights cannot stand beside queues that have theirs.');
+  if (hasWeights) throw invalidRequest('weights', 'weights cannot be combined with queues that have their own.');
   const weights = Object.entries(queues).flatMap(([queue, value]) => {
     const weight = isObject(value) ? value.weight : value;
     return (weight ?? null) === null ? [] : [[queue, readWeight(weight, `queues.${queue}`)] as const];
@@ -97,7 +97,8 @@ const readStrategy = (value: unknown, field: string): PoolStrategy => {
 function readWeights(value: unknown, field: string, queues: readonly string[]): Record<string, number> {
   const weights: Record<string, number> = {};
   for (const [queue, weight] of Object.entries(readObject(value, field))) {
-    if (!queues.includes(queue)) throw invalidRequest(`${field}.${queue}`, `${field}.${queue} is none of its queues.`);
+    if (!queues.includes(queue))
+      throw invalidRequest(`${field}.${queue}`, `${field}.${queue} is not one of its queues.`);
     weights[queue] = readWeight(weight, `${field}.${queue}`);
   }
   return weights;

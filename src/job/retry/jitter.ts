@@ -59,7 +59,7 @@ function readObject(source: Record<string, unknown>, path: string, report: Repor
   const duration = (name: string): number | undefined => {
     const plain = given(name, readDuration);
     const twin = given(`${name}_ms`, readMs);
-    if (plain !== undefined && twin !== undefined) report(`${path}.${name}_ms`, `is ${name} once more: write one`);
+    if (plain !== undefined && twin !== undefined) report(`${path}.${name}_ms`, `repeats ${name}: use one`);
     return plain ?? twin;
   };
   const amount = (): number => {

@@ -118,7 +118,7 @@ export function readLayer(input: RetryInput, path: string, report: Report): Retr
     }
     if (!isGiven(field, value)) continue;
     const rival = field.rivals.find((other) => Object.hasOwn(input, other) && isGiven(field, input[other]));
-    if (rival) report(at, `is ${rival} once more: write one of the two`);
+    if (rival) report(at, `repeats ${rival}: use one of the two`);
     else field.read(written, value, at, report);
   }
   return preset ? { ...preset, ...written } : written;

@@ -30,7 +30,7 @@ export function checkSchema(schema: unknown, field: string): JsonSchema {
   const bytes = utf8Bytes(JSON.stringify(schema));
   if (bytes > MAX_SCHEMA_BYTES) throw payloadTooLarge(field, bytes, MAX_SCHEMA_BYTES);
   if (!Object.keys(schema).some((name) => Object.hasOwn(SIMPLE, name) || Object.hasOwn(NESTED, name))) {
-    throw invalidRequest(field, `${field} says nothing: none of its members is a keyword of JSON Schema.`);
+    throw invalidRequest(field, `${field} has no effect: none of its members is a keyword of JSON Schema.`);
   }
   const checker = new Checker(field);
   checker.check(schema, '', 0);
@@ -57,7 +57,7 @@ class Checker {
     if (!isObject(schema)) throw this.refusal(place, 'must be a schema: an object, true or false');
     for (const [name, value] of Object.entries(schema)) {
       const at = `${place}/${escaped(name)}`;
-      if (REFUSED.has(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not offered');
+      if (REFUSED.has(name) || (name === '$id' && place !== '')) throw this.refusal(at, 'is not supported');
       if (Object.hasOwn(NESTED, name)) {
         for (const [path, child] of this.children(NESTED[name] as string, value, at)) {
           if (name === 'patternProperties') this.checkPattern(unescaped(path.slice(at.length + 1)), path);
@@ -80,11 +80,11 @@ class Checker {
     if (known !== undefined) return known;
     const below = this.below.get(place);
     const from = way.at(-1) ?? '';
-    if (!below) throw this.refusal(`${from}/$ref`, `leads to ${quote(place)}, where there is no schema`);
-    if (way.includes(place)) throw this.refusal(`${from}/$ref`, 'leads back to a schema that it is part of');
+    if (!below) throw this.refusal(`${from}/$ref`, `points to ${quote(place)}, which is not a schema`);
+    if (way.includes(place)) throw this.refusal(`${from}/$ref`, 'points to a schema that contains it');
     let size = 1;
     for (const child of below) size += this.unfold(child, [...way, place]);
-    if (size > MAX_UNFOLDED) throw this.refusal(place, `is too large with its references put in their places`);
+    if (size > MAX_UNFOLDED) throw this.refusal(place, `is too large with its references resolved`);
     this.sizes.set(place, size);
     return size;
   }

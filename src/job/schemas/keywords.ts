@@ -48,7 +48,7 @@ export const SIMPLE: Readonly<Record<string, [fits: (value: unknown) => boolean,
   uniqueItems: [(value) => typeof value === 'boolean', 'must be true or false'],
   pattern: [isText, 'must be a string'],
   format: [isText, 'must be a string'],
-  $ref: [(value) => isText(value) && /^#(?:\/|$)/.test(value as string), 'must lead into the same schema: #/…'],
+  $ref: [(value) => isText(value) && /^#(?:\/|$)/.test(value as string), 'must point into the same schema: #/…'],
   ...Object.fromEntries(
     ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'].map((name) => [
       name,

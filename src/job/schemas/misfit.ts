@@ -17,7 +17,7 @@ const told = ({ path, message }: Misfit) => `${path}: ${message}`;
 /** A warning to the producer, about the first of it. */
 export function warningOf(type: string, misfits: readonly Misfit[]): string {
   const more = misfits.length > 1 ? ` (and ${misfits.length - 1} more)` : '';
-  return `The job does not fit the schema of ${type}: ${told(misfits[0] as Misfit)}${more}`;
+  return `The job does not match the schema of ${type}: ${told(misfits[0] as Misfit)}${more}`;
 }
 
 /** 400: what does not fit, in `details.errors`. */

@@ -63,7 +63,7 @@ class Reader {
       return { kind: 'assertion', sign: char };
     }
     if (char === '\\') {
-      if (/[1-9k]/.test(next)) throw new NotOffered('refers back to a group');
+      if (/[1-9k]/.test(next)) throw new NotOffered('has a back reference');
       if (next === 'b' || next === 'B') {
         this.at += 2;
         return { kind: 'assertion', sign: next };
@@ -71,7 +71,7 @@ class Reader {
     }
     if (char === '(') {
       const [group] = this.matched(GROUP) as RegExpExecArray;
-      if (group === '(' && next === '?') throw new NotOffered('looks ahead or behind, or changes flags');
+      if (group === '(' && next === '?') throw new NotOffered('has a lookahead, a lookbehind or flags');
       const inner = this.choice();
       this.at++;
       return inner;

@@ -39,7 +39,7 @@ export class Pattern {
     try {
       return new Pattern(tree);
     } catch (error) {
-      if (error instanceof TooLarge) return `is too large with its repetitions written out (${MAX_STATES} characters)`;
+      if (error instanceof TooLarge) return `is too large with its repetitions expanded (${MAX_STATES} characters)`;
       throw error;
     }
   }

@@ -92,7 +92,7 @@ class Validation {
   fits(schema: unknown, at: At): boolean {
     if (!isObject(schema)) {
       this.work.spend(1);
-      return schema !== false || no(at, 'Nothing may stand here.');
+      return schema !== false || no(at, 'No value is allowed here.');
     }
     this.work.spend(this.knownOf(schema).steps);
     const isAsked = 'unevaluatedProperties' in schema || 'unevaluatedItems' in schema;

@@ -11,7 +11,7 @@ const MAX_MESSAGE = 300;
 
 const TOO_MUCH: Misfit = {
   path: 'args',
-  message: 'Validating takes more work than one request may cause; send smaller arguments, or fewer jobs at once.',
+  message: 'Validation takes more work than one request may use; send smaller arguments, or fewer jobs at once.',
 };
 
 /** Drafts in which a schema with `$ref` says nothing else. */

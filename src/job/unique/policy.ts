@@ -99,12 +99,12 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const unknown = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
   if (unknown !== undefined) {
     const path = `${field}.${unknown}`;
-    throw invalidRequest(path, `${path} is not part of a unique policy, which has ${MEMBERS.join(', ')}.`);
+    throw invalidRequest(path, `${path} is not a member of a unique policy; use one of ${MEMBERS.join(', ')}.`);
   }
   const given = (name: Member) => (policy[name] ?? null) !== null;
   const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
   const contradiction = (name: Member, other: Member) =>
-    invalidRequest(`${field}.${name}`, `${field}.${name} cannot stand beside ${field}.${other}.`);
+    invalidRequest(`${field}.${name}`, `${field}.${name} cannot be combined with ${field}.${other}.`);
   const [period, other] = PERIODS.filter(given);
   if (period && other) throw contradiction(other, period);
   if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
@@ -208,7 +208,7 @@ function selectFromArgs(
 
 function selectFromMeta(meta: Record<string, unknown>, names: readonly string[] | undefined, field: string): unknown {
   if (names === undefined || names.length === 0) {
-    throw invalidRequest(field, `${field} must name the members of meta that count.`);
+    throw invalidRequest(field, `${field} must name members of meta.`);
   }
   requireMembers(names, [meta], field, 'meta has no member');
   return pick(meta, names);

@@ -80,13 +80,13 @@ const readEvent: Reader<string> = (value, field) => {
   const shown = typeof value === 'string' ? `"${quote(value)}"` : 'that';
   throw invalidRequest(
     field,
-    `${field} knows no ${shown}; use ${WEBHOOK_EVENTS.join(', ')}, job.* for a kind, or * for all.`,
+    `${field} has no ${shown}; use ${WEBHOOK_EVENTS.join(', ')}, job.* for a kind, or * for all.`,
   );
 };
 
 const readJobType = readText(
   (text) => text.length <= 255 && TYPE.test(text),
-  'must be a job type, or the beginning of one such as "email.*"',
+  'must be a job type, or a prefix such as "email.*"',
 );
 
 const readEvents = readSome(MAX_EVENTS, readEvent);
@@ -96,7 +96,7 @@ const readFilter: Reader<WebhookFilter | undefined> = (value, field) => {
   const given = readObject(value, field);
   const unknown = Object.keys(given).find((name) => !['queues', 'types', 'job_types'].includes(name));
   if (unknown !== undefined) {
-    throw invalidRequest(`${field}.${unknown}`, `${field}.${quote(unknown)} is not known; there are queues and types.`);
+    throw invalidRequest(`${field}.${unknown}`, `${field}.${quote(unknown)} is not known; use queues or types.`);
   }
   const path = `${field}.`;
   const queues = optional(given, 'queues', readSome(MAX_FILTERED, readQueueName), path);

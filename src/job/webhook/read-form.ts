@@ -34,11 +34,10 @@ export function readForm(body: Record<string, unknown>): WebhookForm | null | un
   const { format } = body;
   const key = optional(body, 'routing_key', readKey);
   if (format === 'pagerduty') {
-    if (key === undefined)
-      throw invalidRequest('routing_key', 'routing_key is required beside the format "pagerduty".');
+    if (key === undefined) throw invalidRequest('routing_key', 'routing_key is required with the format "pagerduty".');
     return { routing_key: key };
   }
-  if (key !== undefined) throw invalidRequest('routing_key', 'routing_key belongs beside the format "pagerduty".');
+  if (key !== undefined) throw invalidRequest('routing_key', 'routing_key is only for the format "pagerduty".');
   if (format === undefined || format === null || format === 'slack') return format;
   if (!isObject(format) || !('template' in format)) throw invalidRequest('format', `format ${RULE}.`);
   const unknown = Object.keys(format).find((name) => name !== 'template');
@@ -61,8 +60,8 @@ function readTemplate(given: unknown, field: string): unknown {
   for (const path of paths) {
     const [first = '', ...rest] = path.split('.');
     if (EVENT_MEMBERS.includes(first) && rest.every((name) => name !== '')) continue;
-    const known = `A path begins with ${EVENT_MEMBERS.join(', ')}, as in {{data.job_id}}.`;
-    throw invalidRequest(field, `${field} has a placeholder {{${quote(path)}}}, which no event has. ${known}`);
+    const known = `A path starts with ${EVENT_MEMBERS.join(', ')}, as in {{data.job_id}}.`;
+    throw invalidRequest(field, `${field} has a placeholder {{${quote(path)}}}, which is not in events. ${known}`);
   }
   return template;
 }
@@ -71,7 +70,7 @@ function parsed(text: string, field: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    const hint = 'Write placeholders within quotes: a text that is nothing but one becomes the value itself.';
+    const hint = 'Write placeholders within quotes: a string that is only a placeholder becomes the value itself.';
     throw invalidRequest(field, `${field} must be JSON. ${hint}`);
   }
 }

@@ -32,7 +32,7 @@ const MAX_DEPENDENCIES = 10_000;
 
 /** 422: a workflow of this size is not offered; `details` has the limit. */
 function tooMany(field: string, actual: number, max: number, what: string): ApiError {
-  const message = `${field} makes ${actual} ${what}; a workflow has at most ${max}.`;
+  const message = `${field} has ${actual} ${what}; a workflow has at most ${max}.`;
   return refusal(422, 'invalid_request', message, { type: 'validation_error', details: { field, actual, max } });
 }
 
@@ -126,7 +126,7 @@ class TreeReader {
 
   /** @param path prefix of the fields inside, empty for the outermost */
   addComposite(input: Json, kind: CompositeKind, parent: number, id: string, path: string, depth: number): number {
-    if (depth > MAX_DEPTH) throw invalidRequest(path, `${path} lies deeper than ${MAX_DEPTH} workflows in each other.`);
+    if (depth > MAX_DEPTH) throw invalidRequest(path, `${path} is nested deeper than ${MAX_DEPTH} workflows.`);
     const member = partsOf(input, kind);
     const field = joined(path, member);
     const list = input[member];
@@ -187,7 +187,7 @@ class TreeReader {
     const parsed = parseJob(job, { now: this.now, path, unknown: this.unknown });
     this.unknown.note(input, JOB_MEMBERS, `${path}.`, aboutStep);
     if (parsed.unique !== undefined) {
-      throw unsupported(`${path}.unique is not offered in a workflow, whose jobs run once anyway.`, {
+      throw unsupported(`${path}.unique is not supported in a workflow, whose jobs run once anyway.`, {
         field: `${path}.unique`,
       });
     }
@@ -254,7 +254,7 @@ class TreeReader {
         const found = byName.get(name);
         if (found === undefined) {
           const needed = `${path}depends_on`;
-          throw atIndex(invalidRequest(needed, `${needed} names no step of this graph: "${name}".`), place);
+          throw atIndex(invalidRequest(needed, `${needed} is not a step of this graph: "${name}".`), place);
         }
         return found;
       });
@@ -267,7 +267,7 @@ class TreeReader {
     if (circle) {
       const path = `${field}[${circle[0]}].depends_on`;
       const around = [...circle, circle[0] as number].map((place) => names[place]).join(' → ');
-      throw atIndex(invalidRequest(path, `${path} leads in a circle: ${quote(around)}.`), circle[0] as number);
+      throw atIndex(invalidRequest(path, `${path} is circular: ${quote(around)}.`), circle[0] as number);
     }
     for (const [place, child] of node.children.entries()) {
       (this.nodes[child] as PlanNode).needs = (needs[place] ?? []).map((need) => node.children[need] as number);
@@ -293,7 +293,7 @@ function callbacksIn(input: Json, path: string): { field: string; given: Json } 
   const given = readObject(input.callbacks ?? {}, field);
   const beside = CALLBACKS.filter((name) => (input[name] ?? null) !== null);
   const twice = beside.find((name) => (given[name] ?? null) !== null);
-  if (twice !== undefined) throw invalidRequest(joined(path, twice), `${joined(path, twice)} stands in ${field} too.`);
+  if (twice !== undefined) throw invalidRequest(joined(path, twice), `${joined(path, twice)} is in ${field} too.`);
   return { field, given: { ...given, ...Object.fromEntries(beside.map((name) => [name, input[name]])) } };
 }
 

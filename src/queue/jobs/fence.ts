@@ -49,7 +49,7 @@ export function fenced(q: Named & Stored, found: Found, request: AttemptName, st
   const active = found.row && q.store.leases.active.get(found.row.key);
   if (found.row && active) fence(q, found.row, active, request);
   else if (isNamed(request)) {
-    throw conflict(`The attempt of job ${request.job_id} that this names is over: the job is ${state}.`, {
+    throw conflict(`The attempt of job ${request.job_id} in this report is over: the job is ${state}.`, {
       job_id: request.job_id,
       current_state: state,
       expected_state: 'active',

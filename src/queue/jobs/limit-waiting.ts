@@ -29,18 +29,18 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   if (limiter.isStopped(now)) {
     const until = override?.expires_at;
     const how = until === undefined ? '' : ` until ${formatInstant(until)}`;
-    const detail = `An operator has stopped ${namedKey(key)}${how}. DELETE ${overridePath(key)} to go on.`;
+    const detail = `An operator has stopped ${namedKey(key)}${how}. DELETE ${overridePath(key)} to resume.`;
     return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
   }
   const opensAt = hasBegun ? undefined : limiter.usage.opensAt(limiter.inForce(now), now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
   const byRate = !hasBegun && limiter.room(0, now) <= 0;
   const use = usedUp(limiter.inForce(now), runningOf(q, key), byRate);
-  const counted = hasBegun ? ' Its start was counted before: it goes on as soon as one of them ends.' : '';
+  const counted = hasBegun ? ' Its start was counted before: it continues as soon as one of them ends.' : '';
   const raised = override ? ` An override holds; DELETE ${overridePath(key)} to end it.` : '';
   const detail = use
-    ? `It counts under ${namedKey(key)}, which is used up: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
-    : `It counts under ${namedKey(key)}, and jobs that came before it take the places there are.${raised}`;
+    ? `It counts under ${namedKey(key)}, whose limit is reached: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
+    : `It counts under ${namedKey(key)}, and jobs ahead of it take the free slots.${raised}`;
   return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
 }
 

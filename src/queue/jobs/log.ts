@@ -19,7 +19,7 @@ export function addLog(q: Named & Stored & Observed, request: LogRequest, now: n
   const active = row && q.store.leases.active.get(row.key);
   if (!row || !active) {
     const current_state = row ? stateOf(row, false, now) : 'completed';
-    throw conflict(`Job ${job_id} is ${current_state}, not active: nothing runs that could log.`, {
+    throw conflict(`Job ${job_id} is ${current_state}, not active: no attempt runs that could log.`, {
       job_id,
       current_state,
       expected_state: 'active',

@@ -22,7 +22,7 @@ export function refuseNewcomers(q: Named & Stored & Configured): void {
 export function checkType(q: Named & Configured, type: string): void {
   const allowed = q.config.settings.allowed_job_types;
   if (allowed === undefined || allowed.some((pattern) => fits(type, pattern))) return;
-  throw invalidRequest('type', `Queue ${q.name} takes no jobs of type ${type}.`, { queue: q.name, allowed });
+  throw invalidRequest('type', `Queue ${q.name} accepts no jobs of type ${type}.`, { queue: q.name, allowed });
 }
 
 /** A pattern is a type, or the beginning of one followed by `*`. */

@@ -24,5 +24,5 @@ const answerAbout = (ticket: string) => ({ key: `ticket ${ticket}`, hash: '' });
 
 /** 503: it was given up. */
 export function tookTooLong(): Error {
-  return unavailable('The batch took too long and was given up; nothing was changed.');
+  return unavailable('The batch timed out; nothing was changed.');
 }

@@ -34,7 +34,7 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
   if (count === 0 && !isMore) return undefined;
   const jobs = `${isMore ? 'more than ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
   const why = first ? ` ${first.detail}` : '';
-  const found = waiting('behind', `It is behind ${jobs} that come before it in the line.${why}`, since);
+  const found = waiting('behind', `It is behind ${jobs} in the queue.${why}`, since);
   return first?.key === undefined ? found : { ...found, key: first.key };
 }
 
@@ -65,7 +65,7 @@ function locked(q: Stored, row: JobRow): WaitingFor | undefined {
   if (!q.store.locks.has(row.key)) return undefined;
   const batch = batchOf(q, row.key);
   const detail =
-    'An operation on jobs of several queues is being decided, and this job is part of it. It goes on by itself within seconds.';
+    'An operation on jobs of several queues is being decided, and this job is part of it. It continues within seconds.';
   return waiting('batch_undecided', detail, batch?.since ?? row.enqueued_at, batch?.checkAt);
 }
 
@@ -102,12 +102,12 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   const { since, signal } = snoozed;
   const at = formatInstant(dueAt);
   if (signal === undefined) {
-    const detail = `Its handler put it to sleep until ${at}. PATCH its scheduled_at to run it earlier.`;
+    const detail = `Its handler snoozed it until ${at}. PATCH its scheduled_at to run it earlier.`;
     return waiting('snoozed', detail, since, dueAt);
   }
   // A handler that names no moment waits as long as it takes.
   const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
-  const limit = until === undefined ? '' : ` It goes on without it at ${at}.`;
+  const limit = until === undefined ? '' : ` It continues without it at ${at}.`;
   const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
   return { ...waiting('signal', detail, since, until), signal };
 }
@@ -135,7 +135,7 @@ function admitted(row: JobRow): JobRow {
 }
 
 function starting(row: JobRow): WaitingFor {
-  return waiting('starting', 'Nothing is in its way: it is about to be handed out.', availableSince(row));
+  return waiting('starting', 'Nothing blocks it: it is about to be handed out.', availableSince(row));
 }
 
 /** A job that must start by a moment may never run. */

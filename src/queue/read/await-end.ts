@@ -48,9 +48,9 @@ function pruned(jobId: string) {
   return new ApiError({
     status: 410,
     code: 'result_pruned',
-    message: `Job ${jobId} has ended and nothing of it is kept.`,
+    message: `Job ${jobId} has ended and is not kept.`,
     retryable: false,
     details: { job_id: jobId },
-    hint: 'Such jobs are kept for no time at all; raise the retention of the job or its queue to read their results.',
+    hint: 'Such jobs are not kept; raise the retention of the job or its queue to read their results.',
   }).data;
 }

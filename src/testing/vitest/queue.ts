@@ -92,7 +92,7 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
   /** Lets time pass up to a moment. @throws {RangeError} when it has passed */
   async advanceTo(moment: Moment): Promise<void> {
     const target = timeOf(moment);
-    if (target < this.now) throw new RangeError('advanceTo: this moment has passed; time goes one way');
+    if (target < this.now) throw new RangeError('advanceTo: this time has passed; the clock cannot go back');
     await this.world.passTo(target);
   }
 
@@ -140,7 +140,7 @@ export function testQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
 ): TestQueue<Jobs> {
   const start = options.now === undefined ? START : timeOf(options.now);
   if (!(start >= realDate.now() + AHEAD_MS)) {
-    throw new RangeError('testQueue: now must be at least a day ahead, so that no alarm fires by itself');
+    throw new RangeError('testQueue: now must be at least a day ahead, so that no alarm fires on its own');
   }
   const world = new World(start, options.restMs ?? REST_MS);
   beforeEach(() => world.restart());
@@ -154,6 +154,6 @@ const realDate = Date;
 function timeOf(moment: Moment): number {
   const time = new Date(moment).getTime();
   if (Number.isNaN(time))
-    throw new TypeError(`${String(moment)} is no moment: use a Date, epoch milliseconds or RFC 3339`);
+    throw new TypeError(`${String(moment)} is not a time: use a Date, epoch milliseconds or RFC 3339`);
   return time;
 }

@@ -134,7 +134,7 @@ export class World {
     const running: string[] = [];
     for await (const job of this.deployment.client.list({ state: 'active' })) running.push(`${job.type} (${job.id})`);
     const jobs = running.length > 0 ? `; running: ${running.slice(0, 10).join(', ')}` : '';
-    const names = busy.map(({ name }) => name).join(', ') || 'objects that begin more and more of it';
+    const names = busy.map(({ name }) => name).join(', ') || 'objects that start ever more of it';
     return `the queue does not come to rest: after ${this.restMs} ms there is work under way in ${names}${jobs}`;
   }
 }

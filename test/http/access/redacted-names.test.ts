@@ -111,11 +111,11 @@ describe('tags and keys of limits that the rules name', () => {
         .waiting_for;
     const full = await why(second);
     expect(full).toMatchObject({ reason: 'key_limit', key: pseudonym });
-    expect(full.detail).toBe(`It counts under the key ${full.key}, which is used up: 1 of 1 jobs run.`);
+    expect(full.detail).toBe(`It counts under the key ${full.key}, whose limit is reached: 1 of 1 jobs run.`);
     await server.ok(200, 'PUT', `${V1}/rate-limits/${KEY}`, { concurrency: 0 });
     const stopped = await why(second);
     expect(stopped.detail).toBe(
-      `An operator has stopped the key ${full.key}. DELETE /rate-limits/${full.key}/override to go on.`,
+      `An operator has stopped the key ${full.key}. DELETE /rate-limits/${full.key}/override to resume.`,
     );
     const { job } = await admin.ok(200, 'GET', `${V1}/jobs/${second}`);
     expect(job?.waiting_for).toMatchObject({

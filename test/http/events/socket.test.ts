@@ -181,7 +181,7 @@ describe('the WebSocket', () => {
     );
     for (let i = 0; i < 4; i++) await second();
     for (const { closed } of [silent, chatty]) {
-      expect(closed).toEqual({ code: 1013, reason: 'the client does not say that it reads' });
+      expect(closed).toEqual({ code: 1013, reason: 'the client does not confirm that it reads' });
     }
     expect(slow.closed).toBeUndefined();
     const { n } = slow.of('ping').at(-1) ?? {};

@@ -66,8 +66,8 @@ describe('a job that waits for its own moment', () => {
   });
 
   it.each([
-    ['snoozed', {}, HOUR, 'put it to sleep'],
-    ['signal', { signal: 'approved' }, HOUR, `/signals/approved. It goes on without it at ${iso(T0 + HOUR)}`],
+    ['snoozed', {}, HOUR, 'snoozed it'],
+    ['signal', { signal: 'approved' }, HOUR, `/signals/approved. It continues without it at ${iso(T0 + HOUR)}`],
     ['signal', { signal: 'approved' }, 100 * 366 * 24 * HOUR, '/signals/approved.'],
   ])('is %s when its handler said so (%j)', async (reason, said, after, detail) => {
     const queue = new TestQueue(freshName('why-snoozed'));
@@ -144,7 +144,7 @@ describe('a job whose key has no room', () => {
     expect(await why(second)).toMatchObject({
       reason: 'key_limit',
       since: iso(T0),
-      detail: expect.stringContaining('the key stripe, which is used up: 1 of 1 jobs run'),
+      detail: expect.stringContaining('the key stripe, whose limit is reached: 1 of 1 jobs run'),
     });
     await server.ack(first);
     expect(await why(second)).toMatchObject({ reason: 'no_worker' });
@@ -193,14 +193,14 @@ describe('a job for workers that pull', () => {
   it('waits for one that takes it, and says when one asked last', async () => {
     const queue = freshName('why-no-worker');
     const first = await server.add('test.first', [], { queue });
-    expect(await why(first)).toMatchObject({ reason: 'no_worker', detail: expect.stringContaining('None has asked') });
+    expect(await why(first)).toMatchObject({ reason: 'no_worker', detail: expect.stringContaining('No worker has fetched') });
     clock.advance(SECOND);
     expect(await server.takeIds(queue, { types: ['test.other'] })).toEqual([]);
-    expect((await why(first))?.detail).toContain('None has asked');
+    expect((await why(first))?.detail).toContain('No worker has fetched');
     expect(await server.takeIds(queue, { types: ['test.first', 'x.y'] })).toEqual([first]);
     const second = await server.add('test.first', [], { queue });
     clock.advance(SECOND);
-    expect((await why(second))?.detail).toContain(`One asked for it last at ${iso(T0 + SECOND)}`);
+    expect((await why(second))?.detail).toContain(`A worker last fetched from it at ${iso(T0 + SECOND)}`);
     const third = await server.add('test.first', [], { queue });
     expect(await why(third)).toMatchObject({ reason: 'behind', detail: expect.stringContaining('behind 1 job ') });
     await server.add('test.first', [], { queue, priority: 5 });

@@ -25,7 +25,7 @@ describe('an enqueue of a type that no handler takes', () => {
     expect((await send('work.dpo', queue)).body).not.toHaveProperty('warnings');
     await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     expect((await send('work.dpo', queue)).body.warnings).toEqual([
-      'No handler takes the type "work.dpo": it is mapped to WORK, which did not announce it when it was asked last. Did you mean "work.do"?',
+      'No handler takes the type "work.dpo": it is mapped to WORK, which did not list it when it was last asked. Did you mean "work.do"?',
     ]);
   });
 

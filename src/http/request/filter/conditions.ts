@@ -28,14 +28,14 @@ export const readCount = readInteger(0, 2_147_483_647);
 /** Two conditions on the same thing: one of them would be overlooked. @throws {ApiError} 400 */
 export function refuseSecond(taken: unknown, field: string): void {
   if (taken === undefined) return;
-  throw invalidRequest(field, `${field} is about what another condition of the filter is about; name it once.`);
+  throw invalidRequest(field, `${field} repeats another condition of the filter; use one of them.`);
 }
 
 /** Job types, in which `*` stands for anything. @throws {ApiError} 400 */
 export function readTypes(types: string[], field: string): string[] {
   for (const type of atMost(types, MAX_TYPES, field)) {
     if (type === '' || type.length > MAX_NAME || !/^[a-z0-9_.*-]+$/.test(type)) {
-      throw invalidRequest(field, `${field} must be a job type, in which "*" stands for anything.`);
+      throw invalidRequest(field, `${field} must be a job type, in which "*" matches anything.`);
     }
   }
   return types;
@@ -45,7 +45,7 @@ export function readTypes(types: string[], field: string): string[] {
 export function rangeOf(min: number | undefined, max: number | undefined, field: string): Range | undefined {
   if (min === undefined && max === undefined) return undefined;
   if (min !== undefined && max !== undefined && min > max) {
-    throw invalidRequest(field, `${field}: the lower bound lies above the upper one.`);
+    throw invalidRequest(field, `${field}: the lower bound is above the upper one.`);
   }
   return defined({ min, max });
 }

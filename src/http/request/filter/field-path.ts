@@ -32,5 +32,5 @@ export function readFieldPath(name: string): string {
 }
 
 function malformed(name: string) {
-  return invalidRequest(name, `${name} names no member; write args.0.user_id, meta.tenant or meta["a.b"].`);
+  return invalidRequest(name, `${name} is not the path of a member; write args.0.user_id, meta.tenant or meta["a.b"].`);
 }

@@ -62,7 +62,7 @@ export class AlertWatch implements Feature {
       return [];
     }
     const failed = (error: unknown) => {
-      console.error(`tocsin: the alert rules of queue ${q.name} could not be looked at`, error);
+      console.error(`tocsin: the alert rules of queue ${q.name} could not be checked`, error);
       this.lookBy(now + LOOK_AFTER_MS);
     };
     return [{ run: (at) => this.look(at), failed }];

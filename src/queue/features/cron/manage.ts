@@ -48,7 +48,7 @@ export function putCron(
 ): CronView & { created: boolean } {
   const { definition, version, basedOn } = request;
   if (!request.run) {
-    if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change took too long and was given up.');
+    if (now - version > MAX_CHANGE_AGE_MS) throw unavailable('The change timed out.');
     checkCron(q, definition, now);
   }
   const before = q.store.crons.read(definition.name);

@@ -13,7 +13,7 @@ export class DamageWatch implements Feature {
     return takeDamaged(q.store.sql).map(({ chunk, jobs, sequences }) => {
       const numbers = rangesOf(sequences);
       console.error(
-        `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} count as over`,
+        `tocsin: queue ${q.name} cannot read ${jobs} completed jobs in chunk ${chunk} of its archive: numbers ${numbers} are treated as ended`,
       );
       const told = { chunk, jobs, numbers };
       return { run: () => q.observed.events.add('queue.archive_damaged', q.name, now, told), failed: () => undefined };

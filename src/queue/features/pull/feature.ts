@@ -49,7 +49,7 @@ interface Given {
 /** Notes why a claim failed. @returns what its worker is told @param claim names it in the log */
 export function failedClaim(claim: string, error: unknown): { ok: false; error: ErrorData } {
   console.error(`tocsin: ${claim} failed:`, error);
-  return { ok: false, error: unavailable('The queue could not give out jobs.').data };
+  return { ok: false, error: unavailable('The queue could not hand out jobs.').data };
 }
 
 export class Pulling implements Feature {
@@ -128,8 +128,8 @@ export class Pulling implements Feature {
     }
     const last =
       askedAt === undefined
-        ? `None has asked for it since ${formatInstant(this.startedAt)}`
-        : `One asked for it last at ${formatInstant(askedAt)}`;
+        ? `No worker has fetched from it since ${formatInstant(this.startedAt)}`
+        : `A worker last fetched from it at ${formatInstant(askedAt)}`;
     const how = isAsked
       ? 'it is fetched when a worker has room.'
       : `start a worker that takes it from queue ${q.name}.`;
@@ -279,7 +279,7 @@ export class Pulling implements Feature {
       const opens = Math.min(q.store.limiters.nextCheck, queueOpensAt(q, now) ?? never);
       return Math.min(nextDue(q.store, now) ?? never, this.host.overdueAt(), opens);
     } catch (error) {
-      console.error('tocsin: waiting workers look again because the next moment could not be read', error);
+      console.error('tocsin: waiting workers retry because the next due time could not be read', error);
       return now + RETRY_MS;
     }
   }

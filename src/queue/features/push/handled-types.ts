@@ -108,7 +108,7 @@ export class HandledTypes implements Handlers {
     const target = this.targetOf(type);
     if (target?.announced(type) === 'unknown') {
       const { name } = target.config;
-      return `No handler takes the type ${quoted(type)}: it is mapped to ${name}, which did not announce it when it was asked last.${this.hint(type)}`;
+      return `No handler takes the type ${quoted(type)}: it is mapped to ${name}, which did not list it when it was last asked.${this.hint(type)}`;
     }
     if (target || !this.isOwned) return undefined;
     return `No handler takes the type ${quoted(type)}, and queue ${this.queue} belongs to handlers.${this.hint(type)}`;

@@ -170,7 +170,7 @@ function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome
       target.keepOpen(claimed.row.type);
       return outcome;
     }
-    const message = 'The handler asked for a live line, which this call had, or which its Worker cannot have.';
+    const message = 'The handler asked for a live connection, which this call had, or which its Worker cannot have.';
     return failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
   }
   return withNoHandler(target, outcome);

@@ -79,7 +79,7 @@ export class PushWaits {
     }
     const bound = target.boundOf(row.type, target.runningByEntry(q));
     if (!bound || bound.running < bound.max) return undefined;
-    const detail = `The concurrency that ${target.config.name} announces for ${bound.entry} is used up: ${bound.running} of ${bound.max} jobs run.`;
+    const detail = `The concurrency that ${target.config.name} announced for ${bound.entry} is reached: ${bound.running} of ${bound.max} jobs run.`;
     return waiting('concurrency', detail, since);
   }
 }
@@ -89,11 +89,11 @@ function waitsForTarget({ health, config }: PushTarget, row: JobRow, now: number
   const { trouble } = health;
   if (!trouble) return undefined;
   const until = health.resumesAt(now);
-  const next = until === undefined ? 'It is being tried.' : `It is tried again at ${formatInstant(until)}.`;
+  const next = until === undefined ? 'It is being called.' : `It is called again at ${formatInstant(until)}.`;
   const detail =
     `The handler ${config.name} is ${health.isStopped ? 'stopped' : 'paused'} after errors. ` +
-    `Tried last at ${formatInstant(trouble.triedAt)}: ${trouble.error} ${next} ` +
-    `POST /targets/${config.name}/resume to try it now.`;
+    `Last call at ${formatInstant(trouble.triedAt)}: ${trouble.error} ${next} ` +
+    `POST /targets/${config.name}/resume to call it now.`;
   const since = Math.max(trouble.since, availableSince(row));
   return { ...waiting('handler_down', detail, since, until), target: config.name };
 }
@@ -104,5 +104,5 @@ function usedUp({ by, running, max }: Bound, queue: string, target: string): str
     by === 'queue'
       ? [`queue ${queue}`, 'concurrency in its settings']
       : [`the handler ${target}`, 'max_concurrency where it is mapped'];
-  return `The concurrency of ${what} is used up: ${running} of ${max} jobs run. Raise ${how} to run more.`;
+  return `The concurrency of ${what} is reached: ${running} of ${max} jobs run. Raise ${how} to run more.`;
 }

@@ -48,7 +48,7 @@ export class Moves implements Feature {
       if ('refused' in adoption) return { ok: false, error: adoption.refused };
       return adoption.job ? { ok: true, value: adoption.job } : { ok: false, error: notFound('job', id).data };
     } catch {
-      const { data } = unavailable(`The job is on its way to queue ${target} and will arrive by itself.`);
+      const { data } = unavailable(`The job is on its way to queue ${target} and arrives automatically.`);
       return { ok: false, error: data };
     }
   }

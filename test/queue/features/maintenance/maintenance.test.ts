@@ -30,7 +30,7 @@ describe('a queue in maintenance', () => {
       reason: 'maintenance',
       since: iso(T0),
       until: iso(T0 + HOUR),
-      detail: `The deployment is in maintenance until ${iso(T0 + HOUR)} (new database), and hands out no jobs.`,
+      detail: `The deployment is in maintenance until ${iso(T0 + HOUR)} (new database), and no job starts.`,
     });
     await end();
     expect((await server.take('pulled', { count: 2 })).map(({ id }) => id)).toEqual([before, during]);

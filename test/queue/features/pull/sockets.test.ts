@@ -541,7 +541,7 @@ describe('a socket that does not keep to the protocol', () => {
       await slow.settled();
     }
     silent.say({ type: 'heartbeat' });
-    expect(await silent.isClosed()).toEqual({ code: 1013, reason: 'the worker does not say that it reads' });
+    expect(await silent.isClosed()).toEqual({ code: 1013, reason: 'the worker does not confirm that it reads' });
     await slow.settled();
     expect(slow.closed).toBeUndefined();
   });

@@ -75,7 +75,7 @@ describe('the concurrency of a queue', () => {
     });
     const ids = await many(2, 'wide.gate', 'follows', gate.args);
     await gate.waiting(1);
-    expect(fails.mock.calls).toMatchObject([['tocsin: not all that was due could be done', expect.any(Error)]]);
+    expect(fails.mock.calls).toMatchObject([['tocsin: not all due work could be done', expect.any(Error)]]);
     await gate.open();
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
   });

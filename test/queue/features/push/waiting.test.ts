@@ -52,7 +52,7 @@ describe('a job for which there is no place', () => {
     ];
     await gate.waiting(1);
     expect(await why(first)).toBeUndefined();
-    const used = `The concurrency of queue ${queue} is used up: 1 of 1 jobs run.`;
+    const used = `The concurrency of queue ${queue} is reached: 1 of 1 jobs run.`;
     expect(await why(second)).toMatchObject({ reason: 'concurrency', detail: expect.stringContaining(used) });
     expect(await why(third)).toMatchObject({ reason: 'behind' });
     expect((await why(third))?.detail).toMatch(new RegExp(`behind 1 job .* ${used}`));
@@ -72,7 +72,7 @@ describe('a job for which there is no place', () => {
     await gate.waiting(2);
     expect(await why(ids[2])).toMatchObject({
       reason: 'concurrency',
-      detail: expect.stringContaining('The concurrency of the handler PLAIN is used up: 2 of 2 jobs run'),
+      detail: expect.stringContaining('The concurrency of the handler PLAIN is reached: 2 of 2 jobs run'),
     });
     await gate.open();
     await server.jobIn(ids[2] as string, 'completed');
@@ -87,7 +87,7 @@ describe('a job for which there is no place', () => {
     await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
     expect(await why(ids[1])).toMatchObject({
       reason: 'concurrency',
-      detail: expect.stringContaining('announces for work.narrow is used up: 1 of 1 jobs run'),
+      detail: expect.stringContaining('announced for work.narrow is reached: 1 of 1 jobs run'),
     });
     expect(await why(ids[2])).toMatchObject({ reason: 'behind', detail: expect.stringContaining('behind 1 job ') });
     await gate.open();
@@ -118,7 +118,7 @@ describe('a job whose type its handler does not announce', () => {
     }, 'the handler to have been asked')) as Json;
     expect(waits.reason).toBe('no_handler');
     expect(waits.detail).toMatch(
-      /FICKLE, which did not announce it when it was asked last\. Did you mean "fickle\.first"\?/,
+      /FICKLE, which did not list it when it was last asked\. Did you mean "fickle\.first"\?/,
     );
     expect(Date.parse(waits.until as string)).toBeGreaterThan(Date.now() + 50_000);
     await announce([{ type: 'fickle.frist' }]);

@@ -90,7 +90,7 @@ export class WorkerSockets {
   constructor(private readonly host: SocketsHost) {
     this.lineHost = {
       now: () => host.now(),
-      doesNotRead: (line) => this.cutOff(line, TRY_LATER, 'the worker does not say that it reads'),
+      doesNotRead: (line) => this.cutOff(line, TRY_LATER, 'the worker does not confirm that it reads'),
     };
   }
 
@@ -125,7 +125,7 @@ export class WorkerSockets {
   /** Answers the upgrade of a worker. @throws {ApiError} 503 when there are too many */
   accept(worker: Connection): Response {
     if (this.lines.size >= MAX_SOCKETS)
-      throw unavailable('As many workers are connected as the queue takes.', FULL_FOR_S);
+      throw unavailable('The maximum number of connected workers is reached.', FULL_FOR_S);
     const { 0: theirs, 1: ours } = new WebSocketPair();
     this.host.ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair(PING, PONG));
     this.host.ctx.acceptWebSocket(ours, [TAG]);
@@ -206,7 +206,7 @@ export class WorkerSockets {
     try {
       if (this.held > MAX_HELD) {
         id = idAtFront(data);
-        throw unavailable('Other messages take the room; send it again.', HELD_FOR_S);
+        throw unavailable('Other messages take the space; send it again.', HELD_FOR_S);
       }
       const said = parseMessage(data);
       if (typeof said.id === 'number') id = said.id;
@@ -219,7 +219,7 @@ export class WorkerSockets {
       if (line.isSilent) this.lineHost.doesNotRead(line);
     } catch (thrown) {
       const error = apiErrorData(thrown);
-      if (!error) console.error('tocsin: a message of a worker could not be dealt with:', thrown);
+      if (!error) console.error('tocsin: a message of a worker could not be handled:', thrown);
       line.tellError(error ?? NOT_DONE, id);
       if (!isRead && error && error.status < 500 && ++line.faults > MAX_FAULTS) {
         this.cutOff(line, POLICY, 'too many messages that cannot be read');
@@ -278,7 +278,7 @@ export class WorkerSockets {
       line.tell({ type: 'directive', state: await this.host.directiveOf(line.worker.worker_id) });
     } catch (error) {
       // Its next heartbeat tells it.
-      console.error('tocsin: a connected worker could not be told its directive:', error);
+      console.error('tocsin: a connected worker could not be sent its directive:', error);
     }
   }
 
@@ -341,5 +341,5 @@ function idAtFront(data: string | ArrayBuffer): number | undefined {
 
 const NOT_DONE: ErrorData = {
   ...{ status: 500, code: 'backend_error', retryable: true },
-  message: 'The message could not be dealt with.',
+  message: 'The message could not be handled.',
 };
