@@ -161,7 +161,7 @@ export function readAnswered(entry: Json, now: number): AttemptOutcome {
     return notes ? { ...outcome, ...notes } : outcome;
   } catch (error) {
     // What it says was not done, though the handler counts on it.
-    if (!(error instanceof ApiError)) return invalidAnswer('The handler said something that cannot be read.');
+    if (!(error instanceof ApiError)) return invalidAnswer("The handler's answer cannot be read.");
     const { code, message, status } = error.data;
     return failed({ code, type: code, message, retryable: status < 413 });
   }
@@ -191,7 +191,7 @@ function outcomeIn(entry: Json): AttemptOutcome {
     const snooze = answeredSnooze(entry);
     return snooze
       ? { kind: 'snoozed', snooze }
-      : invalidAnswer('The handler goes on later without saying when: in (ms), until (epoch ms) or signal.');
+      : invalidAnswer('The handler snoozed without a time: in (ms), until (epoch ms) or signal.');
   }
   if (entry.status !== 'completed') {
     return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
