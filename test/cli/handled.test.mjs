@@ -38,7 +38,7 @@ describe('tocsin', { timeout: 180_000 }, () => {
   it('says once that what the code declares was not in effect, since nothing had happened there', async () => {
     const settings = async () => (await json('doctor')).checks.find(({ name }) => name === 'settings');
     const found = await settings();
-    assert.deepEqual([found?.status, /was not in effect before/.test(found?.message)], ['warn', true]);
+    assert.deepEqual([found?.status, /took effect only with this check/.test(found?.message)], ['warn', true]);
     assert.match(found.hint, /tocsin deploy/);
     assert.equal(await settings(), undefined);
   });

@@ -181,7 +181,7 @@ describe('tocsin doctor', () => {
     assert.match(found.migrations, /^fail .*QueueObject was created by new_classes/);
     assert.match(
       found.compatibility,
-      /^fail 2026-02-01 is newer than what the installed wrangler 4\.86\.0 supports: 2026-01-01/,
+      /^fail 2026-02-01 is newer than the installed wrangler 4\.86\.0 supports: 2026-01-01/,
     );
     assert.match(found['main module'], /^fail src\/index\.ts is not complete/);
     assert.match(found.package, /^fail tocsin is not installed/);

@@ -195,7 +195,7 @@ const SAID = {
     `${own('directory/webhooks/deliveries', 'MAX_PENDING')} deliveries or 32 million characters may wait`,
     `the first ${own('dispatch/webhook', 'MAX_KEPT')} characters of an answer`,
     `Answer 2xx within ${seconds(own('dispatch/webhook', 'TIMEOUT_MS'))} s`,
-    `whatever you want to remember with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
+    `any data of yours to store with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
     `Both secrets sign for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours.`,
   ],
   'docs/operate/why-waiting.md': [
@@ -228,7 +228,7 @@ const SAID = {
   'docs/reference/architecture.md': [
     `once they have read and written ${mib(own('durable/group-commit', 'MAX_WORK'))} of rows`,
     `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
-    `${mib(queue('store/block-cache', 'MAX_BYTES'))} at most, whatever the backlog`,
+    `${mib(queue('store/block-cache', 'MAX_BYTES'))} at most, regardless of the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
     `An event may start ${queue('features/push/budget', 'CALLS_PER_EVENT')} calls`,
     `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,
