@@ -40,9 +40,9 @@ describe('the events page', { timeout: 60_000 }, () => {
     const main = page.getByRole('main');
     await main.getByRole('button', { name: /^Pause/ }).click();
     await enqueue('held.one', 'feed.b');
-    await main.getByRole('button', { name: /^Go on, [1-9]\d* held/ }).waitFor();
+    await main.getByRole('button', { name: /^Resume, [1-9]\d* held/ }).waitFor();
     assert.equal(await row(page, 'held.one').count(), 0);
-    await main.getByRole('button', { name: /^Go on/ }).click();
+    await main.getByRole('button', { name: /^Resume/ }).click();
     await row(page, 'held.one').waitFor();
   });
 

@@ -40,7 +40,7 @@ const worker = defineHandlers<Jobs, Env>({
       ctx.signal.throwIfAborted();
       // @ts-expect-error an email has no such member
       job.args[0].recipient;
-      if (to === '') throw discard('nobody to write to');
+      if (to === '') throw discard('the address is empty');
       if (url === '') throw retryIn('30s');
       return ctx.attempt;
     },

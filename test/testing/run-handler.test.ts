@@ -10,7 +10,7 @@ const handlers = defineHandlers(
   {
     'email.send': async (job: Job<[{ to: string }]>, ctx) => {
       const [{ to }] = job.args;
-      if (to === '') throw discard('nobody to write to');
+      if (to === '') throw discard('the address is empty');
       ctx.log.info('sending', { to });
       await ctx.progress(0.5, 'half');
       await ctx.progress(1);

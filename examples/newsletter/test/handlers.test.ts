@@ -27,7 +27,7 @@ describe('subscription.begin', () => {
     expect(run.enqueued).toMatchObject([{ type: 'mail.send', args: [{ to: ADA, template: 'confirm' }] }]);
   });
 
-  it('welcomes whoever confirms, and asks only once', async () => {
+  it('sends a welcome after the confirmation, and asks only once', async () => {
     const job = await runToEnd(handlers, 'subscription.begin', [ADA], { signals: { confirmed: null } });
     expect(job.result).toEqual({ subscribed: ADA });
     expect(job.enqueued.map(({ args }) => args)).toEqual([
@@ -36,7 +36,7 @@ describe('subscription.begin', () => {
     ]);
   });
 
-  it('gives up when nobody confirms', async () => {
+  it('ends when the confirmation does not arrive', async () => {
     const job = await runToEnd(handlers, 'subscription.begin', [ADA]);
     expect(job).toMatchObject({ status: 'failed', error: { type: 'SignalTimeoutError' }, isLast: true });
   });

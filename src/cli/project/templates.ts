@@ -120,9 +120,9 @@ export function vitestConfig(configFile: string): string {
   return `import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { defineConfig } from 'vitest/config';
 
-// Cloudflare's plugin goes on under the name @cloudflare/vitest-plugin. package.json installs that under its
-// former name, which most projects import. The version is exact because it brings a runtime with it: that of the
-// wrangler beside it.
+// Cloudflare renamed its plugin to @cloudflare/vitest-plugin. package.json installs that under the former name,
+// which most projects import. The version is exact because the plugin contains a runtime: that of the wrangler
+// beside it.
 export default defineConfig({
   plugins: [cloudflareTest({ wrangler: { configPath: './${configFile}' } })],
 });

@@ -12,7 +12,7 @@ import { roomFor } from './limit-check';
 
 /** What a rate counts, for whoever wonders. */
 const WHAT_COUNTS =
-  ' Each attempt counts once, when it starts, and not again when it goes on after a sleep or a signal.';
+  ' Each attempt counts once, when it starts, and not again when it continues after a sleep or a signal.';
 
 /** The key of an available job has no room, or jobs that came before it take that room. */
 export function waitsForKey(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {

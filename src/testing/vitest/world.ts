@@ -3,7 +3,7 @@
  * would do by themselves is done then, in the order of time.
  *
  * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it. Work
- * that objects do beside their requests (pushes to handlers, messages to each other) goes on in real time meanwhile. The
+ * that objects do beside their requests (pushes to handlers, outbox messages) continues in real time meanwhile. The
  * world waits for it, so that each alarm finds what came of the ones before it.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
@@ -140,7 +140,7 @@ export class World {
 }
 
 function endless({ name }: Looked, rings: number, passedMs: number): string {
-  return `the queue does not come to rest: ${rings} alarms rang within ${passedMs} ms of its clock, and ${name} goes on`;
+  return `the queue does not come to rest: ${rings} alarms rang within ${passedMs} ms of its clock, and ${name} is still busy`;
 }
 
 function earliest(objects: readonly Looked[]): (Looked & { wakes: number }) | undefined {

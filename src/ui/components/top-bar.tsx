@@ -85,8 +85,8 @@ function Live() {
     <button
       type="button"
       class={`live ${isPaused ? 'paused' : CLASSES[state]}`}
-      aria-label={`Live updates: ${text}. ${isPaused ? 'Go on' : 'Pause'}`}
-      title={refusal.value || `${text} (press . to ${isPaused ? 'go on' : 'pause'})`}
+      aria-label={`Live updates: ${text}. ${isPaused ? 'Resume' : 'Pause'}`}
+      title={refusal.value || `${text} (press . to ${isPaused ? 'resume' : 'pause'})`}
       onClick={() => setPaused(!isPaused)}
     >
       <i aria-hidden="true" />

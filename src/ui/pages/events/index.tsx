@@ -52,7 +52,7 @@ export default function EventsPage() {
         <CopyAll of={before.data ?? []} />
         <button type="button" aria-pressed={paused.value} onClick={() => setPaused(!paused.value)}>
           <Icon name={paused.value ? 'play' : 'pause'} size={14} />
-          {paused.value ? `Go on, ${number(held.value)} held` : 'Pause'} <kbd>.</kbd>
+          {paused.value ? `Resume, ${number(held.value)} held` : 'Pause'} <kbd>.</kbd>
         </button>
       </PageHead>
       <Filters>

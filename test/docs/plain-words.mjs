@@ -1,0 +1,32 @@
+/** Words that users are not to meet in texts, each with what the field says instead. */
+const QUAINT = [
+  [/\btold\b/, 'notified, reported'],
+  [/\bheard of\b/, 'seen, received'],
+  [/\bleft alone\b/, 'skipped, backing off'],
+  [/\bcouriers?\b/, 'outbox relay'],
+  [/(?<!dead[ -])\bletters? (?:with|to|could|cannot|are|is|wait|waits|were|was)\b/, 'outbox message'],
+  [/\bfootings?\b/, 'access mode'],
+  [/\b(?:silenced|despair|hopes?)\b/, 'quiet; idle, ready'],
+  [/\bwho(?:m|ever|mever)\b/, 'name the actor'],
+  [/\bnobody\b/, 'no one, or the thing that is missing: no worker, no queue'],
+  [/(?<!there )\b(?:is|are) no (?!longer|more\b|fewer)/, 'is not a'],
+  [/\b(?:is|are) to be\b/, 'must be'],
+  [/\bis none of\b/, 'is not one of'],
+  [/\bso (?:long|many|often)(?! (?:as|that))\b/, 'name the timeout, the interval, the number'],
+  [/\b(?:go|goes|went|going) on\b/, 'continue'],
+  [/\banew\b/, 'again'],
+  [/\bof late\b/, 'recently'],
+  [/\b(?:stand|stands|belongs) beside\b/, 'be combined with, belong next to'],
+  [/\bstood still\b/, 'was blocked'],
+  [/\bdealt with\b/, 'handled'],
+  [/\b(?:nowWaits|chores?|patience|strays?|births?)\b/, 'index; feature; timeout; unknown field; creation'],
+];
+
+/** @returns {string[]} what is quaint in a text, each with what to say instead */
+export function quaintIn(text) {
+  const line = text.trim().replace(/\s+/g, ' ');
+  return QUAINT.flatMap(([pattern, plain]) => {
+    const found = new RegExp(pattern.source, 'i').exec(line);
+    return found ? [`"${found[0]}" in "${line}": write ${plain}`] : [];
+  });
+}
