@@ -79,7 +79,7 @@ class Batch {
 }
 
 describe('a job that is held for a batch', () => {
-  it('exists for nobody before the decision', async () => {
+  it('is invisible before the decision', async () => {
     const batch = new Batch();
     const ids = await batch.prepare();
     for (const queue of batch.queues) {
@@ -207,7 +207,7 @@ describe('a batch', () => {
     expect(await batch.counts()).toEqual([{ available: 2 }, { available: 2 }, { available: 2 }]);
   });
 
-  it('goes on although another one cannot be finished', async () => {
+  it('continues although another one cannot be finished', async () => {
     const stuck = new TestQueue();
     unwrap(await stuck.api.prepareBatch('a-batch', '', [newJob()]));
     unwrap(await stuck.api.prepareBatch('b-batch', stuck.name, [newJob()]));

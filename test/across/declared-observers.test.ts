@@ -135,7 +135,7 @@ describe('webhooks and alert rules in code', () => {
     expect((await alerts()).map(({ name }) => name)).toEqual(['deep', 'late']);
   });
 
-  it('are one each, also where two isolates put them into effect at once or the first was cut off', async () => {
+  it('are created once, also where two isolates apply them at once or the first was cut off', async () => {
     const declared = { webhooks: { a: hook() }, alerts: { one: rule({ webhook: 'a' }) } };
     await Promise.all([deploy(declared), deploy(declared)]);
     expect([(await webhooks()).length, (await alerts()).length]).toEqual([1, 1]);

@@ -73,7 +73,7 @@ describe('an id that a client chose', () => {
     expect(calls.take()).toHaveLength(1 + shards.size + 3 + 1);
   });
 
-  it('of twenty jobs that nobody has asks no queue', async () => {
+  it('of twenty jobs that do not exist asks no queue', async () => {
     const names = await queues(12);
     await statusOf(UNKNOWN_ID);
     const calls = counting();
@@ -197,7 +197,7 @@ describe('the daily round of a shard', () => {
 });
 
 describe('while the directory cannot be asked', () => {
-  it('heartbeats and enqueues go on, and ask it once a second at most', async () => {
+  it('heartbeats and enqueues continue, and ask it once a second at most', async () => {
     const [queue] = (await queues(1)) as [string];
     clock.set(Date.now());
     const calls = counting((call) => call.startsWith('directory.'));

@@ -77,7 +77,7 @@ describe.each<[string, () => string[]]>([
     expect(await act('delete', filter())).toMatchObject({ status: 200, body: { deleted: 3 } });
   });
 
-  it('a job that runs is left alone, and stands in the way when it is named', async () => {
+  it('a running job is not changed, and an operation that names it is refused', async () => {
     const { mine } = await tenants(queues());
     const jobs = await server.take(queue, { count: 1 });
     const [running] = jobs.map(({ id }) => id as string);
@@ -90,7 +90,7 @@ describe.each<[string, () => string[]]>([
     expect(await states(mine)).toEqual(mine.map((id) => (id === running ? 'active' : 'cancelled')));
   });
 
-  it('under a key the same request gets the first answer, and goes on with the jobs of its time', async () => {
+  it('under a key the same request gets the first answer, and continues with the jobs of its time', async () => {
     const { mine } = await tenants(queues());
     const first = await act('cancel', filter(), 'k');
     expect(first).toMatchObject({ status: 200, body: { cancelled: 3 } });
@@ -162,7 +162,7 @@ describe('more than a thousand matches', () => {
   });
 });
 
-it('nothing that matches is done to nothing', async () => {
+it('an operation without matches changes nothing', async () => {
   expect(await act('cancel', { queue })).toMatchObject({ status: 200, body: { total_matched: 0, items: [] } });
   await server.enqueue(queue, { options: { delay_until: '+PT1H' } });
   expect(await act('cancel', { queue, id: UNKNOWN_ID }, 'k')).toMatchObject({ status: 200, body: { cancelled: 0 } });
@@ -170,7 +170,7 @@ it('nothing that matches is done to nothing', async () => {
   expect(await act('cancel', { type: 'x', tipe: 'y' })).toMatchObject({ status: 400 });
 });
 
-it('waits for another operation that has one of the jobs, and says so when it takes too long', async () => {
+it('an operation waits for another one that has one of the jobs, and says so when that takes too long', async () => {
   const [id = ''] = await batch(1);
   const inside = new TestQueue(queue);
   const other = uuidv7();

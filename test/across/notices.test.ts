@@ -39,7 +39,7 @@ describe('events that a subscription must hear', () => {
     expect(letters[1]?.newest).toContain(`job-${MAX_MESSAGES + 19}`);
   });
 
-  it('are left out where they cannot be told', async () => {
+  it('are left out where they cannot be sent', async () => {
     const queue = new TestQueue();
     await queue.add();
     await queue.inside(({ q }) => {

@@ -56,7 +56,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
     await page.waitForURL('**/ui/failures');
   });
 
-  it('redrives a group, having told how many jobs that are', async () => {
+  it('redrives a group, after showing how many jobs that are', async () => {
     for (const box of [1, 2]) await worker.dead('fail.redrive', { type: 'SmtpError', message: `Box ${box} is full` });
     await worker.dead('fail.redrive', { type: 'Other', message: 'something else' });
     const page = await board.newPage('/ui/failures?queue=fail.redrive');

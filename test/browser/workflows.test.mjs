@@ -35,7 +35,7 @@ describe('workflows', { timeout: 60_000 }, () => {
     await isState(failed.id, 'failed');
   });
 
-  it('are listed with how far they are, and told of as they start and end', async () => {
+  it('are listed with how far they are, and notified of as they start and end', async () => {
     const page = await board.newPage('/ui/workflows');
     await page.getByRole('row').filter({ hasText: 'flow done' }).getByText('6 of 6').waitFor();
     await page.getByRole('row').filter({ hasText: 'flow failed' }).getByText('1 failed').waitFor();

@@ -114,7 +114,7 @@ describe('tocsin deploy', { timeout: 60_000 }, () => {
     assert.match(wrong.stderr, /crons\.nightly: expression must be/);
   });
 
-  it('asks nobody after a deploy that failed, a dry run, or to an address that wrangler does not name', async () => {
+  it('sends no request after a failed deploy, a dry run, or without an address from wrangler', async () => {
     assert.equal((await deploy([], { EXIT: '3' })).code, 3);
     assert.equal((await deploy(['--dry-run'])).code, 0);
     const unknown = await deploy([], { TARGETS: '["example.com/api/* (zone name: example.com)"]' });

@@ -9,7 +9,7 @@ import { start } from './cli.mjs';
 
 const LIMIT_MS = 90_000;
 
-it('puts into effect what the code declares', { timeout: 2 * LIMIT_MS }, async () => {
+it('the development server applies what the code declares', { timeout: 2 * LIMIT_MS }, async () => {
   const state = mkdtempSync(join(tmpdir(), 'tocsin-dev-'));
   const more = ['--inspector-port', '0', '--persist-to', state];
   const args = ['dev', '--json', '--no-open', ...more];

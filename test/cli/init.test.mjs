@@ -32,7 +32,7 @@ function worker(main = 'const app = { fetch: () => new Response() };\nexport def
 }
 
 describe('tocsin init', () => {
-  it('asks nobody where there is nobody to ask, and writes nothing', async () => {
+  it('does not ask without a terminal, and writes nothing', async () => {
     const { code, stderr } = await run('init');
     assert.equal(code, 2);
     assert.match(stderr, /--yes/);

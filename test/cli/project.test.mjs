@@ -62,7 +62,7 @@ describe('where the package comes from', () => {
       assert.equal(installed(spec), undefined);
   });
 
-  it('is a checkout that nobody has installed, unless it is another package', () => {
+  it('is a checkout that do not exist installed, unless it is another package', () => {
     mkdirSync(join(checkout, 'dist/cli'), { recursive: true });
     const program = join(checkout, 'dist/cli/index.js');
     writeFileSync(join(checkout, 'package.json'), '{"name":"tocsin"}');
@@ -104,7 +104,7 @@ describe('wrangler.toml', () => {
     assert.doesNotMatch(extended('wrangler.toml', text), /[^\r]\n/);
   });
 
-  it('is left alone where a migration cannot be appended', () => {
+  it('is not changed where a migration cannot be appended', () => {
     assert.equal(
       extended('wrangler.toml', 'compatibility_date = "2026-01-01"\nmigrations = [{ tag = "v1" }]\n'),
       undefined,
@@ -217,7 +217,7 @@ describe('an environment', () => {
     );
   });
 
-  it('is left alone where it is written in one line', () => {
+  it('is not changed where it is written in one line', () => {
     const text = `compatibility_date = "2026-01-01"\nenv = { production = { migrations = [{ tag = "a" }] } }\n`;
     const config = readConfig('wrangler.toml', text);
     assert.equal(withQueue(config, needsOf(config, 'production'), 'production'), undefined);
@@ -225,7 +225,7 @@ describe('an environment', () => {
   });
 });
 
-it('the tag of a migration goes on as the project counts', () => {
+it('the tag of a migration continues as the project counts', () => {
   const cases = [
     [[], 'v1'],
     [['v1', 'v9'], 'v10'],
@@ -287,7 +287,7 @@ describe('the main module', () => {
     assert.equal(text.match(/tocsin\.worker/g).length, 1);
   });
 
-  it('is left alone where wrapping is not safe, with the lines to add', () => {
+  it('is not changed where wrapping is not safe, with the lines to add', () => {
     const cases = {
       'export default class extends WorkerEntrypoint {}': /a class or a function/,
       'class App {}\nexport default App;': /App is a function, or a class that extends nothing/,

@@ -187,7 +187,7 @@ describe('tocsin', { timeout: 180_000 }, () => {
     }
   });
 
-  it('asks a human at a terminal before it deletes, unless told not to', async () => {
+  it('asks a human at a terminal before it deletes, unless --yes is given', async () => {
     const { createProgram, run: runProgram } = await load('program.ts');
     await json('pools', 'set', 'kept', '--queue', 'a');
     const asked = [];

@@ -47,7 +47,7 @@ describe('why', () => {
     assert.equal(hint(NOW - 3_600_000), 'tocsin reschedule 0190', 'this sleep is over');
   });
 
-  it('tells the whole time of a job apart from its last run, and when its worker was heard of', () => {
+  it('tells the whole time of a job apart from its last run, and when its worker was last seen', () => {
     const [at, times] = [(minute) => `2026-01-01T11:${minute}:00.000Z`, { createdAt: '2026-01-01T10:00:00.000Z' }];
     Object.assign(times, { firstStartedAt: at('10'), startedAt: at('40') });
     const done = { ...JOB, ...times, state: 'completed', completedAt: at('41') };

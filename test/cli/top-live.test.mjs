@@ -231,7 +231,7 @@ describe('tocsin top in a terminal', { timeout: 60_000, skip: !hasTerminal }, ()
     assert.ok(run.raw.includes(GIVEN_BACK), JSON.stringify(run.raw.slice(-200)));
   });
 
-  it('gives the window back when it is told to end', async () => {
+  it('gives the window back when it is asked to stop', async () => {
     const run = await terminal();
     await run.shown.has(/Overview/);
     const found = spawnSync('ps', ['-o', 'pid=', '--ppid', String(run.child.pid)], { encoding: 'utf8' });

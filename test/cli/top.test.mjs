@@ -361,7 +361,7 @@ describe('live updates of top', () => {
     );
   });
 
-  it('loads anew where events may be missing', () => {
+  it('loads again where events may be missing', () => {
     assert.equal(heard(jobsPage(), [event('system.gap', {})]).effects[0].do, 'load');
   });
 

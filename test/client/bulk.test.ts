@@ -139,7 +139,7 @@ describe('against the queue', () => {
     return jobs.map(({ id }) => id).sort();
   };
 
-  it('dead letters are listed over pages, read, retried and deleted', async () => {
+  it('dead outbox messages are listed over pages, read, retried and deleted', async () => {
     const ids = await discard(5);
     const { deadLetters } = client;
     expect(await listed({ queue }, { pageSize: 2 })).toEqual([...ids].sort());

@@ -151,7 +151,7 @@ describe('the server', () => {
   });
 });
 
-it('a list of schedules goes on until there are no more', async () => {
+it('a list of schedules continues until there are no more', async () => {
   const { client, requests } = fakeQueue((_, index) =>
     Response.json({
       crons: [{ name: `n-${index}` }],

@@ -85,7 +85,7 @@ describe('following the live feed', () => {
     await until(async () => (await object.inside(({ instance }) => sizeOf(instance))) === 0, 'the follower to leave');
   });
 
-  it('goes on from the last event when the stream ends or breaks off, and repeats none', async () => {
+  it('continues from the last event when the stream ends or breaks off, and repeats none', async () => {
     const broken = () => {
       let pulls = 0;
       const body = new ReadableStream<Uint8Array>({
@@ -115,7 +115,7 @@ describe('following the live feed', () => {
     expect(told.map((error) => error?.code)).toEqual(['network_error', undefined]);
   });
 
-  it('goes on from the place where it began, though no event came', async () => {
+  it('continues from the place where it began, though no event came', async () => {
     const { client, asked } = scripted(stream('id: evt_0\n\n'), stream(event('evt_1')));
     await take(client.events.follow({ queue: ['a', 'b'] }), 1);
     expect(asked.map(({ lastEventId }) => lastEventId)).toEqual([undefined, 'evt_0']);

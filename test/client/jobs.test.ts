@@ -54,7 +54,7 @@ describe('waiting for a job', () => {
     expect(await client.jobs.result(id)).toMatchObject({ state: 'available', result: null });
   });
 
-  it('for one that nobody knows is an error at once', async () => {
+  it('that does not exist is an error at once', async () => {
     await expect(client.jobs.wait(UNKNOWN_ID)).rejects.toThrow(NotFoundError);
   });
 
@@ -68,7 +68,7 @@ describe('waiting for a job', () => {
   });
 });
 
-it('results of many come by id, with those that nobody knows', async () => {
+it('results of many jobs come by id, including unknown ids', async () => {
   const job = await running(client, queue);
   await client.worker('runner', { queues: [queue] }).ack(job, 'done');
   const { results, missing } = await client.jobs.results<string>([job.id, UNKNOWN_ID]);

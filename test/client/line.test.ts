@@ -98,7 +98,7 @@ describe('a worker on a socket', () => {
     await running;
   });
 
-  it('goes on when the connection breaks off: what was not answered is reported again', async () => {
+  it('continues when the connection breaks off: what was not answered is reported again', async () => {
     const { client, sockets, asked } = watched();
     const [first] = await enqueue(client, 1);
     let finish: (value: unknown) => void = () => undefined;

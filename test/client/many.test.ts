@@ -72,7 +72,7 @@ describe('an idempotency key', () => {
     expect(await client.count({ queue })).toBe(2);
   });
 
-  it('is that of a request: its job goes alone, and is sent again when there was no answer', async () => {
+  it('is sent with a request of its own, and repeated when there was no answer', async () => {
     const { client, requests } = fakeQueue(
       (_, index) => {
         if (index === 0) throw new Error('connection lost');

@@ -158,7 +158,7 @@ describe('when its connection breaks off before the answer', () => {
     expect([all.sockets.length, again === socket]).toEqual([2, false]);
   });
 
-  it('and one that is silent is given up', async () => {
+  it('a silent connection is abandoned', async () => {
     const all = produce({ safeRetries: true, sleep: async () => undefined });
     const socket = await connected(all);
     const impatient = watched(undefined, { socket: true, timeoutMs: 300, safeRetries: true });

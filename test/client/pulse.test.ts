@@ -22,7 +22,7 @@ it.each<[string, object | undefined]>([
       }),
     },
   ],
-])('does nothing where there is %s', (_, process) => {
+])('a heartbeat thread does nothing where there is %s', (_, process) => {
   vi.stubGlobal('process', process);
   const pulse = new Pulse(ADDRESS, '{}');
   expect(pulse.works).toBe(false);
@@ -33,7 +33,7 @@ it.each<[string, object | undefined]>([
   pulse.stop();
 });
 
-it('is over when its thread fails', () => {
+it('a heartbeat thread ends when its thread fails', () => {
   let fail = (_: unknown): void => undefined;
   class Worker {
     on(event: string, listener: (error: unknown) => void) {

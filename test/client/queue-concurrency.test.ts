@@ -56,7 +56,7 @@ describe.each([
     expect(most).toEqual({ [video]: 1, [mail]: 3 });
   });
 
-  it('goes on with the others while one has as many as may run', async () => {
+  it('continues with the others while one has as many as may run', async () => {
     const { client } = watched();
     const [long] = await enqueue(client, video, 3);
     const handler = ({ queue }: Job) => (queue === video ? new Promise(() => undefined) : 'sent');

@@ -127,7 +127,7 @@ describe('what queues may send', () => {
     expect(arrived).toBe(10);
   });
 
-  it('is nothing for the later ones while the first goes on to send', async () => {
+  it('is nothing for the later ones while the first continues to send', async () => {
     const { all, line, asked } = await connected(['urgent', 'bulk']);
     for (let step = 0; step < 20; step++) {
       all.fill(2);
@@ -173,7 +173,7 @@ describe('what queues may send', () => {
 describe('a queue that refuses what was said', () => {
   const unavailable = () => refusalOf({ status: 503, code: 'unavailable', message: 'not now', retryable: true });
 
-  it('is told anew what it may send, after both have begun anew', async () => {
+  it('is sent its allowance again, after both have restarted', async () => {
     const { all, line, asked } = await connected(['urgent']);
     all.fill(10);
     expect(asked()).toEqual([[10]]);
@@ -195,7 +195,7 @@ describe('a queue that refuses what was said', () => {
     expect([line('urgent').abandoned, all.unconnected]).toEqual([true, ['urgent']]);
   });
 
-  it('may still send what it was not told to by reports that it refused', async () => {
+  it('keeps the allowance of reports that it refused', async () => {
     const { all, line, asked, worker } = await connected(['urgent']);
     line('urgent').report = async () => {
       throw unavailable();

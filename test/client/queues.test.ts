@@ -133,7 +133,7 @@ describe('a limited key', () => {
     await expect(rateLimits.get('unknown')).rejects.toThrow(NotFoundError);
   });
 
-  it('drops what finds no room when it is told to', async () => {
+  it('drops jobs beyond its limit when on_limit is drop', async () => {
     const rateLimit = { throttle: { limit: 1, period: 'hour' }, onLimit: 'drop' } as const;
     await client.enqueue('a.b', [], { queue, rateLimit });
     const second = await client.enqueue('a.b', [], { queue, rateLimit });

@@ -18,7 +18,7 @@ describe('an enqueue that was refused before it took effect', () => {
   it.each([
     [429, 'rate_limited'],
     [503, 'unavailable'],
-  ])('with %i waits as long as it is told and goes again', async (status, code) => {
+  ])('with %i is repeated after the time that the server names', async (status, code) => {
     const busy: Script = () => errorAnswer(status, code, {}, { 'Retry-After': '1.5' });
     const { client, requests, waits } = fakeQueue(inTurn(busy, busy));
     expect((await client.enqueue('a', [])).id).toBe('id-0');
@@ -65,7 +65,7 @@ describe('an enqueue whose outcome is unknown', () => {
     expect(job.id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
-  it('and that had succeeded is found again when the repetition is a duplicate', async () => {
+  it('is answered with its job when the repetition is a duplicate', async () => {
     const duplicate: Script = () => errorAnswer(409, 'duplicate', { existing_job_id: ID });
     const { client, requests } = fakeQueue(inTurn(cut, duplicate));
     expect((await client.enqueue('a', [], { id: ID })).id).toBe(ID);

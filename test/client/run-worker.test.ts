@@ -23,7 +23,7 @@ describe('runWorker', () => {
     },
   });
 
-  it('runs what defineHandlers made until it is told to end', async () => {
+  it('runs what defineHandlers made until it is asked to stop', async () => {
     left = [job('1')];
     const requests: SentRequest[] = [];
     const handlers = defineHandlers({ 'a.b': (_job, ctx: HandlerContext<{ NAME: string }>) => ctx.env.NAME });

@@ -75,7 +75,7 @@ describe('a worker that runs', () => {
     expect(await all(client.workers.list())).toEqual([]);
   });
 
-  it('makes dead letters of jobs that have no handler, where it is told so', async () => {
+  it('makes dead letters of jobs that have no handler, where it is configured so', async () => {
     const { id } = await client.enqueue('nobody.knows', [], { queue });
     const handlers = { 'a.b': () => undefined };
     const options = { ...quiet, signal: stop.signal, unhandled: 'deadLetter' } as const;

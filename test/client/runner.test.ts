@@ -25,7 +25,7 @@ function untilAborted() {
 }
 
 describe('a worker that runs fetches', () => {
-  it('for the types of its handlers, under leases of a minute that heartbeats keep', async () => {
+  it('asks for the types of its handlers, under leases of a minute that heartbeats extend', async () => {
     const { sent } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': never, 'c.d': { handler: never } });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(sent('fetch')[0]).toMatchObject({ types: ['a.b', 'c.d'], count: 10, default_visibility_timeout_ms: 60_000 });
@@ -35,7 +35,7 @@ describe('a worker that runs fetches', () => {
       expect(body).not.toHaveProperty('visibility_timeout_ms');
   });
 
-  it('and beats at moments of its own', async () => {
+  it('sends heartbeats at random moments', async () => {
     const beats: number[] = [];
     start({ heartbeat: () => void beats.push(Date.now()) });
     await vi.advanceTimersByTimeAsync(60_000);
@@ -55,7 +55,7 @@ describe('a worker that runs fetches', () => {
     expect(sent('heartbeat')[1]).toMatchObject({ active_jobs: ['1'], visibility_timeout_ms: 8_000 });
   });
 
-  it('and beats as often as the shortest lease needs while it holds that job', async () => {
+  it('sends heartbeats as often as its shortest lease needs', async () => {
     let end: (result?: unknown) => void = () => undefined;
     const fetch = jobsInTurn([job('1'), job('2', { lease_ms: 2_000, type: 'c.d' })]);
     const handlers = { 'a.b': never, 'c.d': () => new Promise((resolve) => (end = resolve)) };
@@ -76,7 +76,7 @@ describe('a worker that runs fetches', () => {
     expect(sent('fetch')[0]).not.toHaveProperty('types');
   });
 
-  it('and says what its handlers say about retries, unless that is too much', async () => {
+  it('announces the retry settings of its handlers, unless they are too large', async () => {
     const handler = { handler: never, maxAttempts: 1 };
     const { sent, errors } = start({}, { 'a.b': handler, 'c.d': never });
     await vi.advanceTimersByTimeAsync(0);
@@ -106,7 +106,7 @@ describe('a worker that runs fetches', () => {
     expect(sent('fetch').length).toBe(11);
   });
 
-  it('not before the time that the server names', async () => {
+  it('waits for the time that the server names', async () => {
     const { sent, errors } = start({ fetch: () => errorAnswer(429, 'rate_limited', {}, { 'Retry-After': '30' }) });
     await vi.advanceTimersByTimeAsync(59_000);
     expect(sent('fetch').length).toBe(2);
@@ -123,7 +123,7 @@ describe('a job of a type that has no handler', () => {
     expect(errors).toMatchObject([{ message: expect.stringContaining('"x.y"') }]);
   });
 
-  it('becomes a dead letter where the worker is told so', async () => {
+  it('becomes a dead letter where the worker is configured so', async () => {
     const { sent, errors } = start({ fetch: jobsInTurn([job('1', { type: 'x.y' })]) }, undefined, {
       unhandled: 'deadLetter',
     });
@@ -156,7 +156,7 @@ describe('a key that is refused', () => {
     await expect(running).rejects.toMatchObject({ code: 'forbidden' });
   });
 
-  it('later is told, and the worker goes on more slowly', async () => {
+  it('later is reported, and the worker continues more slowly', async () => {
     let fetches = 0;
     const { sent, errors, ended } = start({
       fetch: (request) => (++fetches === 1 ? nothing(request) : errorAnswer(401, 'unauthorized')),
@@ -167,7 +167,7 @@ describe('a key that is refused', () => {
     expect(errors[0]).toMatchObject({ code: 'unauthorized' });
   });
 
-  it('is no reason to end when the server could not be reached', async () => {
+  it('is not a reason to end when the server could not be reached', async () => {
     const { errors, ended } = start({ heartbeat: () => errorAnswer(503, 'unavailable'), fetch: () => never() });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(ended()).toBe(false);
@@ -213,7 +213,7 @@ describe("the handler's signal aborts, and nothing is reported,", () => {
     expect(sent('nack')).toEqual([]);
   });
 
-  it('not before its own lease ends, when heartbeats fail', async () => {
+  it('when its own lease ends and heartbeats fail, not before', async () => {
     const { handlers, reasons } = untilAborted();
     const heartbeat = () => errorAnswer(500, 'backend_error');
     start({ fetch: jobsInTurn([job('1', { lease_ms: 600_000 })]), heartbeat }, handlers);
@@ -223,7 +223,7 @@ describe("the handler's signal aborts, and nothing is reported,", () => {
     expect(reasons).toEqual(['The lease of the job was lost; another worker may run it.']);
   });
 
-  it('but not that of the attempt that was fetched since', async () => {
+  it('without touching the attempt that was fetched since', async () => {
     const { handlers, reasons } = untilAborted();
     let answerBeat: (answer: object) => void = () => undefined;
     let beats = 0;
@@ -238,8 +238,8 @@ describe("the handler's signal aborts, and nothing is reported,", () => {
   });
 });
 
-describe('an event loop that stood still', () => {
-  it('is told with the jobs that ran, noted in their logs, and made up for by a heartbeat at once', async () => {
+describe('a blocked event loop', () => {
+  it('is reported with the running jobs, noted in their logs, and followed by a heartbeat at once', async () => {
     const { sent, errors } = start(
       { fetch: jobsInTurn([job('1', { type: 'c.d', lease_ms: 600_000 })]) },
       { 'c.d': never },
@@ -255,7 +255,7 @@ describe('an event loop that stood still', () => {
     expect(sent('heartbeat').length).toBe(before + 1);
   });
 
-  it('is told with the advice that a lease has run out', async () => {
+  it('is reported with the advice that a lease has run out', async () => {
     const { errors } = start({ fetch: jobsInTurn([job('1')]) }, { 'a.b': never });
     await vi.advanceTimersByTimeAsync(700);
     const now = performance.now.bind(performance);
@@ -277,7 +277,7 @@ describe('a report', () => {
     expect(errors.length).toBe(3);
   });
 
-  it('that is too late is told once; for a cancelled job it is no error', async () => {
+  it('that is too late is an error once; for a cancelled job it is none', async () => {
     const ack = ({ body }: SentRequest) =>
       errorAnswer(409, 'conflict', { current_state: body?.job_id === '1' ? 'cancelled' : 'available' });
     const { sent, errors } = start({ fetch: jobsInTurn([job('1'), job('2')]), ack }, { 'a.b': () => 1 });
@@ -360,7 +360,7 @@ describe('reports', () => {
     expect(errors).toMatchObject([{ code: 'backend_error' }]);
   });
 
-  it('that come to a worker told to be quiet do not wait for a fetch', async () => {
+  it('of a quiet worker do not wait for a fetch', async () => {
     let end: (value: unknown) => void = () => undefined;
     let state = 'running';
     const handlers = { 'a.b': () => new Promise((resolve) => (end = resolve)) };
@@ -475,7 +475,7 @@ describe('a worker that is stopped', () => {
     expect(sent('nack')).toMatchObject([{ job_id: '1', requeue: true, attempt_used: false }]);
   });
 
-  it('cuts a fetch off that nobody answers', async () => {
+  it('aborts a fetch that is not answered', async () => {
     let cut = false;
     const fetch = ({ signal }: SentRequest) =>
       new Promise((_, reject) => {

@@ -60,7 +60,7 @@ describe('the feed', () => {
     expect(await all(client.events.list({ queue, since: new Date(Date.now() + 60_000) }))).toEqual([]);
   });
 
-  it('of nothing has no latest event', async () => {
+  it('has no latest event when nothing happened', async () => {
     expect(await client.events.latest()).toBeUndefined();
   });
 });

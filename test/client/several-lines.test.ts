@@ -109,7 +109,7 @@ describe('a worker whose handlers end fast', () => {
     expect(sizes(all).length).toBeLessThan(60);
   });
 
-  it('not so one whose handlers take their time', async () => {
+  it('sends each report on its own when its handlers are slow', async () => {
     const all = watched();
     const ids = await enqueue(all.client, 10);
     start(all.client, () => new Promise((resolve) => setTimeout(resolve, 15)), { concurrency: 1 });

@@ -174,7 +174,7 @@ describe('an option that does not exist', () => {
   const { flow, ...client } = new TocsinClient<Jobs>({ url: 'http://localhost' });
   const report: { type: 'mail.report'; args: [] } = { type: 'mail.report', args: [] };
 
-  it('is none of a job, wherever one is enqueued', () => {
+  it('is not accepted for a job, wherever one is enqueued', () => {
     compiles<EnqueueOptions>([
       { maxAttempts: 1, queue: 'mail' },
       // @ts-expect-error a letter is missing
@@ -201,7 +201,7 @@ describe('an option that does not exist', () => {
     compiles<typeof enqueue>([enqueue]);
   });
 
-  it('is none of a step of a workflow', () => {
+  it('is not accepted for a step of a workflow', () => {
     flow.graph({ a: { step: report }, b: { step: report, after: ['a'] } });
     // @ts-expect-error a letter is missing
     flow.chain({ type: 'mail.report', args: [], options: { maxAttemps: 1 } });
@@ -214,7 +214,7 @@ describe('an option that does not exist', () => {
     compiles<typeof start>([start]);
   });
 
-  it('is none of a schedule', () => {
+  it('is not accepted for a schedule', () => {
     const entry = { name: 'a', expression: '@daily', job: report };
     compiles<CronEntry>([
       // @ts-expect-error schedules are exact

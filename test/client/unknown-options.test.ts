@@ -55,7 +55,7 @@ it.each<[string, (client: TocsinClient) => Promise<unknown>, string]>([
   expect(requests).toEqual([]);
 });
 
-it('of a client and of a worker are refused, too', async () => {
+it('unknown options of a client and of a worker are refused, too', async () => {
   expect(() => fakeQueue(undefined, { timeout: 1 } as object)).toThrow('TocsinClient has no option "timeout"');
   const { client } = fakeQueue();
   const worker = client.worker('w', { queues: ['q'] });

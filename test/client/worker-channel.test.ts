@@ -32,7 +32,7 @@ it('a ping is answered by its number', () => {
 });
 
 describe('a heartbeat over a socket', () => {
-  it('that is refused fails by itself, and is no word about jobs', async () => {
+  it('that is refused fails alone, and says nothing about jobs', async () => {
     const { line, sent, events, hear } = connected();
     const beat = line.heartbeat('{"worker_id":"w1"}');
     expect(sent).toEqual([{ type: 'heartbeat', id: expect.any(Number), worker_id: 'w1' }]);

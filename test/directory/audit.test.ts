@@ -59,7 +59,7 @@ it('the oldest entries make room when there are too many', async () => {
   });
 });
 
-it('and when they take too many bytes', async () => {
+it('the oldest audit entries are removed when they take too many bytes', async () => {
   const one = new TextEncoder().encode(JSON.stringify(entry(T0, 'ü0'))).byteLength;
   await withLog({ rows: 100, bytes: 3 * one, ageMs: 90 * DAY }, (fresh) => {
     for (let i = 0; i < 5; i++) fresh().record(entry(T0 + i, `ü${i}`));
@@ -70,7 +70,7 @@ it('and when they take too many bytes', async () => {
 it.each([
   ['too many', { rows: 10, bytes: 1e6 }],
   ['too large', { rows: 100, bytes: 10 * JSON.stringify(entry(T0, 'q00')).length }],
-])('and those of whoever has most when they are %s, however late', async (_, bound) => {
+])('the oldest entries of the key with the most are removed when they are %s, however late', async (_, bound) => {
   await withLog({ ...bound, ageMs: 90 * DAY }, (fresh) => {
     const log = fresh();
     for (let i = 0; i < 3; i++) log.record(entry(T0 + i, `o0${i}`));
@@ -84,7 +84,7 @@ it.each([
   });
 });
 
-it('what is too old is not shown, and removed a bounded part at a time', async () => {
+it('audit entries that are too old are not shown, and removed in bounded parts', async () => {
   await withLog({ rows: 1_000, bytes: 1e6, ageMs: 90 * DAY }, (fresh, storage) => {
     const log = fresh();
     for (let i = 0; i < 120; i++) log.record(entry(T0 + i));

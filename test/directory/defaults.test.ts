@@ -73,7 +73,7 @@ describe('settings of all queues', () => {
     expect((await server.ok(200, 'GET', PATH)).config).toEqual({ concurrency: 4 });
   });
 
-  it.each(['stats', 'pause', 'resume', 'drain', 'purge'])('are no queue: %s is refused', async (what) => {
+  it.each(['stats', 'pause', 'resume', 'drain', 'purge'])('are not a queue: %s is refused', async (what) => {
     const method = what === 'stats' ? 'GET' : 'POST';
     expect((await server.call(method, `/ojs/v1/queues/_default/${what}`)).status).toBe(400);
     expect((await server.call('GET', '/ojs/v1/queues/_default')).status).toBe(400);
@@ -192,7 +192,7 @@ describe('a queue that could not be told', () => {
     expect(await inForce(lost)).toEqual({ concurrency: 2 });
   });
 
-  it('hears of it when the directory died before it told anybody, and even when its alarm was lost', async () => {
+  it('hears of it when the directory died before it notified any queue, and even when its alarm was lost', async () => {
     const queue = await existing();
     await directory().register('gone');
     const armed: number[] = [];
@@ -218,7 +218,7 @@ describe('a queue that could not be told', () => {
     expect(await inForce(queue)).toEqual({ concurrency: 7 });
   });
 
-  it('is told of the latest of many changes made at once', async () => {
+  it('is notified of the latest of many changes made at once', async () => {
     const queues = [await existing(), await existing(), await existing()];
     await Promise.all(Array.from({ length: 8 }, (_, n) => setDefaults({ concurrency: n + 1 })));
     const { concurrency } = (await server.ok(200, 'GET', PATH)).config as Json;

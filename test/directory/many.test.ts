@@ -29,7 +29,7 @@ describe('settings of all queues', () => {
   }
   const isOpen = (store: DefaultsStore) => store.messages.due(T0, [], 1).length > 0;
 
-  it('reach each of them with rows of bounded size and letters to so many at a time', async () => {
+  it('reach each of them with rows of bounded size and a bounded number of outbox messages at a time', async () => {
     await listMany(MANY);
     const told = new Set<string>();
     let letters = 0;
@@ -55,7 +55,7 @@ describe('settings of all queues', () => {
     expect(letters).toBeLessThanOrEqual(MANY / 100 + 1);
   });
 
-  it('reach those that could not be told later, and these hold up no other', async () => {
+  it('reach queues later that could not be reached at once, and these delay no other', async () => {
     await listMany(450);
     let down = (queue: string) => Number(queue.slice(-6)) < 250;
     const told: string[] = [];

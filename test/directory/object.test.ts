@@ -9,7 +9,7 @@ const fresh = () => env.DIRECTORY.getByName(`directory-${++made}`);
 const listed = async (directory: ReturnType<typeof fresh>) => (await directory.list({ limit: 10 })).queues;
 
 describe('the directory', () => {
-  it('gives a queue its number once, whoever asks how often, and keeps it', async () => {
+  it('gives a queue its number once, and keeps it', async () => {
     const directory = fresh();
     const answers = await Promise.all(Array.from({ length: 5 }, () => directory.register('mail')));
     expect(new Set(answers.map(({ route }) => route)).size).toBe(1);
@@ -40,7 +40,7 @@ describe('the directory', () => {
     expect(await directory.register('mail')).toEqual(mail);
   });
 
-  it('lists queues by name, and knows nothing it was not told', async () => {
+  it('lists queues by name, and only those that registered', async () => {
     const directory = fresh();
     expect(await listed(directory)).toEqual([]);
     expect(await directory.resolve([7])).toEqual([]);
@@ -59,7 +59,7 @@ describe('the directory', () => {
     expect(tables).toEqual([]);
   });
 
-  it('forgets everything when it is emptied, and goes on', async () => {
+  it('forgets everything when it is emptied, and continues', async () => {
     const directory = fresh();
     await directory.register('mail');
     await directory.reset();

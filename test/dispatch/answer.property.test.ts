@@ -85,7 +85,7 @@ describe('any answer', () => {
     fc.assert(fc.property(answer, (given) => expectOutcome(readSingleAnswer(given, NOW))));
   });
 
-  it('to a batch gives every delivery, and nobody else, exactly one outcome', () => {
+  it('to a batch gives every delivery, and no one else, exactly one outcome', () => {
     fc.assert(
       fc.property(answer, ids, (given, deliveries) => {
         const outcomes = readBatchAnswer(given, deliveries, NOW);

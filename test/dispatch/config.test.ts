@@ -42,7 +42,7 @@ describe('HANDLERS', () => {
     ]);
   });
 
-  it('names the binding that does not exist, or is no service', () => {
+  it('names the binding that does not exist, or is not a service', () => {
     expect(mistake({ 'a.*': 'GONE' })).toMatchObject({ key: 'a.*', missing: ['GONE'] });
     expect(mistake({ 'a.*': { binding: 'TEXT' } })).toMatchObject({ missing: ['TEXT'] });
     expect(mistake({ 'a.*': 'GONE' }).message).toContain('GONE');

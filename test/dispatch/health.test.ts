@@ -65,7 +65,7 @@ describe('the health of a target', () => {
     expect(health.allows(T + 2 * STOP_FOR_MS)).toBe(true);
   });
 
-  it('is as good as new when the trial succeeds, and says so once', () => {
+  it('is restored when the trial succeeds, with one event', () => {
     const health = stopped();
     health.started();
     expect(health.succeeded()).toBe(true);
@@ -114,7 +114,7 @@ describe('the health of a target', () => {
     expect(health.resumesAt(T)).toBe(T + STOP_FOR_MS);
   });
 
-  it('is never left alone for longer than on a developer’s machine, however often it failed', () => {
+  it('never stays down for longer than on a developer’s machine, however often it failed', () => {
     expect([1, 2, 3, 4, 5, 50].map((errors) => pauseAfter(errors, 1_000))).toEqual([100, 200, 400, 800, 1_000, 1_000]);
     const health = new TargetHealth(1_000);
     let now = T;

@@ -126,7 +126,7 @@ after(async () => {
 
 describe('a handler that blocks the event loop for longer than its lease', { timeout: 120_000 }, () => {
   for (const socket of [true, false]) {
-    it(`keeps its lease, and its job is told for how long, ${socket ? 'over a socket' : 'over HTTP'}`, async () => {
+    it(`keeps its lease, and the log of its job says for how long, ${socket ? 'over a socket' : 'over HTTP'}`, async () => {
       const queue = `kept-${socket ? 'line' : 'http'}`;
       const id = await enqueue(queue, 'block', [BLOCKED_MS]);
       const stop = work('worker.mjs', { queues: [queue], socket });
@@ -173,7 +173,7 @@ describe('a worker with threads', { timeout: 120_000 }, () => {
     assert.ok(Date.now() - began < 3 * BLOCKED_MS, `${Date.now() - began} ms`);
   });
 
-  it('goes on when a handler crashes, exits, or hangs: its job fails and says so', async () => {
+  it('continues when a handler crashes, exits, or hangs: its job fails and says so', async () => {
     const fate = async (type) => (await ended(await enqueue('threads', type, [], { max_attempts: 1 }))).error;
     const crash = await fate('crash');
     assert.equal(crash.type, 'tocsin.crash');
@@ -226,7 +226,7 @@ describe('a worker with threads', { timeout: 120_000 }, () => {
     assert.match(printed, /log: info it begins/);
   });
 
-  it('is refused where its handlers are no module', async () => {
+  it('is refused where its handlers are not a module', async () => {
     const child = spawn(process.execPath, [join(folder, 'worker.mjs'), '{"queues":["threads"],"threads":2}'], {
       env: { ...process.env, TOCSIN_URL: server.url },
     });

@@ -7,7 +7,7 @@ import { read } from './source.mjs';
 
 const PATH = 'docs/reference/openapi.json';
 
-it('the document of the API is what its contracts make of it: node .ci/openapi.mjs writes it anew', async () => {
+it('the document of the API is what its contracts make of it: node .ci/openapi.mjs writes it again', async () => {
   assert.equal(read(PATH), await textOfDocument());
 });
 

@@ -17,7 +17,7 @@ const plugins = (path) => ['typescript', 'decorators', ...(path.endsWith('x') ? 
 function textsOf(path) {
   const texts = [];
   const visit = (node) => {
-    if (Array.isArray(node)) return node.forEach(visit);
+    if (Array.isArray(node)) for (const child of node) visit(child);
     if (typeof node?.type !== 'string') return;
     if (['ImportDeclaration', 'ExportAllDeclaration', 'TSLiteralType'].includes(node.type)) return;
     if (node.type === 'StringLiteral' || node.type === 'JSXText') texts.push(node.value);

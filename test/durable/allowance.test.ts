@@ -4,14 +4,14 @@ import { Allowance } from '../../src/durable/allowance';
 const T0 = Date.UTC(2040, 0, 1);
 
 describe('what a follower may be sent', () => {
-  it('is so many events in a second, and again as many in the next', () => {
+  it('is a number of events per second', () => {
     const allowance = new Allowance(10);
     expect([allowance.take(4, T0), allowance.take(6, T0 + 999)]).toEqual([4, 6]);
     expect(allowance.tellAt).toBeUndefined();
     expect(allowance.take(10, T0 + 1000)).toBe(10);
   });
 
-  it('is nothing more once events were left out, until the follower was told how many', () => {
+  it('is nothing more once events were left out, until the follower was sent their number', () => {
     const allowance = new Allowance(10);
     expect(allowance.take(12, T0 + 300)).toBe(10);
     expect(allowance.tellAt).toBe(T0 + 1300);

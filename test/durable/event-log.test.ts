@@ -34,7 +34,7 @@ describe('the live feed', () => {
     expect((log as unknown as { ring: unknown[] }).ring.length).toBe(events.length);
   });
 
-  it('is told to every listener, and one that fails costs nobody anything', () => {
+  it('reaches every listener, and one that fails affects no other', () => {
     const log = new EventLog('q', 7);
     const heard: string[] = [];
     log.listen(() => {

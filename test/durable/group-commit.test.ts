@@ -64,7 +64,7 @@ describe('a group of operations', () => {
     expect(groups).toEqual([['large'], ['small']]);
   });
 
-  it('leaves nobody waiting when the transaction itself fails', async () => {
+  it('leaves no request waiting when the transaction itself fails', async () => {
     const { committer, run } = committing();
     const { memory } = committer as unknown as { memory: Memory };
     memory.flush = () => {

@@ -185,7 +185,7 @@ describe('a message', () => {
       expect(await office.sendAll('alarm')).toEqual(['a:x']);
     }));
 
-  it('is delivered to somebody who waits for the answer, also while its address is left alone', () =>
+  it('is delivered to somebody who waits for the answer, also while its address is not changed', () =>
     inOffice(async (office) => {
       office.post('a', 'hello');
       office.meets.set('a', unreachable);
@@ -198,7 +198,7 @@ describe('a message', () => {
     }));
 });
 
-describe('messages that are gathered', () => {
+describe('outbox messages that are gathered', () => {
   it('go in their order, many to a row and many rows to a message', () =>
     inOffice(async (office) => {
       const gather = (n: number) =>
@@ -225,7 +225,7 @@ describe('messages that are gathered', () => {
 });
 
 describe('an address that fails', () => {
-  it('is left alone twice as long each time, up to a minute, and the alarm is armed for the next try', () =>
+  it('is not changed twice as long each time, up to a minute, and the alarm is armed for the next try', () =>
     inOffice(async (office) => {
       office.post('a');
       office.meets.set('a', unreachable);
@@ -263,7 +263,7 @@ describe('an address that fails', () => {
       expect(office.left).toBe(50);
     }));
 
-  it('is one of a bounded number: while there are more, those that wait are neither asked for nor forgotten', () =>
+  it('is one of a bounded number: while there are more, the others wait and are not forgotten', () =>
     inOffice(
       async (office) => {
         for (let n = 0; n < 8; n++) {
@@ -284,7 +284,7 @@ describe('an address that fails', () => {
       { resting: 3, width: 1 },
     ));
 
-  it('is tried at once by an object that was constructed anew, and by somebody who asks', () =>
+  it('is tried at once by an object that was constructed again, and by somebody who asks', () =>
     inOffice(async (office) => {
       office.post('a');
       office.meets.set('a', unreachable);
@@ -302,7 +302,7 @@ describe('an address that fails', () => {
       expect(await office.sendAll()).toEqual(['a:x']);
     }));
 
-  it('is forgotten when its message was withdrawn: the alarm does not ring for it again and again', () =>
+  it('is forgotten when its outbox message was withdrawn: the alarm does not ring for it again', () =>
     inOffice(async (office) => {
       office.post('a');
       office.meets.set('a', unreachable);
@@ -348,8 +348,8 @@ describe('an answer that is lost', () => {
     }));
 });
 
-describe('a relay', () => {
-  it('sends a bounded number of messages in one event, and the alarm goes on at once', () =>
+describe('an outbox relay', () => {
+  it('sends a bounded number of messages in one event, and the alarm continues at once', () =>
     inOffice(
       async (office) => {
         for (let n = 0; n < 25; n++) office.post(`a${String(n).padStart(2, '0')}`);

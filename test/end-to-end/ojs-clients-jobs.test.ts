@@ -71,7 +71,7 @@ describe('jobs', () => {
     });
   });
 
-  it('C is told the state after a retry; U cancels and changes the priority', async () => {
+  it('C gets the state after a retry; U cancels and changes the priority', async () => {
     const queue = freshName();
     const id = await failed(queue);
     expect(await cli.call('POST', `${V1}/admin/jobs/${id}/retry`)).toMatchObject({

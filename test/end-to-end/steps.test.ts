@@ -21,7 +21,7 @@ const inState = (id: string, state: string) =>
   until(async () => (await client.get(id)).state === state, `the job is ${state}`);
 
 describe('a handler that is pushed to', () => {
-  it('does each step once, sleeps, and goes on when a signal comes', async () => {
+  it('does each step once, sleeps, and continues when a signal comes', async () => {
     const object = new TestQueue(queue);
     const { id } = await client.enqueue('work.talk', [], {
       queue,
@@ -153,7 +153,7 @@ describe('a handler that pulls', () => {
     await running;
   });
 
-  it('goes on in peace when the answer to its sleep was lost, and the report comes again after it woke', async () => {
+  it('continues in peace when the answer to its sleep was lost, and the report comes again after it woke', async () => {
     const [object, stop] = [new TestQueue(queue), new AbortController()];
     const [woke, repeated] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let reports = 0;

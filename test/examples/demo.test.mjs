@@ -38,7 +38,7 @@ describe('npm run demo', { timeout: 120_000 }, () => {
     return [outcome, Number(attempts), reason];
   };
 
-  it('ends well when it is told to', () => {
+  it('ends cleanly when it is stopped', () => {
     // 0 where npm's shell becomes the script; where it does not, the signal that ended the shell.
     assert.ok([0, 130, 'SIGINT'].includes(exitCode), output);
     assert.match(output, /^Every job ended as it should\./m);

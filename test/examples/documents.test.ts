@@ -93,14 +93,14 @@ describe('the example handler Worker', () => {
     expect(visited).toEqual(['http://127.0.0.1:1/x?y=1']);
   });
 
-  it('visits nobody whom the job does not name', async () => {
+  it('visits only the hosts that the job names', async () => {
     const visited = serve({});
     const { status } = await deliverOne(worker, {}, check('[a](http://127.0.0.1:1/secret) [b](http://p.example:81/)'));
     expect(status).toBe('completed');
     expect(visited).toEqual([]);
   });
 
-  it('makes broken links unrecoverable, all in one message, and visits nobody then', async () => {
+  it('makes broken links unrecoverable, all in one message, and visits no host then', async () => {
     const visited = serve({});
     const { error } = await deliverOne(worker, {}, check('[a](x.md) [b](#y) [c](http://p.example/)'));
     expect(error).toMatchObject({

@@ -41,7 +41,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     }
   }
 
-  it('keeps its jobs from one start to the next, leaves jobs without handler to pull, and ends wholly when told to', async () => {
+  it('keeps its jobs across starts, leaves jobs without handler to workers, and ends wholly when stopped', async () => {
     const { run, url } = await start();
     const args = [{ path: 'hello.md', markdown: '# Hello\n\nIt works.' }];
     const { id } = await post(`${url}/jobs`, { type: 'document.digest', args });
@@ -98,7 +98,7 @@ describe('the development server', { timeout: 120_000 }, () => {
     socket[how]();
   }
 
-  it('goes on when clients leave in the middle of a request, and keeps no connection too long', async () => {
+  it('continues when clients leave in the middle of a request, and keeps no connection too long', async () => {
     const head = (path) => `POST /ojs/v1${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
     const fetching = '{"queues":["default"],"wait_ms":20000}';
     const beginnings = [

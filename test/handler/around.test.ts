@@ -67,7 +67,7 @@ describe('middleware', () => {
     ['use', { use: [1] }],
     ['onFailed', { onFailed: 'log' }],
     ['onDiscarded', { onDiscarded: {} }],
-  ])('and hooks that are none are refused: %s', (name, options) => {
+  ])('and hooks that are not functions are rejected: %s', (name, options) => {
     expect(() => defineHandlers(() => 1, options)).toThrow(new RegExp(`option ${name}`));
   });
 });
@@ -131,7 +131,7 @@ describe('hooks', () => {
     expect((await deliverOne(worker, {}, { type: 'a', timeout_ms: 1 })).error?.message).toBe('x');
   });
 
-  it('may speak before the queue is told of the failure', async () => {
+  it('may speak before the queue is notified of the failure', async () => {
     const onDiscarded = async (job: { id: string }, ctx: HandlerContext) => {
       await ctx.enqueue('refund.pay', [job.id]);
     };

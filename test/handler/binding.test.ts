@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { freshName } from '../support/queue';
 import { openCall } from './live-call';
 
-it('speaks and is answered over a service binding', async () => {
+it('a handler exchanges messages over a service binding', async () => {
   const worker = { fetch: (request: Request) => env.WORK.fetch(request) };
   const id = freshName('talk');
   const started_at = new Date().toISOString();

@@ -69,7 +69,7 @@ describe('a delivery', () => {
     expect(await response.json()).toEqual({ results: [{ delivery_id: 'del_a', status: 'completed', result: 1 }] });
   });
 
-  it('of a type nobody handles fails with handler_not_found', async () => {
+  it('of a type no one handles fails with handler_not_found', async () => {
     const [unknown, known] = await deliver(echo, {}, { type: 'test.other' }, { type: 'test.echo' });
     expect(unknown?.error).toMatchObject({ code: 'handler_not_found', message: expect.stringContaining('test.other') });
     expect(known?.status).toBe('completed');

@@ -82,7 +82,7 @@ describe('a thrown error', () => {
     expect(failureOf(new a('x')).classes).toContain('UnrecoverableError');
   });
 
-  it('that came from an aborted fetch is told by its name', () => {
+  it('that came from an aborted fetch is recognised by its name', () => {
     expect(failureOf(new DOMException('stop', 'AbortError'))).toMatchObject({ type: 'AbortError', message: 'stop' });
   });
 

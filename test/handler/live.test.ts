@@ -43,7 +43,7 @@ describe('an open call', () => {
     expect(del_0?.result).toEqual(result);
   });
 
-  it('lets a run go on only once what it said is durable', async () => {
+  it('lets a run continue only once what it said is durable', async () => {
     const order: string[] = [];
     const call = live(
       async (ctx) => {
@@ -60,7 +60,7 @@ describe('an open call', () => {
     expect(order).toEqual(['did first', 'durable', 'went on']);
   });
 
-  it('brings the outcome of each job as it comes, while others go on', async () => {
+  it('brings the outcome of each job as it comes, while others continue', async () => {
     let finish: () => void = () => undefined;
     const slow = new Promise<void>((resolve) => {
       finish = resolve;
@@ -139,7 +139,7 @@ describe('a refusal', () => {
     expect((await call.results).del_0?.error).toMatchObject({ type: 'InvalidJobError', message: 'too much' });
   });
 
-  it('is what a run gets that speaks when the queue has gone', async () => {
+  it('is what a run gets when the queue is gone', async () => {
     let thrown: unknown;
     const call = live(
       async (ctx) => {
@@ -207,7 +207,7 @@ describe('a delivery that stands alone', () => {
     return await (await worker(run).fetch(post(body), {})).json();
   };
 
-  it('ends after each step, and goes on after it', async () => {
+  it('ends after each step, and continues after it', async () => {
     const done: string[] = [];
     const run: Run = async (ctx) => {
       const both = [ctx.step('a', () => done.push('a')), ctx.step('b', async () => done.push('b'))];

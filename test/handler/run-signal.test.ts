@@ -4,7 +4,7 @@ import { RunSignal } from '../../src/handler/run-signal';
 const why = new Error('why');
 
 describe('the signal of a run', () => {
-  it('is one, whenever it is asked for, and has the reason of whoever stopped the run first', () => {
+  it('is the same at every access, and has the reason of the first stop', () => {
     const run = new RunSignal();
     const { signal } = run;
     expect(signal.aborted).toBe(false);
@@ -45,7 +45,7 @@ describe('the signal of a run', () => {
     expect(run.isAborted).toBe(false);
   });
 
-  it.each([true, false])('follows nobody once the run is over (asked for before: %s)', (isEarly) => {
+  it.each([true, false])('follows no other signal once the run is over (asked for before: %s)', (isEarly) => {
     const call = new AbortController();
     const run = new RunSignal(call);
     if (isEarly) void run.signal;

@@ -69,7 +69,7 @@ describe('a result', () => {
     ['false', false, { status: 'completed', result: false }],
     ['undefined', undefined, { status: 'completed' }],
     ['a function', () => 1, { status: 'completed' }],
-  ])('of %s is told apart from none', async (_, value, expected) => {
+  ])('of %s is distinguished from none', async (_, value, expected) => {
     expect(
       await deliverOne(
         defineHandlers(() => value, quiet()),
@@ -140,7 +140,7 @@ describe('the timeout', () => {
     expect((await deliverOne(worker, {}, { type: 'a', timeout_ms: 6 })).error?.message).toContain('6 ms');
   });
 
-  it('of a handler that gives up when told is still reported as a timeout', async () => {
+  it('of a handler that stops on its signal is still reported as a timeout', async () => {
     const worker = defineHandlers(
       (_job, { signal }) =>
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('gave up')))),

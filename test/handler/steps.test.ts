@@ -102,7 +102,7 @@ describe('a step', () => {
     expect(job.steps).toEqual({ slow: { result: 'charged' } });
   });
 
-  it('that nobody awaits is waited for, and its failure counts', async () => {
+  it('that the handler does not await is waited for, and its failure counts', async () => {
     const job = new OneJob((ctx) => {
       void ctx.step('forgotten', async () => {
         // A turn later the handler has returned.
@@ -232,7 +232,7 @@ describe('a sleep', () => {
     expect(bad).toMatchObject({ status: 'failed', steps: { s: { until: expect.any(Number) } } });
   });
 
-  it('is told apart from a failure by middleware', async () => {
+  it('is distinguished from a failure by middleware', async () => {
     const seen: boolean[] = [];
     const use = [
       async (_job: unknown, _ctx: unknown, next: () => Promise<unknown>) => {
@@ -251,7 +251,7 @@ describe('a sleep', () => {
 });
 
 describe('a signal', () => {
-  it('gives what came with it, and the run goes on', async () => {
+  it('gives what came with it, and the run continues', async () => {
     const job = new OneJob((ctx) => ctx.waitFor<{ by: string }>('approved', { timeout: '2d' }));
     const waits = await job.run();
     expect(waits).toMatchObject({ status: 'snoozed', signal: 'approved', steps: { approved: { until: waits.until } } });
@@ -286,7 +286,7 @@ describe('a signal', () => {
     expect(await job.runAfter(waits)).toMatchObject({ status: 'completed', result: 'just' });
   });
 
-  it('that does not come in time ends the job when nobody catches it', async () => {
+  it('that does not come in time ends the job when the handler does not catch it', async () => {
     const job = new OneJob((ctx) => ctx.waitFor('approved', { timeout: '1h' }));
     const { error } = await job.runAfter(await job.run());
     expect(error).toMatchObject({

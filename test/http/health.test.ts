@@ -12,7 +12,7 @@ clock.restoreAfterEach();
 beforeEach(() => clock.set(Date.now()));
 
 describe('a probe', () => {
-  it('is one call to the directory in five seconds, however many ask', async () => {
+  it('costs one call to the directory in five seconds, however many requests come', async () => {
     await listMany(100_000);
     const calls = counting();
     for (const path of ['/health', '/ready', `${V1}/health`, '/v1/health', '/health']) {

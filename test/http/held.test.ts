@@ -101,7 +101,7 @@ describe('a body that is announced and does not arrive', () => {
 });
 
 describe('bodies that have arrived', () => {
-  it('keep others waiting that come from where they come, and nobody else', async () => {
+  it('keep others waiting that come from where they come, and no one else', async () => {
     const large = [sending('/jobs/batch', 14 * MIB), sending('/jobs/batch', 13 * MIB)];
     await large[0]?.send(13.9 * MIB);
     await large[1]?.send(11.99 * MIB);

@@ -64,7 +64,7 @@ describe('a cursor', () => {
     expect(await server.call('GET', `${V1}${path}?cursor=none`)).toMatchObject({ status: 400 });
   });
 
-  it('goes on where the last page ended, whatever came and went', async () => {
+  it('continues where the last page ended, whatever came and went', async () => {
     const first = (await server.ok(200, 'GET', `${V1}/workflows?limit=2`)) as Page;
     await server.ok(201, 'POST', `${V1}/workflows`, group);
     const path = `${V1}/workflows?limit=2&cursor=${first.pagination.next_cursor}`;

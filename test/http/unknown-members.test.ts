@@ -23,7 +23,7 @@ describe('an unknown option of a job', () => {
     [{ delay: 'PT5M' }, 'options.delay is not known and has no effect. Did you mean "delay_until"?'],
     [{ schema: 'a' }, 'options.schema has no effect there: it belongs next to options.'],
     [{ colour: 'red' }, 'options.colour is not known and has no effect.'],
-  ])('%j is told so: %s', async (options, text) => {
+  ])('%j is configured so: %s', async (options, text) => {
     const { body } = await post('/jobs', job({ queue: freshName('unknown'), ...options }));
     expect(body.warnings).toEqual([text]);
   });
@@ -33,13 +33,13 @@ describe('an unknown option of a job', () => {
     expect(body).not.toHaveProperty('warnings');
   });
 
-  it('is told of beside a short answer, too', async () => {
+  it('is notified of beside a short answer, too', async () => {
     const options = { queue: freshName('unknown'), max_attemps: 7 };
     const { body } = await server.call('POST', `${V1}/jobs`, job(options), { Prefer: 'return=minimal' });
     expect(body.warnings).toEqual([MAX_ATTEMPTS]);
   });
 
-  it('of many jobs is told once for each, however long its name and however many there are', async () => {
+  it('is warned of once for each of many jobs, however long its name and however many there are', async () => {
     const queue = freshName('unknown');
     const wrong = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${'x'.repeat(5_000)}${at}`, at]));
     const jobs = [job({ queue }), job({ queue, max_attemps: 7 }), job({ queue, max_attemps: 8 })];
@@ -126,7 +126,7 @@ describe('a cron entry', () => {
     expect(replaced.body.warnings).toEqual(texts.map((text) => `entries[1].${text}`));
   });
 
-  it('with a template names options that stand beside it', async () => {
+  it('with a template gets a warning for options next to it', async () => {
     const { name, expression } = entry();
     const job_template = { type: 'report.build', options: { max_attemps: 1 } };
     const { body } = await post('/cron', { name, expression, job_template, priority: 1 });

@@ -34,7 +34,7 @@ describe('an alert rule', () => {
     ).toEqual([[2, 'alert.firing']]);
   });
 
-  it('waits until the number has been too high for so long without a break', () => {
+  it('waits until the number has been too high for that long without a break', () => {
     const patient = rule({ for_ms: 5 * MINUTE });
     const numbers: [number, number][] = [
       [0, 101],

@@ -36,7 +36,7 @@ describe('an id', () => {
     );
   });
 
-  it('is told from everything else', () => {
+  it('is distinguished from everything else', () => {
     const id = mintId(T0, 7, 9);
     for (const wrong of [id.toUpperCase(), `${id}0`, id.slice(1), id.replaceAll('-', ''), '', ` ${id}`, `${id}\n`]) {
       expect(isUuidV7(wrong)).toBe(false);

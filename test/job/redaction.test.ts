@@ -114,7 +114,7 @@ describe('durable steps', () => {
 });
 
 describe('a change that was stored as text', () => {
-  it('is not shown to whoever may not see all of it', () => {
+  it('is not shown to a key that may not see all of it', () => {
     const entry = { action: 'job.patch', change: { truncated: true, text: '{"args":[{"password":"p' }, status: 200 };
     expect(shown('password', { entries: [entry] })).toEqual({
       entries: [{ ...entry, change: { truncated: true, text: X } }],
@@ -177,7 +177,7 @@ describe('the rules for what says whose a job is', () => {
     expect(shown('tags', answer('a'))).toEqual(answer('a'));
   });
 
-  it('are no other rules, whatever those end with', () => {
+  it('are not mixed up with other rules, whatever those end with', () => {
     const answer = { tags: ['a'], rate_limit: { key: 'k' } };
     expect(shown('key * job.tags args.tags', answer)).toEqual(answer);
   });

@@ -127,7 +127,7 @@ it.each([
   expect(refusal?.message).toContain(`options.unique${member}`);
 });
 
-it('names the policy where the client wrote it', () => {
+it('an error names the unique policy where the client wrote it', () => {
   const input = { type: 'a', args: [], unique: { keys: [] } };
   expect(() => parseJob(input, { now: NOW, path: 'jobs[3]' })).toThrow('jobs[3].unique.keys');
 });

@@ -106,7 +106,7 @@ describe('a Worker that holds the queue', () => {
     );
   });
 
-  it('hides the keys of limits that its code declares from whoever may not see them', async () => {
+  it('hides the keys of limits that its code declares from keys that may not see them', async () => {
     const { limits } = await as('Bearer watching').ok(200, 'GET', `${V1}/admin/deployment`);
     expect(limits).toEqual([
       { key: expect.stringMatching(/^\[redacted:[0-9a-f]{12}\]$/), declared: { concurrency: 2 } },

@@ -97,7 +97,7 @@ describe('the options of createTocsin', () => {
     expect(() => given(options)).toThrow(typeof message === 'string' ? new TypeError(message) : message);
   });
 
-  it('are told once', async () => {
+  it('are accepted once', async () => {
     // The Worker under test has told its own.
     await import('../../src/index');
     expect(() => createTocsin()).toThrow(/called twice/);

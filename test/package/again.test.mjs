@@ -38,7 +38,7 @@ function install() {
   return { version, mark: execFileSync(process.execPath, ['-e', script], { cwd: project, encoding: 'utf8' }).trim() };
 }
 
-it('a checkout that is packed again after a change is installed anew, one that has not changed is the same', () => {
+it('a checkout that is packed again after a change is installed again, one that has not changed is the same', () => {
   cpSync(root, checkout, { recursive: true, filter: (path) => !NOT_TRACKED.has(basename(path)) });
   symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'), 'dir');
   mkdirSync(project);

@@ -102,7 +102,7 @@ describe('a project that upgrades', { timeout: 180_000 }, () => {
     assert.equal(response.status, 409);
   });
 
-  it('goes on: runs what waited, what was running, and the workflow to its end', async () => {
+  it('continues: runs what waited, what was running, and the workflow to its end', async () => {
     assert.deepEqual((await completed('greeting.write')).result, { text: 'Hello, Ada!', user: 7 });
     assert.deepEqual((await completed('greeting.interrupted')).result, { attempt: 2 });
     await completed('greeting.first');

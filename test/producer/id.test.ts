@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeCandidate, sequenceOf } from '../../src/job/ids';
 import { jobIds } from '../../src/producer/id';
 
-it('is a UUIDv7 with the time, the queue, and a number that the server never gives out, new each time', () => {
+it('a client-made id is a UUIDv7 with the time, the queue, and a number that the server never gives out', () => {
   const queue = fc.string({ minLength: 1, maxLength: 128 });
   const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(

@@ -230,7 +230,7 @@ describe('an alarm', () => {
     expect({ jobs: await queue.listAll(), counts: await queue.counts() }).toEqual(before);
   });
 
-  it('is none for a queue with nothing due, and none for a queue that was never used', async () => {
+  it('is not set for a queue with nothing due, nor for a queue that was never used', async () => {
     const queue = new TestQueue();
     await queue.inside(({ instance }) => instance.alarm());
     expect(await queue.armedAt()).toBeNull();

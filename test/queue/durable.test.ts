@@ -117,7 +117,7 @@ describe('a transaction that fails', () => {
     expect(await look()).toEqual(before);
   }
 
-  it('answers an error to an enqueue, leaves nothing, and the queue goes on', async () => {
+  it('answers an error to an enqueue, leaves nothing, and the queue continues', async () => {
     const queue = new TestQueue();
     const kept = await queue.add();
     await untouched(queue, () => failCommit(queue, () => queue.enqueue({}, { priority: 2 }, { scheduledAt: T0 + 9 })));

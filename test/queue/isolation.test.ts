@@ -48,7 +48,7 @@ function damageInBlock(q: QueueMemory, key: number, value: string): void {
 }
 
 describe.each(BROKEN)('a body that reads %j', (body) => {
-  it('makes its job a dead letter with a reason when its turn comes, and the rest goes on', async () => {
+  it('makes its job a dead letter with a reason when its turn comes, and the rest continues', async () => {
     const queue = new TestQueue();
     const [bad, delayed, good] = (await queue.enqueue({}, { priority: 9 }, {})).map(({ id }) => id) as [
       string,
@@ -153,7 +153,7 @@ describe('an attempt that cannot be ended', () => {
     expect(await queue.state(id)).toBe('active');
   });
 
-  it('is no attempt that was reported: whoever reports it late is refused', async () => {
+  it('was not reported: a late report is refused', async () => {
     const queue = new TestQueue();
     const id = await queue.add();
     const [job] = await queue.claim({ visibility_timeout_ms: 1000 });
@@ -166,7 +166,7 @@ describe('an attempt that cannot be ended', () => {
     expect(await queue.state(id)).toBe('discarded');
   });
 
-  it('stays as it is where it cannot become a dead letter either, and stops nobody', async () => {
+  it('stays as it is where it cannot become a dead letter either, and stops no other job', async () => {
     const queue = new TestQueue();
     const [id, other] = (await queue.enqueue({}, {})).map((job) => job.id) as [string, string];
     await queue.claim({ visibility_timeout_ms: 1000 });
@@ -181,7 +181,7 @@ describe('an attempt that cannot be ended', () => {
 });
 
 describe.each(['{', '', '[1', '{"state":1'])('a checkpoint that reads %j', (data) => {
-  it('counts as none: its job and those claimed with it run, and it can be saved anew', async () => {
+  it('counts as none: its job and those claimed with it run, and it can be saved again', async () => {
     const queue = new TestQueue();
     const ids = [await queue.add(), await queue.add()] as [string, string];
     await queue.inside(({ q }) => {
@@ -337,7 +337,7 @@ describe('jobs whose chunk of the archive cannot be read', () => {
       for (const id of ids) expect(await queue.state(id)).toBe('404');
     });
 
-    it('are told to an operator, once in a life', async () => {
+    it('are reported to an operator, once in a life', async () => {
       const queue = new TestQueue();
       await four(queue, arrive);
       await queue.inside(({ sql }) => void sql.exec("UPDATE archive SET data = '[{'"));
@@ -399,7 +399,7 @@ describe('the alarm', () => {
     expect(await queue.armedAt()).toBeLessThanOrEqual(T0 + 2000);
   });
 
-  it('runs with a broken row in every place, and the jobs beside them go on', async () => {
+  it('runs with a broken row in every place, and the jobs beside them continue', async () => {
     const queue = new TestQueue();
     const job = { type: 'work.do', scheduledAt: T0 + 1 };
     // What expires has a row of its own; the others are a block.

@@ -38,7 +38,7 @@ describe('the figures of the bench', () => {
 });
 
 describe('the price of a job', () => {
-  it('is that of its rows, its requests and the time for which it keeps its object awake', () => {
+  it('adds up its rows, its requests and the time for which it keeps its object awake', () => {
     const life = { written: 2, read: 100, objectRequests: 1, workerRequests: 1, ms: 1000 };
     assert.deepEqual(price(life), { rows: 2.1, requests: 0.45, duration: 1.6, total: 4.15 });
   });

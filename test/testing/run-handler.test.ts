@@ -99,7 +99,7 @@ describe('one run of a handler', () => {
     expect(later).toMatchObject({ result: { page: 3 }, checkpoint: { page: 3 } });
   });
 
-  it('says what the queue is told of a failure, and whether it is tried again', async () => {
+  it('says what the queue is notified of a failure, and whether it is tried again', async () => {
     const error = { code: 'handler_error', type: 'RangeError', message: 'out of reach' };
     expect(await runHandler(handlers, 'net.fail', [])).toMatchObject({ status: 'failed', error, isLast: false });
     expect(await runHandler(handlers, 'net.fail', [], { attempt: 2 })).toMatchObject({ error, isLast: true });
@@ -117,7 +117,7 @@ describe('one run of a handler', () => {
     expect(stopped).toMatchObject({ error: { message: 'shutting down' } });
   });
 
-  it('names the types there are when there is none of the name', async () => {
+  it('names the known types for an unknown one', async () => {
     // @ts-expect-error the handlers have no such type
     const call = runHandler(handlers, 'email.sent', []);
     await expect(call).rejects.toThrow('there is no handler for "email.sent"; there are email.send, clock.read');
@@ -135,7 +135,7 @@ describe('one run of a handler', () => {
 });
 
 describe('a durable handler', () => {
-  it('stops at each sleep and signal, and goes on with what was recorded', async () => {
+  it('stops at each sleep and signal, and continues with what was recorded', async () => {
     const first = await runHandler(handlers, 'order.ship', ['A17'], { now: NOW });
     expect(first).toMatchObject({ status: 'snoozed', isLast: false, wakes: { at: NOW + 3 * DAY } });
     expect(first.steps).toEqual({ charge: { result: 7 }, pause: { until: NOW + 3 * DAY } });
@@ -159,7 +159,7 @@ describe('a durable handler', () => {
     expect(job.log.map(({ message }) => message)).toEqual(['begins', 'begins', 'approved']);
   });
 
-  it('waits in vain for a signal that nobody gives', async () => {
+  it('waits in vain for a signal that is never sent', async () => {
     const job = await runToEnd(handlers, 'order.ship', ['A17'], { now: NOW });
     expect(job).toMatchObject({
       status: 'failed',

@@ -192,7 +192,7 @@ describe('an object whose database is of a later version', () => {
     expect((answer.body.error as Json).details).toMatchObject({ name: 'old', stored_version: 99 });
   });
 
-  it('a queue writes nothing, keeps its alarm, lets the others go on, and goes on with the code that knows it', async () => {
+  it('a queue writes nothing, keeps its alarm, lets the others continue, and continues with the code that knows it', async () => {
     const stored = await setVersion('QUEUES', 'old', 99);
     const before = await contents('QUEUES', 'old');
     const old = new TestQueue('old');

@@ -175,7 +175,7 @@ describe('what 0.1.0 stored', () => {
       }
     });
 
-    it('tells the workflow of the end of its job, and the workflow goes on to its end', async () => {
+    it('tells the workflow of the end of its job, and the workflow continues to its end', async () => {
       const second = () => fetchAll('old').then((jobs) => jobs.find(({ args }) => (args as string[])[0] === 'second'));
       let found: Json | undefined;
       await eventually(async () => {
@@ -191,7 +191,7 @@ describe('what 0.1.0 stored', () => {
       expect(await server.ok(200, 'GET', `${V1}/workflows?state=completed`)).toMatchObject({ total: 1 });
     });
 
-    it('carries a dead letter to the queue that it was on its way to, once', async () => {
+    it('carries a dead outbox message to the queue that it was on its way to, once', async () => {
       await eventually(async () => (await server.job(id('moving'))).queue === 'target', 'the dead letter to arrive');
       expect(await server.job(id('moving'))).toMatchObject({ state: 'available', errors: [{ message: 'as ordered' }] });
       expect((await fetchAll('target')).map((one) => one.id)).toEqual([id('moving')]);
@@ -227,7 +227,7 @@ describe('what 0.1.0 stored', () => {
       expect(((await server.ok(200, 'GET', `${V1}/cron`)).crons as Json[]).map(({ name }) => name)).toContain('tick');
     });
 
-    it('tells the queues of the settings that they have not heard of', async () => {
+    it('tells the queues of the settings that they have not received', async () => {
       // It is woken like any object whose alarm was lost.
       await server.ok(200, 'GET', `${V1}/queues`);
       await until(async () => {

@@ -69,7 +69,7 @@ describe('cancelling a workflow', () => {
     expect((await server.call('DELETE', `${WORKFLOWS}/${other}`)).status).toBe(409);
   });
 
-  it('and completing its last job at the same time ends it one way, and its job the same way', async () => {
+  it('while its last job completes gives the workflow and its job the same outcome', async () => {
     const ends = new Set<string>();
     for (let round = 0; round < 20; round++) {
       const queue = freshQueue();

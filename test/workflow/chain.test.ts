@@ -73,7 +73,7 @@ describe('a chain', () => {
     expect(await fetchJobs(queue)).toEqual([]);
   });
 
-  it('goes on while a step is tried again', async () => {
+  it('continues while a step is tried again', async () => {
     const queue = freshQueue();
     const patient = { max_attempts: 2, initial_interval: 1, jitter: false };
     const id = await begin({ type: 'chain', steps: [step(queue, { options: { retry: patient } }), step(queue)] });

@@ -274,7 +274,7 @@ describe('the way from a queue to a workflow', () => {
     expect(await rows(queue, 'workflow_starts')).toBe(0);
   });
 
-  it('is no way at all for a workflow that is gone: its rows are dropped', async () => {
+  it('ends at a workflow that was deleted: its rows are dropped', async () => {
     const queue = freshQueue();
     const id = await begin({ type: 'group', jobs: [step(queue)] });
     const only = await fetchOne(queue);

@@ -27,7 +27,7 @@ describe('200 enqueues of one key over two queues at once', { timeout: SLOW }, (
     expect((a.available as number) + (b.available as number)).toBe(1);
   });
 
-  it('make one job that all of them are told of, when duplicates are ignored', async () => {
+  it('make one job that all of them are notified of, when duplicates are ignored', async () => {
     const ignore = { ...unique, on_conflict: 'ignore' };
     const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => post(n % 2 ? 'a' : 'b', ignore)));
     expect(tally(answers)).toEqual({ 201: 1, 200: 199 });

@@ -111,7 +111,7 @@ describe('an enqueue that dies', () => {
 });
 
 describe('a lock object that is evicted', () => {
-  it('between reservation and enqueue lets nobody wait, and refuses the late one', async () => {
+  it('between reservation and enqueue lets no request wait, and refuses the late one', async () => {
     const { job, ticket } = await begin('a');
     await evictLock();
     const id = await enqueued('b', unique);
@@ -162,7 +162,7 @@ describe('a reservation', () => {
   });
 });
 
-it('a ticket that nobody remembers any more is refused', async () => {
+it('a ticket that is forgotten is refused', async () => {
   const { job } = await begin('a');
   const old = uuidv7({ msecs: Date.now() - 61_000 });
   expect(await queueObject(env, 'a').enqueue([job], old)).toMatchObject({ ok: false, error: { status: 503 } });

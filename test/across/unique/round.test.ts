@@ -39,7 +39,7 @@ async function begin(): Promise<void> {
   await lock.release({ ticket, known: true, decided: [], vacant: [] });
 }
 
-it('go though more live ones stand before them than one turn looks at, whenever the object is evicted', async () => {
+it('dead rows are removed though more live ones precede them than one turn reads, whenever the object is evicted', async () => {
   const alive = new TestQueue('alive');
   await enqueued('alive', { keys: ['type', 'queue'] });
   await begin();
@@ -67,7 +67,7 @@ it('go though more live ones stand before them than one turn looks at, whenever 
   expect(await rows()).toEqual({ alive: TURN_ROWS + 5_000 - 1 });
 });
 
-it('go though a queue before theirs cannot be asked, and another row cannot be read', async () => {
+it('dead rows are removed though an earlier queue cannot be asked, and another row cannot be read', async () => {
   const broken = new TestQueue('broken');
   await broken.add();
   await broken.inside(({ sql }) => void sql.exec("UPDATE meta SET value = '99' WHERE key = 'schema'"));

@@ -24,7 +24,7 @@ test('a job that ended in two states is found', () => {
   assert.deepEqual(rules(ledger), ['doubled']);
 });
 
-test('a job that nobody enqueued is found', () => {
+test('a job that was never enqueued is found', () => {
   const ledger = sound();
   show(ledger, (jobs) => [...jobs, done('ghost', 'pull', 1)]);
   assert.deepEqual(rules(ledger), ['unknown']);
@@ -170,7 +170,7 @@ test('a job that never ended is found', () => {
   assert.deepEqual(rules(ledger), ['state']);
 });
 
-test('a cancelled job that went on is found', () => {
+test('a cancelled job that continued is found', () => {
   const ledger = sound();
   ledger.changes.push({ token: 'b', kind: 'cancel', outcome: 'accepted', sentAt: 500, answeredAt: 510 });
   assert.deepEqual(rules(ledger), ['cancel']);
@@ -182,7 +182,7 @@ test('the result of another run is found', () => {
   assert.deepEqual(rules(ledger), ['completion']);
 });
 
-test('counts that differ from the list are found', () => {
+test('deviations of counts from the list are found', () => {
   const ledger = sound();
   for (const audit of ledger.audits) audit.queues.pull.stats.completed++;
   assert.deepEqual(rules(ledger), ['counts']);

@@ -33,7 +33,7 @@ test('a second life that was asked for is sound', () => {
   assert.deepEqual(check(redriven()).violations, []);
 });
 
-test('a redrive that is lost, or that nobody asked for, is found', () => {
+test('a redrive that is lost, or that no one asked for, is found', () => {
   const ledger = redriven();
   ledger.runs.pop();
   ledger.reports.pop();
@@ -108,7 +108,7 @@ test('a change that was acknowledged and does not hold is found', () => {
   assert.deepEqual(changed(2, 'accepted', 'refused'), ['change']);
 });
 
-test('a job that was told to start and waits on is found', () => {
+test('a job that was ordered to start but still waits is found', () => {
   const released = (outcome) =>
     rules(
       history({
@@ -157,7 +157,7 @@ test('a cancellation that was cut off took place whole in each queue, or not at 
   assert.deepEqual(rules(campaign([gone, still, still], { outcome: 'unknown' })), ['bulk']);
 });
 
-test('a campaign that was cancelled by nobody is found', () => {
+test('a campaign that was cancelled by no one is found', () => {
   const [gone, still] = ['cancelled', 'scheduled'];
   assert.deepEqual(rules(campaign([still, still, gone], undefined)), ['bulk']);
   assert.deepEqual(rules(campaign([still, still, gone], { outcome: 'unsent' })), ['bulk']);

@@ -69,7 +69,7 @@ test('one that takes the place of another across queues, or in a batch, is hidde
   }
 });
 
-test('a duplicate that was told of no job, of another, or of one that was not there then, is found', () => {
+test('a duplicate that was notified of no job, of another, or of one that was not there then, is found', () => {
   const told = (change) => {
     const ledger = sound();
     Object.assign(ledger.uniques[2], change);
@@ -103,7 +103,7 @@ test('a job that was cancelled and that nothing replaced is found', () => {
   assert.deepEqual(cancelled('reject'), ['state']);
 });
 
-test('a fingerprint that nobody has and that is not free is found', () => {
+test('a fingerprint that do not exist and that is not free is found', () => {
   const asked = (answer, change) => {
     const ledger = sound();
     if (change) show(ledger, alter('b', change));

@@ -213,7 +213,7 @@ test('a cancellation holds', () => {
   assert.deepEqual(rules(late), ['workflow cancel']);
 });
 
-test('a job that was cancelled while its workflow went on is found', () => {
+test('a job that was cancelled while its workflow continued is found', () => {
   const ledger = failedChain();
   show(ledger, alter('b', { state: 'cancelled', errors: [] }));
   assert.ok(rules(ledger).includes('state'));

@@ -67,7 +67,7 @@ describe('a write by an operator', () => {
     });
   });
 
-  it('is one row, and none beside it', async () => {
+  it('writes exactly one row', async () => {
     const queue = freshName();
     await operator.ok(200, 'POST', `${V1}/admin/queues/${queue}/pause`);
     const rows = await rowsWhile(directory(), async () => {

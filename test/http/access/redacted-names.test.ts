@@ -82,7 +82,7 @@ describe('tags and keys of limits that the rules name', () => {
     });
   });
 
-  it('are told apart by pseudonyms, which are others under other keys of the deployment', async () => {
+  it('are distinguished by pseudonyms, which differ under other keys of the deployment', async () => {
     const queue = freshName();
     const ids = await Promise.all(
       [TAG, TAG, 'patient-4712'].map((tag) => server.enqueue(queue, { options: { queue, tags: [tag] } })),
@@ -137,7 +137,7 @@ describe('tags and keys of limits that the rules name', () => {
     }
   });
 
-  it('can still be worked with: a pseudonym names its key, and the audit log says the key to whoever may see it', async () => {
+  it('can still be worked with: a pseudonym names its key, and the audit log shows the key to keys that may see it', async () => {
     const queue = freshName();
     await server.enqueue(queue, { options: { queue, ...LIMITED } });
     const { items = [] } = await operator.ok(200, 'GET', `${V1}/rate-limits`);

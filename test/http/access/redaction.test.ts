@@ -158,7 +158,7 @@ describe('a key without data:reveal', () => {
     }
   });
 
-  it('is told of a batch of its own what it may see of it', async () => {
+  it('is notified of a batch of its own what it may see of it', async () => {
     const batch = { jobs: [1, 2].map(() => ({ type: 'a.b', args: [payload()], queue: freshName() })) };
     const { jobs } = await operator.ok(201, 'POST', `${V1}/jobs/batch`, batch);
     expect(jobs?.map(({ args }) => args)).toEqual([[HIDDEN], [HIDDEN]]);
@@ -179,7 +179,7 @@ describe('a key without data:reveal', () => {
     expect((await waiting)[0]).toMatchObject({ args: [payload()] });
   });
 
-  it('is told so', async () => {
+  it('is configured so', async () => {
     const redacts = async (from: TestServer) => (await from.ok(200, 'GET', `${V1}/admin/session`)).redacts;
     expect(await redacts(viewer)).toBe(true);
     expect(await redacts(admin)).toBe(false);
@@ -204,7 +204,7 @@ describe('the rules of a deployment', () => {
   });
 });
 
-it('is not written into a job by whoever edits what is hidden', async () => {
+it('the placeholder for hidden values is never written into a job by an edit', async () => {
   const queue = freshName('redacted');
   const { job } = await admin.ok(201, 'POST', `${V1}/jobs`, { type: 'a.b', args: [payload()], options: { queue } });
   await operator.ok(200, 'DELETE', `${V1}/jobs/${job?.id}`);

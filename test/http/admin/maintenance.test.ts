@@ -36,7 +36,7 @@ describe('maintenance', () => {
     expect(await server.ok(200, 'POST', PATH, { enabled: false })).toEqual(OFF);
   });
 
-  it('is over at its end, and the next one begins anew', async () => {
+  it('is over at its end, and the next one begins again', async () => {
     await server.ok(200, 'POST', PATH, { enabled: true, duration: '1h' });
     clock.at(HOUR);
     expect(await server.ok(200, 'GET', PATH)).toEqual(OFF);

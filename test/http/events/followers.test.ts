@@ -55,7 +55,7 @@ describe('followers and the object that they follow', () => {
     expect(left).toEqual([undefined, 0]);
   });
 
-  it('come back by themselves when it dies under them, and are told that something may be missing', async () => {
+  it('reconnect when the object dies, and are notified that something may be missing', async () => {
     const queue = new TestQueue();
     await server.enqueue(queue.name);
     const stream = await StreamReader.open(`/queues/${queue.name}/events`);

@@ -43,7 +43,7 @@ function watch(type: { prototype: object }): () => string[] {
   return () => called.splice(0);
 }
 
-it('costs no row, no alarm and no wake-up to have a page open on an idle queue for ten minutes', async () => {
+it('a page open on an idle queue for ten minutes costs no row, no alarm and no wake-up', async () => {
   const queue = new TestQueue();
   const id = await server.enqueue(queue.name);
   const directory = env.DIRECTORY.getByName('directory');

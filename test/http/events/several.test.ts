@@ -68,7 +68,7 @@ describe('a stream of several queues', () => {
     await again.close();
   });
 
-  it('goes on for the others when a queue is deleted, and has it again when it is created anew', async () => {
+  it('continues for the others when a queue is deleted, and has it again when it is created again', async () => {
     const [one, two] = [freshName(), freshName()];
     for (const queue of [one, two]) await server.enqueue(queue);
     const stream = await StreamReader.open('/events/stream?types=job.enqueued');

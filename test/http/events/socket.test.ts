@@ -63,7 +63,7 @@ describe('the WebSocket', () => {
     client.socket.close();
   });
 
-  it('goes on where a client left off, and says when something may be missing', async () => {
+  it('continues where a client left off, and says when something may be missing', async () => {
     const queue = new TestQueue();
     await server.enqueue(queue.name);
     const first = await SocketClient.open();
@@ -94,7 +94,7 @@ describe('the WebSocket', () => {
     client.socket.close();
   });
 
-  it('answers what it does not understand, and goes on', async () => {
+  it('answers what it does not understand, and continues', async () => {
     const queue = freshName();
     await server.enqueue(queue);
     const client = await SocketClient.open();
@@ -151,7 +151,7 @@ describe('the WebSocket', () => {
     expect(client.closed?.code).toBe(1008);
   });
 
-  it('cuts off who does not answer its pings, whatever else it says, and nobody who does, however slowly', async () => {
+  it('cuts off clients that do not answer its pings, whatever else they send, and none that do, however slowly', async () => {
     const queue = new TestQueue();
     await server.enqueue(queue.name);
     const [silent, chatty, slow] = [await SocketClient.open(), await SocketClient.open(), await SocketClient.open()];

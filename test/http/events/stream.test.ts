@@ -111,7 +111,7 @@ describe('a stream of one queue', () => {
     await Promise.all(streams.map((stream) => stream.close()));
   });
 
-  it('goes on where a client left off, though it had no event before', async () => {
+  it('continues where a client left off, though it had no event before', async () => {
     const queue = freshName();
     await server.enqueue(queue);
     const first = await StreamReader.open(`/queues/${queue}/events`);
@@ -129,7 +129,7 @@ describe('a stream of one queue', () => {
     await next.close();
   });
 
-  it('goes on between the two messages of one event', async () => {
+  it('continues between the two messages of one event', async () => {
     const queue = freshName();
     await server.enqueue(queue);
     const stream = await StreamReader.open(`/queues/${queue}/events`);
@@ -257,7 +257,7 @@ describe('a stream', () => {
 });
 
 describe('the progress of a job', () => {
-  it('is told twice, named and unnamed, and then how the job ends', async () => {
+  it('is sent twice, named and unnamed, and then the outcome of the job', async () => {
     const queue = freshName();
     const id = await server.enqueue(queue);
     await server.takeOne(queue);

@@ -137,7 +137,7 @@ describe('a clone', () => {
     expect(await server.jobs(other)).toHaveLength(1);
   });
 
-  it('of a unique job is refused while that one is open, unless it is to be none', async () => {
+  it('of a unique job is refused while that one is open, unless the clone is not unique', async () => {
     const queue = freshName('again');
     const id = await server.enqueue(queue, { args: [1], options: { unique: { keys: ['type', 'queue'] } } });
     expect(await server.refusal('POST', `${ADMIN}/${id}/clone`, {})).toMatchObject({ status: 409 });

@@ -64,7 +64,7 @@ describe('entries that stand for large jobs', () => {
   const entries = (args: unknown[]) => Array.from({ length: 10 }, (_, n) => entry(n, args));
   const send = (path: string, args: unknown[]) => server.call('POST', V1 + path, { jobs: entries(args) });
 
-  it('are told all of them when they bring the same, and as many as one answer holds when not', async () => {
+  it('are all returned when they are the same, and as many as one answer holds when not', async () => {
     expect((await send('/jobs/batch', [text])).status).toBe(201);
     const again = await send('/jobs/batch', [text]);
     expect(again).toMatchObject({ status: 201, body: { enqueued: 0, deduplicated: 10 } });

@@ -55,7 +55,7 @@ describe('a minimal answer to an enqueue', () => {
     expect(body.jobs).toMatchObject([{ id, args: [1], deduplicated: true }, brief()]);
   });
 
-  it('is that of the first request when one is sent again under its key', async () => {
+  it('repeats that of the first request when the key is used again', async () => {
     const headers = { ...MINIMAL, 'Idempotency-Key': 'k' };
     const first = await server.call('POST', `${V1}/jobs`, job(), headers);
     const again = await server.call('POST', `${V1}/jobs`, job(), headers);

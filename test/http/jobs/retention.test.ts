@@ -121,7 +121,7 @@ describe('a change of retention', () => {
   });
 });
 
-it('is given and changed through the client', async () => {
+it('retention is set and changed through the client', async () => {
   const service = { fetch: (url: string, init?: RequestInit) => Promise.resolve(server.send(new Request(url, init))) };
   const tocsin = new TocsinClient({ service });
   const options = { queue: queue.name, delay: '1h', retention: { completed: 'P1D', cancelled: 1000 } } as const;

@@ -8,7 +8,7 @@ server.emptyBeforeEach();
 const story = (id: string) => server.ok(200, 'GET', `${V1}/admin/jobs/${id}?timeline=true`);
 const kinds = ({ timeline }: Json) => (timeline as Json[]).map(({ kind }) => kind);
 
-it('tells attempts with their times, delays, workers and errors, and everything else that is on record', async () => {
+it('a timeline lists attempts with times, delays, workers and errors, and everything else on record', async () => {
   const queue = freshName('story');
   const retry = { max_attempts: 3, initial_interval: 'PT5M', jitter: false, backoff_strategy: 'constant' };
   const parent = await server.enqueue(freshName('story'));
@@ -65,7 +65,7 @@ it('tells attempts with their times, delays, workers and errors, and everything 
   expect(kinds(done)).toEqual(expect.arrayContaining(['attempt_completed']));
 });
 
-it('is not told unless it is asked for', async () => {
+it('a timeline is not sent unless it is requested', async () => {
   const id = await server.enqueue(freshName('story'));
   const job = await server.ok(200, 'GET', `${V1}/admin/jobs/${id}`);
   for (const name of ['timeline', 'attempts', 'children', 'log']) expect(job).not.toHaveProperty(name);
@@ -75,7 +75,7 @@ it('is not told unless it is asked for', async () => {
   });
 });
 
-it('of a parent that is gone names it still', async () => {
+it('a timeline still names a parent that was deleted', async () => {
   const gone = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
   const id = await server.enqueue(freshName('story'), { options: { meta: { parent_id: gone } } });
   expect((await story(id)).parent).toEqual({ id: gone });

@@ -17,7 +17,7 @@ describe('the trace of a request', () => {
   const headers = { traceparent: TRACE, tracestate: 'vendor=1' };
   const trace = { traceparent: TRACE, tracestate: 'vendor=1' };
 
-  it('is that of every job in it, unless the job names its own', async () => {
+  it('is used by every job in it, unless the job names its own', async () => {
     const own = { meta: { traceparent: OTHER, a: 1 } };
     expect(await metas('/jobs', job(), headers)).toEqual([trace]);
     expect(await metas('/jobs', job({ meta: { a: 1 } }), { traceparent: TRACE })).toEqual([
@@ -51,22 +51,19 @@ describe('the trace of a request', () => {
     ['/jobs', job()],
     ['/jobs/batch', { jobs: [job()] }],
     ['/jobs/bulk', { jobs: [job()] }],
-  ])(
-    'does not make another request of one that is sent again, and is not told in its answer: %s',
-    async (path, body) => {
-      const key = { 'Idempotency-Key': crypto.randomUUID() };
-      const asked = async (traceparent: string) => {
-        const answer = await server.ok(201, 'POST', `${V1}${path}`, body, { ...key, traceparent });
-        return (answer.items?.[0]?.job ?? answer.jobs?.[0] ?? answer.job) as Json;
-      };
-      const first = await asked(TRACE);
-      expect(first.meta).toEqual({ traceparent: TRACE });
-      expect(await asked(OTHER)).toMatchObject({ id: first.id, meta: {} });
-      expect((await server.job(first.id as string)).meta).toEqual({ traceparent: TRACE });
-    },
-  );
+  ])('does not turn a repeated request into a new one, and is not in its answer: %s', async (path, body) => {
+    const key = { 'Idempotency-Key': crypto.randomUUID() };
+    const asked = async (traceparent: string) => {
+      const answer = await server.ok(201, 'POST', `${V1}${path}`, body, { ...key, traceparent });
+      return (answer.items?.[0]?.job ?? answer.jobs?.[0] ?? answer.job) as Json;
+    };
+    const first = await asked(TRACE);
+    expect(first.meta).toEqual({ traceparent: TRACE });
+    expect(await asked(OTHER)).toMatchObject({ id: first.id, meta: {} });
+    expect((await server.job(first.id as string)).meta).toEqual({ traceparent: TRACE });
+  });
 
-  it('is told to the handler in the headers of a single call', async () => {
+  it('is sent to the handler in the headers of a single call', async () => {
     const { id } = await server.ok(201, 'POST', `${V1}/jobs`, { type: 'plain.order', args: [{}] }, headers);
     await server.jobIn(id as string, 'completed');
     expect((await runsOf('PLAIN', id as string))[0]?.headers).toMatchObject(trace);

@@ -32,7 +32,7 @@ const as = (key: string) =>
 const job = (queue: string) => ({ type: 'mail.send', args: [], options: { queue } });
 const enqueue = (from: TestServer, queue: string) => from.call('POST', `${V1}/jobs`, job(queue));
 
-it('a key without admin:write creates so many queues a day, in whatever way, and uses those that exist', async () => {
+it('a key without admin:write creates a limited number of queues a day, and uses those that exist', async () => {
   const web = as('web');
   const [one, two, three] = [freshName(), freshName(), freshName()];
   expect((await enqueue(web, one)).status).toBe(201);
@@ -71,7 +71,7 @@ it('a key without admin:write creates so many queues a day, in whatever way, and
   }
 });
 
-it('the count outlives the memory of the directory, and begins anew the next day', async () => {
+it('the count outlives the memory of the directory, and begins again the next day', async () => {
   const web = as('web');
   for (let count = 0; count < MOST; count++) expect((await enqueue(web, freshName())).status).toBe(201);
   await evictDurableObject(directory());

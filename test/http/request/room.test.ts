@@ -5,7 +5,7 @@ import { clock, MINUTE } from '../../support/clock';
 
 clock.startAtT0();
 
-it('lets one request at a time have more than there is, beside all others', () => {
+it('the memory bound lets one request at a time exceed it', () => {
   const room = new Room(100);
   const large = room.take(undefined, 80) as Hold;
   expect(room.take(large, 80)).toBe(large);
@@ -20,7 +20,7 @@ it('lets one request at a time have more than there is, beside all others', () =
   expect(room.take(undefined, 90)).toBeDefined();
 });
 
-it('is given back by requests that were dropped, after two minutes', () => {
+it('memory is released by dropped requests after two minutes', () => {
   const room = new Room(100);
   const [apart, held] = [room.take(undefined, 500), room.take(undefined, 100)];
   expect([apart, held]).not.toContain(undefined);

@@ -140,7 +140,7 @@ describe('a job that does not fit', () => {
     expect(await enqueue(job([{ amount: 1 }], {}, { version: 3 }))).toMatchObject(misfit('version'));
   });
 
-  it('is found by every Worker, also one that has not heard of the change: the queue has', async () => {
+  it('is found by every Worker, also one that has not received the change: the queue has', async () => {
     await strict();
     const queue = new TestQueue('bills');
     await server.add('invoice.make', [{}], { queue: 'bills' });

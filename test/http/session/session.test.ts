@@ -92,7 +92,7 @@ describe('a browser', () => {
     await guarded.ok(401, 'GET', `https://queue.example${SESSION}`, undefined, planted);
   });
 
-  it('is refused with a wrong key, and told what is wrong with no key', async () => {
+  it('is refused with a wrong key, and gets an explanation without a key', async () => {
     const wrong = await guarded.call('POST', SESSION, { key: 'no' }, OWN);
     expect(wrong).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } });
     expect(wrong.headers.get('Set-Cookie')).toBeNull();

@@ -133,7 +133,7 @@ describe('targets', () => {
     expect(refused).toMatchObject({ status: 403, body: { error: { details: { required_scope: 'admin:write' } } } });
   });
 
-  it('are asked about in so many queues at once, and the cursor leads on; to resume in more, they must be named', async () => {
+  it('are read in a limited number of queues at once, with a cursor for the rest; to resume in more, they must be named', async () => {
     await listMany(250);
     try {
       const counted = counting();
@@ -148,7 +148,7 @@ describe('targets', () => {
     }
   });
 
-  it('are told of although a queue cannot be asked', async () => {
+  it('are notified of although a queue cannot be asked', async () => {
     const [works, broken] = [freshName('asked'), freshName('broken')];
     for (const queue of [works, broken]) await server.add('test.job', [], { queue });
     const partly = counting((call) => call === `${broken}.targets`).server;
@@ -212,7 +212,7 @@ describe('on a developer’s machine', () => {
     await server.jobIn(id, 'completed', 2_000);
   });
 
-  it('is where requests need no key, unless a variable says how long a handler is left alone', () => {
+  it('is where requests need no key, unless a variable says how long a handler is not changed', () => {
     const read = (variables: Json) => readConfig({ ...(env as unknown as Env), ...variables } as Env).longestPauseMs;
     const asDeveloper = { MAX_HANDLER_PAUSE_MS: undefined, ALLOW_LOCALHOST: 'true' };
     expect(read(asDeveloper)).toBe(1_000);

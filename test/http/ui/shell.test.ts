@@ -26,7 +26,7 @@ describe('the dashboard', () => {
     ['/ui/a/b/c', '../../', '../ojs/v1/'],
     ['/ojs/ui', 'ui/', '../v1/'],
     ['/ojs/ui/jobs', './', '../v1/'],
-  ])('is one page without data at %s, for everybody', async (path, base, api) => {
+  ])('is one page without data at %s, for everyone', async (path, base, api) => {
     const response = await get(path);
     expect([response.status, response.headers.get('Content-Type')]).toEqual([200, 'text/html; charset=utf-8']);
     const html = await response.text();

@@ -213,7 +213,7 @@ describe('nothing is lost', () => {
     await delivered(other, 'delivered', 2);
   });
 
-  it('and nothing is sent twice because it came twice', async () => {
+  it('or sent twice when an event arrives twice', async () => {
     const receiver = new Receiver();
     const { id } = await subscribe(receiver, ENQUEUED);
     const api = senderObject(id) as unknown as WebhookSenderApi;

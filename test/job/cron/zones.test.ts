@@ -152,7 +152,7 @@ describe('when the clock goes back', () => {
     expect(fires(expression, zone, from, until)).toEqual(expected);
   });
 
-  it('an expression that matches every hour goes on firing, so that nothing stops for an hour', () => {
+  it('an expression that matches every hour continues firing, so that nothing stops for an hour', () => {
     expect(fires('*/30 * * * *', NEW_YORK, '2026-11-01T04:30', '2026-11-01T07:30')).toEqual(
       ['04:30', '05:00', '05:30', '06:00', '06:30', '07:00', '07:30'].map((time) => `2026-11-01T${time}`),
     );

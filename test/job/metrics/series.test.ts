@@ -22,7 +22,7 @@ function point(at: number, counts: Partial<Record<Counter, number>>, type = 'a')
 }
 
 describe('the throughput', () => {
-  it('is that of the last 60 seconds, of which a part lies in the minute before', () => {
+  it('covers the last 60 seconds, across the minute boundary', () => {
     const points = [point(T - MINUTE_MS, { completed: 60, failed: 10 }), point(T, { completed: 5, enqueued: 7 })];
     const at = (seconds: number) => throughput(points, T + seconds * 1000);
     expect(at(0)).toEqual({ processed_per_minute: 65, failed_per_minute: 10, enqueued_per_minute: 7 });

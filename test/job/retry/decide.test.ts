@@ -117,7 +117,7 @@ describe('an expired lease', () => {
     });
   });
 
-  it('is no crash, even if the handler died as well', () => {
+  it('is not a crash, even if the handler died as well', () => {
     const policy = { on_crash: 'dead_letter' };
     expect(decide({ visibility_expired: true, crash: true }, policy)).toEqual(retry(0));
   });

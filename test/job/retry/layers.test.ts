@@ -22,7 +22,7 @@ describe('checking a layer by its shape', () => {
     expect(checkRetryLayer(null)).toEqual({});
   });
 
-  it.each([['5'], [5], [true], [[]]])('refuses %j, which is no object', (input) => {
+  it.each([['5'], [5], [true], [[]]])('refuses %j, which is not an object', (input) => {
     expect(field(() => checkRetryLayer(input))).toBe('retry');
   });
 

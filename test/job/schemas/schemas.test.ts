@@ -78,7 +78,7 @@ describe('a schema that may be registered', () => {
     expect(fieldOf(schema)).toBe(refused);
   });
 
-  it('nests so many levels and no more', () => {
+  it('nests up to a maximum number of levels', () => {
     const nested = (levels: number): JsonSchema => (levels === 0 ? { type: 'string' } : { items: nested(levels - 1) });
     expect(fieldOf(nested(32))).toBe('accepted');
     expect(fieldOf(nested(33))).toMatch(/^400/);

@@ -76,7 +76,7 @@ describe('an event', () => {
     expect(isFor(route({ id: 'wh_2' }), fired)).toBe(false);
   });
 
-  it('of no job is for nobody who asks for types of jobs', () => {
+  it('without a job does not match subscriptions to job types', () => {
     expect(isFor(route({ types: ['email.*'] }), { type: 'queue.paused', queue: 'mail', data: {} })).toBe(false);
   });
 });

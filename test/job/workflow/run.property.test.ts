@@ -109,7 +109,7 @@ class Model {
 const sorted = (numbers: Iterable<number>) => [...numbers].sort((a, b) => a - b);
 
 describe('a run', () => {
-  it('starts and ends what the whole tree, evaluated anew after every end, says', () => {
+  it('starts and ends what the whole tree, evaluated again after every end, says', () => {
     fc.assert(
       fc.property(composite, ends, (definition, history) => {
         const { plan } = parseWorkflow(definition, 0);

@@ -238,7 +238,7 @@ describe('drop_oldest', () => {
     expect(await server.refusal('POST', '/ojs/v1/jobs/batch', many)).toMatchObject({ status: 429, code: 'QUEUE_FULL' });
   });
 
-  it('keeps the last ones of a stream that nobody drains, at the same price for each', async () => {
+  it('keeps the last ones of a stream that no worker drains, at the same price for each', async () => {
     const queue = new TestQueue();
     await server.configure(queue.name, drop(50));
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue.name}/pause`);

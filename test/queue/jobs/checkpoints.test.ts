@@ -218,7 +218,7 @@ describe('a checkpoint report', () => {
     expect(await server.refusal('GET', `/ojs/v1/jobs/${id}/checkpoint`)).toMatchObject({ status: 404 });
   });
 
-  it('about a job that nobody has is 404', async () => {
+  it('about a job that does not exist is 404', async () => {
     for (const id of [UNKNOWN_ID, 'x']) {
       expect(await server.refusal('PUT', `/ojs/v1/jobs/${id}/checkpoint`, { state: 1 })).toMatchObject({ status: 404 });
       for (const path of [`/jobs/${id}/checkpoint`, `/checkpoints/${id}`, `/checkpoints/${id}/resume`]) {

@@ -108,7 +108,7 @@ it('the body names a key too, and the header wins', async () => {
   expect(await total()).toBe(2);
 });
 
-it('keys have 1 to 256 characters, and are refused where they mean nothing', async () => {
+it('idempotency keys have 1 to 256 characters, and are refused where they have no meaning', async () => {
   for (const [letter, path] of [
     ['a', '/jobs'],
     ['b', '/jobs/batch'],

@@ -48,7 +48,7 @@ describe('progress', () => {
     expect(await server.job(id)).not.toHaveProperty('progress');
   });
 
-  it('stays between 0 and 1 and never falls within an attempt, but starts anew in the next', async () => {
+  it('stays between 0 and 1 and never falls within an attempt, but starts again in the next', async () => {
     const id = await server.enqueue('p');
     await server.takeOne('p');
     const reported = async (progress: number) => (await report(id, { progress })).progress;
@@ -122,7 +122,7 @@ describe('progress', () => {
     });
   });
 
-  it('is told in an event, counted to 100', async () => {
+  it('is reported in an event, counted to 100', async () => {
     const id = await server.enqueue('p');
     await server.takeOne('p');
     await report(id, { progress: 0.125, message: 'on the way' });
@@ -131,7 +131,7 @@ describe('progress', () => {
     ]);
   });
 
-  it('costs one row for each report, and nothing where nobody reports', async () => {
+  it('costs one row for each report, and nothing where no one reports', async () => {
     // The first one begins a chunk of the archive, which the others join.
     const first = await server.enqueue('rows');
     await server.takeOne('rows');
@@ -195,7 +195,7 @@ describe('a progress report', () => {
     expect((await read(id)).body).toMatchObject({ progress: null });
   });
 
-  it('about a job that nobody has is 404', async () => {
+  it('about a job that does not exist is 404', async () => {
     for (const id of [UNKNOWN_ID, 'x']) {
       expect(await server.refusal('PUT', `/ojs/v1/jobs/${id}/progress`, { progress: 0.5 })).toMatchObject({
         status: 404,

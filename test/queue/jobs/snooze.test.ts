@@ -23,7 +23,7 @@ const signal = (id: unknown, name: string, payload?: unknown) =>
   server.ok(200, 'POST', `${V1}/jobs/${id}/signals/${name}`, payload === undefined ? {} : { payload });
 const steps = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${id}/steps`)).steps;
 
-describe('a job whose handler goes on later', () => {
+describe('a job whose handler continues later', () => {
   it('waits for the moment, and then runs as the same attempt', async () => {
     const id = await server.enqueue(queue, { options: { retry: steady(1) } });
     for (let nth = 0; nth < 3; nth++) {
@@ -208,7 +208,7 @@ describe('a job whose handler goes on later', () => {
     expect(await server.takeIds(queue)).toEqual([moved]);
   });
 
-  it('makes room under its key, and counts under it again when it goes on', async () => {
+  it('makes room under its key, and counts under it again when it continues', async () => {
     const options = { rate_limit: { key: 'one', concurrency: 1 } };
     const [first, second] = [await server.enqueue(queue, { options }), await server.enqueue(queue, { options })];
     const job = await server.takeOne(queue, { count: 2 });
@@ -232,7 +232,7 @@ describe('a job whose handler goes on later', () => {
     expect(await object.counts()).toEqual({ scheduled: 1 });
   });
 
-  it('keeps its place when it goes on at once, but not for ever without anything new', async () => {
+  it('keeps its place when it continues at once, but not for ever without anything new', async () => {
     const first = await server.enqueue(queue);
     clock.advance(1);
     await server.enqueue(queue);
@@ -244,7 +244,7 @@ describe('a job whose handler goes on later', () => {
     expect(await steps(first)).toEqual({ one: { result: 1 } });
   });
 
-  it('is told the same when the report is sent again, and 409 when another attempt runs', async () => {
+  it('gets the same answer when the report is sent again, and 409 when another attempt runs', async () => {
     await server.enqueue(queue);
     const job = await server.takeOne(queue);
     await snooze(job, { in: 1000 });
@@ -313,7 +313,7 @@ describe('a signal', () => {
     expect((await server.takeIds(queue, { count: 20 })).sort()).toEqual(ids.sort());
   });
 
-  it('of another name is kept and wakes nobody; the first of a name wins', async () => {
+  it('of another name is kept and wakes no job; the first of a name wins', async () => {
     const id = await server.enqueue(queue);
     await snooze(await server.takeOne(queue), wait);
     await signal(id, 'rejected', 1);
@@ -336,7 +336,7 @@ describe('a signal', () => {
     expect(await steps(id)).toEqual({ approved: { timed_out: true } });
   });
 
-  it('wakes nobody whose wait was over before the job was given a later time, and is found then', async () => {
+  it('wakes no job whose wait was over before the job was given a later time, and is found then', async () => {
     const timedOut = await server.enqueue(queue);
     const atOnce = await server.enqueue(queue);
     const [first, second] = await server.take(queue, { count: 2 });
@@ -353,7 +353,7 @@ describe('a signal', () => {
     }
   });
 
-  it('is 404 for a job that nobody knows and 409 for one that has ended', async () => {
+  it('is 404 for a job that do not exist and 409 for one that has ended', async () => {
     const id = await server.enqueue(queue);
     await server.complete(queue);
     expect(await server.refusal('POST', `${V1}/jobs/${id}/signals/go`)).toMatchObject({ status: 409 });

@@ -16,7 +16,7 @@ const steps = async (id: unknown) => (await server.ok(200, 'GET', `${V1}/jobs/${
 const checkpoint = (id: unknown) => `${V1}/jobs/${id}/checkpoint`;
 
 describe('a durable step', () => {
-  it('is one row, handed to whoever runs the job again, and shown nowhere else', async () => {
+  it('takes one row, is passed to the next attempt, and is shown nowhere else', async () => {
     const id = await server.enqueue(queue);
     const job = await server.takeOne(queue);
     expect(job).not.toHaveProperty('steps');
@@ -160,7 +160,7 @@ describe('the log of a job', () => {
     expect(JSON.stringify(await server.job(told.id))).not.toContain('three');
   });
 
-  it('is there while the attempt runs, and after it was cancelled, failed or snoozed', async () => {
+  it('can be read while the attempt runs, and after it was cancelled, failed or snoozed', async () => {
     const ids = [await server.enqueue(queue), await server.enqueue(queue), await server.enqueue(queue)];
     await server.take(queue, { count: 3 });
     for (const id of ids) await add(id, [line('here')]);

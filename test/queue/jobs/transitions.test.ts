@@ -187,7 +187,7 @@ describe('a second life', () => {
 });
 
 describe('a report about an attempt that is over', () => {
-  it('that nobody reported in time is refused, also when it names the attempt', async () => {
+  it('that was not reported in time is refused, also when it names the attempt', async () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(5, 60_000), body: { timeout_ms: 500 } });
     const [{ delivery_id } = {}] = await queue.claim({ worker_id: 'w1' });
@@ -278,7 +278,7 @@ describe('a report about an attempt that is over', () => {
     for (const refused of [late, failed, cancelled]) expect(refusal(refused)).toMatchObject({ status: 409 });
   });
 
-  it('told again is answered with the stored outcome when it names its attempt, and refused when it names none', async () => {
+  it('repeated is answered with the stored outcome when it names its attempt, and refused when it names none', async () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(2, 1000) });
     await queue.claim({ worker_id: 'w1' });
@@ -308,7 +308,7 @@ describe('a report about an attempt that is over', () => {
     }
   });
 
-  it('told again after an exhausted nack is answered with the stored outcome', async () => {
+  it('repeated after an exhausted nack is answered with the stored outcome', async () => {
     const queue = new TestQueue();
     const id = await queue.add({ retry: steady(1) });
     await queue.claim();
@@ -317,7 +317,7 @@ describe('a report about an attempt that is over', () => {
     expect(await queue.nack(id, { message: 'again' }, { attempt: 1 })).toEqual(ended);
   });
 
-  it('told again after the job was given back is answered with the stored outcome', async () => {
+  it('repeated after the job was given back is answered with the stored outcome', async () => {
     const queue = new TestQueue();
     const id = await queue.add();
     await queue.claim();

@@ -161,7 +161,7 @@ describe('a job whose key has no room', () => {
     expect(await why(second)).toMatchObject({ reason: 'no_worker' });
   });
 
-  it('that is to be rescheduled is, and says so', async () => {
+  it('that must be rescheduled is, and says so', async () => {
     const queue = freshName('why-rescheduled');
     const rate_limit = { key: 'slow', rate: { limit: 1, period: 'PT1M' }, on_limit: 'reschedule' };
     await pulled(queue, { rate_limit });
@@ -193,7 +193,10 @@ describe('a job for workers that pull', () => {
   it('waits for one that takes it, and says when one asked last', async () => {
     const queue = freshName('why-no-worker');
     const first = await server.add('test.first', [], { queue });
-    expect(await why(first)).toMatchObject({ reason: 'no_worker', detail: expect.stringContaining('No worker has fetched') });
+    expect(await why(first)).toMatchObject({
+      reason: 'no_worker',
+      detail: expect.stringContaining('No worker has fetched'),
+    });
     clock.advance(SECOND);
     expect(await server.takeIds(queue, { types: ['test.other'] })).toEqual([]);
     expect((await why(first))?.detail).toContain('No worker has fetched');

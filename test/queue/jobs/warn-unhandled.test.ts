@@ -20,7 +20,7 @@ describe('an enqueue of a type that no handler takes', () => {
     expect(await server.jobIn(body.job?.id as string, 'discarded')).toMatchObject({ discard_reason: 'no_handler' });
   });
 
-  it('is told which announced type is near, once the handler has been asked', async () => {
+  it('is informed which announced type is near, once the handler has been asked', async () => {
     const queue = freshName('warn-known');
     expect((await send('work.dpo', queue)).body).not.toHaveProperty('warnings');
     await server.jobIn(await server.add('work.do', [{}], { queue }), 'completed');
@@ -85,7 +85,7 @@ describe('an enqueue of a type that no handler takes', () => {
 });
 
 describe('the client', () => {
-  it('hands warnings to whoever asks for them', async () => {
+  it('passes warnings to onWarning', async () => {
     const warnings: string[] = [];
     const client = liveClient({ onWarning: (warning) => void warnings.push(warning) });
     await client.enqueue('no.one', [], { queue: 'owned' });
@@ -94,7 +94,7 @@ describe('the client', () => {
     expect(warnings[0]).toContain('No handler takes the type "no.one"');
   });
 
-  it('writes each to the console once, where nobody does', async () => {
+  it('writes each warning to the console once, without onWarning', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     const client = liveClient();
     for (const type of ['no.body', 'no.body', 'no.soul']) await client.enqueue(type, [], { queue: 'owned' });

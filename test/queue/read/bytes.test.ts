@@ -48,7 +48,7 @@ describe('error histories', () => {
     expect(views.length).toBeLessThan(2 * COUNT);
   });
 
-  it('end a page early, with a cursor to go on', async () => {
+  it('end a page early, with a cursor to continue', async () => {
     const { ids } = await scarred('q');
     const seen: string[] = [];
     let cursor = '';

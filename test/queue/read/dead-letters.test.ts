@@ -55,7 +55,7 @@ describe('a page of dead letters', () => {
     }
   });
 
-  it('looks at a bounded number of rows with a filter, and goes on from there', async () => {
+  it('looks at a bounded number of rows with a filter, and continues from there', async () => {
     const queue = await withDeadLetters(25_000, { each: 7 });
     await queue.inside(({ sql }) => sql.exec("UPDATE jobs SET type = 'rare' WHERE key % 9000 = 0").toArray());
     const path = `/dead-letter?queue=${queue.name}&type=rare&limit=50`;
@@ -85,7 +85,7 @@ describe('a page of dead letters', () => {
     expect(byNumber.total).toBe(count);
   });
 
-  it('ends early when its jobs are large, and the next one goes on', async () => {
+  it('ends early when its jobs are large, and the next one continues', async () => {
     const queue = await withDeadLetters(30, { body: 'x'.repeat(700_000) });
     const ids = await throughPages(`/dead-letter?queue=${queue.name}&limit=200`, 10 * 1024 * 1024);
     expect(new Set(ids).size).toBe(30);

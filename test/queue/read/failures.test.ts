@@ -95,7 +95,7 @@ describe('groups of failures', () => {
     expect(await groupsOf()).toMatchObject([{ count: 1 }]);
   });
 
-  it('are told of jobs that ended without an error by why they ended', async () => {
+  it('include jobs that ended without an error, by reason', async () => {
     const queue = freshName('failures');
     const at = new Date(Date.now() - 1000).toISOString();
     await server.enqueue(queue, { options: { expires_at: at } });
@@ -114,13 +114,13 @@ describe('groups of failures', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { details: { field } } } });
   });
 
-  it('that nobody has are not found', async () => {
+  it('that do not exist are not found', async () => {
     expect((await server.call('GET', `${ADMIN}/failures/0123456789abcdef`)).status).toBe(404);
   });
 });
 
 describe('looking for groups', () => {
-  it('reads a bounded number of jobs, says so, and goes on from there', async () => {
+  it('reads a bounded number of jobs, says so, and continues from there', async () => {
     const queue = await withDead(45_000, 3);
     const cost = async (path: string) => {
       await queue.startCounting();

@@ -238,7 +238,7 @@ describe('times', () => {
   const count = async (query: string) =>
     (await server.ok(200, 'GET', `/ojs/v1/jobs/count?queue=${queue}&${query}`)).count;
 
-  it('are told as distances from now too, in queries and filters alike', async () => {
+  it('are reported as distances from now too, in queries and filters alike', async () => {
     const soon = await server.enqueue(queue, { options: { delay_until: at(HOUR) } });
     const late = await server.enqueue(queue, { options: { delay_until: at(4 * HOUR) } });
     // A "+" reads as a space, escaped or not.
@@ -256,7 +256,7 @@ describe('times', () => {
     });
   });
 
-  it('are so for dead letters and events as well', async () => {
+  it('are also read that way for dead letters and events', async () => {
     const id = await server.enqueue(queue);
     await run(1);
     const error = { code: 'DEAD_LETTER', message: 'no' };

@@ -62,7 +62,7 @@ describe('a search', () => {
     expect(await search('q=ada&state=cancelled')).toEqual([waiting]);
   });
 
-  it('that has not looked at everything says so, and goes on to its end', async () => {
+  it('that has not looked at everything says so, and continues to its end', async () => {
     const queue = await withWaiting(45_000);
     const found: string[] = [];
     const searched: number[] = [];

@@ -29,7 +29,7 @@ describe('the counts of a queue', () => {
     expect((await queue.counted()).read).toBeLessThan(40);
   });
 
-  it('and the job that waits longest for its key is found without reading those behind it', async () => {
+  it('include the job that waits longest for its key, without reading those behind it', async () => {
     clock.set(T0);
     const queue = new TestQueue();
     for (const [n, key] of ['a', 'b'].entries()) {
@@ -54,7 +54,7 @@ describe('the counts of a queue', () => {
     expect((await queue.counted()).read).toBeLessThan(10);
   });
 
-  it('are the same as when they are counted anew, after every kind of move', async () => {
+  it('are the same as when they are counted again, after every kind of move', async () => {
     const queue = await mixed(6);
     const agree = async () => {
       const kept = [await queue.stats(), await queue.api.priorities()];

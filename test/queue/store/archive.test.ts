@@ -388,7 +388,7 @@ describe('pages of a list', () => {
 });
 
 describe('a job as large as its parts may be', () => {
-  it('completes within what a row of the platform holds, and hurts nobody in the same commit', async () => {
+  it('completes within what a row of the platform holds, and hurts no other job in the same commit', async () => {
     const queue = new TestQueue();
     // What a workflow gives a job: its arguments and the results of those before it.
     const args = ['語'.repeat(524_000)];

@@ -171,7 +171,7 @@ describe('a block', () => {
     expect((await queue.claimAll()).slice(0, ids.length)).toEqual(ids);
   });
 
-  it('is one of several, as bodies need, and none is larger than a row may be', async () => {
+  it('is split as its bodies need, and none is larger than a row may be', async () => {
     const queue = new TestQueue();
     await queue.add();
     const sizes = [10, 900_000, 10, 250_000, 100_000, 100_000, 900_000, 900_000];

@@ -99,7 +99,7 @@ describe('jobs that wait together', () => {
   it.each([
     ['as long as the object lives', false],
     ['whenever the object has lost its memory', true],
-  ])('are told as those that came one by one, %s', async (_, evicted) => {
+  ])('are reported as those that came one by one, %s', async (_, evicted) => {
     const [together, apart] = [new TestQueue(), new TestQueue()];
     const idsOf = {
       together: (await together.enqueue(...JOBS)).map(({ id }) => id),

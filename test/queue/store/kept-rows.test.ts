@@ -89,7 +89,7 @@ describe('rows', () => {
     expect((await counted(() => queue.inside(({ instance }) => instance.alarm()))).read).toBeLessThan(80);
   });
 
-  it('of dead letters are read in order through the index, without sorting', async () => {
+  it('of dead outbox messages are read in order through the index, without sorting', async () => {
     await queue.add();
     const plans = await queue.inside(({ sql }) => {
       const seen: string[] = [];

@@ -51,7 +51,7 @@ describe('a queue with very many leases', () => {
     }
   });
 
-  it('hands out no more than memory holds, and goes on as soon as some have ended', async () => {
+  it('hands out no more than memory holds, and continues as soon as some have ended', async () => {
     const queue = new TestQueue();
     const ids = (await queue.enqueue({}, {}, {}, {})).map(({ id }) => id) as [string, string, string, string];
     await queue.inside(({ q }) => {

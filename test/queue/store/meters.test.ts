@@ -292,7 +292,7 @@ describe('a queue with very many busy types', () => {
     expect(read(sum(late.map(({ meter }) => meter)), 'completed')).toBe(43);
   });
 
-  it('goes on where nothing can be counted, and counts again when that is over', async () => {
+  it('continues where nothing can be counted, and counts again when that is over', async () => {
     const queue = new TestQueue();
     await busy(queue);
     const heal = await queue.inside(({ sql }) => failAlways(sql, /INTO meters/));

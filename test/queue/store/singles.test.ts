@@ -53,7 +53,7 @@ describe('a job that arrives while a worker waits', () => {
   it.each([
     ['as long as the object lives', false],
     ['whenever the object has lost its memory', true],
-  ])('is told as one that waited in a block, %s', async (_, evicted) => {
+  ])('is shown as one that waited in a block, %s', async (_, evicted) => {
     const [alone, waited] = [await emptyQueue(), await emptyQueue()];
     const request = { worker_id: 'w', visibility_timeout_ms: DAY };
     const ids = [await alone.addTaken(JOB, request), await waited.add(JOB)] as const;
@@ -153,7 +153,7 @@ describe('a job that arrives while a worker waits', () => {
 });
 
 describe('storage that fails', () => {
-  it('gives nobody a job that could not be written, among others either', async () => {
+  it('gives no worker a job that could not be written, among others either', async () => {
     const queue = await emptyQueue();
     const due = await queue.add({ scheduledAt: T0 + DAY });
     const taken = queue.api.claim({ count: 2, wait_ms: 20_000 }).catch(() => undefined);

@@ -19,7 +19,7 @@ const messageOf = async (expectation: Promise<void>): Promise<string> => {
   return error?.message ?? 'it holds';
 };
 
-it('what the code declares is there at the first moment, but nothing that would send to a real receiver', async () => {
+it('declared settings exist from the start, except those that would send to a real receiver', async () => {
   const { cron, webhooks, alerts } = queue.client;
   const found: string[] = [];
   for await (const { name } of cron.list()) found.push(name);
@@ -63,7 +63,7 @@ describe('the clock', () => {
     expect(await queue.job(id)).toMatchObject({ state: 'discarded', attempt: 3 });
   });
 
-  it('fires what the code declares, in every test anew', async () => {
+  it('fires what the code declares, in every test again', async () => {
     for (const day of [1, 2]) {
       await queue.advance('1d');
       expect(await queue.named('cron').jobs({ state: 'completed' })).toHaveLength(day);

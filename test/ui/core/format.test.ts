@@ -10,7 +10,7 @@ it.each([
   ['PT0.5S', '500 ms'],
   ['PT0S', '0 s'],
   ['minute', 'minute'],
-])('the duration %s is told as %s', (given, told) => {
+])('the duration %s is shown as %s', (given, told) => {
   expect(span(given)).toBe(told);
 });
 
@@ -21,6 +21,6 @@ it.each([
   [-90_000_000, '1 d ago'],
   [85_000, 'in 1 min 25 s'],
   [700_000, 'in 11 min'],
-])('a moment %i ms from now is told as %s', (from, told) => {
+])('a moment %i ms from now is shown as %s', (from, told) => {
   expect(relative(1e12 + from, 1e12)).toBe(told);
 });

@@ -25,6 +25,6 @@ it.each([
 ])('%s', (expression, text) => expect(say(expression)).toBe(text));
 
 it.each(['0 6 15W * *', '0 6 * * 5#2', '0 6 1 * MON', '1-5/2 * * * *', '5/15 * * * *', 'soon', ''])(
-  'leaves %s to itself',
+  'the expression %s is shown as it is',
   (expression) => expect(say(expression)).toBeUndefined(),
 );

@@ -157,7 +157,7 @@ describe('by filter', () => {
     expect(gone.body).toMatchObject({ deleted: 1 });
   });
 
-  it('goes on after the answer, and can be followed', async () => {
+  it('continues after the answer, and can be followed', async () => {
     await fill(1000);
     await fill(1000);
     const begun = await server.call('POST', '/ojs/v1/jobs/bulk/cancel?wait=0', { filter: { queue } });
@@ -225,7 +225,7 @@ describe('by filter', () => {
 });
 
 describe('operators', () => {
-  it('must confirm, and are told what came of it', async () => {
+  it('must confirm, and get the outcome', async () => {
     await fill(3);
     for (const confirm of [undefined, false, 'true', 1]) {
       const answer = await post('/admin/jobs/bulk/cancel', { filter: { queue }, confirm });

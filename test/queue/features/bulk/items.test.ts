@@ -100,7 +100,7 @@ describe('an operation by filter lists', () => {
   });
 });
 
-it('an operation that tells nobody of its jobs keeps no list of them', async () => {
+it('an operation without followers keeps no list of its jobs', async () => {
   await batch(3);
   await post('/admin/jobs/bulk/cancel', { filter: { queue }, confirm: true });
   const [row] = await new TestQueue(queue).rows<{ data: string }>('SELECT data FROM tasks');

@@ -47,7 +47,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
     expect(other.body).toMatchObject({ cancelled: 4 });
   });
 
-  it('deleted jobs are told of again although nobody has them any more', async () => {
+  it('deleted jobs are reported again although no queue has them any more', async () => {
     const ids = await spread();
     await server.ok(200, 'POST', '/ojs/v1/jobs/bulk/cancel', { job_ids: ids });
     const body = { job_ids: ids, atomicity };
@@ -94,7 +94,7 @@ describe.each<['partial' | 'atomic']>([['partial'], ['atomic']])('by ids, %s,', 
 });
 
 describe('by ids', () => {
-  it.each([1, 2, 3])('what died before queue %i was asked is carried on, each job once', async (nth) => {
+  it.each([1, 2, 3])('an operation that died before queue %i was reached is completed, each job once', async (nth) => {
     const ids = await spread();
     const body = { job_ids: ids };
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('bulk', nth))).status).toBe(500);
@@ -164,7 +164,7 @@ describe('by filter', () => {
     for (const id of [...ids, later]) expect(await server.state(id)).toBe('available');
   });
 
-  it('tells how far it is when it goes on', async () => {
+  it('tells how far it is when it continues', async () => {
     for (let n = 0; n < 2; n++) {
       const jobs = Array.from({ length: 1000 }, () => ({ type: 'test.echo', args: [], options: { queue } }));
       await server.ok(201, 'POST', '/ojs/v1/jobs/batch', { jobs });
@@ -177,7 +177,7 @@ describe('by filter', () => {
     expect(again.body.operation_id).toBe(first.body.operation_id);
   });
 
-  it.each([1, 2, 3])('what died before queue %i was told is carried on', async (nth) => {
+  it.each([1, 2, 3])('an operation that died before queue %i was reached is completed', async (nth) => {
     const ids = await spread();
     const body = { filter: { type: 'test.echo' } };
     expect((await post('/jobs/bulk/cancel', body, 'k', losing('operate', nth))).status).toBe(500);
@@ -325,7 +325,7 @@ describe('dead letters', () => {
   });
 
   it.each([1, 2])(
-    'what died before queue %i was told is carried on, without the dead letters of later',
+    'an operation that died before queue %i was reached is completed, without later dead letters',
     async (nth) => {
       const ids = await dead();
       // Older than the request, but not yet a dead letter.

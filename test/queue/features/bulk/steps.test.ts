@@ -117,7 +117,7 @@ describe('an operation on many jobs', () => {
     expect(await queue.claimAll()).toEqual([younger]);
   });
 
-  it('that purges waiting jobs says so to whoever waits for them', async () => {
+  it('that purges waiting jobs notifies requests that wait for them', async () => {
     const queue = new TestQueue();
     const id = await queue.add();
     const waiting = queue.api.awaitEnd(id, 10_000);
@@ -135,7 +135,7 @@ describe('an operation on many jobs', () => {
 });
 
 describe('what is cut off', () => {
-  it.each([1, 3, 5])('goes on after the object died, %i times, and counts each job once', async (deaths) => {
+  it.each([1, 3, 5])('continues after the object died, %i times, and counts each job once', async (deaths) => {
     const queue = await filled(3000);
     const { id } = await begin(queue, 'cancel');
     for (let n = 0; n < deaths; n++) {
@@ -164,7 +164,7 @@ describe('what is cut off', () => {
     expect(await queue.api.operation(id, 0)).toMatchObject({ matched: 900, succeeded: 900, failed: 0 });
   });
 
-  it('again and again is given up, said so, and holds nobody up', async () => {
+  it('again and again is abandoned, reported, and delays no other operation', async () => {
     const queue = await filled(10);
     await queue.inside(({ sql }) => {
       const exec = sql.exec;
@@ -248,7 +248,7 @@ describe('rows', () => {
     expect(read).toBeLessThan(400);
   });
 
-  it('looked at for one page are bounded where no index helps, and the next page goes on', async () => {
+  it('looked at for one page are bounded where no index helps, and the next page continues', async () => {
     const queue = await filled(12_000);
     const [page, rest] = await queue.inside(({ q }) => {
       const first = list(q, { limit: 50, filter: { types: ['no.such'] }, total: false }, Date.now());

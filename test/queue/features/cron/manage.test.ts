@@ -76,7 +76,7 @@ describe('POST /cron', () => {
     expect(await read('a')).toMatchObject({ args: [], queue: 'default', options: {} });
   });
 
-  it('replaces an entry of the same name, which goes on counting', async () => {
+  it('replaces an entry of the same name, which continues counting', async () => {
     await create('a');
     await new TestQueue('a').jumpTo(minute(1));
     const answer = await server.call('POST', CRON, entry('a', { expression: '@hourly', description: 'slower' }));
@@ -112,7 +112,7 @@ describe('POST /cron', () => {
     expect((await read('a')).next_run_at).toBe(iso(T0 + 8 * MINUTE));
   });
 
-  it('leaves an entry paused that an operator has paused, unless told otherwise', async () => {
+  it('leaves an entry paused that an operator has paused, unless the request says otherwise', async () => {
     await create('a');
     await server.ok(200, 'POST', `${CRON}/a/pause`);
     expect(await server.ok(200, 'POST', CRON, entry('a', { description: 'deployed' }))).toMatchObject({
@@ -365,7 +365,7 @@ describe('paths', () => {
   });
 });
 
-it('is announced in the manifest', async () => {
+it('cron support is announced in the manifest', async () => {
   expect(await server.ok(200, 'GET', '/ojs/manifest')).toMatchObject({
     capabilities: { cron: true },
     extensions: expect.arrayContaining(['cron-groups']),

@@ -105,7 +105,7 @@ describe('an entry that is given another queue', () => {
 });
 
 describe('a move that is cut off', () => {
-  it('after it was noted: the entry goes on where it is, and is found there', async () => {
+  it('after it was noted leaves the entry where it is', async () => {
     await start();
     await directory().placeCron('m', 'to');
     await passBoth(minute(1));
@@ -153,7 +153,7 @@ describe('a move that is cut off', () => {
     expect(await allTicks()).toEqual([minute(1)]);
   });
 
-  it('and then deleted: it does not come back, however late it is offered', async () => {
+  it('and then deleted stays deleted, however late it is offered', async () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');
@@ -167,7 +167,7 @@ describe('a move that is cut off', () => {
     expect(await server.call('GET', `${CRON}/m`)).toMatchObject({ status: 404 });
   });
 
-  it('and then made again: the later one counts', async () => {
+  it('and then repeated ends with the later one', async () => {
     await start();
     const { version } = await directory().placeCron('m', 'to');
     const definition = await definitionFor('to');

@@ -44,7 +44,7 @@ describe('a fire while the job before has not ended', () => {
       'given back',
       async (id: unknown) => void (await server.ok(200, 'POST', '/ojs/v1/workers/nack', { job_id: id, requeue: true })),
     ],
-  ])('is skipped while that job is to be %s', async (_, end) => {
+  ])('is skipped while that job is %s', async (_, end) => {
     await create('a', { options: { retry: { initial_interval: 'PT1H', max_interval: 'PT2H' } } });
     await new TestQueue('a').jumpTo(minute(1));
     await end((await server.takeOne('a')).id);
@@ -109,7 +109,7 @@ describe('a fire while the job before has not ended', () => {
   });
 });
 
-describe('fires that nobody was there to see', () => {
+describe('fires that no one was there to see', () => {
   const late = minute(5) + 30 * SECOND;
 
   it('fire once by default, for the last of them', async () => {
@@ -148,7 +148,7 @@ describe('fires that nobody was there to see', () => {
     expect(await read('b')).toMatchObject({ missed_policy: 'fire_all', max_catchup: 2, next_run_at: iso(minute(6)) });
   });
 
-  it('of every second for a day are dealt with at once', async () => {
+  it('of every second for a day are handled at once', async () => {
     await create('a', { expression: '* * * * * *' });
     await new TestQueue('a').jumpTo(T0 + DAY + 300);
     expect(await ticksOf('a')).toEqual([T0 + DAY]);
@@ -177,7 +177,7 @@ describe('a limit of fires', () => {
     });
   });
 
-  it('counts what waits, and goes on when it is raised', async () => {
+  it('counts what waits, and continues when it is raised', async () => {
     await create('a', { limit: 2, overlap_policy: 'enqueue' });
     for (let n = 1; n <= 4; n++) await new TestQueue('a').jumpTo(minute(n));
     await server.complete('a');

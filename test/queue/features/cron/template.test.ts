@@ -279,7 +279,7 @@ describe('a template', () => {
     expect(await server.call('GET', '/ojs/v1/queues/a')).toMatchObject({ status: 404 });
   });
 
-  it('whose policy the queue takes no more is skipped with the reason, and the schedule goes on', async () => {
+  it('whose policy the queue takes no more is skipped with the reason, and the schedule continues', async () => {
     await server.configure('a', { default_retry: { backoff_strategy: 'polynomial' } });
     await create('a', { options: { retry: { backoff_coefficient: 0.5 } } });
     await server.configure('a', { default_retry: null });

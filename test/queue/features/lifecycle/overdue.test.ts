@@ -64,7 +64,7 @@ describe('jobs that expire together', () => {
     expect((await other.listAll()).filter(({ state }) => state !== 'discarded')).toHaveLength(1);
   });
 
-  it('are never claimed, and keep nobody from the jobs behind them', async () => {
+  it('are never claimed, and do not block the jobs behind them', async () => {
     const { queue } = await expired();
     await queue.startCounting();
     expect((await queue.claim({ count: 10 })).map(({ type }) => type)).toEqual(['last']);

@@ -236,7 +236,7 @@ describe('deleting a queue', () => {
     expect(cancelled.body).toMatchObject({ cancelled: 2, failed: 0 });
   });
 
-  it('waits for jobs that run, takes no others meanwhile, and goes on by itself', async () => {
+  it('waits for jobs that run, takes no others meanwhile, and continues by itself', async () => {
     const target = `${queue}-target`;
     const inside = new TestQueue(queue);
     const id = await server.enqueue(queue, { options: { retry: { initial_interval: 0, jitter: false } } });
@@ -307,7 +307,7 @@ describe('a workflow', () => {
   it.each<[string, (name: string) => Promise<unknown>]>([
     ['is purged', (name) => server.ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'] })],
     ['goes with its queue', (name) => server.ok(202, 'DELETE', `/ojs/v1/queues/${name}`, { strategy: 'discard' })],
-  ])('whose job %s is told, and fails', async (_, destroy) => {
+  ])('whose job %s is notified of that, and fails', async (_, destroy) => {
     const jobs = [{ type: 'a.b', args: [], options: { queue } }];
     const { id } = await server.ok(201, 'POST', '/ojs/v1/workflows', { type: 'group', jobs });
     await until(async () => (await stats()).available === 1, 'the job of the workflow');

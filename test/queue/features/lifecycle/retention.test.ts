@@ -72,7 +72,7 @@ describe.each(DEFAULTS)('a job that ends as %s', (end, days) => {
     expect(await queue.armedAt()).toBeNull();
   });
 
-  it('stays longer than its queue says when it says so, whoever ends beside it', async () => {
+  it('stays longer than its queue says when its own retention is longer, whatever ends with it', async () => {
     const id = await finish({ retention: { [end]: `P${2 * days}D` } });
     const other = await finish({});
     await queue.passTo(T0 + days * DAY + HOUR);

@@ -95,7 +95,7 @@ describe('the archive of a queue that fills up', () => {
 });
 
 describe('a queue that is full', () => {
-  it('refuses jobs and goes on with those it has, until there is room again; none is lost', async () => {
+  it('refuses jobs and continues with those it has, until there is room again; none is lost', async () => {
     const queue = await bounded();
     const ids = await fill(queue);
     expect(ids.length).toBeGreaterThan(50);
@@ -186,7 +186,7 @@ describe('the bound', () => {
     expect(answer).toEqual({ status: 400, code: 'invalid_request', field: 'max_storage_bytes' });
   });
 
-  it('is that of the queue, else that of the deployment, else just below what an object holds', async () => {
+  it('comes from the queue, else from the deployment, else is just below what an object holds', async () => {
     const queue = new TestQueue();
     await queue.add();
     expect(await use(queue)).toMatchObject({ max_bytes: 9_500_000_000, state: 'ok' });

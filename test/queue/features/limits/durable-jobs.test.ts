@@ -63,7 +63,7 @@ describe('the start of a job with steps', () => {
     expect(await startsOf('polling')).toBe(2);
   });
 
-  it('is left to the next job while one stands ready that goes on', async () => {
+  it('is left to the next job while one stands ready that continues', async () => {
     const queue = new TestQueue();
     const limit = { key: 'spaced', rate: 1, period: '30s' };
     const first = await addTo(queue, limit);
@@ -73,7 +73,7 @@ describe('the start of a job with steps', () => {
     expect(await fetchFrom(queue)).toEqual([first, second]);
   });
 
-  it('counts anew when the job is given a second life in the middle of an attempt', async () => {
+  it('counts again when the job is given a second life in the middle of an attempt', async () => {
     const queue = new TestQueue();
     const id = await addTo(queue, { ...rated, key: 'lives' });
     await suspend(queue, sleep('nap', 60 * SECOND));
@@ -101,10 +101,10 @@ describe('the start of a job with steps', () => {
   });
 });
 
-describe('a job that goes on', () => {
+describe('a job that continues', () => {
   const both: Json = { ...rated, key: 'both', concurrency: 1 };
 
-  it('goes on although its window is used up, where others are told what counts', async () => {
+  it('continues although its window is used up, where others see what counts', async () => {
     const queue = new TestQueue();
     const [id, , last] = await addManyTo(queue, 3, { ...rated, key: 'closed' });
     await suspend(queue, sleep('nap', SECOND));
@@ -138,7 +138,7 @@ describe('a job that goes on', () => {
     expect(await startsOf('both')).toBe(2);
   });
 
-  it('is neither dropped nor scheduled anew for want of a place', async () => {
+  it('is neither dropped nor scheduled again for want of a place', async () => {
     for (const on_limit of ['drop', 'reschedule']) {
       const queue = new TestQueue();
       const limit = { key: on_limit, concurrency: 1, on_limit };

@@ -33,7 +33,7 @@ describe('concurrency', () => {
     }
   });
 
-  it('of one key is no matter of another, nor of jobs without one', async () => {
+  it('of one key does not affect another, nor of jobs without one', async () => {
     const queue = new TestQueue();
     const [first] = await addManyTo(queue, 2, one);
     const other = await addTo(queue, { key: 'other', concurrency: 1 });
@@ -41,7 +41,7 @@ describe('concurrency', () => {
     expect(new Set(await fetchFrom(queue))).toEqual(new Set([first, other, free]));
   });
 
-  it('is that of the queue when there is no key', async () => {
+  it('is limited by the queue when there is no key', async () => {
     const queue = new TestQueue();
     const [first, second] = await addManyTo(queue, 2, { concurrency: 1 });
     const named = await addTo(queue, { key: queue.name, concurrency: 1 });
@@ -173,7 +173,7 @@ describe('concurrency', () => {
 });
 
 describe('limits that change', () => {
-  it('are those of the job enqueued last', async () => {
+  it('are taken from the job enqueued last', async () => {
     const queue = new TestQueue();
     await addManyTo(queue, 6, one);
     expect(await fetchFrom(queue)).toHaveLength(1);
@@ -254,7 +254,7 @@ describe('rates', () => {
   ])('let the job start first that became available first when a start is forgotten%s', (_, between) => {
     const rated: Json = { key: 'rated', rate: { limit: 2, period: 'PT5S' } };
 
-    it('and another one was delayed', async () => {
+    it('when another one was delayed', async () => {
       const queue = new TestQueue();
       const [, ready] = await addManyTo(queue, 2, rated);
       await fetchFrom(queue, 1);
@@ -268,7 +268,7 @@ describe('rates', () => {
       expect(await fetchFrom(queue)).toEqual([delayed]);
     });
 
-    it('and another one is retried', async () => {
+    it('when another one is retried', async () => {
       const queue = new TestQueue();
       const retry = { initial_interval: 2000, jitter: false };
       const [first, ready] = await addManyTo(queue, 2, rated, { retry });
@@ -283,7 +283,7 @@ describe('rates', () => {
       expect(await fetchFrom(queue)).toEqual([first]);
     });
 
-    it('and jobs of lower priority have their turn after both', async () => {
+    it('before jobs of lower priority', async () => {
       const queue = new TestQueue();
       const [, ready] = await addManyTo(queue, 2, rated);
       await fetchFrom(queue, 1);
@@ -298,7 +298,7 @@ describe('rates', () => {
       expect(await fetchFrom(queue)).toEqual([ready, waits, free, low]);
     });
 
-    it('and those that stand ready are of a type that nobody fetches', async () => {
+    it('when available ones have a type that no worker fetches', async () => {
       const queue = new TestQueue();
       const wide: Json = { key: 'wide', concurrency: 1 };
       const [running] = await addManyTo(queue, 1, wide);
@@ -359,7 +359,7 @@ describe('rates', () => {
   });
 });
 
-describe('what a producer is told', () => {
+describe('the limit that a producer sees', () => {
   const post = (queue: TestQueue, rate_limit: Json) =>
     server.call('POST', '/ojs/v1/jobs', { type: 'test.limited', args: [], options: { queue: queue.name, rate_limit } });
   const told = ({ headers }: Answer) =>

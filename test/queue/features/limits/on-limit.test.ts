@@ -75,7 +75,7 @@ describe('on_limit reschedule', () => {
     }
   });
 
-  it('waits for a place among the jobs that run, whose end nobody can foresee', async () => {
+  it('waits for a place among the jobs that run, whose end no one can foresee', async () => {
     const queue = new TestQueue();
     const [first, second] = await addManyTo(queue, 2, { key: 'k', concurrency: 1, on_limit: 'reschedule' });
     expect(await fetchFrom(queue)).toEqual([first]);

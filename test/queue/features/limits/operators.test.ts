@@ -84,7 +84,7 @@ describe('GET /rate-limits', () => {
     expect(shown.queues).toHaveLength(2);
   });
 
-  it('answers 404 for a key that nobody has used', async () => {
+  it('answers 404 for a key that do not exist used', async () => {
     expect(await server.refusal('GET', path('nobody'))).toMatchObject({ status: 404, code: 'not_found' });
     expect(await server.refusal('DELETE', `${path('nobody')}/override`)).toMatchObject({ status: 404 });
   });
@@ -105,7 +105,7 @@ describe('an override', () => {
     expect(await server.ok(200, 'GET', path(key))).toMatchObject({ concurrency: 1, active: 4, available: 0 });
   });
 
-  it('of 0 stops the key, even for jobs that would be dropped, and lets it go on when it is taken back', async () => {
+  it('of 0 stops the key, even for jobs that would be dropped, and lets it continue when it is taken back', async () => {
     const queue = new TestQueue();
     const key = freshKey();
     const waits = await addTo(queue, { key, concurrency: 2 });

@@ -70,7 +70,7 @@ describe('what an override costs', () => {
     expect(await rowsWritten(directory(), () => remove())).toBe(AUDITED);
   });
 
-  it('is one row in a queue where jobs wait for a key that stays stopped', async () => {
+  it('one row is written in a queue where jobs wait for a key that stays stopped', async () => {
     const queue = new TestQueue();
     await put({ concurrency: 0 });
     await addManyTo(queue, 50, { key: KEY, concurrency: 1 });

@@ -111,7 +111,7 @@ describe('an override of a key that no job has named', () => {
     expect(await fetchFrom(queue)).toEqual([]);
   });
 
-  it('of a key with the name of what every object has is an override like any other', async () => {
+  it('works for a key named like an Object member', async () => {
     expect(await server.refusal('GET', path('constructor'))).toMatchObject({ status: 404 });
     expect(await remove('toString')).toBe(404);
     await put({ concurrency: 0 }, 'constructor');
@@ -144,7 +144,7 @@ describe('the period of a limit', () => {
     expect(await put({ limit: 0 })).toMatchObject({ limit: 0 });
   });
 
-  it('is that of each queue, and where a queue has none that of another', async () => {
+  it('comes from each queue, or from another one if a queue has none', async () => {
     const [minute, hour, none] = [new TestQueue(), new TestQueue(), new TestQueue()];
     await addManyTo(minute, 4, { key: KEY, rate: 1, period: 'minute' });
     const answer = await put({ limit: 2 });
@@ -176,7 +176,7 @@ describe('the end of an override', () => {
     expect(await fetchFrom(queue)).toHaveLength(3);
   });
 
-  it('is no wake of a queue in which nothing waits for it', async () => {
+  it('does not wake a queue in which no job waits for it', async () => {
     const [idle, other] = [await existing(), await existing()];
     await addTo(other, { key: 'other', concurrency: 1 });
     const before = [await armedAt(idle), await armedAt(other)];
@@ -234,7 +234,7 @@ describe('the end of an override', () => {
   });
 });
 
-describe('a queue that could not be told of an override', () => {
+describe('a queue that could not be notified of an override', () => {
   it('hears of it by alarm, and the answer says that it has not yet', async () => {
     const [lost, other] = [await existing(), await existing()];
     const heal = await lost.inside(({ sql }) => failAlways(sql, /INSERT OR REPLACE INTO meta/));
@@ -252,7 +252,7 @@ describe('a queue that could not be told of an override', () => {
     for (const queue of [lost, other]) expect(await fetchFrom(queue)).toHaveLength(1);
   });
 
-  it('hears that it was taken back, and lets waiting jobs start, when the directory died before it told anybody', async () => {
+  it('hears that it was taken back, and lets waiting jobs start, when the directory died before it notified any queue', async () => {
     await put({ concurrency: 0 });
     const queue = new TestQueue();
     const id = await addTo(queue, { key: KEY, concurrency: 1 });

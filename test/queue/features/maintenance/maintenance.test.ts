@@ -21,7 +21,7 @@ const waitingFor = async (id: string) => (await server.job(id)).waiting_for as J
 const newQueue = (name: string) => server.ok(201, 'POST', '/ojs/v1/queues', { name });
 
 describe('a queue in maintenance', () => {
-  it('takes jobs and gives none out, says why, and goes on when it is ended', async () => {
+  it('accepts jobs and hands none out, says why, and continues when it is ended', async () => {
     const before = await server.add('pull.job', [], { queue: 'pulled' });
     await declare({ enabled: true, reason: 'new database', duration: '1h' });
     const during = await server.add('pull.job', [], { queue: 'pulled' });
@@ -36,7 +36,7 @@ describe('a queue in maintenance', () => {
     expect((await server.take('pulled', { count: 2 })).map(({ id }) => id)).toEqual([before, during]);
   });
 
-  it('goes on by itself at the end, by comparison, whether an alarm rings or not', async () => {
+  it('ends at its time, by comparison, whether an alarm rings or not', async () => {
     const id = await server.add('pull.job', [], { queue: 'pulled' });
     await begin('1h');
     clock.at(HOUR - 1);
@@ -45,7 +45,7 @@ describe('a queue in maintenance', () => {
     expect((await server.take('pulled', { count: 1 })).map((job) => job.id)).toEqual([id]);
   });
 
-  it('is one that is made later, too', async () => {
+  it('may also be created during maintenance', async () => {
     await begin();
     const id = await server.add('pull.job', [], { queue: 'later' });
     expect(await server.take('later', { count: 1 })).toEqual([]);
@@ -74,7 +74,7 @@ describe('a queue in maintenance', () => {
     expect((await fetched).jobs?.map((job) => job.id)).toEqual([id]);
   });
 
-  it('lets attempts that run come to their end, and a lease that runs out is no reason to hand the job out', async () => {
+  it('lets attempts that run come to their end, and a lease that runs out is not a reason to hand the job out', async () => {
     await server.add('pull.job', [], { queue: 'pulled' });
     await server.add('pull.job', [], { queue: 'pulled' });
     const [first, second] = await server.take('pulled', { count: 2, visibility_timeout_ms: MINUTE });

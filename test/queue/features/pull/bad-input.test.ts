@@ -12,7 +12,7 @@ const REPORTS: [string, string, (id: string) => Json][] = [
 ];
 
 describe.each(REPORTS)('%s', (_, path, body) => {
-  it('for a job that nobody has is 404', async () => {
+  it('for a job that does not exist is 404', async () => {
     for (const id of [UNKNOWN_ID, 'not-an-id', '']) {
       expect(await server.refusal('POST', V1 + path, body(id))).toEqual({ status: 404, code: 'not_found' });
     }
@@ -157,7 +157,7 @@ describe('a nack', () => {
     ['retry_at', 1e300],
     ['retry_at', '9999-12-31T23:59:59Z'],
     ['retry_at', 8.64e15],
-  ])('with %s %j is refused and the attempt goes on', async (name, value) => {
+  ])('with %s %j is refused and the attempt continues', async (name, value) => {
     const id = await server.enqueue('q');
     await server.takeOne('q');
     const error = { code: 'E', message: 'm', [name]: value };

@@ -104,7 +104,7 @@ describe('waiting fetches', () => {
     expect(await next.ids).toEqual([id]);
   });
 
-  it('are not told of a failure that another one met', async () => {
+  it('are not notified of a failure that another one met', async () => {
     const q = await emptyQueue();
     const fetches = [await waitIn(q, 1), await waitIn(q, 2)].map(({ ids }) =>
       ids.catch((error: Error) => error.message),
@@ -206,7 +206,7 @@ describe('a fetch over several queues', () => {
   });
 });
 
-it('a fetch is told when storage fails before its turn, and keeps nobody busy', async () => {
+it('a fetch fails when storage fails before its turn, and keeps no worker busy', async () => {
   const q = await emptyQueue();
   const waiting = q.api.claim({ count: 1, wait_ms: 20_000 });
   const failed = failureOf(waiting);

@@ -121,7 +121,7 @@ describe('what a worker says about its handlers when it connects', () => {
     worker.close();
   });
 
-  it('is refused where it is no JSON', async () => {
+  it('is refused where it is not JSON', async () => {
     const headers = { Upgrade: 'websocket', 'Sec-WebSocket-Protocol': 'tocsin.worker.v1' };
     const path = `${V1}/workers/socket?queue=q&worker_id=w1&handlers=x`;
     const { status, body } = await server.call('GET', path, undefined, headers);

@@ -9,7 +9,7 @@ server.emptyBeforeEach();
 clock.restoreAfterEach();
 
 describe('a job that a worker holds', () => {
-  it('tells when its worker was heard of last, and when its lease ends, to whoever reads it alone', async () => {
+  it('shows when its worker was last seen and when its lease ends, when it is read alone', async () => {
     const id = await server.enqueue('held');
     const claimed = T0;
     clock.set(claimed);
@@ -65,7 +65,7 @@ describe('a heartbeat names', () => {
     expect(await server.heartbeat('w1', { active_jobs })).toMatchObject({ jobs_lost: [] });
   });
 
-  it('and reads little for each, however many it named', async () => {
+  it('are read at a bounded cost, however many it named', async () => {
     const q = new TestQueue();
     const [first] = await q.enqueue(...Array.from({ length: 50 }, () => ({ body: { args: ['x'.repeat(10_000)] } })));
     await q.claim({ count: 50, worker_id: 'w1' });

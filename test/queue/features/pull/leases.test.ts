@@ -24,7 +24,7 @@ describe('the lease that a worker proposes', () => {
     await expectLease(id, 60 * SECOND);
   });
 
-  it('gives way to that of the job, which the worker is told', async () => {
+  it('gives way to that of the job, which the worker receives', async () => {
     const id = await server.enqueue('q', { options: { visibility_timeout_ms: 600_000 } });
     expect(await server.takeOne('q', proposal)).toMatchObject({ lease_ms: 600_000 });
     await expectLease(id, 600_000);
@@ -57,7 +57,7 @@ describe('the lease that a worker proposes', () => {
     worker.close();
   });
 
-  it('is refused where it is no time', async () => {
+  it('is refused where it is not a time', async () => {
     const body = { queues: ['q'], default_visibility_timeout_ms: 0 };
     const refused = { status: 400, field: 'default_visibility_timeout_ms' };
     expect(await server.refusal('POST', `${V1}/workers/fetch`, body)).toMatchObject(refused);

@@ -69,7 +69,7 @@ describe('many reports', () => {
     expect(fields?.slice(3).map(([status]) => status)).toEqual([409, 409, 413]);
   });
 
-  it('are each told what they led to, in order, without the jobs', async () => {
+  it('each get an outcome, in order, without the jobs', async () => {
     const [first, second, third, fourth] = (await held('q', 4, { retry: { max_attempts: 2 } })) as [
       Json,
       Json,
@@ -133,7 +133,7 @@ describe('many reports', () => {
     expect(await server.state(second.id as string)).toBe('active');
   });
 
-  it('sent again are told the same, and change nothing', async () => {
+  it('sent again get the same answer, and change nothing', async () => {
     const [first, second] = (await held('q', 2)) as [Json, Json];
     const sent = [ack(first, { result: 1 }), nack(second)];
     const told = await report(200, sent);
@@ -266,7 +266,7 @@ describe('a fetch that brings reports', () => {
   const fetch = (reports: unknown, change: Json = {}) =>
     server.ok(200, 'POST', `${V1}/workers/fetch`, { queues: ['q'], worker_id: 'w1', reports, ...change });
 
-  it('is told what they led to, with the next jobs', async () => {
+  it('gets their outcomes, with the next jobs', async () => {
     const [job] = (await held('q', 1)) as [Json];
     const next = await server.enqueue('q');
     const told = await fetch([ack(job), ack(job, { attempt: 7 })], { count: 5 });
@@ -306,7 +306,7 @@ describe('a fetch that brings reports', () => {
     expect(both.reports).toMatchObject({ succeeded: 3 });
   });
 
-  it('is told of its reports when the claim fails', async () => {
+  it('gets the outcomes of its reports when the claim fails', async () => {
     const q = new TestQueue('q');
     const [job] = (await held('q', 1)) as [Json];
     await server.enqueue('q');

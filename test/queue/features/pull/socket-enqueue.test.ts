@@ -120,7 +120,7 @@ describe('jobs over a socket', () => {
     await producer.enqueue([job()]);
   });
 
-  it('are told which of their options do not exist', async () => {
+  it('are informed which of their options do not exist', async () => {
     const producer = await connect();
     const { warnings } = await producer.enqueue([job({ options: { prioritty: 1 } })]);
     expect(warnings).toEqual([expect.stringContaining('jobs[0].options.prioritty is not known')]);
@@ -154,7 +154,7 @@ describe('jobs over a socket', () => {
     expect(text).toContain('[12345678901234567890]');
   });
 
-  it('start whoever waits for them, on the same socket too', async () => {
+  it('start waiting workers, on the same socket too', async () => {
     const worker = await connect();
     worker.ready(1);
     const [id] = idsOf(await worker.enqueue([job()]));

@@ -162,7 +162,7 @@ describe('the socket of a worker', () => {
       'a maintenance ends',
       () => server.ok(200, 'POST', `${V1}/admin/system/maintenance`, { enabled: true, duration: '1m' }),
     ],
-  ])('brings the next job when %s, though a fetch stood in front that did not wait so long', async (_, close) => {
+  ])('brings the next job when %s, though a fetch stood in front that did not wait that long', async (_, close) => {
     const q = new TestQueue('q');
     await q.add();
     await q.add();
@@ -253,7 +253,7 @@ describe('what a worker says over its socket', () => {
     expect(await server.job(id)).toMatchObject({ result: 7, attempt: 1 });
   });
 
-  it('reports about jobs of others change nothing, whomever they name', async () => {
+  it('reports about jobs of other workers change nothing, whichever worker they name', async () => {
     const id = await server.enqueue('q');
     await server.takeOne('q', { worker_id: 'other' });
     const worker = await connect();
@@ -296,7 +296,7 @@ describe('what a worker says over its socket', () => {
   });
 });
 
-describe('a worker on a socket is told at once', () => {
+describe('a worker on a socket is notified at once', () => {
   it('that its job was cancelled, or is no longer its own', async () => {
     const [first, second] = await server.addAll(
       [1, 2].map((n) => ({
@@ -317,7 +317,7 @@ describe('a worker on a socket is told at once', () => {
     expect(await worker.get('taken', 2)).toEqual({ type: 'taken', jobs: [{ job_id: second, why: 'lost' }] });
   });
 
-  it('of jobs that it fetched otherwise, on each connection that it has, and nobody else is', async () => {
+  it('of jobs that it fetched otherwise, on each connection that it has, and no one else is', async () => {
     const id = await server.enqueue('q');
     const [one, two, stranger] = [await connect(), await connect(), await connect({ worker_id: 'w2' })];
     await server.takeOne('q', { worker_id: 'w1' });
@@ -329,7 +329,7 @@ describe('a worker on a socket is told at once', () => {
     expect(stranger.of('taken')).toEqual([]);
   });
 
-  it('and hears nothing of what it reports itself', async () => {
+  it('but not of what it reports itself', async () => {
     await server.enqueue('q', { options: { retry: { max_attempts: 1 } } });
     const worker = await connect();
     worker.ready(1);
@@ -339,7 +339,7 @@ describe('a worker on a socket is told at once', () => {
     expect(worker.of('taken')).toEqual([]);
   });
 
-  it('what an operator wants, and gets no jobs until it may again', async () => {
+  it('of the directive of an operator, and gets no jobs until it may again', async () => {
     await new TestQueue('q').add();
     await server.takeOne('q');
     const worker = await connect();
@@ -356,7 +356,7 @@ describe('a worker on a socket is told at once', () => {
     expect(await worker.given(1)).toMatchObject([{ id }]);
   });
 
-  it('and is still told nothing else by an object that has lost its memory', async () => {
+  it('and of nothing else by an object that has lost its memory', async () => {
     const q = new TestQueue('q');
     await q.add();
     await server.takeOne('q');
@@ -372,7 +372,7 @@ describe('a worker on a socket is told at once', () => {
     expect(await server.takeIds('q', { worker_id: 'w2' })).toEqual([id]);
   });
 
-  it('that its queue is no more', async () => {
+  it('that its queue was deleted', async () => {
     const worker = await connect();
     await server.enqueue('q');
     await server.reset();
@@ -424,7 +424,7 @@ describe('a socket that breaks off', () => {
 describe('a socket that does not keep to the protocol', () => {
   const errors = (worker: WorkerSocket) => worker.of('error').map(({ error, id }) => [(error as Json).code, id]);
 
-  it('is told what is wrong, and disturbs nothing', async () => {
+  it('gets an error that says what is wrong, and disturbs nothing', async () => {
     const [bad, good] = [await connect(), await connect({ worker_id: 'w2' })];
     const said = ['{', '[]', '7', '{}', '{"type":"dance"}', '{"type":"ready"}', '{"type":"ready","count":-1}'];
     for (const text of said) bad.say(text);
@@ -486,7 +486,7 @@ describe('a socket that does not keep to the protocol', () => {
     expect([bad.closed, await server.state(id)]).toEqual([undefined, 'completed']);
   });
 
-  it('is cut off after a message that is too large, and takes nobody along', async () => {
+  it('is cut off after a message that is too large, and affects no other', async () => {
     const [bad, good] = [await connect(), await connect({ worker_id: 'w2' })];
     good.ready(1);
     bad.say(`{"type":"read","more":"${'x'.repeat(8 * 1024 * 1024)}"}`);
@@ -495,7 +495,7 @@ describe('a socket that does not keep to the protocol', () => {
     expect(await good.given(1)).toMatchObject([{ id }]);
   });
 
-  it('is cut off when it goes on, with the reason', async () => {
+  it('is cut off when it continues, with the reason', async () => {
     const worker = await connect();
     for (let n = 0; n < 25; n++) worker.say('{');
     expect(await worker.isClosed()).toMatchObject({ code: 1008, reason: expect.stringContaining('cannot be read') });

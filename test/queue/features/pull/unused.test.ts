@@ -26,7 +26,7 @@ describe('a job that is given back unused', () => {
     ]);
   });
 
-  it('pauses longer each time in a row, so that nobody hands it to and fro', async () => {
+  it('pauses longer each time in a row, so that no one hands it to and fro', async () => {
     const id = await server.enqueue('q');
     const pauses: number[] = [];
     for (let n = 0; n < 9; n++) {
@@ -41,7 +41,7 @@ describe('a job that is given back unused', () => {
     expect(await server.job(id)).toMatchObject({ unused_claims: { count: 9 }, attempt: 0 });
   });
 
-  it('starts counting anew once an attempt was used', async () => {
+  it('starts counting again once an attempt was used', async () => {
     const id = await server.enqueue('q');
     for (let n = 0; n < 3; n++) {
       await server.takeOne('q');
@@ -55,7 +55,7 @@ describe('a job that is given back unused', () => {
     expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 1, unused_claims: { count: 1 } });
   });
 
-  it('may be told twice', async () => {
+  it('may be reported twice', async () => {
     const id = await server.enqueue('q');
     await server.takeOne('q');
     for (let n = 0; n < 2; n++) {

@@ -343,7 +343,7 @@ describe('a heartbeat', () => {
     ['fewer jobs than none', 'active_jobs', { active_jobs: -1 }],
     ['a lease below 0', 'visibility_timeout_ms', { visibility_timeout_ms: -1 }],
     ['a lease longer than a century', 'visibility_timeout_ms', { visibility_timeout_ms: 1e15 }],
-  ])('with %s is refused and registers nobody', async (_, field, change) => {
+  ])('with %s is refused and registers no worker', async (_, field, change) => {
     expect(await server.refusal('POST', '/ojs/v1/workers/heartbeat', { worker_id: 'w1', ...change })).toEqual({
       status: 400,
       code: 'invalid_request',

@@ -98,7 +98,7 @@ describe('a job of a type that the announcement does not list', () => {
     await server.jobIn(await server.add('work.do', [{}], { queue: 'handled' }), 'completed');
   });
 
-  it('waits for a worker that pulls in a queue that belongs to nobody', async () => {
+  it('waits for a worker that pulls in a queue that belongs to no one', async () => {
     const id = await server.add('nobody.knows', [], { queue: 'unowned' });
     await server.jobIn(await server.add('work.do', [{}], { queue: 'unowned' }), 'completed');
     expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });

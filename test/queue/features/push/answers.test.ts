@@ -123,7 +123,7 @@ describe('an answer to a single delivery', () => {
     expect(await answered({ do: 'timeout' })).toMatchObject({ error: { type: 'tocsin.crash' } });
   });
 
-  it('that never comes is a timeout, retried, and the handler is told by its signal', async () => {
+  it('that never comes is a timeout, retried, and the handler is notified by its signal', async () => {
     const id = await server.add('plain.order', [{ do: 'hang' }], { queue: 'answers' });
     expect(await server.jobIn(id, ENDED)).toMatchObject({
       state: 'retryable',
@@ -303,7 +303,7 @@ describe('an answer of the handler library', () => {
     expect(await ran({ do: 'retry-in' })).toMatchObject({ state: 'retryable', retry_delay_ms: 90_000 });
   });
 
-  it('times out by the limit in force, and the handler is told', async () => {
+  it('times out by the limit in force, and the handler is notified', async () => {
     const id = await server.add('work.do', [{ do: 'hang' }], { queue: 'library', timeout_ms: 50 });
     expect(await server.jobIn(id, ENDED)).toMatchObject({
       state: 'retryable',

@@ -44,7 +44,7 @@ describe('jobs that share a call', () => {
     }
   });
 
-  it('end by the limit that the queue sets, as the handler is told', async () => {
+  it('end by the limit that the queue sets, which the handler knows', async () => {
     await server.configure('limited', { default_timeout: 1 });
     const orders = [{ value: 1 }, { do: 'hang' }, { value: 3 }];
     const ids = await together(
@@ -57,7 +57,7 @@ describe('jobs that share a call', () => {
     for (const n of [0, 2]) expect(await server.jobIn(ids[n] as string, 'completed')).not.toHaveProperty('errors');
   });
 
-  it('have the same execution limit: nobody waits for the slow', async () => {
+  it('have the same execution limit: no one waits for the slow', async () => {
     const gate = new Gate('WORK');
     const [slow, quick] = await together('two-limits', [
       { type: 'work.do', args: gate.args, options: { timeout_ms: 60_000 } },
@@ -109,7 +109,7 @@ describe('a job that takes its call down', () => {
     await server.jobIn(ids[1] as string, 'discarded');
   });
 
-  it('runs again only while nothing else runs at its target, so that it can take nobody along', async () => {
+  it('runs again only while nothing else runs at its target, so that it can affects no other', async () => {
     const gate = new Gate('PLAIN');
     const args = [{ ...(gate.args[0] as Json), do: 'throw-then-gate' }];
     const suspect = await server.add('wide.order', args, { queue: 'solo', retry: AT_ONCE });

@@ -20,7 +20,7 @@ const aborted = (worker: 'WORK' | 'PLAIN', id: string) =>
 const started = (id: string) => until(async () => (await runsOf('WORK', id)).length > 0, `${id} to start`);
 
 describe('cancelling a job that its handler runs', () => {
-  it('aborts its signal with the reason, and nobody else: its siblings in the call go on', async () => {
+  it('aborts its signal with the reason, and no one else: its siblings in the call continue', async () => {
     const gate = new Gate('WORK');
     const ids = (await together('one-of-three', [gate.args, [{ do: 'hang' }], gate.args])) as [string, string, string];
     await gate.waiting(2);

@@ -42,7 +42,7 @@ describe('a delivery with the payload `envelope`', () => {
     expect(runs[1]).toMatchObject({ body: { job: { error: failure } } });
   });
 
-  it('leaves out a traceparent that is no header value', async () => {
+  it('leaves out a traceparent that is not a valid header value', async () => {
     for (const traceparent of ['a\nb', 'ü', 7, 'x'.repeat(300)]) {
       const id = await server.add('plain.order', [{}], { queue: 'delivery', meta: { traceparent } });
       await server.jobIn(id, 'completed');

@@ -113,7 +113,7 @@ describe('a handler that says something while it runs', () => {
     expect(await server.ok(200, 'GET', `${V1}/jobs/count?parent=${id}`)).toEqual({ count: 2 });
   });
 
-  it('is told what is wrong with a call, and nothing changes', async () => {
+  it('gets an error for a bad call, and nothing changes', async () => {
     const id = await add({
       say: [
         { ask: { step: { name: '', result: 1 } } },
@@ -140,7 +140,7 @@ describe('a handler that says something while it runs', () => {
     expect(await steps(id)).toEqual({ once: { result: 1 } });
   });
 
-  it('whose attempt is over is told so', async () => {
+  it('whose attempt is over is configured so', async () => {
     const id = await add({
       say: [{ delivery_id: 'del_nobody', ask: { step: { name: 'x', result: 1 } } }],
       raw: ['nonsense', '{"half":', '[]', 'null', '{"delivery_id":5,"call":1}', '', '{"reply":1}'],
@@ -196,7 +196,7 @@ describe('a handler that says something while it runs', () => {
   });
 });
 
-describe('a handler that goes on later', () => {
+describe('a handler that continues later', () => {
   it('is called again then, as the same attempt, with what it has recorded', async () => {
     const sleep = { nap: { until: 1 }, first: { result: 'x' } };
     const id = await add({ end: { status: 'snoozed', in: 20, steps: sleep, ...line('asleep') }, later: { result: 7 } });

@@ -15,7 +15,7 @@ async function run(queue: string) {
   return (await server.jobIn(id, 'completed')).result as { version: number; timeout_ms: number };
 }
 
-describe('the settings of a handler that was deployed anew', () => {
+describe('the settings of a handler that was deployed again', () => {
   it('hold from the call after the first answer of the new version: timeouts and retries', async () => {
     await deploy(1);
     expect(await run('redeployed')).toMatchObject({ version: 1, timeout_ms: 11_000 });

@@ -42,7 +42,7 @@ describe('a handler that reports its job itself', () => {
     expect(failed.errors).toHaveLength(1);
   });
 
-  it('after the dispatcher recorded its answer is told the outcome', async () => {
+  it('after the dispatcher recorded its answer gets the outcome', async () => {
     const id = await server.add('plain.order', [{}], { queue: 'reverse' });
     await server.jobIn(id, 'completed');
     const delivery_id = await deliveryOf(id);
@@ -54,7 +54,7 @@ describe('a handler that reports its job itself', () => {
     expect(await server.call('POST', `/ojs/v1/jobs/${id}/ack`, stranger)).toMatchObject({ status: 409 });
   });
 
-  it('after the dispatcher recorded its failure is told the outcome, named or not', async () => {
+  it('after the dispatcher recorded its failure gets the outcome, named or not', async () => {
     const id = await server.add('plain.order', [{ status: 500 }], { queue: 'reverse', retry: LATER });
     await server.jobIn(id, 'retryable');
     const delivery_id = await deliveryOf(id);

@@ -82,7 +82,7 @@ const WAITING: JobChange[] = [
 ];
 
 describe('a job that is locked', () => {
-  it('is seen as it was, given to nobody and changed by nobody', async () => {
+  it('is seen as it was, given to no one and changed by no one', async () => {
     const operation = await new Operation('cancel').add(...WAITING);
     const [queue] = operation.queues;
     const before = await seen(queue);
@@ -163,7 +163,7 @@ describe('a job that is locked', () => {
     expect(refusal(await other[0].api.enqueue([newcomer]))).toMatchObject({ status: 503 });
   });
 
-  it('may be locked anew when it was cancelled in spite of its lock, and is, whatever becomes of the first', async () => {
+  it('may be locked again when it was cancelled in spite of its lock, and is, whatever becomes of the first', async () => {
     const first = await new Operation('cancel').add({});
     await first.prepareAll();
     const [{ api, name }] = first.queues;
@@ -245,7 +245,7 @@ describe('decided for', () => {
     expect(await operation.states()).toEqual(['available', 'available']);
   });
 
-  it('a queue that was not told asks, or is told by the one that decided', async () => {
+  it('a queue that was not notified asks, or is notified by the one that decided', async () => {
     for (const who of [0, 1]) {
       clock.set(T0);
       const operation = await new Operation('cancel').add({});
@@ -297,7 +297,7 @@ describe('decided against', () => {
     expect(await retry[0].counts()).toEqual({});
   });
 
-  it('whoever drove it and died holds the jobs no longer than some seconds', async () => {
+  it('a coordinator that died holds the jobs no longer than some seconds', async () => {
     const operation = await new Operation('cancel').add({}, { priority: 3 });
     await operation.prepareAll();
     for (const queue of operation.queues) await queue.evict();
@@ -361,7 +361,7 @@ describe('limits and bounds', () => {
   });
 });
 
-it('whatever happens in between, all jobs are cancelled or none, and none that anybody was given', async () => {
+it('all jobs are cancelled or none, and none that a worker was given, at any interleaving', async () => {
   const events = [
     'decide',
     'tell',

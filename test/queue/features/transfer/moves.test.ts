@@ -249,7 +249,7 @@ describe('a queue that is not willing', () => {
     expect(await fetchIds(to)).toEqual([id]);
   });
 
-  it('is told for many at once that this is not offered', async () => {
+  it('is not supported for many dead letters at once', async () => {
     for (const path of ['/ojs/v1/dead-letter/retry', '/ojs/v1/admin/dead-letter/retry']) {
       const answer = await server.call('POST', path, { confirm: true, filter: {}, override: { queue: 'other' } });
       expect(answer).toMatchObject({
