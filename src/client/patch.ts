@@ -49,7 +49,7 @@ export function wirePatch(change: JobPatch): Record<string, unknown> {
   refuseUnknown(change, PATCH, 'A change of a job has no');
   const { delay, delayUntil }: { delay?: Duration; delayUntil?: Moment | null } = change;
   // Only untyped code sets both.
-  if (delay !== undefined && delayUntil !== undefined) throw invalid('Say delay or delayUntil, not both.', 'delay');
+  if (delay !== undefined && delayUntil !== undefined) throw invalid('Use delay or delayUntil, not both.', 'delay');
   const wire: Record<string, unknown> = {};
   for (const name of CHANGEABLE) {
     const value = change[name];

@@ -96,9 +96,9 @@ export interface TypeStats {
   /** Jobs accepted. */
   enqueued: number;
   completed: number;
-  /** Attempts that failed, whatever followed. */
+  /** Failed attempts, whether retried or not. */
   failed: number;
-  /** Failed attempts that another one follows. */
+  /** Failed attempts that are retried. */
   retried: number;
   cancelled: number;
   discarded: number;

@@ -236,7 +236,7 @@ export interface OperationsApi {
   /**
    * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
    * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
-   * it is on its way and will arrive by itself.
+   * it is on its way and arrives automatically.
    */
   moveDeadLetter(id: string, request: MoveRequest): Promise<Outcome<JobView>>;
   /** Would this queue take the job? Writes nothing. */

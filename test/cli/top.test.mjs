@@ -420,7 +420,7 @@ describe('the events that top follows', () => {
   const sent = (id, type = 'job.started') =>
     `retry: 10\nid: ${id}\ndata: ${JSON.stringify({ specversion: '1.0', id, type, data: { job_id: 'j', queue: 'mail' } })}\n\n`;
 
-  it('come once each, with the key of the request, and go on after the last one', async () => {
+  it('come once each, with the key of the request, and continue after the last one', async () => {
     const first = sent('1', 'job.state_changed') + sent('2') + sent('2') + sent('3');
     await streaming([first, sent('3') + sent('4')], async (events, connections, requests) => {
       const ids = [];

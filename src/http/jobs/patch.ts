@@ -30,12 +30,12 @@ export function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id
     if (!isChangeable(name)) throw unchangeable(name, path);
     const key = name === 'delay_until' ? 'scheduled_at' : name;
     const other = named.get(key);
-    if (other !== undefined) throw invalidRequest(path, `${path} is ${other} once more: write one of the two.`);
+    if (other !== undefined) throw invalidRequest(path, `${path} repeats ${other}: use one of the two.`);
     named.set(key, path);
     request[key] = value === null ? null : readChange(name, value, path, { now });
   }
   if (named.size === 0) {
-    throw invalidRequest('body', `The body names nothing to change; send ${CHANGEABLE.join(', ')}.`);
+    throw invalidRequest('body', `The body contains nothing to change; send ${CHANGEABLE.join(', ')}.`);
   }
   const policy = request.retry as Record<string, unknown> | null | undefined;
   if (typeof request.max_attempts === 'number' && typeof policy?.max_attempts === 'number') {

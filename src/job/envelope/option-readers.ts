@@ -113,7 +113,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
   max_attempts(value, field, job) {
     // It may stand inside the policy or beside it, not both.
     if ((job.body.retry?.max_attempts ?? null) !== null) {
-      throw invalidPolicy(field, 'cannot stand beside retry.max_attempts');
+      throw invalidPolicy(field, 'cannot be combined with retry.max_attempts');
     }
     return checkMaxAttempts(value, field);
   },
@@ -124,7 +124,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     if (job.readTarget) return job.readTarget(value, field);
     throw invalidRequest(
       field,
-      `${field} is not offered for schedules and workflows: map the type to the URL instead.`,
+      `${field} is not supported for schedules and workflows: map the type to the URL instead.`,
     );
   },
   // These two are stored as they are written.

@@ -9,9 +9,9 @@ export const COUNTERS = [
   /** Jobs accepted. */
   'enqueued',
   'completed',
-  /** Attempts that failed, whatever followed. */
+  /** Failed attempts, whether retried or not. */
   'failed',
-  /** Failed attempts that another one follows. */
+  /** Failed attempts that are retried. */
   'retried',
   'cancelled',
   /** Jobs discarded, for whatever reason but their expiry. */

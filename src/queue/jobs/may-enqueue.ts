@@ -10,7 +10,7 @@ export function refuseNewcomers(q: Named & Stored & Configured): void {
     return;
   }
   const state = q.config.removal ? 'deleting' : 'draining';
-  const { data } = conflict(`Queue ${q.name} is ${state} and takes no jobs.`, {
+  const { data } = conflict(`Queue ${q.name} is ${state} and accepts no jobs.`, {
     queue: q.name,
     current_state: state,
     expected_state: 'active or paused',

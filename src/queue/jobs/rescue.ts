@@ -62,14 +62,14 @@ function rescue(q: QueueParts, key: number, now: number, random: Random): void {
 
 /** Ends an attempt that could not be ended as it should: nothing of that try is left, so this one has its claim to record. */
 function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart: Apart): void {
-  console.error('tocsin: a job could not be taken back and becomes a dead letter', reason);
+  console.error('tocsin: a job could not be recovered and becomes a dead letter', reason);
   const failed = apart(() => {
     const row = rowByKey(q.store, key);
     if (row) quarantine(q, row, now);
   });
   const active = q.store.leases.active.get(key);
   if (!failed || !active) return;
-  console.error('tocsin: nor can it become a dead letter: it runs for longer', failed.error);
+  console.error('tocsin: it cannot become a dead letter either: its lease is extended', failed.error);
   q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
 }
 

@@ -116,8 +116,8 @@ function paused(q: Named & Configured, row: JobRow): WaitingFor | undefined {
   if (!q.config.paused) return undefined;
   const since = Math.max(availableSince(row), q.config.pausedChangedAt);
   if (q.config.removal)
-    return waiting('queue_paused', `Queue ${q.name} is being deleted and gives out no jobs.`, since);
-  const detail = `Queue ${q.name} is paused and gives out no jobs. POST /queues/${q.name}/resume to go on.`;
+    return waiting('queue_paused', `Queue ${q.name} is being deleted and hands out no jobs.`, since);
+  const detail = `Queue ${q.name} is paused and hands out no jobs. POST /queues/${q.name}/resume to resume it.`;
   return waiting('queue_paused', detail, since);
 }
 

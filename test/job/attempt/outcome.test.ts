@@ -48,7 +48,7 @@ describe('a pushed handler and a worker that pulls', () => {
     }
   });
 
-  it('go on later alike, with their steps and log', () => {
+  it('snooze alike, with their steps and log', () => {
     const snooze = { in: 5_000, signal: 'go', steps: { a: { result: 1 } } };
     const log = [{ at: NOW, level: 'info', message: 'm' }];
     const nacked = reported({ requeue: true, attempt_used: false, snooze, log });

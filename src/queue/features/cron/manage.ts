@@ -62,7 +62,7 @@ export function putCron(
   }
   if (before && same(before.definition, definition)) return { ...before, created: false };
   if (!before && q.store.crons.size >= MAX_ENTRIES) {
-    throw conflict(`Queue ${q.name} has ${MAX_ENTRIES} cron entries, which is as many as it may have.`, {
+    throw conflict(`Queue ${q.name} has ${MAX_ENTRIES} cron entries, the maximum.`, {
       resource_type: 'cron',
       max_entries: MAX_ENTRIES,
     });
