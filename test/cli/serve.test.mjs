@@ -188,7 +188,7 @@ describe('tocsin serve', () => {
     assert.ok(!existsSync(nowhere));
   });
 
-  it('copies the folder itself when nobody serves it', async () => {
+  it('copies the folder itself when no server uses it', async () => {
     const state = newState();
     const server = await tocsin.serve(['--state', state]);
     await server.add({ type: 'any.job', args: [] });
@@ -198,7 +198,7 @@ describe('tocsin serve', () => {
     assert.match(stdout, /Nothing was running/);
   });
 
-  it('says what to install, to whom it would be open, and what a folder is', async () => {
+  it('says what to install, which callers it would be open to, and what a folder is', async () => {
     const bare = join(tocsin.folder, 'bare');
     mkdirSync(bare);
     const without = await tocsin.run(['serve', '--port', '0'], { cwd: bare });

@@ -61,7 +61,7 @@ export function backupCommand(terminal: Terminal): Command {
     .option('--json', 'print JSON')
     .action(async (target: string, { state, json }: { state: string; json?: boolean }) => {
       const { heldMs, ...copied } = await backUp(state, target, terminal.now);
-      const held = heldMs === undefined ? 'Nothing was running.' : `Writes stood still for ${heldMs} ms.`;
+      const held = heldMs === undefined ? 'Nothing was running.' : `Writes were blocked for ${heldMs} ms.`;
       print(terminal, json, { ...copied, heldMs: heldMs ?? null }, () => `${said(copied)}\n${held}`);
     });
 }

@@ -87,7 +87,7 @@ function readTable(given: unknown): Record<string, unknown> {
   } catch {
     // Said below.
   }
-  throw new CliError('HANDLERS is no JSON object.', 'Write it like {"email.*": "EMAIL"}.');
+  throw new CliError('HANDLERS is not a JSON object.', 'Write it like {"email.*": "EMAIL"}.');
 }
 
 function bindingOf(entry: unknown): unknown {

@@ -87,7 +87,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       const message = `serving ${address}, dashboard ${dashboard}, state ${folder.path}, ${access}`;
       const names = workers.map(({ name }) => name);
       log.info(message, { url: address, dashboard, state: folder.path, keys, workers: names, workerd: version });
-      if (keys === 0) log.warn('no key is set: whoever can call this address may do everything; set API_KEYS');
+      if (keys === 0) log.warn('no key is set: every caller of this address may do everything; set API_KEYS');
     });
     runtime = new Runtime({
       ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },
@@ -125,7 +125,7 @@ async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<
   const started = runtime.start();
   const signal = await Promise.race([signalled, started.then(() => signalled)]);
   const calls = await rest(runtime);
-  const running = calls ?? 'nobody says';
+  const running = calls ?? 'an unknown number';
   log.info(`${signal}: no more jobs are handed out; calls to handlers that run: ${running}`, { grace_ms: graceMs });
   const left = calls === 0 ? 0 : await settled(runtime, graceMs, hurry.signal);
   if (left === undefined) log.warn('the queue does not say what runs');

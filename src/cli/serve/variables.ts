@@ -78,5 +78,5 @@ export function countKeys(text: unknown): number {
   } catch {
     // Said below.
   }
-  throw new CliError('API_KEYS begins like a JSON list and is none.', 'Correct it: nobody could sign in.');
+  throw new CliError('API_KEYS starts like a JSON list but is not one.', 'Correct it: no one could sign in.');
 }

@@ -12,7 +12,7 @@ clock.startAtT0();
 const rest = (until: number) => (Reflect.get(globalThis, DEPLOYMENT) as Deployment).rest(until);
 
 describe('a process that is told to rest', () => {
-  it('finishes the call under way, takes jobs, hands none out, and goes on by itself when it is not told again', async () => {
+  it('finishes the call under way, takes jobs, hands none out, and continues when the request is not repeated', async () => {
     const queue = new TestQueue('pushed');
     const gate = new Gate('WORK');
     const running = await server.add('work.do', gate.args, { queue: 'pushed' });
