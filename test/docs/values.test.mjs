@@ -33,9 +33,7 @@ const steps = job('steps', 'MAX_STEPS');
 const queuesAtOnce = constant('rpc/directory.ts', 'MAX_QUEUES_AT_ONCE');
 const ids = http('request/filter/conditions', 'MAX_IDS');
 
-const TAGS = /readTags = readList\((\d+), readName\((\d+)\)\)/
-  .exec(read('src/job/envelope/option-readers.ts'))
-  .slice(1);
+const TAGS = /tags: readList\((\d+), readName\((\d+)\)\)/.exec(read('src/job/envelope/option-readers.ts')).slice(1);
 
 /** By page; digits are grouped there by a comma, a space, or not at all. */
 const SAID = {
