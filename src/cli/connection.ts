@@ -39,12 +39,12 @@ export function endpointOf(options: ConnectionOptions, env: Terminal['env']): En
   return { url, key: options.key ?? (env.TOCSIN_KEY || undefined) };
 }
 
-/** An address as it may be printed, whatever is wrong with it: what stands before an @ is nobody's business. */
+/** An address as it may be printed, whatever is wrong with it: what stands before an @ is secret. */
 export function withoutPassword(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@');
 }
 
-/** A failed request is repeated so often, where it may be, and soon: a human waits. */
+/** Repetitions of a failed request, where it may be repeated, after short pauses: a human waits. */
 const RETRY = { attempts: 3, baseMs: 100, maxMs: 2_000 } as const;
 const TIMEOUT_MS = 30_000;
 

@@ -2,7 +2,7 @@
  * What stands before `wrangler dev`. Its server takes the address of a request from a header of the client, `MF-Original-URL`: a page
  * of an attacker whose name leads to this machine can make the queue believe that it is called as localhost. So requests come
  * through here. Such headers end here, and only a request whose `Host` is this machine gets the secret without which the queue
- * lets nobody in who has no key. wrangler itself listens elsewhere, where the secret is missing.
+ * lets no one in who has no key. wrangler itself listens elsewhere, where the secret is missing.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -133,7 +133,7 @@ function pass(message: IncomingMessage, answer: ServerResponse, sent: ReturnType
   message.pipe(sent);
 }
 
-/** A WebSocket: after the first answer its bytes are nobody's business. */
+/** A WebSocket: after the first answer its bytes are passed on unread. */
 function join(socket: Duplex, sent: ReturnType<typeof request>): void {
   const head = (got: IncomingMessage, headers: readonly string[]) => {
     const lines = headers.map((_, at) => (at % 2 === 0 ? `${headers[at]}: ${headers[at + 1]}\r\n` : ''));

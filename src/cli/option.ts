@@ -1,4 +1,6 @@
-/** The value of an option among arguments that nobody has read yet, the last one as usual, and the arguments without it. */
+/**
+ * The value of an option among arguments that no one has read yet, the last one as usual, and the arguments without it.
+ */
 export function optionIn(args: readonly string[], name: string): { value: string | undefined; rest: string[] } {
   let value: string | undefined;
   const rest: string[] = [];

@@ -26,8 +26,8 @@ export interface Screen {
   write(text: string): void;
   /**
    * Takes the window over, until what it answers is called, or the process ends in whatever way.
-   * @param listener hears what is typed, as the terminal sends it, and that the window must be drawn anew
-   * @param listener.stop the process is told to end
+   * @param listener hears what is typed, as the terminal sends it, and that the window must be redrawn
+   * @param listener.stop the process is asked to stop
    */
   take(listener: { typed(bytes: string): void; redraw(): void; stop(exitCode: number): void }): () => void;
   /** Gives the window back until the shell continues the program. */
@@ -124,7 +124,7 @@ export function lengthText(ms: number): string {
   return parts.join('');
 }
 
-/** A time beside now: `3m5s ago`, `in 2h`. Anything that is no time stays as it is. */
+/** A time beside now: `3m5s ago`, `in 2h`. Anything that is not a time stays as it is. */
 export function whenText(time: string | undefined, now: number): string | undefined {
   if (time === undefined) return undefined;
   const at = Date.parse(time);

@@ -153,7 +153,7 @@ function factOf(name: string, value: unknown, now: number): unknown {
 export const ago = (time: string | null | undefined, now: number, none = '') =>
   whenText(time ?? undefined, now) ?? none;
 
-/** The verb that takes one away for good. @param what is lost: `the rule` */
+/** The verb that takes one away permanently. @param what is lost: `the rule` */
 export function removal(
   what: string,
   remove: (opened: Opened, ...given: string[]) => Promise<void>,

@@ -5,7 +5,7 @@ import { processScreen } from './screen';
 
 /** Reads and writes this process. */
 export function processTerminal(): Terminal {
-  // A reader that has seen enough, like `head`, is no failure.
+  // A reader that has seen enough, like `head`, is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   return {
     out: (text) => void process.stdout.write(text),

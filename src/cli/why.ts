@@ -118,7 +118,10 @@ export function jobFacts(
   ];
 }
 
-/** For how long the event loop of a worker stood still while the job ran, last: it loses leases, and slows other jobs down. */
+/**
+ * For how long the event loop of a worker was blocked while the job ran, last: it loses leases, and slows other jobs
+ * down.
+ */
 function blockedText(log: readonly JobLogLine[], now: number): string | undefined {
   const line = log.findLast(({ fields }) => typeof fields?.blocked_ms === 'number');
   if (!line) return undefined;

@@ -13,7 +13,7 @@ export function jobOf(answer: unknown): JobEnvelope {
   return asJob(member(answer, 'job'));
 }
 
-/** In the answer to a batch each job has `deduplicated`; in the answer to a single enqueue it stands beside the job. */
+/** In the answer to a batch each job has `deduplicated`; in the answer to a single enqueue it is next to the job. */
 export function enqueuedJobOf(answer: unknown): JobEnvelope {
   const job = jobOf(answer);
   return member(answer, 'deduplicated') === true ? { ...job, deduplicated: true } : job;

@@ -23,7 +23,7 @@ export type BulkPreview = Omit<Named<OperationPreview>, 'dryRun' | 'action' | 's
 export interface BulkResult {
   /** Absent for jobs named by ids. */
   operationId?: string;
-  /** False: the operation goes on by itself; see {@link Bulk.wait}. */
+  /** False: the operation continues in the background; see {@link Bulk.wait}. */
   completed: boolean;
   /** It was stopped before its end. */
   aborted?: true;
@@ -62,7 +62,7 @@ export class Bulk {
   /**
    * Cancels jobs that have not ended; by query only those that do not run.
    * @param jobs at most 1000 ids, or a query
-   * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
+   * @throws {InvalidJobError} when the query has no condition, or one that does not exist; then nothing was done
    * @example
    * const { succeeded } = await tocsin.bulk.cancel({ queue: 'mail', where: { 'args.0.campaign': 'spring' } });
    */
@@ -82,7 +82,7 @@ export class Bulk {
   }
 
   /**
-   * Removes jobs that have ended, for good.
+   * Removes jobs that have ended, permanently.
    * @param jobs at most 1000 ids, or a query
    * @throws {InvalidJobError} as {@link Bulk.cancel}
    * @example
@@ -124,7 +124,7 @@ export class Bulk {
   /**
    * Waits for the end of an operation.
    * @param operation its id, or what {@link Bulk.cancel} and the others gave
-   * @throws {WaitTimeoutError} when it has not ended in time; it goes on
+   * @throws {WaitTimeoutError} when it has not ended in time; it continues
    * @example
    * const begun = await tocsin.bulk.delete({ queue: 'mail', endedBefore: lastYear });
    * const { succeeded } = await tocsin.bulk.wait(begun, { timeoutMs: 600_000 });

@@ -107,7 +107,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** The handler Workers that jobs are pushed to: `await tocsin.targets.resume('EMAIL');` */
   readonly targets: Targets;
 
-  /** Events, as they happen or of late: `for await (const event of tocsin.events.follow({ queue: 'mail' })) …` */
+  /** Events, as they happen or recently: `for await (const event of tocsin.events.follow({ queue: 'mail' })) …` */
   readonly events: Events;
 
   /** The deployment: `await tocsin.server.health();` */
@@ -119,7 +119,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** Maintenance: `await tocsin.maintenance.begin({ reason: 'The database moves.', duration: '20m' });` */
   readonly maintenance: Maintenance;
 
-  /** Who is told of events: `await tocsin.webhooks.create({ url, events: ['job.discarded'] });` */
+  /** Who is notified of events: `await tocsin.webhooks.create({ url, events: ['job.discarded'] });` */
   readonly webhooks: Webhooks;
 
   /** Numbers that are watched: `await tocsin.alerts.create({ name, metric: 'depth', above: 10_000 });` */

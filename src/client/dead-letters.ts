@@ -57,7 +57,7 @@ export class DeadLetters {
 
   /**
    * Reads a dead letter.
-   * @throws {NotFoundError} when there is no such job, or it is no dead letter
+   * @throws {NotFoundError} when there is no such job, or it is not a dead letter
    * @example
    * const { error } = await tocsin.deadLetters.get(id);
    */
@@ -79,8 +79,8 @@ export class DeadLetters {
   }
 
   /**
-   * Removes a dead letter for good.
-   * @throws {NotFoundError} when there is no such job, or it is no dead letter
+   * Removes a dead letter permanently.
+   * @throws {NotFoundError} when there is no such job, or it is not a dead letter
    * @example
    * await tocsin.deadLetters.delete(id);
    */
@@ -89,9 +89,10 @@ export class DeadLetters {
   }
 
   /**
-   * Redrives many. An operation that takes longer goes on by itself: {@link Bulk.wait}. Not repeated after a lost
+   * Redrives many. An operation that takes longer continues in the background: {@link Bulk.wait}. Not repeated after a
+   * lost
    * answer, unless it has an idempotency key.
-   * @throws {InvalidJobError} when the query has no condition, or one nobody knows; then nothing was done
+   * @throws {InvalidJobError} when the query has no condition, or one that does not exist; then nothing was done
    * @example
    * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
    * const { succeeded } = await tocsin.bulk.wait(begun);
@@ -100,7 +101,7 @@ export class DeadLetters {
     return await this.#many('POST', '/dead-letter/retry', which, options);
   }
 
-  /** Removes many for good. Needs `admin:purge`. Otherwise as {@link DeadLetters.retryMany}. */
+  /** Removes many permanently. Needs `admin:purge`. Otherwise as {@link DeadLetters.retryMany}. */
   async deleteMany(which: DeadLetterSelection, options: BulkOptions = {}): Promise<BulkResult> {
     return await this.#many('DELETE', '/dead-letter', which, options);
   }

@@ -40,7 +40,7 @@ export class Events {
   }
 
   /**
-   * Every event in the feed that matches, the oldest first, up to now. To go on later, ask for those after the last.
+   * Every event in the feed that matches, the oldest first, up to now. To continue later, ask for those after the last.
    * @example
    * for await (const event of tocsin.events.list({ queue: 'mail', types: ['job.discarded'], after: last })) {
    *   last = event.id;

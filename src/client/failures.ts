@@ -58,7 +58,7 @@ export class Failures {
   }
 
   /**
-   * Runs the jobs of a group again. An operation that takes longer goes on by itself: {@link Bulk.wait}.
+   * Runs the jobs of a group again. An operation that takes longer continues in the background: {@link Bulk.wait}.
    * @param narrow only those in these queues, of these types, in these states
    * @example
    * await tocsin.failures.redrive(group.fingerprint, { queue: 'mail' });
@@ -67,7 +67,10 @@ export class Failures {
     return await this.#act(pathTo`/admin/failures/${fingerprint}/redrive`, narrow, options);
   }
 
-  /** Removes the jobs of a group for good, those that wait for an attempt too. Needs `admin:purge`. As {@link Failures.redrive}. */
+  /**
+   * Removes the jobs of a group permanently, those that wait for an attempt too. Needs `admin:purge`. As {@link
+   * Failures.redrive}.
+   */
   async discard(fingerprint: string, narrow: GroupPart = {}, options: BulkOptions = {}): Promise<BulkResult> {
     return await this.#act(pathTo`/admin/failures/${fingerprint}/discard`, narrow, options);
   }

@@ -18,7 +18,7 @@ export interface FollowQuery {
   job?: string;
   /** Names of events, or of kinds: `job.*`. */
   types?: readonly string[];
-  /** Go on after the event with this id. Default: from now on. */
+  /** Continue after the event with this id. Default: from now on. */
   after?: string | undefined;
 }
 
@@ -81,7 +81,7 @@ export async function* follow(
       }
     } catch (error) {
       if (signal?.aborted) throw error instanceof AbortedError ? error : aborted(signal, false);
-      // Of a job that is no longer kept nothing more is to be heard.
+      // A job that is no longer kept has no further events.
       if (wasThere && query.job !== undefined && error instanceof NotFoundError) return;
       if (error instanceof TocsinError && !error.retryable) throw error;
       const failure = error instanceof TocsinError ? error : brokeOff(error);

@@ -164,7 +164,7 @@ export class StoredJobs {
 
   /**
    * Waits for the end of a job, whichever it is.
-   * @throws {WaitTimeoutError} when it has not ended in time (it goes on); {@link NotFoundError}
+   * @throws {WaitTimeoutError} when it has not ended in time (it continues); {@link NotFoundError}
    * @example
    * const outcome = await tocsin.jobs.wait<{ url: string }>(job.id, { timeoutMs: 120_000 });
    * if (outcome.state === 'completed') console.log(outcome.result.url);
@@ -198,7 +198,8 @@ export class StoredJobs {
   }
 
   /**
-   * Sends a signal to a job: one that waits for it goes on at once, one that does not yet finds it later. The first one wins.
+   * Sends a signal to a job: one that waits for it continues at once, one that does not yet finds it later. The first
+   * one wins.
    * @param payload what the handler is given, any JSON value
    * @throws {NotFoundError} {@link ConflictError} when the job has ended, or does not wait for the signal any more
    * @example

@@ -1,12 +1,12 @@
-/** Measures how long the event loop stood still: nothing is heard or sent meanwhile. */
+/** Measures how long the event loop was blocked: nothing is received or sent meanwhile. */
 
 import type { LogEntry } from '../handler/journal';
 
-/** How often it looks, and how late that must be to be told, in ms. */
+/** How often it looks, and the delay from which it reports, in ms. */
 const EVERY_MS = 250;
 const LATE_MS = 1_000;
 
-/** Jobs that a blocked event loop is told with, at most. */
+/** Jobs named in the report of a blocked event loop, at most. */
 const MAX_NAMED = 5;
 
 /** What is known of a job that runs. */
@@ -18,7 +18,7 @@ interface Running {
 
 const timeOf = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
 
-/** What the worker's owner is told. @param isKept did heartbeats go on meanwhile? */
+/** The message for the worker's owner. @param isKept did heartbeats continue meanwhile? */
 export function blockedError(ms: number, held: readonly Running[], isKept: boolean): Error {
   const named = held.slice(0, MAX_NAMED).map(({ job: { type, id } }) => `${type} ${id}`);
   const more = held.length > MAX_NAMED ? ` and ${held.length - MAX_NAMED} more` : '';
@@ -28,7 +28,7 @@ export function blockedError(ms: number, held: readonly Running[], isKept: boole
   return new Error(what + (isKept ? ' Heartbeats continued.' : ' No heartbeat could be sent meanwhile.'));
 }
 
-/** What the log of each of these jobs is told. */
+/** The line for the log of each of these jobs. */
 export function blockedLine(ms: number): LogEntry {
   const message = `the event loop of the worker was blocked for ${timeOf(ms)}`;
   return { at: Date.now(), level: 'warn', message, fields: { blocked_ms: Math.round(ms) } };
@@ -39,8 +39,8 @@ export class LoopWatch<After> {
   #due = Number.POSITIVE_INFINITY;
 
   /**
-   * @param blocked is told for how long it stood still, in ms, and what came right afterwards
-   * @param turned is told that it does not
+   * @param blocked is called with the time for which it was blocked, in ms, and what came right afterwards
+   * @param turned is called with the fact that it does not
    */
   constructor(
     private readonly blocked: (ms: number, after?: After) => void,

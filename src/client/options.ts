@@ -26,7 +26,7 @@ export type ClientOptions = Endpoint & {
   /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */
   maxBatch?: number;
   /**
-   * What `enqueue` is answered. `minimal`: the job has what it was given, and of the server `id`, `state`, `maxAttempts`,
+   * What `enqueue` answers. `minimal`: the job has what it was given, and of the server `id`, `state`, `maxAttempts`,
    * `createdAt` and `scheduledAt`. `full`: everything, such as its policies as they hold; this takes longer. A job that
    * existed already is always told whole. Default `minimal`.
    */

@@ -34,7 +34,7 @@ export class Pools {
   }
 
   /**
-   * Defines a pool, or defines it anew.
+   * Defines a pool, or defines it again.
    * @throws {InvalidJobError} {@link ConflictError} a queue is in another pool
    * @example
    * await tocsin.pools.put('mail', { strategy: 'weighted', queues: ['urgent', 'bulk'], weights: { urgent: 3 } });

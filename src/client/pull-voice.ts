@@ -15,8 +15,8 @@ export class PullVoice implements Voice {
   readonly logAfterMs = LOG_AFTER_MS;
 
   /**
-   * @param cancelled is told that the job was cancelled
-   * @param complain takes errors of what nobody waits for
+   * @param cancelled called when the job was cancelled
+   * @param complain takes errors of what no one waits for
    */
   constructor(
     private readonly puller: Puller,

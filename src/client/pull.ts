@@ -44,7 +44,7 @@ const MAX_TYPES_CHARS = 1200;
 const MAX_HANDLERS_CHARS = 4096;
 
 /**
- * Lease of a job that is run, in ms, where nobody says how long: heartbeats keep it, and soon after its worker died another
+ * Lease of a job that is run, in ms, by default: heartbeats keep it, and soon after its worker died another
  * one gets the job.
  */
 const LEASE_MS = 60_000;
@@ -197,7 +197,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return writeAnswer(job, answer);
   }
 
-  /** What a job says while it goes on, as {@link sendReports} takes it. */
+  /** What a job says while it runs, as {@link sendReports} takes it. */
   writeNote(job: Held, note: Note): SentReport {
     return writeReport(job, note);
   }

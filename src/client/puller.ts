@@ -15,13 +15,13 @@ export type { Held };
 
 /** What to fetch. */
 export interface FetchOptions extends Wanted {
-  /** At most so many, 1 … 100. Default 1. */
+  /** Maximum number, 1 … 100. Default 1. */
   count?: number;
   /** How long to wait for the first, in ms, 0 … 20000, at most half of the client's timeout. Default 0. */
   waitMs?: number;
   /** Only from these of its queues. Default: from all. */
   queues?: readonly string[];
-  /** At most so many from some of these. */
+  /** Maximum number from some of these. */
   counts?: Readonly<Record<string, number>>;
 }
 
@@ -55,7 +55,7 @@ export interface Puller {
   settle(job: Held, answer: Answer): Promise<unknown>;
   /** How a handler ended, as it is written among other reports. */
   writeReport(job: Held, answer: Answer): SentReport;
-  /** What a job says while it goes on, as it is written among other reports. */
+  /** What a job says while it runs, as it is written among other reports. */
   writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;

@@ -16,7 +16,7 @@ export interface Address {
 const TURN = 0;
 const EVERY = 1;
 
-/** How often the thread looks, and how long the loop must have stood still for that, in ms. */
+/** How often the thread looks, and how long the loop must have been blocked for that, in ms. */
 const LOOK_MS = 100;
 const STILL_MS = 400;
 
@@ -76,7 +76,7 @@ export class Pulse {
     Atomics.add(this.#memory, TURN, 1);
   }
 
-  /** So long between two heartbeats, ms. */
+  /** Interval between two heartbeats, ms. */
   every(ms: number): void {
     Atomics.store(this.#memory, EVERY, Math.min(LONGEST_MS, Math.round(ms)));
   }

@@ -126,7 +126,8 @@ const CONDITIONS: Record<keyof BulkQuery, string> = {
 
 /**
  * The query as the filter of an operation.
- * @throws {InvalidJobError} for a condition nobody knows or that cannot be sent: without it the query would mean more jobs
+ * @throws {InvalidJobError} for a condition that does not exist or that cannot be sent: without it the query would mean
+ * more jobs
  */
 export function filterOf(query: BulkQuery): Record<string, unknown> {
   const filter: Record<string, unknown> = {};

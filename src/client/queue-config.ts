@@ -68,7 +68,7 @@ export type QueueRemoval =
   /** They go to another queue. */
   | { strategy: 'move'; targetQueue: string };
 
-/** The progress of a queue's deletion, which goes on by itself. */
+/** The progress of a queue's deletion, which continues in the background. */
 export type QueueDeletion = Named<contract.QueueDeletion>;
 
 /** How many jobs a purge has removed, so far when it is not `completed`: see {@link Bulk.wait}. */

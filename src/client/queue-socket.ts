@@ -12,7 +12,7 @@ export interface QueueSocketEvents {
   /** An attempt was ended by others. */
   taken(jobId: string, why: 'cancelled' | 'lost'): void;
   directive(state: Directive): void;
-  /** The queue could not give out jobs: it must be told again what the worker is ready for. */
+  /** The queue could not hand out jobs: it must be notified again what the worker is ready for. */
   refused(error: TocsinError): void;
   /** The connection is over, unless it was closed from here. */
   lost(): void;
@@ -21,9 +21,13 @@ export interface QueueSocketEvents {
 /** What a worker says. */
 export interface QueueSocket {
   readonly isOpen: boolean;
-  /** Takes so many jobs more. */
+  /** Asks for this many more jobs. */
   ready(count: number): void;
-  /** Sends reports. @param ready takes so many jobs more. @throws {UnavailableError} when the connection breaks off */
+  /**
+   * Sends reports.
+   * @param ready asks for this many more jobs.
+   * @throws {UnavailableError} when the connection breaks off
+   */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
   /** Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and others */
   enqueue(jobs: string): Promise<unknown>;
@@ -46,7 +50,7 @@ export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | '
   roomIn(queue: string): number;
   /** Jobs have come. */
   jobs(jobs: JobEnvelope[]): void;
-  /** Errors that nobody waits for. */
+  /** Errors that no one waits for. */
   complain(error: unknown): void;
   /** Something has changed: there may be room, or no connection any more. */
   changed(): void;

@@ -1,7 +1,8 @@
 /**
  * The sockets of a worker that runs, one to each of its queues, for one budget of jobs.
  *
- * A queue may send so many jobs as the worker has told it to, so what one queue does not use is not there for another. Each is
+ * A queue may send as many jobs as the worker has asked it for, so what one queue does not use is not there for
+ * another. Each is
  * given its share of the room that there is, and more when it has used that up. So a queue alone fills the worker in a few
  * steps, and when all of them have jobs at once, less than twice the budget comes: the rest waits in the worker for a moment.
  *
@@ -17,7 +18,7 @@ import { SocketKeeper } from './socket-keeper';
 /** Most queues that have a socket each; a worker of more queues fetches. */
 const MAX_QUEUES = 10;
 
-/** A queue that may send jobs and sends none for so long has none, ms. */
+/** A queue that may send jobs but sends none for this time is idle, ms. */
 const QUIET_MS = 50;
 
 export class QueueSockets {

@@ -9,7 +9,7 @@ const LONGEST_RETRY_MS = 600_000;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
-/** A connection that held so long was a good one, ms. */
+/** A connection that lasted this long counts as stable, ms. */
 const GOOD_AFTER_MS = 30_000;
 
 export class Redial {

@@ -19,7 +19,7 @@ const SHORT = 1024;
 /** Requests with reports that are under way at once: those that end meanwhile are gathered. */
 const PARALLEL = 4;
 
-/** While one is under way, fewer reports than these wait for others, and no longer than so many ms. */
+/** While one is under way, fewer reports than these wait for others, and no longer than this many ms. */
 const ENOUGH = 16;
 const GATHER_MS = 5;
 
@@ -29,9 +29,9 @@ type Done = ReportOutcome & { status: 'done' };
 interface Waiting {
   report: SentReport;
   bytes: number;
-  /** Called where reports cannot go together: sends it in a request of its own, or leaves that to whoever waits. */
+  /** Called where reports cannot go together: sends it in a request of its own, or leaves that to its caller. */
   alone: () => Promise<unknown>;
-  /** @param done what it led to, where that was told */
+  /** @param done what it led to, where that was reported */
   resolve: (done?: Done) => void;
   reject: (error: unknown) => void;
 }
@@ -88,7 +88,7 @@ export class ReportGatherer {
   /** Records a step, as {@link progress}. @returns what was on record before, which has won */
   async step(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
     const told = await this.#note(job, { action: 'step', content: { name, ...record } });
-    // Asked again by itself, it is told what was on record, however large.
+    // Sent again alone, it gets what is on record, of any size.
     if (!told || told.stepOmitted) return await this.worker.recordStep(job, name, record);
     return told.step && stepRecordOf(told.step);
   }
@@ -97,7 +97,7 @@ export class ReportGatherer {
   async #note(job: Held, note: Note): Promise<Done | undefined> {
     if (this.#oneByOne || !this.hasLine(job.queue)) return undefined;
     try {
-      // Whoever says it sends it alone.
+      // The caller sends it alone.
       return await this.#gather(this.worker.writeNote(job, note), async () => undefined);
     } catch (error) {
       // In a request of its own it is repeated.
@@ -119,7 +119,7 @@ export class ReportGatherer {
     });
   }
 
-  /** Bytes of a text in UTF-8; of a short one, so many at most. */
+  /** Bytes of a text in UTF-8; of a short one, an upper bound. */
   #bytesOf(text: string): number {
     return text.length <= SHORT ? 3 * text.length : this.#encoder.encode(text).length;
   }
@@ -206,7 +206,7 @@ function isUnknownPath(error: unknown): boolean {
   return error instanceof NotFoundError && error.details.resourceType === 'route';
 }
 
-/** After all that goes on in this turn; where there is no such moment, as soon as a timer fires. */
+/** After everything that happens in this turn; where there is no such moment, as soon as a timer fires. */
 function atEndOfTurn(run: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (run: () => void) => unknown };
   if (setImmediate) setImmediate(run);

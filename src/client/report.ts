@@ -1,4 +1,4 @@
-/** Reports of workers: how an attempt ended, as the queue is told, and what it makes of that. */
+/** Reports of workers: how an attempt ended, and the queue's answer. */
 import { snoozeOf } from '../handler/outcomes';
 import type { Answer } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
@@ -16,7 +16,7 @@ export interface Report {
   content: Record<string, unknown>;
 }
 
-/** What a job says while it goes on. */
+/** What a job says while it runs. */
 export type Note = Report & { action: 'progress' | 'checkpoint' | 'step' };
 
 /** A job that a worker has leased, with what its reports need. */

@@ -39,7 +39,7 @@ export interface Requests {
   remove: (path: string) => Promise<void>;
   /**
    * Polls until there is an answer.
-   * @param ask is told how long the server may take to answer, in s; undefined: not yet
+   * @param ask gets how long the server may take to answer, in s; undefined: not yet
    * @throws {WaitTimeoutError}
    */
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;

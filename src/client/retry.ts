@@ -30,7 +30,8 @@ export interface Try {
 }
 
 /**
- * Runs `send` until it succeeds, fails for good, or the tries are used up. Refusals without effect (429, and 503 with
+ * Runs `send` until it succeeds, fails permanently, or the tries are used up. Refusals without effect (429, and 503
+ * with
  * `Retry-After`) are always repeated. A failure with an unknown outcome is repeated only when `repeatable`.
  */
 export async function withRetries<T>(

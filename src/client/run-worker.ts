@@ -43,7 +43,8 @@ const RUN_WORKER_OPTIONS: ReadonlySet<string> = new Set([...WORKER_OPTIONS, ...R
 const QUEUE_OPTIONS = namesOf<QueueOptions>({ concurrency: true });
 
 /**
- * Pulls jobs and runs them until `signal` fires or, without one, the process is told to end. What it has begun is then
+ * Pulls jobs and runs them until `signal` fires or, without one, the process is asked to stop. What it has begun is
+ * then
  * finished and reported, or given back. Handlers are those of a handler Worker: what `defineHandlers` returned, or a map.
  * `ctx.env` is the environment of the process, unless `env` is given.
  * @throws {TypeError} when a handler or an option is wrong

@@ -38,7 +38,8 @@ export interface RunOptions<Env = unknown> {
   /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
   queueConcurrency?: Readonly<Record<string, number>>;
   /**
-   * Run the handlers in so many threads, 1 … 100, one job at a time in each, in Node. They come from a module, which each
+   * Run the handlers in this many threads, 1 … 100, one job at a time in each, in Node. They come from a module, which
+   * each
    * thread loads. `concurrency` is then this number.
    */
   threads?: number;
@@ -70,7 +71,9 @@ export interface RunOptions<Env = unknown> {
   env?: Env;
   /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
   log?: LogSink;
-  /** Called with errors of fetches, reports and heartbeats; the worker goes on. Default: writes them to the console. */
+  /**
+   * Called with errors of fetches, reports and heartbeats; the worker continues. Default: writes them to the console.
+   */
   onError?: (error: unknown) => void;
 }
 

@@ -8,7 +8,7 @@
  * | ending | no | the signal fires, an operator says `terminate`, or no request can succeed | drain |
  * | over | no | its jobs have ended, or `shutdownTimeoutMs` later, when the rest is given back | stopped |
  *
- * The server answers a waiting fetch when it hears that the worker drains, so no job is leased for nobody. A fetch that
+ * The server answers a waiting fetch when it hears that the worker drains, so no job is leased for no one. A fetch that
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
@@ -29,7 +29,7 @@ export interface RunnerOptions extends JobsOptions {
   signal: AbortSignal;
   waitMs: number;
   heartbeatMs: number;
-  /** The same while a socket is open, over which everything urgent is told at once. */
+  /** The same while a socket is open, over which everything urgent is sent at once. */
   lineHeartbeatMs: number;
   /** Use a socket where one can be had? */
   socket: boolean;
@@ -335,7 +335,7 @@ export class Runner {
     this.#changes.notify();
   }
 
-  /** Its jobs are told of, because one of them must have done it: work that is not awaited belongs elsewhere. */
+  /** The jobs are named, because one of them must have caused it: work that is not awaited belongs elsewhere. */
   #tellBlocked(ms: number, ended?: RunningJob): void {
     if (this.#pulse) this.#jobs.extended(this.#pulse.lastBeatAt);
     const held = this.#jobs.held();

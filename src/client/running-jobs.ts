@@ -54,11 +54,11 @@ export class RunningJob {
   readonly #aborter = new RunSignal();
   /** Aborts when the worker ends. */
   readonly draining = new RunSignal();
-  /** What is told with its report, beside what its handler has logged. */
+  /** What goes with its report, besides the log of its handler. */
   readonly notes: LogEntry[] = [];
   /** Has its handler ended, and is its report under way? */
   reporting = false;
-  /** Resolves once nothing of it goes on. */
+  /** Resolves once all its work has ended. */
   ended: Promise<void> = Promise.resolve();
 
   /** Epoch ms. */
@@ -125,9 +125,9 @@ export class RunningJobs {
   /**
    * @param reporting sends what handlers say
    * @param reports sends how they ended, and how far they are
-   * @param changes is told when a job has ended
+   * @param changes called when a job has ended
    * @param complain takes errors of reports
-   * @param ran is told that a handler has ended
+   * @param ran called when a handler has ended
    */
   constructor(
     private readonly reporting: Puller,
@@ -149,7 +149,7 @@ export class RunningJobs {
     return this.#runs.size;
   }
 
-  /** Does anything go on, work of `ctx.waitUntil` included? */
+  /** Is anything under way, work of `ctx.waitUntil` included? */
   get busy(): boolean {
     return this.#runs.size + this.#background.size > 0;
   }
@@ -352,7 +352,7 @@ export class RunningJobs {
     this.#typicalMs = this.#typicalMs === undefined ? took : this.#typicalMs + (took - this.#typicalMs) * LAST_COUNTS;
   }
 
-  /** Reports until there is an answer, or nobody waits for the report any more. */
+  /** Reports until there is an answer, or no one waits for the report any more. */
   async #report(run: RunningJob, answer: Answer): Promise<void> {
     let backoff: Backoff | undefined;
     run.reporting = true;

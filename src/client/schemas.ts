@@ -27,7 +27,7 @@ export class Schemas {
 
   /**
    * Registers a version, or replaces it.
-   * @throws {InvalidJobError} when it is no schema
+   * @throws {InvalidJobError} when it is not a schema
    * @example
    * await tocsin.schemas.put('email.send', 1, { prefixItems: [{ type: 'object', required: ['to'] }], minItems: 1 });
    */

@@ -3,7 +3,7 @@
  * reports over HTTP, as it does in between when a connection breaks off.
  *
  * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes uses up
- * one. All of it begins anew with a new connection.
+ * one. All of it restarts with a new connection.
  */
 import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';
@@ -40,7 +40,7 @@ export class SocketKeeper {
     return this.#ready;
   }
 
-  /** Has it sent nothing of what it may for so long, ms? */
+  /** Has it sent none of the jobs that it may send for this time, ms? */
   isQuiet(ms: number): boolean {
     return this.#ready > 0 && Date.now() - this.#quietSince >= ms;
   }
@@ -69,12 +69,12 @@ export class SocketKeeper {
       if (line) this.#redial.opened();
       else this.#redial.never();
     } catch {
-      // It goes on over HTTP, whose errors are told.
+      // It continues over HTTP, whose errors are reported.
       this.#redial.failed();
     }
   }
 
-  /** Takes so many jobs more. */
+  /** Asks for this many more jobs. */
   take(more: number): void {
     if (more <= 0 || !this.isOpen) return;
     this.#promise(more);
@@ -91,7 +91,7 @@ export class SocketKeeper {
     return this.isOpen && reports.reduce((sum, { text }) => sum + text.length, 0) <= LONGEST_MESSAGE;
   }
 
-  /** Sends reports, and takes so many jobs more; over HTTP when the connection breaks off. */
+  /** Sends reports, and asks for this many more jobs; over HTTP when the connection breaks off. */
   async report(worker: Puller, reports: readonly SentReport[], more: number): Promise<ReportOutcome[]> {
     const line = this.#line as QueueSocket;
     const taken = this.#closed.signal.aborted ? 0 : more;
@@ -147,7 +147,7 @@ export class SocketKeeper {
     this.#line?.close();
   }
 
-  /** The queue may have forgotten what the worker is ready for, or not: after a pause both begin anew. */
+  /** The queue may have forgotten what the worker is ready for, or not: after a pause both restart. */
   async #refused(error: TocsinError): Promise<void> {
     this.host.complain(error);
     const line = this.#line;

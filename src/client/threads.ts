@@ -16,7 +16,7 @@ import { atMost } from './timing';
 /** How much longer than its time a run may take until its thread is ended, in ms: it may end by itself, and run hooks. */
 const BEYOND_MS = 1_000;
 
-/** How long a run may go on after its signal has aborted, in ms. */
+/** How long a run may continue after its signal has aborted, in ms. */
 const AFTER_ABORT_MS = 5_000;
 
 /** Takes the handlers of a module: its default export, or `handlers`. */
@@ -50,7 +50,7 @@ export interface ThreadSettings {
   /** Gets log lines; undefined: they go where the handlers' own go. */
   sink: LogSink | undefined;
   logAfterMs: number;
-  /** Gets errors that nobody waits for. */
+  /** Gets errors that no one waits for. */
   complain: (error: unknown) => void;
 }
 
@@ -90,7 +90,7 @@ export class Threads {
       return await thread.run(run, limitMs);
     } finally {
       release?.();
-      // After a timeout its handler may still go on.
+      // After a timeout its handler may still continue.
       if (performance.now() - begun >= limitMs) thread.end();
       if (thread.isAlive && !this.#isClosed) this.#idle.push(thread);
     }

@@ -20,7 +20,7 @@ export class Tracing {
   /**
    * Runs an enqueue in a span of its own.
    * @param queues those of its jobs, in order
-   * @param send is told the trace of its jobs
+   * @param send gets the trace of its jobs
    * @param idsOf the ids of the jobs in the answer
    */
   async enqueue<T>(

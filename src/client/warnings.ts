@@ -1,4 +1,4 @@
-/** What is done with the server's warnings where nobody asks for them. */
+/** What happens to the server's warnings without `onWarning`. */
 
 /** Texts remembered at most. */
 const MAX_TEXTS = 200;

@@ -1,4 +1,4 @@
-/** Webhooks through the client: who is told of events, and what became of the telling. */
+/** Webhooks through the client: subscriptions to events, and their deliveries. */
 import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
@@ -40,7 +40,7 @@ export class Webhooks {
   /**
    * Subscribes. The secret that signs is in this answer, and never again.
    * @param webhook `secret`: one of your own; default: a new one
-   * @throws {InvalidJobError} for a URL that may not be called, or an event that there is none of
+   * @throws {InvalidJobError} for a URL that may not be called, or an event that does not exist
    * @example
    * const { id, secret } = await tocsin.webhooks.create({ url: 'https://ops.example/tocsin', events: ['job.discarded'] });
    */
@@ -59,7 +59,10 @@ export class Webhooks {
     await this.requests.remove(pathTo`/webhooks/subscriptions/${id}`);
   }
 
-  /** Sends `webhook.test` once, also while it is not active. A receiver that fails is told of, not thrown. @throws {NotFoundError} */
+  /**
+   * Sends `webhook.test` once, also while it is not active. A failing receiver is reported in the answer, not thrown.
+   * @throws {NotFoundError}
+   */
   async test(id: string): Promise<WebhookTest> {
     const answer = await this.requests.once('POST', pathTo`/webhooks/subscriptions/${id}/test`);
     return shaped<WebhookTest>(answer, 'success', 'the outcome');

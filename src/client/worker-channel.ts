@@ -14,7 +14,7 @@ export const PROTOCOL = 'tocsin.worker.v1';
 /** Longest text that is sent in one message, in characters: the platform takes messages of 1 MiB everywhere. */
 export const LONGEST_MESSAGE = 256 * 1024;
 
-/** Says that it has read after so many characters, if it has nothing else to say. */
+/** Confirms that it has read after this many characters, if it has nothing else to say. */
 const READ_EVERY = 256 * 1024;
 
 interface Question<T> {

@@ -68,7 +68,7 @@ export class Workers {
   /**
    * Gives a worker, or all of them, a directive.
    * @param id absent: all that are known
-   * @returns how many were told
+   * @returns how many were notified
    * @throws {NotFoundError}
    * @example
    * await tocsin.workers.direct('terminate'); // before a deploy

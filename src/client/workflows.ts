@@ -29,7 +29,7 @@ export class Workflows<Job extends StepJob = StepJob> {
   ) {}
 
   /**
-   * Starts a workflow. When it resolves, the workflow is stored durably and goes on by itself.
+   * Starts a workflow. When it resolves, the workflow is stored durably and continues in the background.
    * @throws {InvalidJobError} with `details.field` of what is wrong; then nothing was enqueued
    * @example
    * const { chain, group } = tocsin.flow;
@@ -85,7 +85,7 @@ export class Workflows<Job extends StepJob = StepJob> {
 
   /**
    * Waits for the end of a workflow, whichever it is.
-   * @throws {WaitTimeoutError} when it has not ended in time (it goes on); {@link NotFoundError}
+   * @throws {WaitTimeoutError} when it has not ended in time (it continues); {@link NotFoundError}
    * @example
    * const { state, steps } = await tocsin.workflows.wait(id, { timeoutMs: 300_000 });
    */

@@ -1,7 +1,7 @@
 /**
  * The answer to a batch. It is one text while it is small and nothing was said before its end. Otherwise it is sent as it
  * comes, so that the Worker does not hold all results at once, the queue has those that came even if a later run takes
- * the Worker down, and runs can speak while others go on.
+ * the Worker down, and runs can speak while others continue.
  */
 import { type Line, Outbox } from './line';
 

@@ -118,7 +118,7 @@ function keptLogger({ sink, bound, journal, isOpen }: ContextParts): Logger {
   });
 }
 
-/** A handler need not await what it says: a refusal that nobody looks at must not end the process. */
+/** A handler need not await what it says: a refusal that no one looks at must not end the process. */
 function quietly<Args extends unknown[], T>(say: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
   return (...args) => {
     const said = say(...args);

@@ -59,7 +59,7 @@ export class Control {
 }
 
 /**
- * Reads the body of a delivery, and goes on listening where it stays open.
+ * Reads the body of a delivery, and continues listening where it stays open.
  * @throws what reading the body throws
  */
 export async function readCall(request: Request): Promise<{ body: string; control?: Control }> {

@@ -2,7 +2,7 @@
 interface Entry {
   /** Epoch ms. */
   at: number;
-  /** Null: nobody waits for it any more. */
+  /** Null: no one waits for it any more. */
   expire: (() => void) | null;
   timer: ReturnType<typeof setTimeout> | null;
 }

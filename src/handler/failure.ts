@@ -12,7 +12,7 @@ export interface Failure {
   /** Names of the classes the error belongs to, own class first. */
   classes?: string[];
   details?: unknown;
-  /** Where it was thrown; of what nobody expected. */
+  /** Where it was thrown, if it was unexpected. */
   stack?: string;
   /** `false`: another run would fail the same. */
   retryable?: boolean;
@@ -72,7 +72,10 @@ export function isNonRetryable(failure: Failure, job: Job): boolean {
   );
 }
 
-/** Does this failure end the job, as far as it can be told here? The queue decides: it knows policies that a job does not show. */
+/**
+ * Does this failure end the job, as far as this side knows? The queue decides: it knows policies that a job does not
+ * show.
+ */
 export function endsJob(failure: Failure, job: Job, attempt: number): boolean {
   const isFinal = failure.code === 'DISCARD' || failure.code === 'FAIL' || failure.code === 'DEAD_LETTER';
   if (isFinal || failure.kill === true || failure.retryable === false) return true;

@@ -25,7 +25,7 @@ export class Journal {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /**
-   * @param send takes lines while the run goes on; absent: they all wait for its end
+   * @param send takes lines while the run continues; absent: they all wait for its end
    * @param afterMs how long lines are gathered before they are sent
    */
   constructor(

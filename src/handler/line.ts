@@ -1,5 +1,5 @@
 /**
- * The live line of an open call: what its runs say while they go on, as lines of an answer that is begun early, and the
+ * The live line of an open call: what its runs say while they run, as lines of an answer that is begun early, and the
  * queue's replies, which come over the body of the request.
  */
 import type { JobEnvelope } from '../producer/envelope';

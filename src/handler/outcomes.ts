@@ -75,7 +75,7 @@ export class FailError extends OutcomeError {}
 export class DeadLetterError extends OutcomeError {}
 /** Names the time of the next run. Thrown by way of {@link retryIn} or {@link retryAt}. */
 export class RetryLaterError extends OutcomeError {}
-/** Stops the job for good, as a dead letter. Thrown by way of {@link kill}. */
+/** Stops the job permanently, as a dead letter. Thrown by way of {@link kill}. */
 export class KillError extends OutcomeError {}
 
 /** Runs the job later without using an attempt. Thrown by way of {@link snooze}. */
@@ -91,7 +91,8 @@ export class SnoozeError extends OutcomeError {
 }
 
 /**
- * The signal of a `ctx.waitFor` did not come within its timeout. Catch it to go on without the signal; otherwise the job
+ * The signal of a `ctx.waitFor` did not come within its timeout. Catch it to continue without the signal; otherwise the
+ * job
  * becomes a dead letter.
  */
 export class SignalTimeoutError extends UnrecoverableError {
@@ -108,7 +109,7 @@ export function snoozeOf(thrown: unknown): number | undefined {
   return typeof ms === 'number' ? ms : undefined;
 }
 
-/** Is this how the handler meant the run to end? Then it is no error of the handler. */
+/** Is this how the handler meant the run to end? Then it is not an error of the handler. */
 export function isExpected(thrown: object): boolean {
   const { code } = verdictOf(thrown) ?? {};
   return code === 'RETRY' || code === 'DISCARD' || code === 'FAIL' || code === 'invalid_args';
@@ -195,7 +196,7 @@ export function snooze(duration: Duration, message = 'to be run later', options?
 }
 
 /**
- * Stop this job for good and keep it as a dead letter with the reason `killed`.
+ * Stop this job permanently and keep it as a dead letter with the reason `killed`.
  *
  * @example
  * throw kill('switched off by support');

@@ -40,12 +40,12 @@ export interface Progress {
 export type Outcome =
   | { status: 'completed'; result?: string }
   | { status: 'failed'; error: Failure }
-  /** It goes on later without having used an attempt: after `in` ms, at `until`, or when the signal comes. */
+  /** It continues later without having used an attempt: after `in` ms, at `until`, or when the signal comes. */
   | { status: 'snoozed'; in?: number; until?: number; signal?: string }
   /** It needs a call that stays open, and has done nothing. */
   | { status: 'again' };
 
-/** What the run had to say and has not said yet: told together with its outcome. */
+/** What the run had to say and has not said yet: sent together with its outcome. */
 export interface Remarks {
   log?: LogEntry[];
   progress?: Progress;
@@ -54,7 +54,7 @@ export interface Remarks {
   enqueue?: Record<string, unknown>[];
 }
 
-/** How one delivery ended, and what is told with that. */
+/** How one delivery ended, and what is sent with that. */
 export type Answer = Outcome & Remarks;
 
 /**

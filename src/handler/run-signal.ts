@@ -8,7 +8,7 @@ export class RunSignal {
   #isOver = false;
   #unfollow: (() => void) | undefined;
 
-  /** @param call has a signal that aborts when nobody waits for the run any more */
+  /** @param call has a signal that aborts when no one waits for the run any more */
   constructor(private readonly call?: { readonly signal: AbortSignal }) {}
 
   get signal(): AbortSignal {
@@ -35,7 +35,7 @@ export class RunSignal {
     this.#controller?.abort(reason);
   }
 
-  /** The run is over: its signal follows nobody. */
+  /** The run is over: its signal follows no other. */
   end(): void {
     this.#isOver = true;
     this.#unfollow?.();

@@ -118,7 +118,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
       run.log().info('job cancelled');
       return failed('cancelled', thrown.message);
     }
-    // Middleware that goes on although the run is suspended changes nothing, unless a step hangs.
+    // Middleware that continues although the run is suspended changes nothing, unless a step hangs.
     if (thrown instanceof TimeoutError && steps.suspension && !steps.busy) return suspended(steps.suspension);
     const snooze = snoozeOf(thrown);
     if (snooze !== undefined) {

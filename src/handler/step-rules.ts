@@ -14,7 +14,7 @@ export type StepRecord =
   /** The signal did not come in time. */
   | { timed_out: true };
 
-/** When a run that ends early goes on. */
+/** When a run that ended early continues. */
 export interface Pause {
   /** Epoch ms, or {@link AT_ONCE}. */
   until: number;
@@ -27,7 +27,7 @@ export const AT_ONCE = 0;
 
 const MAX_NAME = 128;
 
-/** @throws {TypeError} when it is no name */
+/** @throws {TypeError} when it is not a name */
 export function requireName(verb: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && name.length >= 1 && name.length <= MAX_NAME) return;
   throw new TypeError(`ctx.${verb}: a name is a string of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}`);

@@ -48,7 +48,7 @@ export class Steps {
     private readonly now: () => number,
   ) {}
 
-  /** Why the run goes on later, if a sleep, a signal or a step has ended it. */
+  /** Why the run continues later, if a sleep, a signal or a step has ended it. */
   get suspension(): Suspension | undefined {
     return this.#suspension;
   }
@@ -58,12 +58,12 @@ export class Steps {
     return this.#underWay !== undefined && this.#underWay.size > 0;
   }
 
-  /** The first failure of a step that the handler may not have heard of. */
+  /** The first failure of a step that the handler may not have seen. */
   get failure(): { thrown: unknown } | undefined {
     return this.#failure;
   }
 
-  /** The handler's own end, or the end of the run that goes on later. @throws {SuspendedError} */
+  /** The handler's own end, or the end of the run that continues later. @throws {SuspendedError} */
   guard(handler: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#tell = () => reject(new SuspendedError('The run ends here and continues later.'));

@@ -1,4 +1,4 @@
-/** The end of a run that goes on later, as middleware sees it. */
+/** The end of a run that continues later, as middleware sees it. */
 
 const MARK = Symbol.for('tocsin.suspended');
 
@@ -13,7 +13,7 @@ export class SuspendedError extends Error {
   }
 }
 
-/** Does this error end a run that goes on later? Then nothing failed. */
+/** Does this error end a run that continues later? Then nothing failed. */
 export function isSuspended(error: unknown): boolean {
   return typeof error === 'object' && error !== null && Reflect.get(error, MARK) === true;
 }

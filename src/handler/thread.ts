@@ -54,7 +54,7 @@ export interface Port {
   on(event: 'message', listener: (message: ToThread) => void): unknown;
 }
 
-/** What a thread is told when it starts. */
+/** What a thread is called with the moment when it starts. */
 export interface ThreadData {
   env: unknown;
   /** Do log lines go to the worker? Else to where the handlers' own go. */

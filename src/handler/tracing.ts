@@ -11,7 +11,8 @@ type TracedJob = Pick<JobEnvelope, 'id' | 'type' | 'queue' | 'attempt' | 'meta'>
 export type TracingMiddleware = (job: TracedJob, ctx: unknown, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * Middleware that makes a span `process <queue>` of each run. It belongs to the trace of whoever enqueued the job (its
+ * Middleware that makes a span `process <queue>` of each run. It belongs to the trace of the one that enqueued the job
+ * (its
  * `meta.traceparent`), is linked to the span in which the call arrived, and is active while the handler runs. A run that only
  * ends until later is no error.
  * @param otel the module `@opentelemetry/api`

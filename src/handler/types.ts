@@ -51,7 +51,8 @@ export interface HandlerContext<Env = unknown> {
    */
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /**
-   * Ends the run, and goes on after `duration`, counted from when it was first reached. Nothing runs meanwhile: a later run
+   * Ends the run, and continues after `duration`, counted from when it was first reached. Nothing runs meanwhile: a
+   * later run
    * comes back to this place. In a run that ends here the call does not return, and no `finally` around it is entered.
    */
   sleep(name: string, duration: Duration): Promise<void>;
@@ -101,7 +102,7 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
   concurrency?: number;
   /**
    * Options of jobs of this type that producers who know these handlers enqueue, where these set none: a deployment's own code,
-   * clients made with `handlers`, and `ctx.enqueue`. Nobody else knows them.
+   * clients made with `handlers`, and `ctx.enqueue`. No one else knows them.
    */
   defaults?: EnqueueDefaults;
 }

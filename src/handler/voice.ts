@@ -40,7 +40,7 @@ export class Notes {
     this.#steps.set(name, record);
   }
 
-  /** What is told with an outcome. What only a further run would read is left out when there is none. */
+  /** What is sent with an outcome. What only a further run would read is left out when there is none. */
   remarks(status: string, log: LogEntry[]): Remarks {
     const remarks: Remarks = {};
     if (status === 'again') return remarks;

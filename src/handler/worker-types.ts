@@ -46,7 +46,7 @@ export type Middleware<Env = unknown> = {
   around(job: Job, ctx: HandlerContext<Env>, next: () => Promise<unknown>): unknown;
 }['around'];
 
-/** Is told of a failed attempt. What it throws is logged and changes nothing. */
+/** Called after a failed attempt. What it throws is logged and changes nothing. */
 export type FailureHook<Env = unknown> = {
   hook(job: Job, ctx: HandlerContext<Env>, error: unknown): unknown;
 }['hook'];
@@ -55,10 +55,11 @@ export type FailureHook<Env = unknown> = {
 export interface WorkerOptions<Env = unknown> {
   /** Run around every handler, the first one outermost. */
   use?: readonly Middleware<Env>[];
-  /** Called after each failed attempt, before the queue is told. */
+  /** Called after each failed attempt, before the queue is notified. */
   onFailed?: FailureHook<Env>;
   /**
-   * Called after `onFailed` when the failure ends the job, as far as can be told here: attempts used up, an error that is
+   * Called after `onFailed` when the failure ends the job, as far as this side knows: attempts used up, an error that
+   * is
    * not retried, or a verdict such as `discard`. A run that takes its Worker down calls no hook.
    */
   onDiscarded?: FailureHook<Env>;

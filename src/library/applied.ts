@@ -35,7 +35,8 @@ const CUT_OFF_AFTER_MS = 30_000;
 let asked: number | undefined;
 
 /**
- * Sees to it beside an event that is none of the queue's: that neither waits for it nor fails with it. One read for each
+ * Applies it next to an event that does not belong to the queue, which neither waits for it nor fails with it. One read
+ * for each
  * isolate where nothing has changed.
  */
 export function applyBeside(env: Env, ctx: Pick<ExecutionContext, 'waitUntil'>): void {

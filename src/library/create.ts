@@ -21,7 +21,8 @@ type AnyJobs = Record<string, readonly unknown[]>;
 /** The deployment, as its own code uses it. */
 export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unknown[]> = AnyJobs> {
   /**
-   * The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Requests for other paths go on to the routes
+   * The queue's HTTP interface as a Hono app: `app.route('/tocsin', tocsin.app)`. Requests for other paths continue to
+   * the routes
    * that follow.
    */
   readonly app: Hono;

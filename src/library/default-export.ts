@@ -2,7 +2,7 @@
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import type { Env } from '../config';
 
-/** A class that the runtime makes anew for each event. */
+/** A class that the runtime makes again for each event. */
 export type EntrypointClass = new (ctx: ExecutionContext, env: never) => WorkerEntrypoint;
 
 /** Serves a request for the queue; undefined: it is for the Worker's own code. */

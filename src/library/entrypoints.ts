@@ -9,7 +9,8 @@ import { applyBeside } from './applied';
 import { insideClient, insideFetch } from './inside';
 
 /**
- * Runs the deployment's own handlers. The queue calls it as it calls any handler Worker; nobody else can, unless a service
+ * Runs the deployment's own handlers. The queue calls it as it calls any handler Worker; no one else can, unless a
+ * service
  * binding names it.
  */
 export class TocsinHandlers extends WorkerEntrypoint {

@@ -1,5 +1,5 @@
 /**
- * The queue as a library, without its dashboard: for whoever looks at it from the command line, or from another Worker.
+ * The queue as a library, without its dashboard: for those who use the command line, or another Worker, to look at it.
  * @module tocsin/queue/headless
  */
 export * from '../handler/index';

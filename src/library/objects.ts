@@ -1,4 +1,4 @@
-/** The classes of objects as a Worker exports them: what is inside is nobody's business. */
+/** The classes of objects as a Worker exports them: what is inside is private. */
 import type { DurableObject } from 'cloudflare:workers';
 import { DirectoryObject as Directory } from '../directory/object';
 import { UniqueLockObject as UniqueLock } from '../locks/object';

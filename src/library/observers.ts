@@ -26,7 +26,7 @@ export interface DeclaredWebhook extends Omit<WebhookOptions, 'url' | 'routingKe
 
 /** An alert rule as the code declares it: its name is the key. */
 export interface DeclaredAlert extends Omit<AlertOptions, 'name' | 'subscriptionId'> {
-  /** The name of the only webhook of these that is told. Default: all that subscribed to `alert.*`. */
+  /** The name of the only webhook of these to notify. Default: all that subscribed to `alert.*`. */
   webhook?: string;
 }
 

@@ -44,7 +44,10 @@ export interface TocsinOptions {
   redact?: readonly string[];
   /** Schedules by name. One that is no longer declared is removed. */
   crons?: Record<string, DeclaredCron>;
-  /** Who is told of events, by name. One that is no longer declared is removed; those made over HTTP stay as they are. */
+  /**
+   * Who is notified of events, by name. One that is no longer declared is removed; those made over HTTP stay as they
+   * are.
+   */
   webhooks?: Record<string, DeclaredWebhook>;
   /** Alert rules, by name, which is shown to humans. One that is no longer declared is removed. */
   alerts?: Record<string, DeclaredAlert>;

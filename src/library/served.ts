@@ -7,7 +7,7 @@ import { DEPLOYMENT, type Deployment } from './deployment';
 
 /**
  * - `POST /rest?ms=1500`: for this time no more jobs are handed out; `{calls}` are under way
- * - `POST /wake`: what the code declares takes effect, although nobody has called yet
+ * - `POST /wake`: what the code declares takes effect, although no one has called yet
  */
 export class TocsinServed extends WorkerEntrypoint {
   override async fetch(request: Request): Promise<Response> {

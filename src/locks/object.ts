@@ -6,7 +6,8 @@
  *
  * Reservations are in memory, so an eviction, a new version or their timeout can lose them while the enqueue is on its
  * way. Stored before a reservation is granted: the queue of the job, and the ticket of the enqueue. The next reservation
- * is told of every ticket that is not known to be decided, and asks the ticket's queue: it already has the job, or will
+ * is notified of every ticket that is not known to be decided, and asks the ticket's queue: it already has the job, or
+ * will
  * reject it on arrival. So at most one job comes of it, and no enqueue waits longer than one reservation lasts.
  *
  * The end of a job releases nothing. A queue without the job says so when the next enqueue asks it, or the daily round.
@@ -34,12 +35,12 @@ const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
 const ROUND_MS = 24 * 3_600_000;
 /** Rows looked at in one step of a round. */
 const ROUND_STEP = 500;
-/** One alarm looks at so many, and asks so many queues, and the next one goes on soon, ms. The platform allows 1,000 calls. */
+/** Bounds of one alarm: rows and queues; the next one continues soon, ms. The platform allows 1,000 calls. */
 export const TURN_ROWS = 25_000;
 const TURN_CALLS = 400;
 const NEXT_TURN_MS = 1_000;
 
-/** Where the next turn of a round goes on, as the storage keeps it. Absent: at the first row. */
+/** Where the next turn of a round continues, as the storage keeps it. Absent: at the first row. */
 const PLACE = 'round';
 
 type Row = { fingerprint: string; queue: string; tickets: string };
@@ -142,7 +143,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       try {
         resolve({ ok: true, value: this.grant(request, now) });
       } catch (error) {
-        // A request that was told of a failure holds nothing, and the others go on.
+        // A request that got a failure holds nothing, and the others continue.
         reject(error);
       }
       return false;

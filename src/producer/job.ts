@@ -117,7 +117,7 @@ const ENQUEUE_OPTIONS: ReadonlySet<string> = new Set([...CLIENT_OPTIONS, ...OWN_
 export const JOB_OPTIONS: ReadonlySet<string> = new Set(
   [...ENQUEUE_OPTIONS].filter((name) => name !== 'idempotencyKey'),
 );
-/** What stands beside `options`; `meta` may stand there too. */
+/** What is next to `options`; `meta` may stand there too. */
 const BESIDE = clientOptionsThat('beside');
 const IN_OPTIONS = CLIENT_OPTIONS.filter((name) => name !== 'meta' && !BESIDE.some((other) => other === name));
 const MOMENTS: ReadonlySet<string> = new Set(clientOptionsThat('moment'));

@@ -34,15 +34,15 @@ export interface RunOptions<Env = unknown> {
 
 /** How a run ended, and all it said. */
 export interface HandlerRun<Result = unknown> {
-  /** `snoozed`: it goes on later, and no attempt was used. */
+  /** `snoozed`: it continues later, and no attempt was used. */
   status: 'completed' | 'failed' | 'snoozed';
   /** As the queue keeps it: what JSON makes of it. */
   result: Result | undefined;
-  /** What the queue is told of the failure. */
+  /** What the queue is notified of the failure. */
   error: RunError | undefined;
   /** Is it the job's last run? Not after a snooze, nor after a failure that is tried again. */
   isLast: boolean;
-  /** After a snooze: when the job goes on, epoch ms, and the signal that it waits for. */
+  /** After a snooze: when the job continues, epoch ms, and the signal that it waits for. */
   wakes: { at: number; signal?: string } | undefined;
   /** The lines of `ctx.log`, as they are kept with the job. */
   log: LogEntry[];
@@ -56,7 +56,7 @@ export interface HandlerRun<Result = unknown> {
   enqueued: EnqueuedJob[];
 }
 
-/** The failure of a run as the queue is told of it. */
+/** The failure of a run as the queue is notified of it. */
 export interface RunError extends Named<Failure> {}
 
 /** A job that a handler enqueued. */

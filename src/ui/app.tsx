@@ -122,7 +122,7 @@ function Lazy({ page, params }: PageProps & { page: Page }) {
   }, [page]);
   const Component = loaded.get(page);
   if (broken) return <Failure error={asFailure(broken)} retry={reset} />;
-  // After a deploy the scripts have other names; the page itself must be loaded anew.
+  // After a deploy the scripts have other names; the page itself must be reloaded.
   if (missing) return <Failure error={asFailure(missing)} retry={() => window.location.assign(url.value)} />;
   return Component ? <Component params={params} /> : <Skeleton />;
 }

@@ -45,7 +45,7 @@ export interface WorkflowHost {
   directory(): Pick<DirectoryApi, 'noteWorkflow' | 'forgetWorkflow'>;
   /** Keeps the object alive until the promise ends. */
   keepAlive(promise: Promise<unknown>): void;
-  /** Removes everything of the workflow, for good. */
+  /** Removes everything of the workflow, permanently. */
   destroy(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 /**
- * The workflow object: one per workflow, found by its id. Awake only while there is something to decide: it is told of the
+ * The workflow object: one per workflow, found by its id. Awake only while there is something to decide: it is notified
+ * of the
  * ends of its jobs by their queues, and sleeps in between.
  */
 import { DurableObject } from 'cloudflare:workers';

@@ -32,7 +32,7 @@ export function appliedText(url: string, deployment: Deployment): string {
   return `${deployment.inEffect ? 'In effect' : 'Not in effect'} at ${url}\n${said}`;
 }
 
-/** A part of it is refused, or another version has declared something else meanwhile, as while a deploy goes on. */
+/** A part of it is refused, or another version has declared something else meanwhile, as while a deploy continues. */
 export function notInEffect(url: string, { problems = [] }: Deployment): CliError {
   const why = problems.length > 0 ? `: ${problems.join(' ')}` : '.';
   return new CliError(`What the code at ${url} declares is not in effect${why}`, 'Then try again: npx tocsin apply');

@@ -28,7 +28,7 @@ const PORTS = 20;
 /** wrangler says so when it serves what was edited. */
 const RELOADED = 'updated and ready';
 
-/** Any request has the Worker put into effect what its code declares. One that fails is none of the user's concern. */
+/** Any request has the Worker put into effect what its code declares. A failing one is not shown to the user. */
 function awaken(url: string): void {
   fetch(`${url}/ojs/v1/health`).catch(() => undefined);
 }
@@ -108,7 +108,7 @@ async function frontFor(
   }
 }
 
-/** The port of the configuration, or the first from 8787 on that nobody listens at. */
+/** The port of the configuration, or the first from 8787 on that no one listens at. */
 async function freePort({ values }: WranglerConfig): Promise<number> {
   if (typeof values.dev?.port === 'number') return values.dev.port;
   const first = Number(new URL(DEFAULT_URL).port);

@@ -106,7 +106,7 @@ export function changeCommands(terminal: Terminal): Command[] {
       try {
         jobs.push(await change(tocsin, id));
       } catch (error) {
-        // Nobody answers, or this key may not: the others would fail alike.
+        // No one answers, or this key may not: the others would fail alike.
         if (ids.length === 1 || !(error instanceof TocsinError) || error.status === 0 || error.status === 401)
           throw error;
         const { code, message } = failureOf(error, endpoint);

@@ -105,7 +105,7 @@ const MAX_VALUE = 400;
 
 const shortened = (text: string) => (text.length > MAX_VALUE ? `${text.slice(0, MAX_VALUE)}…` : text);
 
-/** Members that the line shows already, or that help nobody. */
+/** Members that the line shows already, or that help no one. */
 const SHOWN = new Set(['job_id', 'queue', 'worker_id', 'job_type']);
 
 /** `10:14:59.289  job.started  mail  email.send  0190…  attempt=1` */

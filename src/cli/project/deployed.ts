@@ -22,7 +22,8 @@ function entryOf(line: string): { type?: unknown; targets?: unknown } {
 }
 
 /**
- * `https://shop.ada.workers.dev`, `shop.example.com (custom domain)`. Schedules and queues of the platform are no addresses, and
+ * `https://shop.ada.workers.dev`, `shop.example.com (custom domain)`. Schedules and queues of the platform are not
+ * addresses, and
  * a route with a wildcard leads to a part of a host only.
  */
 function addressOf(target: string): string | undefined {

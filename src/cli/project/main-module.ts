@@ -8,7 +8,7 @@ export type Adapted =
   /** `text` is the new module; `added` says in a few words what is new. */
   | { kind: 'changed'; text: string; added: string[] }
   | { kind: 'complete' }
-  /** It was left alone: `lines` have to be added by hand. */
+  /** It was not changed: `lines` have to be added by hand. */
   | { kind: 'manual'; why: string; lines: string };
 
 const PACKAGE = 'tocsin/queue';

@@ -68,7 +68,7 @@ function packageIn(folder: string): PackageJson | undefined {
   try {
     return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackageJson;
   } catch {
-    // There is none, or it is nobody's that can install anything.
+    // There is none, or it is not one that can be installed.
     return undefined;
   }
 }

@@ -145,7 +145,7 @@ function listOf(value: unknown): unknown[] {
  * @param tags of the migrations so far, in order
  */
 export function nextTag(tags: readonly string[]): string {
-  // A date is no count.
+  // A date is not a count.
   const [, prefix = 'tocsin-v', digits = '0'] = /^(.*?\D|)(\d{1,3})$/.exec(tags.at(-1) ?? 'v0') ?? [];
   const counts = !/\d{4}/.test(prefix);
   for (let count = counts ? Number(digits) + 1 : 1; ; count++) {

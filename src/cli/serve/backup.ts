@@ -38,7 +38,7 @@ export interface Copied {
 /**
  * Copies the databases of a state folder.
  * @param target a folder that does not exist, or is empty
- * @returns `heldMs`: how long writes stood still; absent: nothing ran
+ * @returns `heldMs`: how long writes was blocked; absent: nothing ran
  */
 export async function backUp(state: string, target: string, now: () => number): Promise<Copied & { heldMs?: number }> {
   const folder = knownFolder(state);
@@ -127,7 +127,7 @@ async function copyRunning({ objects }: StateFolder, part: string, door: Door, n
   }
 }
 
-/** From a folder that nobody serves. */
+/** From a folder that no one serves. */
 async function copyResting(folder: StateFolder, part: string, now: () => number) {
   const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
   try {

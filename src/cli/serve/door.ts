@@ -24,7 +24,7 @@ export type Answerer = (request: string) => Promise<{ answer: object; ended?: ()
 const ANSWER_MS = 2_000;
 
 /**
- * Listens at the socket, in the place of one that nobody listens at.
+ * Listens at the socket, in the place of one that no one listens at.
  * @throws {CliError} where another process uses the folder
  */
 export async function openDoor(path: string, folder: string, self: Omit<Occupant, 'id'>, answer: Answerer) {
@@ -38,7 +38,7 @@ export async function openDoor(path: string, folder: string, self: Omit<Occupant
   const before = inode(path);
   const other = await occupantOf(path);
   if (other) throw inUse(other);
-  // Whoever was faster has made a new one.
+  // A faster process has made a new one.
   if (before !== undefined && inode(path) === before) rmSync(path, { force: true });
   const server = createServer((socket) => serve(socket, { ...self, id }, answer));
   try {
@@ -105,7 +105,7 @@ function serve(socket: Socket, self: Occupant, answer: Answerer): void {
   };
 }
 
-/** Who uses a folder; undefined: nobody. */
+/** Who uses a folder; undefined: no one. */
 export async function occupantOf(path: string): Promise<Occupant | undefined> {
   const door = await knock(path);
   if (!door) return undefined;
@@ -125,7 +125,7 @@ export interface Door {
   close(): void;
 }
 
-/** Connects. @returns undefined where nobody listens */
+/** Connects. @returns undefined where no one listens */
 export async function knock(path: string): Promise<Door | undefined> {
   const socket = connect(path);
   const isOpen = await new Promise<boolean>((resolve) => {

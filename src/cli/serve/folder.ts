@@ -3,7 +3,7 @@
  *
  *     tocsin.json   which form the folder has
  *     objects/      the databases of the objects, as workerd lays them out. This is what has to be kept
- *     run/          made anew at each start: the configuration, the bundles, the sockets
+ *     run/          made again at each start: the configuration, the bundles, the sockets
  */
 import { createHash } from 'node:crypto';
 import {
@@ -32,7 +32,7 @@ export interface StateFolder {
   path: string;
   /** The databases. */
   objects: string;
-  /** What each start makes anew. */
+  /** What each start makes again. */
   run: string;
   /** Where the `serve` that uses it answers. */
   door: string;

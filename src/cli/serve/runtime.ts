@@ -46,7 +46,7 @@ export class Runtime {
   /** It stands still; `released` resolves when it may be started again. */
   private held: { id: number; released: Promise<void>; release(): void } | undefined;
   private holds = 0;
-  /** What it said last of why it cannot go on. */
+  /** What it said last of why it cannot continue. */
   private complaint = '';
 
   constructor(private readonly options: RuntimeOptions) {}
@@ -103,7 +103,7 @@ export class Runtime {
     await gone;
   }
 
-  /** Is it still held for whoever got this number? */
+  /** Is it still held for the holder of this number? */
   isHeld(id: number): boolean {
     return this.held?.id === id;
   }
@@ -134,7 +134,7 @@ export class Runtime {
     return id;
   }
 
-  /** Lets it go on. */
+  /** Lets it continue. */
   release(): void {
     this.child?.kill('SIGCONT');
     this.held?.release();

@@ -31,7 +31,7 @@ export interface ServeOptions extends WorkerOptions {
   pretty?: boolean;
 }
 
-/** The queue is told again to rest before it would go on, ms. */
+/** The queue is notified again to rest before it would continue, ms. */
 const REST_MS = 2_000;
 const LOOK_MS = 100;
 /**
@@ -94,7 +94,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       env: { ...environment(terminal), ...variables.shared, ...variables.queue },
       ready: (port) => {
         told(port);
-        // What the code declares takes effect, although nobody has called yet.
+        // What the code declares takes effect, although no one has called yet.
         void runtime?.ask('/wake', START_MS);
       },
     });
@@ -137,7 +137,7 @@ async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<
   process.off('exit', atExit);
 }
 
-/** Hands out no jobs for a while. @returns calls to handlers that are under way; undefined: nobody says */
+/** Hands out no jobs for a while. @returns calls to handlers that are under way; undefined: unknown */
 async function rest(runtime: Runtime): Promise<number | undefined> {
   const answer = await runtime.ask(`/rest?ms=${REST_MS}`, REST_MS);
   return answer && Number(answer.calls);

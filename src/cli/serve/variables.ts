@@ -29,7 +29,7 @@ type Values = Record<string, string>;
 
 /** Variables by who gets them. */
 export interface Variables {
-  /** The queue's own: its keys are no business of handlers. */
+  /** The queue's own: its keys do not concern handlers. */
   queue: Values;
   /** All Workers. */
   shared: Values;

@@ -21,7 +21,7 @@ export interface Api {
   follow(onConnection: (error?: Error) => void): AsyncGenerator<QueueEvent>;
 }
 
-/** @param signal ends whatever goes on */
+/** @param signal ends whatever continues */
 export function createApi(endpoint: Endpoint, signal: AbortSignal): Api {
   // Warnings to producers: there is no place for them on the screen.
   const onWarning = () => undefined;

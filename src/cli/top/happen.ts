@@ -6,7 +6,7 @@ import { numberText } from './page';
 import { pageOf } from './pages/table';
 import type { Tone } from './style';
 
-/** Events that are held while live updates are paused; with more the page is loaded anew. */
+/** Events that are held while live updates are paused; with more the page is reloaded. */
 const HELD = 2_000;
 
 /** The answer of the page, or how it has changed. A late one of a place that was left is not looked at. */
@@ -45,7 +45,7 @@ export function heard(state: State, events: readonly QueueEvent[]): Next {
   return goOn({ ...state, answer, newer: state.newer + (change.newer ?? 0), due: { reload, names } });
 }
 
-/** Live updates go on: what was held is told. */
+/** Live updates resume: held events are applied. */
 export function awaken(state: State): Next {
   const { held } = state;
   if (held.length <= HELD) return held.length > 0 ? heard({ ...state, held: [] }, held) : stay({ ...state, held: [] });
@@ -59,7 +59,7 @@ export function counted(state: State, wish: Wish, matched: number, isExact: bool
   return stay({ ...state, notice: undefined, mode: { kind: 'ask', wish, question } });
 }
 
-/** Something is to be told. @param isChange the page is old by it */
+/** Shows a notice. @param isChange the page is out of date because of it */
 export function told(state: State, text: string, tone: Tone, isChange = false): Next {
   const next: State = { ...state, notice: { text, tone } };
   if (!isChange) return stay(next);

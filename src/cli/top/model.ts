@@ -30,7 +30,7 @@ export interface State {
   serial: number;
   /** Something is asked of the server for the page. */
   isBusy: boolean;
-  /** What is to be asked once that is there. */
+  /** What to request once that is there. */
   due: { reload: boolean; names: readonly string[] };
   /** Why the page could not be loaded. */
   problem: Problem | undefined;
@@ -48,7 +48,7 @@ export interface State {
   /** What is newer than the page. */
   newer: number;
   notice: { text: string; tone: Tone } | undefined;
-  /** The id of an operation that goes on. */
+  /** The id of an operation that continues. */
   operation: string | undefined;
   connection: 'connecting' | 'live' | 'lost' | 'refused';
 }

@@ -64,7 +64,7 @@ export async function perform(effect: Effect, api: Api, url: string, change: Cha
       );
       break;
     case 'abort':
-      // What it came to is told by whoever waits for its end.
+      // Its outcome is shown by the code that waits for its end.
       await trying(
         url,
         (problem) => change((state) => told(state, wordsOf(problem), 'bad')),
@@ -75,7 +75,7 @@ export async function perform(effect: Effect, api: Api, url: string, change: Cha
   }
 }
 
-/** Sends the requests of a wish one after the other, and waits for operations that go on by themselves. */
+/** Sends the requests of a wish one after the other, and waits for operations that continue in the background. */
 async function act(wish: Wish, api: Api, change: Change): Promise<void> {
   const totals = { matched: 0, succeeded: 0, failed: 0 };
   let isStopped = false;

@@ -17,7 +17,7 @@ export function press(before: State, key: string, now: number): Next {
   if (key === 'C-l') return { state: before, effects: [{ do: 'clear' }] };
   const { mode } = before;
   if (mode.kind === 'search') return search(before, mode.text, key);
-  // Whatever was told has been read.
+  // The notice has been read.
   const state: State = { ...before, notice: undefined };
   if (mode.kind === 'help') return stay({ ...state, mode: { kind: 'browse' } });
   if (mode.kind === 'ask') {
@@ -103,7 +103,7 @@ function open(state: State, now: number): Next {
   return arrive({ ...state, back: [...state.back, { place: state.place, row: id }] }, opens);
 }
 
-/** Back, from the nearest to the farthest: an operation that goes on, a selection, a search, the page. */
+/** Back, from the nearest to the farthest: an operation that continues, a selection, a search, the page. */
 function leave(state: State): Next {
   const { operation } = state;
   if (operation !== undefined)

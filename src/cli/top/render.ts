@@ -253,7 +253,7 @@ function helpLines({ session }: State, width: number): Line[] {
     { text: fitTo(` ${keys}`, 11), tone: 'strong' },
     plain(what),
   ];
-  // In a wide window the pages stand beside the keys.
+  // In a wide window the pages are next to the keys.
   if (width < 90) return [[], ...HELP.map(line), [], ...pages.map(line), [], [faint(' Press any key to go back.')]];
   const beside = HELP.map((entry, place): Line => {
     const page = pages[place];

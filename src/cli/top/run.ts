@@ -13,13 +13,13 @@ import { press } from './press';
 import { render } from './render';
 import { painted } from './style';
 
-/** Events of so long are told together, in ms. */
+/** Events of this time are sent together, in ms. */
 const BATCH_MS = 800;
 
-/** Ages are drawn anew so often, in ms. Nothing is asked for that. */
+/** Interval at which ages are redrawn, in ms. No request is sent for that. */
 const TICK_MS = 1_000;
 
-/** Draws at most so often, in ms. */
+/** Minimum interval between two drawings, in ms. */
 const FRAME_MS = 30;
 
 export interface TopOptions {

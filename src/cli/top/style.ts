@@ -1,4 +1,4 @@
-/** Colours and weights, by what they mean. Nothing is told by colour alone. */
+/** Colours and weights, by what they mean. Nothing is shown by colour alone. */
 
 export type Tone = 'plain' | 'faint' | 'strong' | 'good' | 'bad' | 'warn' | 'busy' | 'calm' | 'chosen' | 'bar';
 
@@ -17,7 +17,7 @@ const CODES: Record<Exclude<Tone, 'plain'>, string> = {
 /** Text alone, as it goes into a file. */
 export const bare = (line: readonly Span[]): string => line.map(({ text }) => text).join('');
 
-/** Without colour these remain: they are no colours. */
+/** Without colour these remain: they are not colours. */
 const WEIGHTS: ReadonlySet<Tone> = new Set(['strong', 'chosen', 'bar']);
 
 /** A piece of a line. */

@@ -8,7 +8,7 @@
  * | `metric` | `error_rate`, `oldest_age`, `depth`, `dead_letters` | required |
  * | `above` | a number; of `oldest_age` seconds, or a duration such as `"PT5M"` | required |
  * | `for` | a duration | nothing |
- * | `subscription_id` | the only one to be told; null: whoever subscribed to `alert.*` | null |
+ * | `subscription_id` | the only one to be told; null: all that subscribed to `alert.*` | null |
  * | `active` | false: it is not looked at | true |
  */
 import {

@@ -18,9 +18,9 @@ export interface AlertRule {
   metric: AlertMetric;
   /** It fires when the number is greater than this. */
   above: number;
-  /** … for so long, ms. */
+  /** … for this time, ms. */
   for_ms: number;
-  /** The only one to be told. Absent: whoever subscribed to the event. */
+  /** The only one to notify. Absent: all that subscribed to the event. */
   subscription_id?: string;
 }
 
@@ -66,7 +66,7 @@ export interface Judged {
 /** It resolves when the number is no more than this part of the bound. */
 const RESOLVED_BELOW = 0.9;
 
-/** It fires for at least so long: a number that goes up and down makes few events; ms. */
+/** Minimum time that it fires: a number that goes up and down makes few events; ms. */
 const LEAST_FIRING_MS = 60_000;
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -77,7 +77,7 @@ export function judge(rule: AlertRule, before: AlertState | undefined, reading: 
   if (before?.state === 'firing') return judgeFiring(rule, before, reading, now);
   const since = before?.since ?? now;
   if (value <= rule.above) {
-    // What has been told stays as it is, so that nothing is written.
+    // What has been reported stays as it is, so that nothing is written.
     const after = before && before.above_since === undefined ? before : { state: 'ok' as const, since, value };
     return { after, lookAt: lookAtLow(rule, reading) };
   }

@@ -5,7 +5,7 @@
  *
  *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it skipped;
  *  - a local time that comes twice fires the first time. But an expression that matches every hour says how often rather than
- *    at which time of the day, and goes on firing: nothing stops for an hour because clocks go back.
+ *    at which time of the day, and continues firing: nothing stops for an hour because clocks go back.
  *
  * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
  */

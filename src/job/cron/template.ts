@@ -15,8 +15,8 @@ export const FLAT_OPTIONS = IN_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pend
  * Reads a template without checking the job in it.
  * @param before the template to change: what is named changes, `null` takes it away
  * @param prefix path of the entry, with a dot at its end, or empty
- * @throws {ApiError} 400 for an `id`, and for times that stand beside the members of the entry
- * @returns the template, the path under which its members stand in the request, and the options that stand beside them
+ * @throws {ApiError} 400 for an `id`, and for times that are next to the members of the entry
+ * @returns the template, the path under which its members stand in the request, and the options that are next to them
  */
 export function readTemplate(
   input: Record<string, unknown>,

@@ -112,7 +112,7 @@ const readQuota: Reader<Quota> = described(readStartsIn.schema ?? {}, (value, fi
   return { limit, period_ms: period };
 });
 
-/** A number, whose period stands beside it, or both in one. */
+/** A number, whose period is next to it, or both in one. */
 const readRate: Reader<number | Quota> = described(
   () => ({ anyOf: [describe(readStarts), describe(readQuota)] }),
   (value, field) => (typeof value === 'number' ? readStarts : readQuota)(value, field),

@@ -56,7 +56,7 @@ export class Usage {
     return Math.max(0, room);
   }
 
-  /** How many attempts may go on now whose starts were counted before. They need a place among those that run. */
+  /** How many attempts may continue now whose starts were counted before. They need a place among those that run. */
   roomToGoOn({ concurrency, rate, throttle }: Limits, running: number): number {
     if (rate?.limit === 0 || throttle?.limit === 0) return 0;
     return Math.max(0, (concurrency ?? Number.POSITIVE_INFINITY) - running);

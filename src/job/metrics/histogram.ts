@@ -8,7 +8,7 @@ export const QUEUE_TIME_BOUNDS: readonly number[] = [
   10, 50, 100, 500, 1_000, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000, 1_800_000, 3_600_000,
 ];
 
-/** How often something took so long. */
+/** How often something took this long. */
 export interface Histogram {
   /** Upper bounds, inclusive, ms. */
   readonly bounds: readonly number[];
@@ -48,7 +48,7 @@ export function meanOf(histogram: Histogram): number | null {
 
 /**
  * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond the last
- * bound is told as that bound. Null when nothing was counted.
+ * bound is reported as that bound. Null when nothing was counted.
  */
 export function percentile(histogram: Histogram, rank: number): number | null {
   const { bounds, counts } = histogram;

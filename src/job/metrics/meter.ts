@@ -94,7 +94,7 @@ export function packed(meter: Meter): number[] {
   return pairs;
 }
 
-/** Reads what {@link packed} wrote. What is no number counts as nothing, so that a damaged record stops nobody. */
+/** Reads what {@link packed} wrote. What is not a number counts as nothing, so that a damaged record breaks nothing. */
 export function unpacked(pairs: readonly unknown[]): Meter {
   const meter = newMeter();
   for (let index = 0; index + 1 < pairs.length; index += 2) {

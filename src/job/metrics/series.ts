@@ -6,7 +6,7 @@ import { add, durationsOf, histogramOf, type Meter, newMeter, read, sum } from '
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
-/** So long points of a minute are kept, and those of an hour, ms. */
+/** Retention of points of a minute, and of those of an hour, ms. */
 export const KEEP_MINUTES_MS = 24 * HOUR_MS;
 export const KEEP_HOURS_MS = 31 * KEEP_MINUTES_MS;
 
@@ -55,7 +55,7 @@ export const RECENT_MS = 30 * MINUTE_MS;
 
 /**
  * The share of the attempts that failed in the last five minutes, 0 … 1.
- * @param least of fewer attempts no share is told: one failure would be all of them
+ * @param least of fewer attempts no share is reported: one failure would be all of them
  */
 export function errorRate(points: readonly Point[], now: number, least = 1): number {
   const meter = sumSince(points, now - ERROR_WINDOW_MS);

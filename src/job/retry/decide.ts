@@ -3,7 +3,7 @@
  *
  * | rule | outcome | reason |
  * |---|---|---|
- * | nobody handles the type | dead letter | `no_handler` |
+ * | no handler takes the type | dead letter | `no_handler` |
  * | `kill` | dead letter | `killed` |
  * | code `DISCARD`, `FAIL` | discarded | `discard_code`, `fail_code` |
  * | code `DEAD_LETTER` | dead letter | `dead_letter_code` |

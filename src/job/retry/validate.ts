@@ -32,7 +32,7 @@ export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
   return isObject(input) ? input : {};
 }
 
-/** Checks the number of runs where it stands beside the policy. @throws {ApiError} 422 */
+/** Checks the number of runs where it is next to the policy. @throws {ApiError} 422 */
 export function checkMaxAttempts(value: unknown, path: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ATTEMPTS) return value;
   throw invalidPolicy(path, `must be an integer from 0 to ${MAX_ATTEMPTS}`);

@@ -33,7 +33,10 @@ export function schemaValidation(type: string, misfits: readonly Misfit[]): ApiE
   });
 }
 
-/** 503: the job was validated by schemas that are not those of now. Never told to a client: the sender asks for those of now. */
+/**
+ * 503: the job was validated by schemas that are not those of now. Never sent to a client: the sender asks for those of
+ * now.
+ */
 export function schemasChanged(): ApiError {
   return refusal(503, 'unavailable', 'The schemas of jobs have changed; try again.', { type: SCHEMAS_CHANGED });
 }

@@ -101,7 +101,7 @@ export class Pattern {
     if (++this.emitted > 4 * MAX_STATES || this.states.length >= MAX_STATES) throw new TooLarge();
   }
 
-  /** Writes the states of a tree that go on at `next`. @returns the first of them */
+  /** Writes the states of a tree that continue at `next`. @returns the first of them */
   private emit(tree: Tree, next: number): number {
     this.count();
     switch (tree.kind) {

@@ -1,4 +1,4 @@
-/** Names a state of the schemas: which changes came before it. Told to queues in place of the schemas. */
+/** Names a state of the schemas: which changes came before it. Sent to queues in place of the schemas. */
 
 /** `<line>.<number>`: the number rises with each change; a deployment that was emptied begins another line. */
 export type SchemaStamp = `${number}.${number}`;

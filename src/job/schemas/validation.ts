@@ -10,7 +10,7 @@ import { pointerOf, unescaped } from './pointer';
 import { isMultipleOf, keyOf, lengthOf, typeOf } from './values';
 import type { Work } from './work';
 
-/** How much is told of one value that does not fit. */
+/** Bound of the report about one value that does not match. */
 const MAX_FOUND = 10;
 
 /** Texts longer than this are tried on no format. */
@@ -69,7 +69,7 @@ export class Prepared {
   }
 }
 
-/** Has enough been told? Then the first thing that does not fit ends the search. */
+/** Is the report full? Then the first mismatch ends the search. */
 const isFull = ({ sink }: At) => sink === undefined || sink.length >= MAX_FOUND;
 
 /** Tells what does not fit. @returns false, as it does not */

@@ -14,7 +14,7 @@ export function canonicalJson(value: unknown): string {
   const members = Object.entries(value).map(
     ([name, member]) => [name.normalize('NFC'), name, canonicalJson(member)] as const,
   );
-  // Two names that normalise to the same one are told apart by how they were written.
+  // Two names that normalise to the same one are distinguished by how they were written.
   members.sort(([a, rawA], [b, rawB]) => compare(a, b) || compare(rawA, rawB));
   return `{${members.map(([name, , member]) => `${JSON.stringify(name)}:${member}`).join(',')}}`;
 }

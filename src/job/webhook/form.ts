@@ -5,7 +5,7 @@
 import { isObject } from '../envelope/fields';
 import { cut } from '../text';
 
-/** How a subscription is told. Absent: by the event itself. */
+/** The format of what a subscription is sent. Absent: the event itself. */
 export type WebhookForm = 'slack' | { routing_key: string } | { template: unknown };
 
 /** Members of an event that a template may begin with. */

@@ -14,7 +14,7 @@ export function isWebhookId(id: string): boolean {
   return id.startsWith(WEBHOOK) && isUuidV7(id.slice(WEBHOOK.length));
 }
 
-/** The id under which a subscription is told of an event. */
+/** The id of an event's delivery to a subscription. */
 export function deliveryOf(webhook: string, event: string): string {
   return `${DELIVERY}${webhook.slice(WEBHOOK.length)}_${event.slice(EVENT.length)}`;
 }

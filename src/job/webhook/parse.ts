@@ -39,7 +39,7 @@ export interface WebhookRequest {
   format?: WebhookFormat | null;
   /** Of PagerDuty, required beside the format `pagerduty`. It is not shown again. */
   routing_key?: string;
-  /** Whatever is to be remembered with it. */
+  /** Any data of the client's. */
   metadata?: Readonly<Record<string, unknown>> | null;
   /** The secret that signs what is sent. Default: a new one. */
   secret?: string;

@@ -1,5 +1,5 @@
 /**
- * Reads in which form a subscription is told.
+ * Reads the format of what a subscription is sent.
  *
  * | `format` | what is sent |
  * |---|---|

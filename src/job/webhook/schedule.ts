@@ -28,7 +28,7 @@ export const DELAYS_MS: readonly number[] = [30_000, 2 * MINUTE, 10 * MINUTE, HO
 /** Chance makes a pause longer by up to this part of it, so that what failed together does not come back together. */
 const JITTER = 0.2;
 
-/** A receiver that has only failed for so long is told no more, ms. */
+/** A receiver that has only failed for this time is disabled, ms. */
 export const DISABLE_AFTER_MS = 5 * 24 * HOUR;
 
 /**

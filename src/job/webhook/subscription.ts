@@ -1,4 +1,4 @@
-/** Subscriptions: who is told of which events, at a URL. */
+/** Subscriptions: which events are sent to which URL. */
 import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../event-types';
 import type { WebhookForm } from './form';
 
@@ -39,7 +39,7 @@ export interface Webhook {
   declared?: string;
   /** Whatever the client wants to remember with it. */
   metadata?: Record<string, unknown>;
-  /** How it is told; absent: by the event itself. */
+  /** The format of what is sent; absent: the event itself. */
   format?: WebhookForm;
   secret: string;
   /** The secret before, which signs too until then. */
@@ -57,12 +57,12 @@ export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active
 /** The same, with the name under which the code declares it. */
 export type DeclarableWebhook = WebhookMembers & Pick<Webhook, 'declared'>;
 
-/** After a rotation the former secret signs for so long, ms. */
+/** After a rotation the former secret signs for this time, ms. */
 export const FORMER_SECRET_MS = 86_400_000;
 
 /**
- * Types that come again and again while a job runs: they are sent to whoever names them, not to whoever takes all of a kind. A
- * change of state is no event of its own, but what another one tells.
+ * Types that come again and again while a job runs: they are sent to subscriptions that name them, not to those that
+ * take all of a kind. A change of state is not an event of its own, but part of another one.
  */
 const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'job.log', 'worker.heartbeat']);
 
@@ -86,7 +86,7 @@ function isNamed(name: string, type: string): boolean {
   return types.has(type);
 }
 
-/** What of an event decides for whom it is. */
+/** What of an event decides which subscriptions get it. */
 export interface Notable {
   type: string;
   /** Empty: of no queue. */

@@ -80,7 +80,7 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
 
   /**
    * Lets time pass. What falls due meanwhile happens in the order of time: delayed jobs, retries, schedules, timeouts; each
-   * runs to its end before the clock goes on.
+   * runs to its end before the clock continues.
    * @throws {Error} when there is no end to it
    * @example
    * await queue.advance('1h');

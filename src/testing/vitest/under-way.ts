@@ -29,7 +29,7 @@ export function watchWork(state: State): void {
   };
 }
 
-/** What goes on still is nobody's concern any more. */
+/** What still continues is ignored. */
 export function forgetWork(): void {
   promises = new WeakMap();
 }

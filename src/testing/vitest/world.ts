@@ -36,7 +36,7 @@ const realNow = performance.now.bind(performance);
 export class World {
   /**
    * @param start when it begins, epoch ms
-   * @param restMs how long it may take in real time to come to rest, or a minute on; after it a test is told
+   * @param restMs how long it may take in real time to come to rest, or a minute on; after it a test fails
    */
   constructor(
     private readonly start: number,
@@ -57,7 +57,7 @@ export class World {
     );
   }
 
-  /** Begins anew: no queue, no job, and what the code declares. */
+  /** Begins again: no queue, no job, and what the code declares. */
   async restart(): Promise<void> {
     vi.setSystemTime(this.start);
     const directory = Reflect.get(exports, DIRECTORY) as unknown as DurableObjectNamespace | undefined;
@@ -84,7 +84,7 @@ export class World {
     const later = new Map((await this.rest()).map(({ name, wakes }) => [name, wakes]));
     await this.pass(() => target);
     vi.setSystemTime(target);
-    // What is due at the target may go on at once. What was set for a moment after it waits.
+    // What is due at the target may continue at once. What was set for a moment after it waits.
     await this.pass(
       (now) => now + AT_ONCE_MS,
       ({ name, wakes }) => later.get(name) !== wakes,

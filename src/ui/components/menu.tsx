@@ -7,7 +7,7 @@ import { can } from '../core/session';
 import { PAGES, type Page } from '../pages/table';
 import { Icon } from './icon';
 
-/** Is it open, where it does not stand beside the page? */
+/** Is it open, where it does not are next to the page? */
 export const menuOpen = signal(false);
 
 const PARTS = [

@@ -1,5 +1,6 @@
 /**
- * Acting on many jobs, in one dialog: what it would act on, the question, how far it has come, and what came of it. It goes on by
+ * Acting on many jobs, in one dialog: what it would act on, the question, how far it has come, and what came of it. It
+ * continues by
  * itself at the server; closing the dialog stops nothing.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -22,7 +23,7 @@ export interface Preview {
   exact: boolean;
   byState: Readonly<Record<string, number>>;
   byQueue: Readonly<Record<string, number>>;
-  /** Chosen jobs that are left alone, as their state does not fit. */
+  /** Chosen jobs that are skipped, as their state does not allow the operation. */
   left?: number;
 }
 
@@ -183,7 +184,7 @@ function Running(props: { operation: Operation; preview: Preview | undefined; ou
   const [stopping, setStopping] = useState(false);
   const abort = async () => {
     setStopping(true);
-    // The question after its progress, which goes on, is answered with what came of it.
+    // The question after its progress, which continues, is answered with what came of it.
     await api.post(`admin/operations/${id}/abort`).catch(failed);
   };
   const total = preview?.exact ? Math.max(preview.matched, succeeded + skipped + wrong) : undefined;

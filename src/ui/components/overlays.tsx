@@ -21,7 +21,7 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // What is to be filled in, rather than the button that closes it.
+    // What must be filled in, rather than the button that closes it.
     if (!drawer) dialog.current?.querySelector<HTMLElement>('form :is(input, textarea, select)')?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });

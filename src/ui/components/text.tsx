@@ -18,7 +18,7 @@ export function Time({ at }: { at: string | number | null | undefined }) {
   );
 }
 
-/** How long something has lasted, and goes on. @param since RFC 3339 or epoch ms */
+/** How long something has lasted, and continues. @param since RFC 3339 or epoch ms */
 export function Age({ since }: { since: string | number | null | undefined }) {
   const now = useNow();
   if (since === null || since === undefined) return <span class="faint">–</span>;
@@ -115,7 +115,7 @@ export function Foreign({ children }: { children: string }) {
 /** Characters of the longest word that stays whole. */
 const WHOLE = 24;
 
-/** Where a long word may go on in the next line: an address, a path, a host. */
+/** Where a long word may continue in the next line: an address, a path, a host. */
 const JOINTS = /(?<=[./:_@?&=,])(?=[^./:_@?&=,])/;
 
 /** Lets long words break, at their joints where they have any. All others stay whole, so that a column is as wide as its words. */

@@ -96,7 +96,7 @@ function failureOf(status: number, answer: unknown): ApiFailure {
   );
 }
 
-/** Is this the end of a request that nobody waits for any more? */
+/** Is this the end of a request that no one waits for any more? */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }

@@ -1,4 +1,4 @@
-/** The time that relative times are told against. One timer for all, which runs only while something shows one. */
+/** The time that relative times refer to. One timer for all, which runs only while something shows one. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 

@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { failed } from './dialogs';
 
-/** An answer of a search that looks at so many at a time. */
+/** An answer of a search that reads a limited number at a time. */
 export interface Piece<T> {
   items: readonly T[];
   /** How many it looked at. */

@@ -1,6 +1,7 @@
 /**
- * Live updates for pages. A page loads once and then changes by what it is told here, at most once in {@link BATCH_MS}: nothing
- * asks an object that sleeps. While updates are paused they are held, and told when they go on.
+ * Live updates for pages. A page loads once and then changes by the events it gets here, at most once in {@link
+ * BATCH_MS}: nothing
+ * asks an object that sleeps. While updates are paused they are held, and sent when they resume.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -11,13 +12,13 @@ export type { LiveEvent } from './socket';
 /** Shortest time between two updates of a page, in ms. */
 export const BATCH_MS = 800;
 
-/** Events that are held while updates are paused; with more the page loads anew instead. */
+/** Events that are held while updates are paused; with more the page reloads instead. */
 const HELD = 2_000;
 
 export interface Follower {
   /** Is given the events of a batch, oldest first. */
   onEvents: (events: readonly LiveEvent[]) => void;
-  /** Events may be missing: load anew. */
+  /** Events may be missing: reload. */
   onGap?: () => void;
 }
 
@@ -55,7 +56,7 @@ const socket = new LiveSocket({
   },
 });
 
-/** The first event after a quiet time is told at once, more of them together. */
+/** The first event after a quiet time is sent at once, more of them together. */
 function tellSoon(): void {
   if (timer === undefined) timer = setTimeout(tell, Math.max(0, toldAt + BATCH_MS - Date.now()));
 }
@@ -95,7 +96,10 @@ export function follow(channel: string, follower: Follower): () => void {
   };
 }
 
-/** The channel of one queue where a filter names one, so that nothing is told in vain. @param queues names, with commas between */
+/**
+ * The channel of one queue where a filter names one, so that nothing is sent in vain.
+ * @param queues names, with commas between
+ */
 export function channelOf(queues: string): string {
   return queues === '' || queues.includes(',') ? 'all' : `queue:${queues}`;
 }

@@ -3,20 +3,20 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure, isAbort } from './api';
 
 export interface Resource<T> {
-  /** Stays while it is loaded anew, so that nothing jumps. */
+  /** Stays while it is reloaded, so that nothing jumps. */
   data: T | undefined;
   error: ApiFailure | undefined;
   loading: boolean;
-  /** Loads anew. Calls while it loads are joined into one more load. */
+  /** Reloads. Calls while it loads are joined into one more load. */
   reload: () => void;
-  /** Changes what is held, as when an event told what changed. */
+  /** Changes what is held, for example after an event. */
   update: (change: (data: T) => T) => void;
 }
 
 /**
  * Loads something, and gives it up when the page is left.
  * @param load is given a signal for its requests
- * @param deps loads anew when one of them changes, as `useEffect`
+ * @param deps reloads when one of them changes, as `useEffect`
  */
 export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: readonly unknown[]): Resource<T> {
   const [state, setState] = useState<{ data?: T; error?: ApiFailure; loading: boolean }>({ loading: true });

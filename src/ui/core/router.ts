@@ -1,6 +1,6 @@
 /**
  * Which page is shown. All that a page shows follows from its URL: path, filters, sorting, page number, open drawer. Links are
- * plain `<a href>`; clicks on those that stay within the dashboard are answered without loading it anew.
+ * plain `<a href>`; clicks on those that stay within the dashboard are answered without reloading it.
  */
 import { computed, signal } from '@preact/signals';
 import { BASE, type Query, writeQuery } from './base';
@@ -14,7 +14,7 @@ export const path = computed(() => {
   return pathname.startsWith(BASE.pathname) ? pathname.slice(BASE.pathname.length).replace(/\/+$/, '') : '';
 });
 
-/** A member of the query; `''` when it is absent. A component that reads it is drawn anew when it changes. */
+/** A member of the query; `''` when it is absent. A component that reads it is redrawn when it changes. */
 export function query(name: string): string {
   return url.value.searchParams.get(name) ?? '';
 }

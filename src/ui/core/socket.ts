@@ -1,6 +1,7 @@
 /**
- * The WebSocket behind live updates: connects when a channel is wanted, comes back by itself, and goes on after the last event
- * that it had. A channel whose gap cannot be filled says so, and then its page loads anew.
+ * The WebSocket behind live updates: connects when a channel is wanted, comes back by itself, and continues after the
+ * last event
+ * that it had. A channel whose gap cannot be filled says so, and then its page reloads.
  */
 import type { StreamItem } from '../../contract/events';
 import { API } from './base';
@@ -25,14 +26,14 @@ const LONGEST_PAUSE_MS = 30_000;
 const PROOF_MS = 25_000;
 const PROOF_LIMIT_MS = 10_000;
 
-/** A connection that nobody needs is kept this long, for the next page. */
+/** A connection that no one needs is kept this long, for the next page. */
 const LINGER_MS = 5_000;
 
-/** Ids of events that are kept, so that none is told twice. */
+/** Ids of events that are kept, so that none is shown twice. */
 const REMEMBERED = 500;
 
 export class LiveSocket {
-  /** Of each channel: the last event, after which a new connection goes on. */
+  /** Of each channel: the last event, after which a new connection continues. */
   private readonly channels = new Map<string, { last?: string }>();
   private readonly seen = new Set<string>();
   private socket: WebSocket | undefined;

@@ -30,7 +30,7 @@ export const failures = definePage<FailureGroups>({
     total,
     empty: 'No failures.',
   }),
-  // To search every queue anew at each failure would wake those that sleep.
+  // To search every queue again at each failure would wake those that sleep.
   hear: (_, events) => ({ newer: events.filter(({ type }) => FAILED.test(type)).length }),
 });
 

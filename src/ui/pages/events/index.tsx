@@ -23,7 +23,7 @@ import { fromList, type Shown } from './shown';
 
 /** Events that are kept on the page. */
 const KEPT = 300;
-/** Of those that happened before, so many are asked for. */
+/** How many earlier events are requested. */
 const BEFORE = 100;
 
 export default function EventsPage() {

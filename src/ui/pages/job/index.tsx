@@ -50,7 +50,7 @@ export default function JobPage({ params: { id = '' } }: { params: { id?: string
 /** What a handler says while it runs. */
 const SAID: readonly string[] = ['job.progress', 'job.log'];
 
-/** Progress is told whole, and a log is read alone; anything else that happens changes more than its event says. */
+/** Progress is sent whole, and a log is read alone; anything else that happens changes more than its event says. */
 function follow(id: string, job: Resource<Job>, events: readonly LiveEvent[]): void {
   if (events.some(({ event }) => !SAID.includes(event))) {
     job.reload();

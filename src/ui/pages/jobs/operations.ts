@@ -8,7 +8,7 @@ import { filterBody } from './filter';
 
 export type Action = 'retry' | 'cancel' | 'delete';
 
-/** Those that run are cancelled by id only: their handler must be told. */
+/** Those that run are cancelled by id only: their handler must be notified. */
 const ACTS_ON: Readonly<Record<Action, readonly string[]>> = {
   retry: ['discarded', 'cancelled', 'retryable'],
   cancel: ['pending', 'scheduled', 'available', 'retryable', 'active'],

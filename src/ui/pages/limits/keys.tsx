@@ -1,4 +1,4 @@
-/** The table of limit keys. Nobody tells of their use, so it is asked for again while somebody looks. */
+/** The table of limit keys. No event reports their use, so the page asks again while it is visible. */
 import { useEffect } from 'preact/hooks';
 import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limits';
 import { Badge } from '../../components/badge';

@@ -115,14 +115,17 @@ export function textOf(value: unknown): string {
   return typeof value === 'object' ? stringifyExact(value, 0) : String(value);
 }
 
-/** A setting as it is told to a reader. */
+/** A setting as it is shown to a reader. */
 export function wordsOf({ kind }: SettingField, value: unknown): string {
   if (kind === 'seconds' && typeof value === 'number') return duration(value * 1_000);
   if (kind === 'number' && typeof value === 'number') return number(value);
   return kind === 'duration' ? span(textOf(value)) : textOf(value);
 }
 
-/** What the text of a field stands for; null: not set. What is no number stays text, so that the server says what it wants. */
+/**
+ * What the text of a field stands for; null: not set. What is not a number stays text, so that the server says what it
+ * wants.
+ */
 function read({ kind }: SettingField, text: string): unknown {
   const given = text.trim();
   if (given === '') return null;

@@ -65,7 +65,7 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
   );
 }
 
-/** Asks the queue when it has told of something: it is awake then. One question at a time. */
+/** Asks the queue after one of its events: it is awake then. One question at a time. */
 function useRounds(name: string, queue: Resource<QueueItem>, { add, points }: History): number {
   const [round, setRound] = useState(0);
   const state = useRef<'idle' | 'asking' | 'again'>('idle');

@@ -31,7 +31,7 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
   return (
     <Loaded of={settings} loading={<Skeleton rows={6} height={120} />}>
       {(found) => (
-        // Drawn anew when other settings hold, with their values in the fields.
+        // Redrawn when other settings hold, with their values in the fields.
         <div class="settings-form" key={JSON.stringify(found)}>
           {can('admin:write') ? (
             <Form action="Save" onSubmit={(form) => save(found.config, form)}>

@@ -1,4 +1,4 @@
-/** What happened over time, as a chart that goes on by what queues tell. */
+/** What happened over time, as a chart that continues with the queues' events. */
 import { useMemo } from 'preact/hooks';
 import type { Minute } from '../../../contract/stats';
 import { Chart } from '../../components/chart';

@@ -1,4 +1,4 @@
-/** Minutes of the past, as time goes on while nothing is told: what was not told did not happen. */
+/** Minutes of the past, as time passes without events: no event means nothing happened. */
 import type { Minute, Throughput } from '../../../contract/stats';
 import { useNow } from '../../core/clock';
 import type { QueueItem } from './types';
@@ -10,7 +10,7 @@ export function useMinute(): number {
   return Math.floor(useNow() / MINUTE_MS) * MINUTE_MS;
 }
 
-/** As many points as there were, the last of them that of `end`: in a time of which nothing was told, nothing happened. */
+/** As many points as there were, the last of them that of `end`: in a time without events nothing happened. */
 export function slid(points: readonly Minute[], end: number, periodMs = MINUTE_MS): readonly Minute[] {
   const last = Date.parse(points.at(-1)?.timestamp ?? '');
   const passed = Math.min(points.length, Math.floor((end - last) / periodMs));
@@ -22,7 +22,7 @@ export function slid(points: readonly Minute[], end: number, periodMs = MINUTE_M
   return [...points.slice(passed), ...empty];
 }
 
-/** Rates of the last minute; none for a queue that has told nothing for two. */
+/** Rates of the last minute; none for a queue without events for two. */
 export function ratesOf({ throughput, recent }: QueueItem, minute: number): Throughput {
   const [before, last] = slid(recent, minute).slice(-2);
   const isQuiet = [before, last].every((point) => !point || point.processed + point.failed + point.enqueued === 0);

@@ -12,7 +12,7 @@ const MAX_ASKED = 12;
 export interface UpdateOptions {
   /** Would a queue of this name that is not in the list stand there? */
   belongs: (name: string) => boolean;
-  /** Is told how a queue has changed, before the list is drawn anew. */
+  /** Called with a queue's change, before the list is redrawn. */
   onChange?: (before: QueueItem | undefined, after: QueueItem) => void;
   /** Is given every batch of events. */
   onEvents?: (events: readonly LiveEvent[]) => void;

@@ -45,7 +45,7 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
   const [missed, setMissed] = useState<string>(before?.missed_policy ?? 'fire_once');
   const [args, setArgs] = useState(stringifyExact(firstArgs));
   const [options, setOptions] = useState(stringifyExact(others));
-  // Whoever is not shown all of the job must not write it back.
+  // A key that does not see all of the job must not write it back.
   const isHidden = before !== null && session.value?.redacts === true;
 
   const save = async (form: FormData) => {

@@ -18,7 +18,7 @@ const wordsOf = (text: FormDataEntryValue | null) =>
 const templateText = (before: Webhook | undefined): string =>
   typeof before?.format === 'object' ? JSON.stringify(before.format.template, null, 2) : '{"text": "{{type}}"}';
 
-/** The members that say in which form it is told. A key that is there already is not shown, and stays. */
+/** The members for the format of what is sent. A key that is there already is not shown, and stays. */
 function formatIn(data: FormData, form: keyof typeof FORMS, before: Webhook | undefined): object {
   const key = textIn(data, 'routing_key');
   if (form === 'event') return { format: null };

@@ -1,4 +1,4 @@
-/** Webhooks: who is told of what, what was delivered, and the rules that raise an alarm. */
+/** Webhooks: subscriptions, deliveries, and alert rules. */
 import type { Webhook } from '../../../contract/webhooks';
 import { Icon } from '../../components/icon';
 import { openTab, PageHead, Tabs } from '../../components/page';

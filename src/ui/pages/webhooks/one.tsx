@@ -1,4 +1,4 @@
-/** One subscription in a drawer: what it takes, how it gets on, a try, its secret anew. */
+/** One subscription in a drawer: its events, its deliveries, a test, a new secret. */
 import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';

@@ -16,7 +16,7 @@ export const subscriptionPath = (id: string) => `${SUBSCRIPTIONS}/${segment(id)}
 export const deliveryPath = (id: string) => `${DELIVERIES}/${segment(id)}`;
 export const alertPath = (id: string) => `${ALERTS}/${segment(id)}`;
 
-/** In which form a subscription is told, in a word. */
+/** The format of a subscription, in a word. */
 export function formOf({ format }: Pick<Webhook, 'format'>): 'event' | 'slack' | 'pagerduty' | 'template' {
   return typeof format === 'object' ? 'template' : (format ?? 'event');
 }

@@ -1,4 +1,4 @@
-/** What was delivered is no event: it is asked for after the events that are told. */
+/** What was delivered is not an event: it is requested after the events that cause it. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
 import { type LiveEvent, useLive } from '../../core/live';
@@ -7,7 +7,7 @@ import { type LiveEvent, useLive } from '../../core/live';
 const DELIVERED_MS = 1_500;
 
 /**
- * Loads anew when a delivery has been tried again, and its receiver has had time to answer.
+ * Reloads when a delivery has been tried again, and its receiver has had time to answer.
  * @param next when it is tried: RFC 3339; null: never
  */
 export function useAfterTry(reload: () => void, next: string | null | undefined): void {
@@ -22,15 +22,15 @@ export function useAfterTry(reload: () => void, next: string | null | undefined)
   }, [next]);
 }
 
-/** These come again and again: they are sent to whoever names them only. */
+/** These come again and again: they are sent to subscriptions that name them only. */
 const FREQUENT = ['job.heartbeat', 'job.progress', 'worker.heartbeat'];
 
 const fits = (pattern: string, text: string) =>
   pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
 
-/** Is one of these told of the event? Then what keeps its deliveries is awake, and may be asked. */
+/** Does one of these get the event? Then the object of its deliveries is awake, and may be asked. */
 export function isTold(subscriptions: readonly Webhook[], { event, data }: LiveEvent): boolean {
-  // Rules and webhooks that are disabled tell whoever they name.
+  // Rules and webhooks that are disabled notify those they name.
   if (/^(alert|webhook)\./.test(event)) return true;
   return subscriptions.some(({ active, events, filter: { queues, types } = {} }) => {
     const isMeant = events.some((name) => fits(name, event) && !(name.endsWith('*') && FREQUENT.includes(event)));
@@ -39,7 +39,7 @@ export function isTold(subscriptions: readonly Webhook[], { event, data }: LiveE
   });
 }
 
-/** Loads anew a moment after something happened. */
+/** Reloads a moment after something happened. */
 export function useAfterEvents(reload: () => void, isWanted: (event: LiveEvent) => boolean): void {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);

@@ -15,7 +15,7 @@ import css from './workers.css' with { type: 'text' };
 
 adopt(css);
 
-/** Workers are asked for again so often at most while jobs run, ms: who holds how many. */
+/** Minimum interval between reads of the workers while jobs run, ms. */
 const EVERY_MS = 2_000;
 
 export default function WorkersPage() {

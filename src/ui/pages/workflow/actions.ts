@@ -22,7 +22,7 @@ export async function cancelWorkflow({
   return sure && act(() => api.post(`workflows/${segment(id)}/cancel`), 'The workflow is cancelled.');
 }
 
-/** Redrives jobs that failed. The workflow does not go on: the first end of a job is the one that counted. */
+/** Redrives jobs that failed. The workflow does not continue: the first end of a job is the one that counted. */
 export async function retryJobs(ids: readonly string[]): Promise<boolean> {
   const jobs = counted(ids.length, 'failed job');
   const sure = await confirm({

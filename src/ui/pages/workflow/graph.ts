@@ -20,7 +20,7 @@ export interface GraphNode {
 const MOST_IN_GROUP = 12;
 /** A workflow with more jobs is not drawn at all; its list is. */
 export const MOST_NODES = 240;
-/** So many edges between two sets are drawn one by one. */
+/** Up to this many edges between two sets are drawn one by one. */
 const MOST_EDGES = 6;
 
 interface Ends {
