@@ -249,7 +249,7 @@ describe('validation', () => {
     ['regular expressions', { items: { format: 'regex' } }, Array(500).fill('[\\p{L}]'.repeat(250))],
   ])('refuses %s beyond the work of a request', (_, schema, args) => {
     expect(find({ type: 'array', ...schema }, args)).toEqual([
-      { path: 'args', message: expect.stringContaining('more work than one request may cause') },
+      { path: 'args', message: expect.stringContaining('more work than one request may use') },
     ]);
   });
 
