@@ -316,7 +316,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await enqueue.click();
     await drawer.locator('.field.wrong', { hasText: 'Arguments' }).getByRole('alert').waitFor();
     await drawer.getByLabel('Arguments').fill('[12345678901234567890]');
-    await drawer.getByText('12345678901234567890 has more digits than the server keeps').waitFor();
+    await drawer.getByText('12345678901234567890 has more digits than the server can store').waitFor();
     await drawer.getByLabel('Arguments').fill('["12345678901234567890"]');
     await drawer.getByLabel('Delay').fill('2h');
     await drawer.getByLabel('Priority').fill('4');

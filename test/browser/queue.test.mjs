@@ -48,7 +48,7 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     for (let n = 0; n < 2; n++) await board.call('POST', 'jobs', { type: 'wait.for.worker', args: [], options });
     await board.call('POST', 'workers/fetch', { queues: ['one.keys'], worker_id: 'one', count: 1 });
     const page = await board.newPage('/ui/queues/one.keys');
-    await why(page).getByText('1 job waits for the key one.key, of which 1 of 1 run.').waitFor();
+    await why(page).getByText('1 job waits for the key one.key, with 1 of 1 running.').waitFor();
     await enqueue('one.later', { delay_until: '+PT1H' });
     await page.goto('/ui/queues/one.later');
     await why(page).getByRole('link', { name: '1 job' }).waitFor();

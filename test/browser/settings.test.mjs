@@ -23,7 +23,7 @@ describe('the settings page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/settings?tab=deployment');
     await page.getByText('in effect', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Apply' }).click();
-    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('button', { name: 'Apply now' }).click();
     await page.getByText('Applied.').waitFor();
     const { items } = await board.call('GET', 'admin/audit?action=deployment.apply');
     assert.ok(items.length > 0);

@@ -30,7 +30,7 @@ export function Deployment() {
       text: resetCrons
         ? 'Changes that operators made to schedules are undone, and deleted schedules are created again.'
         : 'Queues, limits, schedules, webhooks and alert rules are set to what the code declares. Settings of operators keep precedence.',
-      action: resetCrons ? 'Reset schedules' : 'Apply',
+      action: resetCrons ? 'Reset now' : 'Apply now',
     });
     if (!sure) return;
     const body = resetCrons ? { reset_crons: true } : {};
