@@ -86,7 +86,7 @@ describe('a group of operations', () => {
     expect(order).toEqual(['followed', 'finished', 'answered']);
   });
 
-  it('gets the error of the end of its turn, whoever is in it', async () => {
+  it('gets the error of the end of its turn, in each of its requests', async () => {
     const { committer, run } = committing();
     const { memory } = committer as unknown as { memory: Memory };
     memory.finish = () => {
