@@ -116,6 +116,9 @@ function servedDocument() {
   return JSON.stringify(withoutDescriptions(document));
 }
 
+/** Members of the document that only explain. */
+const EXPLAINS = new Set(['description', 'summary', 'tags']);
+
 /** @param isMap its members are names that somebody gave, so that `description` may be one of them */
 function withoutDescriptions(value, isMap = false) {
   if (Array.isArray(value)) return value.map((entry) => withoutDescriptions(entry));
@@ -124,7 +127,7 @@ function withoutDescriptions(value, isMap = false) {
   const isAnswer = Object.keys(value).every((name) => name === 'description' || name === 'content');
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name]) => isMap || name !== 'description' || isAnswer)
+      .filter(([name]) => isMap || isAnswer || !EXPLAINS.has(name))
       .map(([name, member]) => [name, withoutDescriptions(member, name === 'properties' && !isMap)]),
   );
 }
