@@ -42,6 +42,8 @@ export interface StreamItem {
 interface TypesQuery {
   /** Names of events, or of kinds: `job.*`; separated by commas. */
   types?: string;
+  /** The same as `types`. */
+  type?: string;
 }
 
 interface EventQuery extends PageQuery, TypesQuery {
@@ -61,13 +63,18 @@ interface StreamQuery extends TypesQuery {
   format?: 'flat' | 'cloudevents';
   /** The id of an event: go on after it. The header `Last-Event-ID` says the same. */
   after?: string;
+  /** The same as `after`. */
+  last_event_id?: string;
+  /** The same as `types`. */
+  event_types?: string;
 }
 
 interface ChannelQuery extends StreamQuery {
   /** `all` (default), `queue:` and a name, or `job:` and an id. */
   channel?: string;
-  /** Only of these queues, separated by commas. */
+  /** Only of these queues, separated by commas; also `queues`. */
   queue?: string;
+  queues?: string;
 }
 
 /** Below `/ojs/v1`. */

@@ -383,9 +383,10 @@ export const adminQueues = {
   /** Ends a pause or a drain. */
   resume: post<{ 200: QueueResumed }>('/queues/:name/resume', { audit: 'queue.resume' }),
   /** Changes the named settings. */
-  configure: put<{ body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>('/queues/:name/config', {
-    audit: 'queue.configure',
-  }),
+  configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
+    '/queues/:name/config',
+    { audit: 'queue.configure' },
+  ),
   /** Removes jobs of a queue for good. A purge that takes longer goes on by itself. */
   purge: del<{
     query: WaitQuery;

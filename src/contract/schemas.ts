@@ -41,7 +41,7 @@ export interface SchemasRemoved extends Spreading {
   removed: number;
 }
 
-/** A version to register, or to replace. */
+/** A version to register. */
 export interface SchemaRequest {
   /** JSON Schema of the array of arguments. */
   schema?: Record<string, unknown>;
@@ -63,8 +63,8 @@ export interface NamedSchemaRequest extends SchemaRequest {
 export const schemas = {
   /** Lists the schemas of job arguments. */
   list: get<{ query: CursorQuery; 200: SchemaList }>('/schemas'),
-  /** Registers a version of a schema, or replaces it. */
-  register: post<{ body: NamedSchemaRequest; 201: SchemaChanged }>('/schemas', {
+  /** Registers a version of a schema. It is never replaced by another one. */
+  register: post<{ body: NamedSchemaRequest; 201: SchemaChanged; errors: 409 }>('/schemas', {
     scope: 'admin:write',
     audit: 'schema.put',
   }),
@@ -91,8 +91,10 @@ export const adminSchemas = {
   showVersion: get<{ 200: ArgsSchema; errors: 404 }>('/schemas/:name/:version'),
   /** Shows the latest version of a schema. */
   show: get<{ 200: ArgsSchema; errors: 404 }>('/schemas/:name'),
-  /** Registers a version of a schema, or replaces it. */
-  register: put<{ body: SchemaRequest; 201: ArgsSchemaChanged }>('/schemas/:name/:version', { audit: 'schema.put' }),
+  /** Registers a version of a schema. It is never replaced by another one. */
+  register: put<{ body: SchemaRequest; 201: ArgsSchemaChanged; errors: 409 }>('/schemas/:name/:version', {
+    audit: 'schema.put',
+  }),
   /** Removes a version of a schema. */
   remove: del<{ 200: SchemasRemoved; errors: 404 }>('/schemas/:name/:version', { audit: 'schema.delete' }),
 };

@@ -1,5 +1,5 @@
 /** The handler Workers that jobs are pushed to, as the queues see them. */
-import type { Time } from './common';
+import type { CursorQuery, Time } from './common';
 import { get, post } from './route';
 
 /** Does a handler take its calls? `paused`: tried again within seconds; `stopped`: within a minute. */
@@ -74,10 +74,8 @@ interface QueuesQuery {
   queue?: string;
 }
 
-interface AskedQuery extends QueuesQuery {
-  /** `next_cursor` of the answer before. */
-  cursor?: string;
-}
+/** Of its paging only the cursor counts: it leads to the next queues. */
+interface AskedQuery extends CursorQuery, QueuesQuery {}
 
 /** Below `/ojs/v1` and below `/ojs/v1/admin`. */
 export const targets = {
