@@ -161,8 +161,10 @@ export function listens(port) {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
     socket.once('connect', () => {
+      // Where nobody listens, a connection whose own port happens to be this one is connected to itself.
+      const isItself = socket.localPort === port;
       socket.destroy();
-      resolve(true);
+      resolve(!isItself);
     });
     socket.once('error', () => resolve(false));
   });
