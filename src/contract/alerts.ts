@@ -28,7 +28,7 @@ export interface Alert {
   above: number;
   /** The number must be above it for this long. */
   for: IsoDuration;
-  /** The only webhook that is told; null: all that subscribed to `alert.*`. */
+  /** The only webhook that is notified; null: all that subscribe to `alert.*`. */
   subscription_id: string | null;
   active: boolean;
   /** The name under which the code declares it. */
@@ -62,7 +62,7 @@ export interface AlertRequest {
   above: number | Duration;
   /** The number must be above it for this long. */
   for?: Duration | null;
-  /** The only webhook that is told. Default: all that subscribed to `alert.*`. */
+  /** The only webhook that is notified. Default: all that subscribe to `alert.*`. */
   subscription_id?: string | null;
   active?: boolean;
 }

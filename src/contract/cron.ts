@@ -134,7 +134,7 @@ export interface CronHistory {
   count: number;
 }
 
-/** The job that a schedule was told to enqueue, flat and as a member. `deduplicated`: its unique policy has found another. */
+/** The job that a schedule has enqueued on demand, flat and as a member. `deduplicated`: its unique policy has found another. */
 export interface CronTriggered extends Partial<JobEnvelope> {
   job: JobEnvelope;
   job_id: string;

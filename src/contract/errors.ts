@@ -1,4 +1,4 @@
-/** How every refusal is told. */
+/** How every refusal is answered. */
 import type { ErrorCode } from '../job/errors';
 
 /** What went wrong, and what to do. */

@@ -89,6 +89,6 @@ export const events = {
   progress: get<{ 200: Media<'text/event-stream'>; errors: 404 }>('/jobs/:id/progress/stream'),
   /** Follows the events of a queue. */
   ofQueue: get<{ query: StreamQuery; 200: Media<'text/event-stream'>; 204: null; errors: 404 }>('/queues/:name/events'),
-  /** Opens a WebSocket, which follows the channels that it is told. */
+  /** Opens a WebSocket, which follows the channels that its messages name. */
   socket: get<{ 101: null; errors: 426 }>('/ws'),
 };

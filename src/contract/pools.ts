@@ -79,7 +79,7 @@ export const pools = {
   list: get<{ query: CursorQuery; 200: PoolList }>('/pools'),
   /** Shows a pool. */
   show: get<{ 200: PoolAnswer; errors: 404 }>('/pools/:name'),
-  /** Defines a pool, or defines it anew. */
+  /** Defines a pool, or replaces it. */
   define: put<{ body: PoolRequest; 200: PoolAnswer; 201: PoolAnswer; errors: 409 }>('/pools/:name', {
     audit: 'pool.put',
   }),

@@ -8,7 +8,7 @@ export interface ArgsSchema {
   type: string;
   /** The same as `type`. */
   job_type: string;
-  /** A whole number is told as one. */
+  /** A whole number stays one. */
   version: string | number;
   /** JSON Schema of the array of arguments. */
   schema: Record<string, unknown>;

@@ -89,7 +89,7 @@ export interface DeploymentConfig {
   access: {
     open_to_localhost: boolean;
     allowed_origins: string[];
-    /** All that is told of a key: never the key. */
+    /** All that is shown of a key: never the key. */
     keys: { name: string | null; role: Role; scopes: readonly Scope[] }[];
   };
   targets: ConfiguredTarget[];

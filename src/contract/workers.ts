@@ -9,7 +9,7 @@ export type Directive = 'running' | 'quiet' | 'terminate';
 /** A worker, known from its heartbeats. */
 export interface WorkerStatus {
   id: string;
-  /** `stale`: no heartbeat for 60 s. Else what it does, or has been told to do, whichever is stronger. */
+  /** `stale`: no heartbeat for 60 s. Else what it does, or what a directive says, whichever is stronger. */
   state: Directive | 'stale';
   /** Its state as it reported it. */
   reported_state: ReportedState;
@@ -73,7 +73,7 @@ export interface Direction {
 
 export interface Directed {
   directive: Directive;
-  /** How many were told. */
+  /** How many got it. */
   updated: number;
 }
 

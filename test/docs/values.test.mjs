@@ -199,7 +199,7 @@ const SAID = {
     `Both secrets sign for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours.`,
   ],
   'docs/operate/why-waiting.md': [
-    `are counted up to ${queue('store/ahead', 'MAX_COUNTED')} rows`,
+    `are counted up to ${queue('store/jobs-ahead', 'MAX_COUNTED')} rows`,
     `these ask the queues: ${queuesAtOnce} at most in one request`,
   ],
   'docs/reference/http.md': [
