@@ -4,7 +4,7 @@ import type { Contract, Exchange, Method, RouteRules } from '../contract/route';
 import type { Scope } from '../job/access';
 import type { Answer, AppContext } from './context';
 
-export { DATA, METHODS, REPORTS, type RouteRules } from '../contract/route';
+export { METHODS } from '../contract/route';
 
 export type RouteHandler = (c: AppContext) => Response | Promise<Response>;
 
@@ -21,8 +21,8 @@ export interface Route extends RouteRules {
   /** As Hono reads it; relative to the prefix under which `routes.ts` mounts it. */
   path: string;
   handler: RouteHandler;
-  /** What it answers; absent: nobody has said it yet. */
-  contract?: Contract;
+  /** What it answers. */
+  contract: Contract;
 }
 
 /** The answers of success that a contract promises. */
@@ -42,19 +42,6 @@ export function serve<Contracts extends Record<string, Contract>>(
     handler: handlers[name] as RouteHandler,
   }));
 }
-
-type Declare = (path: string, handler: RouteHandler, rules?: RouteRules) => Route;
-
-const declare =
-  (method: Method): Declare =>
-  (path, handler, rules) => ({ method, path, handler, ...rules });
-
-/** Routes of resources that have no contract yet. */
-export const get = declare('GET');
-export const post = declare('POST');
-export const put = declare('PUT');
-export const patch = declare('PATCH');
-export const del = declare('DELETE');
 
 /** Operators' routes are below this path. */
 export const ADMIN_PREFIX = '/ojs/v1/admin';

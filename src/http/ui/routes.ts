@@ -2,9 +2,11 @@
  * The dashboard: one HTML page for all of its paths, and its scripts and styles. It holds no data, so nobody needs a key for it;
  * what it shows it asks of the API. Its URLs are relative, so it works wherever the queue is mounted.
  */
+import type { Media } from '../../contract/route';
+import { ui } from '../../contract/ui';
 import { notFound } from '../../job/errors';
-import { type AppContext, respond } from '../context';
-import { type Check, get, type Route } from '../route';
+import { type Answer, type AppContext, respond } from '../context';
+import { type Check, serve } from '../route';
 
 /** What `.ci/ui.mjs` has built. Said again, because the package has no declarations of what is built. */
 interface Dashboard {
@@ -20,12 +22,6 @@ export function serveDashboard(built: Dashboard): void {
   dashboard = built;
 }
 
-/** Where the dashboard is. The second path is for Workers that have pages of their own, and hand over `/ojs/` only. */
-const PLACES = [
-  { path: '/ui', api: '../ojs/v1/' },
-  { path: '/ojs/ui', api: '../v1/' },
-] as const;
-
 /** Scripts, styles, images and calls of this origin alone; nobody may put the page into a frame of theirs. */
 const POLICY = [
   "default-src 'none'",
@@ -40,11 +36,13 @@ const POLICY = [
 
 const COMMON = { 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' };
 
-/** Routes from the root on. */
-export const uiRoutes: readonly Route[] = PLACES.flatMap(({ path, api }) => [
-  get(`${path}/assets/:name`, asset, { scope: 'public' }),
-  get(`${path}/*`, (c) => page(c, path, api), { scope: 'public' }),
-]);
+/** Routes from the root on. The API is found relative to each place. */
+export const uiRoutes = serve(ui, {
+  asset,
+  page: (c) => page(c, '/ui', '../ojs/v1/'),
+  assetBelow: asset,
+  pageBelow: (c) => page(c, '/ojs/ui', '../v1/'),
+});
 
 /** Leads a browser that opens the root to the dashboard. Everyone else gets what the root has always answered. */
 export const frontDoor: Check = (c) => {
@@ -53,14 +51,16 @@ export const frontDoor: Check = (c) => {
   return respond(c, null, 302, { Location: '/ui', 'Cache-Control': 'no-store', Vary: 'Accept' });
 };
 
-function page(c: AppContext, place: string, api: string): Response {
+function page(c: AppContext, place: string, api: string) {
   const { shell, version } = served();
   const base = baseFrom(c.req.path.slice(place.length));
   const etag = `"${version}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'no-cache', 'Content-Security-Policy': POLICY };
-  if (isHeld(c, etag)) return respond(c, null, 304, headers);
+  if (isHeld(c, etag)) return notModified(c, headers);
   const html = shell.replace('%BASE%', base).replace('%API%', api);
-  return respond(c, html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' });
+  return respond(c, html, 200, { ...headers, 'Content-Type': 'text/html; charset=utf-8' }) as Answer<
+    Media<'text/html'>
+  >;
 }
 
 function served(): Dashboard {
@@ -79,16 +79,20 @@ function baseFrom(below: string): string {
   return depth === 0 ? './' : '../'.repeat(depth);
 }
 
-function asset(c: AppContext): Response {
+function asset(c: AppContext) {
   const { assets } = served();
   const name = c.req.param('name') ?? '';
   const found = Object.hasOwn(assets, name) ? assets[name] : undefined;
   if (!found) throw notFound('asset', name, 'A new version of the dashboard was deployed: reload the page.');
   const etag = `"${name}"`;
   const headers = { ...COMMON, ETag: etag, 'Cache-Control': 'public, max-age=31536000, immutable' };
-  if (isHeld(c, etag)) return respond(c, null, 304, headers);
-  return respond(c, found.body, 200, { ...headers, 'Content-Type': found.type });
+  if (isHeld(c, etag)) return notModified(c, headers);
+  // Or another of the types that its contract names.
+  return respond(c, found.body, 200, { ...headers, 'Content-Type': found.type }) as Answer<Media<'text/css'>>;
 }
+
+const notModified = (c: AppContext, headers: Record<string, string>) =>
+  respond(c, null, 304, headers) as Answer<null, 304>;
 
 /** Has the browser this version? */
 function isHeld(c: AppContext, etag: string): boolean {

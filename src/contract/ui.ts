@@ -1,0 +1,21 @@
+/** The dashboard: one page for all of its paths, and its scripts and styles. It holds no data, so nobody needs a key for it. */
+import { get, type Media } from './route';
+
+/** From the root on. The second place is for Workers that have pages of their own, and hand over `/ojs/` only. */
+export const ui = {
+  /** Serves a script, a style or an image of the dashboard. */
+  asset: get<{ 200: Media<'text/css'> | Media<'text/javascript'> | Media<'image/svg+xml'>; 304: null; errors: 404 }>(
+    '/ui/assets/:name',
+    { scope: 'public' },
+  ),
+  /** Serves the page of the dashboard. */
+  page: get<{ 200: Media<'text/html'>; 304: null; errors: 404 }>('/ui/*', { scope: 'public' }),
+  /** Serves a script, a style or an image of the dashboard, in its second place. */
+  assetBelow: get<{
+    200: Media<'text/css'> | Media<'text/javascript'> | Media<'image/svg+xml'>;
+    304: null;
+    errors: 404;
+  }>('/ojs/ui/assets/:name', { scope: 'public' }),
+  /** Serves the page of the dashboard, in its second place. */
+  pageBelow: get<{ 200: Media<'text/html'>; 304: null; errors: 404 }>('/ojs/ui/*', { scope: 'public' }),
+};
