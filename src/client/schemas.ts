@@ -26,13 +26,8 @@ export class Schemas {
   }
 
   /**
-<<<<<<< HEAD
-   * Registers a version, or replaces it.
-   * @throws {InvalidJobError} when it is not a schema
-=======
    * Registers a version.
-   * @throws {InvalidJobError} when it is no schema; {@link ConflictError} when the version has another one
->>>>>>> 5fa189b (Name in the contracts every parameter that their routes read, and that a schema is never replaced)
+   * @throws {InvalidJobError} when it is not a schema; {@link ConflictError} when the version has another one
    * @example
    * await tocsin.schemas.put('email.send', 1, { prefixItems: [{ type: 'object', required: ['to'] }], minItems: 1 });
    */
