@@ -26,14 +26,14 @@ describe('the audit page', { timeout: 60_000 }, () => {
     await page.getByLabel('What').selectOption('queue.*');
     await cancelled.waitFor({ state: 'detached' });
     await row(page, 'queue.pause').waitFor();
-    await page.getByRole('searchbox', { name: /^Who/ }).fill('admin of tests');
+    await page.getByRole('searchbox', { name: /^Name of a key/ }).fill('admin of tests');
     await row(page, 'queue.pause').waitFor({ state: 'detached' });
     await row(page, 'queue.resume').waitFor();
     assert.match(page.url(), /queue=audit.a.*action=queue.*actor=admin\+of\+tests/);
     await page.getByRole('link', { name: 'Remove the filter What queue.*' }).click();
     await page.getByLabel('Since').selectOption('1h');
     await row(page, 'queue.resume').waitFor();
-    await page.getByRole('searchbox', { name: /^Who/ }).fill('nobody');
+    await page.getByRole('searchbox', { name: /^Name of a key/ }).fill('nobody');
     await page.getByRole('heading', { name: 'No matches' }).waitFor();
   });
 

@@ -51,7 +51,7 @@ describe('the events page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/events?queue=feed.a&event=job.enqueued&type=copied.kind');
     await row(page, 'copied.kind').waitFor();
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
-    await page.getByText('1 events are copied').waitFor();
+    await page.getByText('1 events copied').waitFor();
     const { event, data } = JSON.parse(await page.evaluate(() => navigator.clipboard.readText()));
     assert.equal(event, 'job.enqueued');
     assert.equal(data.queue, 'feed.a');

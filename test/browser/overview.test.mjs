@@ -110,7 +110,7 @@ describe('the overview', { timeout: 60_000 }, () => {
             await route.fulfill({ response, json: list });
           }),
       });
-      await page.getByRole('status').filter({ hasText: 'The handler MAILER does not take calls' }).waitFor();
+      await page.getByRole('status').filter({ hasText: 'The handler MAILER does not accept calls' }).waitFor();
       await page
         .getByRole('alert')
         .filter({ hasText: 'too deep: Jobs that have not ended 1 in over.alerts' })
