@@ -57,6 +57,8 @@ const ISOLATED = [
   // The Worker of a user, which remembers what was stored before it was emptied from here.
   'test/library/inside.test.ts',
   'test/queue/features/analytics/analytics.test.ts',
+  // Tells the whole process to hand out no jobs.
+  'test/queue/features/push/rest.test.ts',
   // Stand in the place of what the runtime gives to everybody, such as `JSON.parse`, in thousands of requests.
   'test/fuzz/**/*.test.ts',
   // Takes as long as many files, in an object that lives as long.

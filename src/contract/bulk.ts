@@ -1,7 +1,7 @@
 /** Operations on many jobs. */
 import type { JobEnvelope } from '../job/wire';
 import type { BulkAction, Continued, CursorQuery, Extent, OperationPreview, Pagination, Time, Warned } from './common';
-import type { ErrorBody } from './errors';
+import type { ErrorAnswer, ErrorBody } from './errors';
 import type { JobReceipt, NewJob } from './jobs';
 import { DATA, del, get, post } from './route';
 
@@ -118,7 +118,7 @@ type Acting = {
   200: OperationAnswer | OperationPreview;
   202: OperationAnswer;
   207: OperationAnswer;
-  422: OperationAnswer;
+  422: OperationAnswer | ErrorAnswer;
   errors: 409;
 };
 
@@ -127,14 +127,14 @@ type ActingByFilter = {
   body: ConfirmedOperation;
   200: Operation | AllOrNone | OperationPreview;
   202: Operation;
-  422: AllOrNone;
+  422: AllOrNone | ErrorAnswer;
   errors: 409;
 };
 
 /** Below `/ojs/v1`. */
 export const bulk = {
   /** Enqueues jobs of which some may be refused, and says of each what became of it; or all or none. */
-  enqueue: post<{ body: BulkEnqueue; 201: BulkEnqueued; 207: BulkEnqueued; 422: BulkEnqueued; errors: 409 }>(
+  enqueue: post<{ body: BulkEnqueue; 201: BulkEnqueued; 207: BulkEnqueued; 422: BulkEnqueued | ErrorAnswer; errors: 409 }>(
     '/jobs/bulk',
     { ...DATA, takesIdempotencyKey: true },
   ),

@@ -257,7 +257,7 @@ export const crons = {
   /** Lets a paused schedule fire again. */
   resume: post<{ 200: CronAnswer; errors: 404 }>('/cron/:name/resume', { audit: 'cron.resume' }),
   /** Enqueues the job of a schedule now, whatever its times, limit and pause. */
-  trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 }>('/cron/:name/trigger', {
+  trigger: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/cron/:name/trigger', {
     audit: 'cron.trigger',
   }),
   /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */
@@ -277,7 +277,7 @@ export const crons = {
   /** Lets a paused schedule fire again. */
   resumeItem: post<{ 200: CronStatus; errors: 404 }>('/crons/:name/resume', { audit: 'cron.resume' }),
   /** Enqueues the job of a schedule now. */
-  triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 }>('/crons/:name/trigger', {
+  triggerItem: post<{ 200: CronTriggered; 201: CronTriggered; errors: 404 | 409 | 422 | 429 }>('/crons/:name/trigger', {
     audit: 'cron.trigger',
   }),
   /** Shows the jobs that a schedule has enqueued lately, and the fires that it skipped. */

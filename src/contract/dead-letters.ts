@@ -125,7 +125,7 @@ export const deadLetters = {
     errors: 409;
   }>('/dead-letter/purge', { audit: 'dead_letters.purge', scope: 'admin:purge', takesIdempotencyKey: true }),
   /** Removes a dead letter. */
-  delete: del<{ 200: { deleted: true; job_id: string }; errors: 404 }>('/dead-letter/:id', DELETE),
+  delete: del<{ 200: { deleted: true; job_id: string }; errors: 404 | 409 }>('/dead-letter/:id', DELETE),
 };
 
 /** Below `/ojs/v1/admin`. */
@@ -134,5 +134,5 @@ export const adminDeadLetters = {
   list: get<{ query: CursorQuery & DeadLetterQuery; 200: DeadLetterItems }>('/dead-letter'),
   ...shared,
   /** Removes a dead letter. */
-  delete: del<{ 204: null; errors: 404 }>('/dead-letter/:id', DELETE),
+  delete: del<{ 204: null; errors: 404 | 409 }>('/dead-letter/:id', DELETE),
 };

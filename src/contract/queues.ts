@@ -338,9 +338,9 @@ export const queues = {
   /** Counts the jobs of a queue; zeros for one that does not exist. */
   stats: get<{ 200: QueueStatistics }>('/queues/:name/stats'),
   /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
-  pause: post<{ 200: QueuePaused }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
   /** Shows the settings of a queue: its own, and what holds. */
   config: get<{ 200: QueueSettings }>('/queues/:name/config'),
   /** Changes the named settings. Creates the queue if it does not exist. */
@@ -379,9 +379,9 @@ export const adminQueues = {
   /** Shows a queue, how it gets on, and its settings. */
   show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name'),
   /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
-  pause: post<{ 200: QueuePaused }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
   /** Changes the named settings. */
   configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
     '/queues/:name/config',

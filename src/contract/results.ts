@@ -41,7 +41,7 @@ interface WaitQuery {
 /** Below `/ojs/v1`. */
 export const results = {
   /** Answers the result of a job, and waits for its end if asked to. */
-  one: get<{ query: WaitQuery; 200: JobResult; errors: 404 | 408 }>('/jobs/:id/result'),
+  one: get<{ query: WaitQuery; 200: JobResult; errors: 404 | 408 | 410 }>('/jobs/:id/result'),
   /** Answers the results of up to 1000 jobs. */
   many: post<{ body: JobIds; 200: JobResults }>('/jobs/results', DATA),
 };

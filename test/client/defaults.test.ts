@@ -67,7 +67,7 @@ describe('the defaults of a type', () => {
     ['of another name', { maxAttempts: 1 }, /no default "maxAttempts"; there are queue, priority, tags, unique, delay/],
     ['a queue that is none', { queue: 1 }, /a name as its queue/],
     ['a priority out of range', { priority: 101 }, /-100 to 100 as priority/],
-    ['tags that are none', { tags: 'x' }, /a list of texts as its tags/],
+    ['tags that are none', { tags: 'x' }, /a list of strings as its tags/],
     ['a delay that is none', { delay: 'soon' }, /delay of "a.b"/],
   ])('are checked when the module loads: %s', (_, wrong, message) => {
     expect(() => defineHandlers({ 'a.b': { handler: () => 1, defaults: wrong as never } })).toThrow(message);

@@ -156,7 +156,7 @@ describe('a refusal', () => {
   });
 
   it.each<[string, Run, RegExp]>([
-    ['progress that is no number', (ctx) => ctx.progress(Number.NaN), /NaN is no number/],
+    ['progress that is no number', (ctx) => ctx.progress(Number.NaN), /NaN is not a number/],
     ['a state that is not JSON', (ctx) => ctx.checkpoint({ big: 1n }), /the state is not JSON/],
     ['no state', (ctx) => ctx.checkpoint(undefined), /use null/],
     ['a child that is not JSON', (ctx) => ctx.enqueue('a.b', [() => 1, 1n]), /the job is not JSON/],

@@ -147,6 +147,9 @@ const patternOf = (path: string) =>
 /** A job has members that its application gave it, too. */
 const isJob = (properties: unknown) => Object.hasOwn(properties as object, 'enqueued_at');
 
+/** A policy is shown as it was written, also in the words of other systems. */
+const isPolicy = (properties: unknown) => Object.hasOwn(properties as object, 'backoff_strategy');
+
 /** @param isMap its members are schemas by names that somebody gave */
 function closed(value: unknown, isMap = false): unknown {
   if (Array.isArray(value)) return value.map((entry) => closed(entry));
@@ -155,6 +158,11 @@ function closed(value: unknown, isMap = false): unknown {
     name,
     closed(member, name === 'properties' && !isMap),
   ]);
-  const isOpen = !isMap && 'properties' in value && !('additionalProperties' in value) && !isJob(value.properties);
+  const isOpen =
+    !isMap &&
+    'properties' in value &&
+    !('additionalProperties' in value) &&
+    !isJob(value.properties) &&
+    !isPolicy(value.properties);
   return { ...Object.fromEntries(members), ...(isOpen && { additionalProperties: false }) };
 }

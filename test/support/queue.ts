@@ -229,7 +229,7 @@ export class TestQueue {
       () =>
         this.inside(({ engine, q }) => {
           const { waiters } = engine.pull as unknown as { waiters: { waiting: Set<unknown> } };
-          const { events } = q as unknown as { events: { listeners: Set<unknown> } };
+          const { events } = q.observed as unknown as { events: { listeners: Set<unknown> } };
           return (what === 'ends' ? events.listeners : waiters.waiting).size === count;
         }),
       `${count} requests to wait`,

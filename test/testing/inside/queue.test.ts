@@ -75,7 +75,7 @@ describe('the clock', () => {
   });
 
   it('goes one way', async () => {
-    await expect(queue.advanceTo(START - 1)).rejects.toThrow('this moment has passed');
+    await expect(queue.advanceTo(START - 1)).rejects.toThrow('this time has passed');
     await queue.advanceTo('2040-01-02T00:00:00Z');
     expect(queue.now).toBe(START + 24 * HOUR);
     await expect(queue.advance('an hour' as '1h')).rejects.toThrow('is no duration');
@@ -83,7 +83,7 @@ describe('the clock', () => {
 
   it('must be ahead of real time', () => {
     expect(() => testQueue({ now: '2020-01-01T00:00:00Z' })).toThrow('at least a day ahead');
-    expect(() => testQueue({ now: 'tomorrow' })).toThrow('is no moment');
+    expect(() => testQueue({ now: 'tomorrow' })).toThrow('is not a time');
   });
 });
 

@@ -191,7 +191,8 @@ describe('the bound', () => {
     await queue.add();
     expect(await use(queue)).toMatchObject({ max_bytes: 9_500_000_000, state: 'ok' });
     await queue.inside(({ q }) => {
-      Object.assign(q.config.variables, { maxStorageBytes: 5_000_000 });
+      // The variables are those of all queues.
+      Object.assign(q.config, { variables: { ...q.config.variables, maxStorageBytes: 5_000_000 } });
     });
     expect(await use(queue)).toMatchObject({ max_bytes: 5_000_000 });
     await server.configure(queue.name, { max_storage_bytes: BOUND });
