@@ -174,7 +174,9 @@ export class Observer {
     if (!running || running.isUndone) return;
     running.isUndone = true;
     running.followed?.undone?.();
-    if (running.before && !running.transaction.isUndone) Object.assign(this.scene.model, running.before);
+    // One of which the model follows nothing leaves those that came after it to themselves.
+    if (!running.before || running.transaction.isUndone) return;
+    Object.assign(this.scene.model, running.before);
     running.transaction.isUndone = true;
   }
 

@@ -78,7 +78,7 @@ describe('the clock', () => {
     await expect(queue.advanceTo(START - 1)).rejects.toThrow('this time has passed');
     await queue.advanceTo('2040-01-02T00:00:00Z');
     expect(queue.now).toBe(START + 24 * HOUR);
-    await expect(queue.advance('an hour' as '1h')).rejects.toThrow('is no duration');
+    await expect(queue.advance('an hour' as '1h')).rejects.toThrow('is not a duration');
   });
 
   it('must be ahead of real time', () => {
