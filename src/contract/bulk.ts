@@ -134,10 +134,13 @@ type ActingByFilter = {
 /** Below `/ojs/v1`. */
 export const bulk = {
   /** Enqueues jobs of which some may be refused, and says of each what became of it; or all or none. */
-  enqueue: post<{ body: BulkEnqueue; 201: BulkEnqueued; 207: BulkEnqueued; 422: BulkEnqueued | ErrorAnswer; errors: 409 }>(
-    '/jobs/bulk',
-    { ...DATA, takesIdempotencyKey: true },
-  ),
+  enqueue: post<{
+    body: BulkEnqueue;
+    201: BulkEnqueued;
+    207: BulkEnqueued;
+    422: BulkEnqueued | ErrorAnswer;
+    errors: 409;
+  }>('/jobs/bulk', { ...DATA, takesIdempotencyKey: true }),
   /** Cancels many jobs. */
   cancel: post<Acting>('/jobs/bulk/cancel', { audit: 'jobs.cancel', takesIdempotencyKey: true }),
   /** Runs many jobs again. */

@@ -70,6 +70,8 @@ export interface RetryOverride {
 export interface DeadLetterOperation {
   filter?: Record<string, unknown>;
   confirm?: true;
+  /** Refused: what is changed about a job is changed about one at a time. */
+  override?: unknown;
   /** Only says what it would act on. */
   dry_run?: boolean;
   idempotency_key?: string;

@@ -60,20 +60,63 @@ export interface JobItems extends Extent {
   counts_exact?: false;
 }
 
-/** Conditions that must all hold. Names may be repeated, or have lists with commas. */
+/**
+ * Conditions that must all hold. Lists may have commas, or their names be repeated. A path such as `args.0.to` is a condition on
+ * what the job carries.
+ */
 export interface JobQuery {
+  /** At most 1000; also `ids`, `job_ids`. */
+  id?: string;
+  ids?: string;
+  job_ids?: string;
+  /** A list. */
   state?: string;
+  /** A list. */
   queue?: string;
+  /** A list; `*` stands for anything. */
   type?: string;
+  /** A list: the jobs have all of them; also `tags`. */
   tag?: string;
-  priority?: string;
+  tags?: string;
+  priority?: number;
+  priority_min?: number;
+  priority_max?: number;
+  /** Attempts begun; also `attempts`. */
+  attempt?: number;
+  attempt_min?: number;
+  attempt_max?: number;
+  attempts?: number;
+  attempts_min?: number;
+  attempts_max?: number;
+  /** By when they were created: a time, or a duration. Inclusive. */
+  created_after?: string;
+  created_before?: string;
+  /** By when they were enqueued: a time, or a duration. Inclusive. */
+  enqueued_after?: string;
+  enqueued_before?: string;
+  /** By when they are due: a time, or a duration. Inclusive. */
+  scheduled_after?: string;
+  scheduled_before?: string;
+  /** By when they ended: a time, or a duration. Inclusive. */
+  ended_after?: string;
+  ended_before?: string;
+  /** The same as `created_after`. */
+  since?: string;
+  /** The same as `created_before`. */
+  until?: string;
+  /** Created, or ended, longer ago than this duration. */
+  older_than?: string;
   /** Type of the last error. */
   error_type?: string;
-  /** Words that the job has. */
+  /** Words of the last error. */
+  error?: string;
+  /** A group of failures. */
+  fingerprint?: string;
+  /** Words that the job has, or its id. */
   q?: string;
-  /** Not older than this: a time, or a duration before now. */
-  since?: string;
-  until?: string;
+  dead_letter?: boolean;
+  /** The job whose handler enqueued it. */
+  parent?: string;
 }
 
 /** A failed attempt, with its stack in lines. */
@@ -151,13 +194,16 @@ export interface InspectedJob
 }
 
 /** Members to change; null returns one to its default. */
-export type JobChange = { [Name in OptionsThat<'patch'>]?: JobOptions[Name] | null };
+export type JobChange = { [Name in OptionsThat<'patch'>]?: JobOptions[Name] | null } & {
+  /** The same members may stand here. */
+  options?: Record<string, unknown>;
+};
 
 /** What is another in the job that runs again. */
-export interface RetriedJob extends JobChange {
+export type RetriedJob = JobChange & {
   args?: unknown[];
   meta?: Record<string, unknown>;
-}
+};
 
 type GivenOptions<Name extends OptionName> = { [N in Name]?: JobOptions[N] | null };
 
@@ -180,6 +226,10 @@ export interface NewJob extends GivenOptions<OptionName> {
   args: unknown[];
   /** Your own UUIDv7: the job is made at most once. */
   id?: string | null;
+  /** Of the protocol: `1.0`. */
+  specversion?: string;
+  /** Names the request, as the header `Idempotency-Key` does. */
+  idempotency_key?: string;
   options?: JobOptionsGiven;
   [member: string]: unknown;
 }
@@ -192,10 +242,13 @@ export const jobs = {
     takesIdempotencyKey: true,
   }),
   /** Enqueues jobs: all or none, also over several queues. */
-  enqueueBatch: post<{ body: { jobs: NewJob[] }; 201: BatchAnswer; errors: 409 | 422 | 429 }>('/jobs/batch', {
-    ...DATA,
-    takesIdempotencyKey: true,
-  }),
+  enqueueBatch: post<{ body: { jobs: NewJob[]; idempotency_key?: string }; 201: BatchAnswer; errors: 409 | 422 | 429 }>(
+    '/jobs/batch',
+    {
+      ...DATA,
+      takesIdempotencyKey: true,
+    },
+  ),
   /** Lists jobs, newest first. */
   list: get<{ query: CursorQuery & JobQuery; 200: JobList }>('/jobs'),
   /** Counts jobs. */

@@ -40,6 +40,8 @@ export interface FetchRequest {
   handlers?: HandlerSettings[];
   /** Reports that are taken first: such a fetch does not wait. */
   reports?: Report[];
+  /** Refused: it is not supported. */
+  runtime?: unknown;
 }
 
 /** Jobs, each leased to the worker. */

@@ -16,7 +16,7 @@ import { Canary } from './canary';
 import { Random } from './random';
 import { changesAllQueues, type FuzzRequest, requestFor, toRequest } from './request';
 import { RouteShape, type Shape, Watcher, watchedBindings } from './shape';
-import { Seen } from './values';
+import { NOBODYS, Seen } from './values';
 
 const { runs, seed } = inject('fuzz');
 
@@ -66,6 +66,8 @@ function learnFromError(shape: RouteShape, text: string): void {
   const { error } = JSON.parse(text) as { error?: { message?: string; details?: { field?: unknown } } };
   const field = error?.details?.field;
   const named = typeof field === 'string' ? field : /^(\w+) is required/.exec(error?.message ?? '')?.[1];
+  const [top] = named?.split(/[.[]/) ?? [];
+  if (top !== undefined && !shape.body.members.has(top)) shape.named.add(top);
   const known = named === undefined ? undefined : (memberAt(shape.query, named) ?? shape.body.at(named));
   const list = /(?:must be one of|use|list of) ([\w, "-]+)\.?$/.exec(error?.message ?? '')?.[1];
   for (const word of list?.split(/,| or /) ?? []) {
@@ -99,14 +101,20 @@ async function learn(random: Random, seen: Seen): Promise<Map<MountedRoute, Rout
 }
 
 /** What a route reads of a request and its contract does not name. */
-function unnamedIn({ method, path }: MountedRoute, { query, body }: RouteShape): string[] {
+function unnamedIn({ method, path }: MountedRoute, shape: RouteShape): string[] {
+  const { query, body } = shape;
   const named = requestOf(method, path);
   if (!named) return [];
   // A key may come so; errors name parameters of the path, too; and all lists that have pages read a cursor.
-  const known = new Set(['access_token', '', ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name)]);
+  const known = new Set<string>([
+    'access_token',
+    ...NOBODYS,
+    ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name),
+  ]);
   if (named.query.has('offset')) known.add('cursor');
   const parameters = [...query.members.keys()].filter((name) => !named.query.has(name));
-  const members = [...body.members.keys()].filter((name) => named.body && !named.body.has(name));
+  const read = [...body.members.keys()].filter((name) => !shape.named.has(name));
+  const members = read.filter((name) => named.body && !named.body.has(name));
   return [...parameters, ...members].filter((name) => !known.has(name)).map((name) => `${method} ${path}: ${name}`);
 }
 

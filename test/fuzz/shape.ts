@@ -54,6 +54,8 @@ export class RouteShape {
   readonly body = new Shape();
   readonly query = new Shape();
   readonly headers = new Set<string>();
+  /** Members of the body that only errors have named: some of them are headers, or stand in the request as junk. */
+  readonly named = new Set<string>();
 }
 
 /** Members that the language looks for. */

@@ -3,6 +3,9 @@ import { V1 } from '../support/server';
 import type { Random } from './random';
 import type { Shape } from './shape';
 
+/** Members that no request has. */
+export const NOBODYS = ['unknown', 'fuzz', '', 'toString'] as const;
+
 /** Queues that the run addresses. The canary's are never among them. */
 export const QUEUES = ['fuzz-a', 'fuzz-b', 'fuzz.c', 'fuzz-d'] as const;
 const TYPES = ['fuzz.one', 'fuzz.two', 'work.echo', 'plain.echo', 'raw.any', 'down.any'];
@@ -213,7 +216,7 @@ export function objectFor(random: Random, seen: Seen, shape: Shape, wild: number
       writable: true,
     });
   }
-  if (random.chance(wild / 2)) object[random.pick(['unknown', 'fuzz', '', 'toString'])] = hostile(random);
+  if (random.chance(wild / 2)) object[random.pick(NOBODYS)] = hostile(random);
   return object;
 }
 
