@@ -109,7 +109,7 @@ function unnamedIn({ method, path }: MountedRoute, shape: RouteShape): string[] 
   const known = new Set<string>([
     'access_token',
     ...NOBODYS,
-    ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => name),
+    ...Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => name),
   ]);
   if (named.query.has('offset')) known.add('cursor');
   const parameters = [...query.members.keys()].filter((name) => !named.query.has(name));
