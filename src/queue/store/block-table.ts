@@ -19,7 +19,8 @@
 import type { Fragment } from '../../durable/sql';
 import { LANE_BIT } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
-import { Block, type BlockJob, type BlockRow, encode, MAX_GAP, MAX_SPAN, type NewBlock, parted, rowOf } from './block';
+import type { BlockJob, BlockRow, BlocksMark, NewBlock } from './block';
+import { ALL_BLOCKS, Block, encode, MAX_GAP, MAX_SPAN, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './job-row';
@@ -30,19 +31,6 @@ const MAX_JOINED = 16 * 1024;
 
 /** Blocks read together at most by those who read many. */
 export const MAX_WINDOW = 64;
-
-/** A condition on `blocks` that all fit. */
-const ALL: Fragment = { sql: '1', bindings: [] };
-
-/** What a transaction had gathered for a table. */
-export interface BlocksMark {
-  waiting: BlockJob[];
-  marks: number[];
-  touched: number[];
-  jobs: number;
-  keys: number;
-  places: number;
-}
 
 /** The blocks of one table: here those of the line. */
 export class BlockTable {
@@ -163,7 +151,7 @@ export class BlockTable {
    * Keys of all jobs that are not over, in order, so many at a time: those below `from`, or above it when ascending.
    * @param among which blocks
    */
-  *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL): Generator<number[]> {
+  *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL_BLOCKS): Generator<number[]> {
     let page: number[] = [];
     for (const block of this.inOrder(from, ascending, among)) {
       const keys = [...block.keys(ascending ? from + 1 : undefined)];
@@ -195,7 +183,7 @@ export class BlockTable {
 
   /** How many jobs are in blocks and not over. Reads a few rows for each block, and no bodies. */
   count(): number {
-    return this.countAmong(ALL, () => true);
+    return this.countAmong(ALL_BLOCKS, () => true);
   }
 
   /** The same of some blocks. @param isAmong says the same as `among` */

@@ -308,3 +308,16 @@ function offsets(gone: string | null): number[] {
   } catch {}
   return gone.match(/\d+/g)?.map(Number) ?? [];
 }
+
+/** What a transaction had gathered for a table. */
+export interface BlocksMark {
+  waiting: BlockJob[];
+  marks: number[];
+  touched: number[];
+  jobs: number;
+  keys: number;
+  places: number;
+}
+
+/** A condition on blocks that all fit. */
+export const ALL_BLOCKS = { sql: '1', bindings: [] };

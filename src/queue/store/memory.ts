@@ -5,7 +5,7 @@
 import { gatherNotices } from '../../across/feed/notices';
 import type { Memory, Undo } from '../../durable/group-commit';
 import { readMeta } from '../../durable/sql';
-import type { BlocksMark } from './block-table';
+import type { BlocksMark } from './block';
 import { Configuration, type Variables } from './configuration';
 import { CountingSql } from './counting-sql';
 import type { Handlers } from './handlers';

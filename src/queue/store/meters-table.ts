@@ -8,6 +8,20 @@ import { type JobRow, STATE } from './job-row';
 /** What has the text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };
 
+/** A point of a text. */
+export interface Counted extends Point {
+  /** As the text has it; undefined since it changed. */
+  text: string | undefined;
+  /** How much has happened to it in the running transaction. */
+  weight: number;
+}
+
+/** Rows that are written with each kind of carrier. */
+export const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, joined: 1, job: 2, row: 1 };
+
+/** What was carried in rows of these tables is carried anew when any are deleted. A single job is known by its key. */
+export const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive', joined: 'archive' };
+
 /** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
 export const MAX_TYPES = 200;
 export const OTHER_TYPES = '_other';

@@ -12,7 +12,8 @@
  * there is one after so many of them, so that no more are looked at when the object wakes.
  */
 import { sequenceOf } from '../../job/ids';
-import { type Counter, type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
+import { COUNTED, FAILS } from '../../job/metrics/counted-moves';
+import { type HistogramName, type Meter, newMeter, placeOf, placesOf } from '../../job/metrics/meter';
 import { MINUTE_MS, type Point, startOf } from '../../job/metrics/series';
 import type { Move } from '../../job/states';
 import type { Active } from './active';
@@ -20,6 +21,7 @@ import type { CountingSql } from './counting-sql';
 import type { JobRow } from './job-row';
 import {
   type Carrier,
+  type Counted,
   type Counts,
   isSpecial,
   MAX_TYPES,
@@ -29,8 +31,10 @@ import {
   OTHER_TYPES,
   putAwayAt,
   readPutAway,
+  TABLES,
   textOf,
   unsaid,
+  WRITTEN_WITH,
   writePutAway,
   writeText,
 } from './meters-table';
@@ -43,34 +47,6 @@ const MAX_HELD = 32 * 1024;
 
 /** Jobs that may be enqueued before a text says so. */
 const MAX_UNSAID = 1_000;
-
-/** Rows that are written with each kind of carrier. */
-const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, joined: 1, job: 2, row: 1 };
-
-/** What was carried in rows of these tables is carried anew when any are deleted. A single job is known by its key. */
-const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive', joined: 'archive' };
-
-/** What is counted of each move. */
-const COUNTED: Partial<Record<Move, Counter>> = {
-  commit: 'enqueued',
-  retry: 'retried',
-  discard: 'discarded',
-  quarantine: 'discarded',
-  drop: 'discarded',
-  purge: 'discarded',
-  cancel: 'cancelled',
-  expire: 'expired',
-};
-
-/** Moves by which an attempt fails. */
-const FAILS: ReadonlySet<Move> = new Set<Move>(['retry', 'discard']);
-
-interface Counted extends Point {
-  /** As the text has it; undefined since it changed. */
-  text: string | undefined;
-  /** How much has happened to it in the running transaction. */
-  weight: number;
-}
 
 const ROWS = placeOf('rows');
 

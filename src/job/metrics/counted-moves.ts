@@ -1,0 +1,18 @@
+/** Which moves of a job are counted, and as what. */
+import type { Move } from '../states';
+import type { Counter } from './meter';
+
+/** What is counted of each move. */
+export const COUNTED: Partial<Record<Move, Counter>> = {
+  commit: 'enqueued',
+  retry: 'retried',
+  discard: 'discarded',
+  quarantine: 'discarded',
+  drop: 'discarded',
+  purge: 'discarded',
+  cancel: 'cancelled',
+  expire: 'expired',
+};
+
+/** Moves by which an attempt fails. */
+export const FAILS: ReadonlySet<Move> = new Set<Move>(['retry', 'discard']);
