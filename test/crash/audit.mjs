@@ -113,12 +113,16 @@ const stepEssence = ({ state, job_id, ...inner }) => ({ state, jobId: job_id, ..
 
 async function cronEssence(client, name) {
   const { cron } = await get(client, `/cron/${name}`);
-  const { executions } = await get(client, `/cron/${name}/history?limit=50`);
+  const { executions, skipped } = await get(client, `/cron/${name}/history?limit=50`);
   return {
     ...{ name, runs: cron.run_count, fires: cron.fire_count, waiting: cron.waiting, enabled: cron.enabled },
     history: executions.map(({ job_id, trigger, scheduled_at, triggered_at }) => ({
       ...{ jobId: job_id, triggeredAt: instant(triggered_at) },
       ...(trigger === 'schedule' && { tick: instant(scheduled_at) }),
     })),
+    // So many fires wait for the end of a job, and no more.
+    full: skipped
+      .filter(({ reason }) => reason === 'waiting_full')
+      .map(({ scheduled_at, scheduled_until = scheduled_at }) => [instant(scheduled_at), instant(scheduled_until)]),
   };
 }

@@ -21,7 +21,7 @@ export function checkCrons({ ledger, audit }, fail) {
     if (entry.overlap !== 'allow') checkApart(scheduled, 0, (message, two) => bad('cron overlap', message, { two }));
     checkMissed(entry, ticks, ledger.downs, bad);
     checkPauses(scheduled, changes, bad);
-    checkSteady(entry, ticks, changes, bad);
+    checkSteady(entry, ticks, view?.full ?? [], changes, bad);
     checkBooks(view, jobs, scheduled, bad);
     for (const { kind, jobId } of changes) {
       if (kind !== 'trigger' || jobId === undefined) continue;
@@ -69,7 +69,7 @@ function checkPauses(scheduled, changes, bad) {
 }
 
 /** Where nothing may be left out, nothing is: from the first beat to the last one before the entry was paused. */
-function checkSteady({ intervalMs, overlap, missed, maxCatchup, job, answeredAt }, ticks, changes, bad) {
+function checkSteady({ intervalMs, overlap, missed, maxCatchup, job, answeredAt }, ticks, full, changes, bad) {
   const isPaused = changes.some(({ kind, final }) => kind === 'pause' && !final);
   const isBounded = missed === 'fire_all' && maxCatchup < 100;
   if (isPaused || isBounded || overlap === 'skip' || job.fingerprint !== undefined) return;
@@ -81,9 +81,11 @@ function checkSteady({ intervalMs, overlap, missed, maxCatchup, job, answeredAt 
   if (missed !== 'fire_all') return;
   if (ticks[0] > answeredAt + intervalMs + SLACK_MS) bad('cron lost', 'the first beats did not fire');
   for (const [at, tick] of ticks.entries()) {
-    const gap = at === 0 ? intervalMs : tick - ticks[at - 1];
-    if (gap > intervalMs)
-      bad('cron lost', `${gap / intervalMs - 1} beats before ${new Date(tick).toISOString()} are missing`);
+    const before = at === 0 ? tick - intervalMs : ticks[at - 1];
+    const beats = Array.from({ length: (tick - before) / intervalMs - 1 }, (_, n) => before + (n + 1) * intervalMs);
+    const lost = beats.filter((beat) => !full.some(([from, until]) => beat >= from && beat <= until));
+    if (lost.length > 0)
+      bad('cron lost', `${lost.length} beats before ${new Date(tick).toISOString()} are missing`);
   }
 }
 

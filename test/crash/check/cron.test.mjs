@@ -61,6 +61,12 @@ test('a beat that is missing is found, before, amid and after the others', () =>
   assert.deepEqual(lost(), ['cron lost']);
 });
 
+test('a beat for which there was no room among those that wait is not missed', () => {
+  const ledger = sound({}, [fired(1_000), fired(2_000), fired(4_000)]);
+  for (const { crons } of ledger.audits) crons[0].full = [[3_000, 3_000]];
+  assert.deepEqual(rules(ledger), []);
+});
+
 test('a fire off its beat, before its moment, or out of order is found', () => {
   assert.deepEqual(rules(sound({ missed: 'fire_once' }, [fired(1_000), fired(2_500), fired(4_000)])), ['cron time']);
   const early = sound();
