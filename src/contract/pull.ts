@@ -216,7 +216,7 @@ export const pull = {
   /** Hands out jobs, each under a lease; waits for them where it is asked to. */
   fetch: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/workers/fetch', { ...DATA, toWorker: true }),
   /** Hands out jobs, under another path. */
-  fetchJobs: post<{ body: FetchRequest; 200: Fetched }>('/jobs/fetch', { ...DATA, toWorker: true }),
+  fetchJobs: post<{ body: FetchRequest; 200: Fetched; errors: 404 }>('/jobs/fetch', { ...DATA, toWorker: true }),
   /** Takes a sign of life of a worker, and tells it what to do. */
   heartbeat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/heartbeat', REPORTS),
   /** Takes a sign of life of a worker, under another path. */

@@ -77,7 +77,7 @@ export function respond(
 
 declare const ANSWERED: unique symbol;
 
-interface AnswerOf<Body, Status extends number> extends Response {
+export interface AnswerOf<Body, Status extends number> extends Response {
   readonly [ANSWERED]: { body: Body; status: Status };
 }
 

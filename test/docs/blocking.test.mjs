@@ -136,7 +136,7 @@ describe('a handler that blocks the event loop for longer than its lease', { tim
       assert.match(line.message, /the event loop of the worker was blocked for \d\.\d s/);
       assert.match(
         await stop(),
-        new RegExp(`error: The event loop stood still .*: block ${id}\\. Heartbeats continued\\.`),
+        new RegExp(`error: The event loop was blocked .*: block ${id}\\. Heartbeats continued\\.`),
       );
     });
   }
