@@ -46,7 +46,7 @@ describe('tocsin init in an empty folder', { timeout: 600_000 }, () => {
     const { dependencies } = JSON.parse(generated('apps/second/package.json'));
     const from = join(project.folder, 'apps/second');
     assert.equal(dependencies.tocsin, `file:${relative(from, project.tarball)}`);
-    assert.match(generated('apps/second/vitest.config.mts'), /goes on under the name @cloudflare\/vitest-plugin/);
+    assert.match(generated('apps/second/vitest.config.mts'), /renamed its plugin to @cloudflare\/vitest-plugin/);
   });
 
   it('serves the route that enqueues', async () => {
