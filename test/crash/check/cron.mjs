@@ -84,8 +84,7 @@ function checkSteady({ intervalMs, overlap, missed, maxCatchup, job, answeredAt 
     const before = at === 0 ? tick - intervalMs : ticks[at - 1];
     const beats = Array.from({ length: (tick - before) / intervalMs - 1 }, (_, n) => before + (n + 1) * intervalMs);
     const lost = beats.filter((beat) => !full.some(([from, until]) => beat >= from && beat <= until));
-    if (lost.length > 0)
-      bad('cron lost', `${lost.length} beats before ${new Date(tick).toISOString()} are missing`);
+    if (lost.length > 0) bad('cron lost', `${lost.length} beats before ${new Date(tick).toISOString()} are missing`);
   }
 }
 
