@@ -4,7 +4,7 @@
  *     48 bits  creation time, epoch ms
  *     12 bits  route, high part            (rand_a)
  *     20 bits  route, low part             (rand_b, first)
- *      1 bit   lane: 0 = started in the line of immediate jobs, 1 = started delayed, prioritised or pending
+ *      1 bit   rank: 0 = started in the line of immediate jobs, 1 = started delayed, prioritised or pending
  *     41 bits  the queue's own sequence number; from 2^40 on: free for clients that choose ids which carry the route
  *
  * The route is a 32-bit number the directory gave the queue. So `GET /jobs/:id` finds object and row from the id alone,
@@ -20,7 +20,7 @@ export const MAX_SEQUENCE = 2 ** 41;
 export const FIRST_CHOSEN = 2 ** 40;
 
 /** Added to the sequence number of a job that did not start in the line of immediate jobs. */
-export const LANE_BIT = 2 ** 41;
+export const RANK_BIT = 2 ** 41;
 
 /** Is this a UUIDv7 in lower case with hyphens? */
 export function isUuidV7(text: string): boolean {
@@ -32,7 +32,7 @@ export interface DecodedId {
   /** Epoch ms. */
   time: number;
   route: number;
-  /** Sequence number plus lane bit: the row's key. */
+  /** Sequence number plus rank bit: the row's key. */
   key: number;
 }
 
@@ -95,9 +95,9 @@ export function routeOf(id: string): number {
   return decodeId(id).route;
 }
 
-/** The sequence number in a key, without the lane bit. */
+/** The sequence number in a key, without the rank bit. */
 export function sequenceOf(key: number): number {
-  return key >= LANE_BIT ? key - LANE_BIT : key;
+  return key >= RANK_BIT ? key - RANK_BIT : key;
 }
 
 /**

@@ -26,7 +26,7 @@ const FIRST_CHOSEN = 2 ** 40;
  * @param random in [0, 1)
  */
 export function jobIds(now: () => number, random: () => number): (queue: string) => string {
-  const lane = Math.floor(random() * 2) * 2 * FIRST_CHOSEN;
+  const rank = Math.floor(random() * 2) * 2 * FIRST_CHOSEN;
   let number = Math.floor(random() * FIRST_CHOSEN);
   return (queue) => {
     number = (number + 1) % FIRST_CHOSEN;
@@ -34,7 +34,7 @@ export function jobIds(now: () => number, random: () => number): (queue: string)
     const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
     const time = hex(now(), 12);
     const [high, middle, low] = [route >>> 20, (route >>> 6) % 2 ** 14, route % 2 ** 6];
-    const tail = low * 2 ** 42 + lane + FIRST_CHOSEN + number;
+    const tail = low * 2 ** 42 + rank + FIRST_CHOSEN + number;
     return `${time.slice(0, 8)}-${time.slice(8)}-7${hex(high, 3)}-${hex(0x8000 + middle, 4)}-${hex(tail, 12)}`;
   };
 }

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeId, deliveryId, isUuidV7, LANE_BIT, MAX_SEQUENCE, mintId, routeOf, sequenceOf } from '../../src/job/ids';
+import { decodeId, deliveryId, isUuidV7, MAX_SEQUENCE, mintId, RANK_BIT, routeOf, sequenceOf } from '../../src/job/ids';
 import { T0 } from '../support/clock';
 
 const time = fc.integer({ min: 0, max: 2 ** 48 - 1 });
@@ -16,7 +16,7 @@ describe('an id', () => {
       fc.property(
         edge(time, 0, 2 ** 48 - 1),
         edge(route, 0, 2 ** 32 - 1, 2 ** 20 - 1, 2 ** 20, 63, 64),
-        edge(key, 0, LANE_BIT, LANE_BIT - 1, 2 ** 42 - 1, MAX_SEQUENCE - 1),
+        edge(key, 0, RANK_BIT, RANK_BIT - 1, 2 ** 42 - 1, MAX_SEQUENCE - 1),
         (t, r, k) => {
           const id = mintId(t, r, k);
           expect(isUuidV7(id)).toBe(true);
@@ -27,7 +27,7 @@ describe('an id', () => {
     );
   });
 
-  it('sorts by time, and by number within a millisecond of one queue and lane', () => {
+  it('sorts by time, and by number within a millisecond of one queue and rank', () => {
     fc.assert(
       fc.property(time, time, route, route, key, key, (t1, t2, r1, r2, k1, k2) => {
         if (t1 !== t2) expect(mintId(t1, r1, k1) < mintId(t2, r2, k2)).toBe(t1 < t2);
@@ -62,7 +62,7 @@ describe('an id', () => {
     const part = fc.record({
       time: fc.constantFrom(T0, T0 + 1),
       route: fc.constantFrom(0, 1, 63, 64, 2 ** 31),
-      key: fc.constantFrom(1, 2, 4096, LANE_BIT + 1),
+      key: fc.constantFrom(1, 2, 4096, RANK_BIT + 1),
     });
     fc.assert(
       fc.property(fc.array(part), fc.string({ maxLength: 40 }), (parts, noId) => {

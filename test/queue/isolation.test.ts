@@ -2,7 +2,7 @@
 
 import { describe, expect, it, vi } from 'vitest';
 import { unwrap } from '../../src/job/errors';
-import { LANE_BIT } from '../../src/job/ids';
+import { RANK_BIT } from '../../src/job/ids';
 import type { Block } from '../../src/queue/store/block';
 import type { QueueMemory } from '../../src/queue/store/memory';
 import { clock, DAY, T0, until } from '../support/clock';
@@ -33,7 +33,7 @@ function damageInBlock(q: QueueMemory, key: number, value: string): void {
   const { starts, lengths } = block as unknown as { starts: number[]; lengths: number[] };
   const offset = key - (block as Block).first;
   const length = lengths[offset] as number;
-  const table = key < LANE_BIT ? 'blocks' : 'due_blocks';
+  const table = key < RANK_BIT ? 'blocks' : 'due_blocks';
   const write = `UPDATE ${table} SET data = substr(data, 1, ?) || ? || substr(data, ?) WHERE first = ?`;
   const start = starts[offset] as number;
   const { rowsWritten } = q.store.sql.exec(

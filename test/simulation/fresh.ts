@@ -7,11 +7,11 @@ import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
 import { type JobRow, STATE } from '../../src/queue/store/job-row';
-import { Scan, selectReady } from '../../src/queue/store/lanes';
 import { endOf } from '../../src/queue/store/leases';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
 import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
 import type { QueueParts } from '../../src/queue/store/parts';
+import { Scan, selectReady } from '../../src/queue/store/ranks';
 import { holds, same } from './agree';
 import type { Scene } from './scene';
 

@@ -5,7 +5,7 @@ import { read } from '../../src/job/metrics/meter';
 import { JOB_STATES } from '../../src/job/states';
 import { oldestAvailable, priorities, upcoming } from '../../src/queue/read/stats';
 import { countAhead } from '../../src/queue/store/jobs-ahead';
-import { nextDue, Scan } from '../../src/queue/store/lanes';
+import { nextDue, Scan } from '../../src/queue/store/ranks';
 import { rowByKey } from '../../src/queue/store/row-lookup';
 import { SORT_KEYS } from '../../src/rpc/operations';
 import { T0 } from './clock';

@@ -4,7 +4,7 @@
  */
 import { listed, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
 import { isInLine } from '../store/columns';
@@ -217,7 +217,7 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
   const taken = Math.max(q.store.leases.head, q.store.cursors.shedUntil);
   const found = [
     ...read(
-      `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
+      `key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
       'enqueued_at',
       taken,
       ...running.bindings,
@@ -241,7 +241,7 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
     // They come after everything that has a time, however far that lies ahead.
     found.push(...pending.map(({ key, at }) => ({ key, at: at + Number.MAX_SAFE_INTEGER / 2 })));
   }
-  return found.sort((a, b) => a.at - b.at || (a.key % LANE_BIT) - (b.key % LANE_BIT)).slice(0, limit);
+  return found.sort((a, b) => a.at - b.at || (a.key % RANK_BIT) - (b.key % RANK_BIT)).slice(0, limit);
 }
 
 function inBlocks({ store: { leases } }: Stored, jobs: Iterable<JobRow>, limit: number): Candidate[] {

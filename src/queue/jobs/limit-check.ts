@@ -7,11 +7,11 @@
 import { compare, type Position } from '../store/due-index';
 import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
-import { positionOf } from '../store/lanes';
 import type { Limiter } from '../store/limits/limiter';
 import { begunWaiting, firstWaiting, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import { positionOf } from '../store/ranks';
 import { drop } from './drop';
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */

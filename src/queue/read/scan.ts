@@ -10,7 +10,7 @@
 import type { Fragment } from '../../durable/sql';
 import { listed } from '../../durable/sql';
 import type { JobFilter } from '../../job/filter';
-import { LANE_BIT, MAX_SEQUENCE, sequenceOf } from '../../job/ids';
+import { MAX_SEQUENCE, RANK_BIT, sequenceOf } from '../../job/ids';
 import { grouped } from '../../job/size';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { archivedBackwards } from '../store/archive';
@@ -188,9 +188,9 @@ class Reader {
     if ([...this.states].some((state) => state !== 'completed')) {
       if (indexed) sources.push(this.indexed(from), this.indexedBlocks(from));
       else {
-        for (const lane of [0, LANE_BIT]) sources.push(this.lane(lane, from));
+        for (const rank of [0, RANK_BIT]) sources.push(this.rank(rank, from));
         const { line, due, singles } = this.q.store.blocks;
-        sources.push(this.blocks(line, from), this.blocks(due, LANE_BIT + from), this.blocks(singles, from));
+        sources.push(this.blocks(line, from), this.blocks(due, RANK_BIT + from), this.blocks(singles, from));
       }
     }
     const { error_words, fingerprints } = this.filter;
@@ -219,14 +219,14 @@ class Reader {
     yield* rest.sort((a, b) => (a.sequence - b.sequence) * sign);
   }
 
-  /** Rows in the order of their keys, of those that started in one lane. */
-  private *lane(lane: number, from: number): Generator<Candidate> {
-    let bound = lane + from;
+  /** Rows in the order of their keys, of those that started in one rank. */
+  private *rank(rank: number, from: number): Generator<Candidate> {
+    let bound = rank + from;
     const page = this.inspection ? TEXT_PAGE : PAGE;
     for (;;) {
       const range = this.ascending
-        ? { sql: 'key > ? AND key < ?', bindings: [bound, lane + MAX_SEQUENCE] }
-        : { sql: 'key >= ? AND key < ?', bindings: [lane, bound] };
+        ? { sql: 'key > ? AND key < ?', bindings: [bound, rank + MAX_SEQUENCE] }
+        : { sql: 'key >= ? AND key < ?', bindings: [rank, bound] };
       const rows = this.rows(
         `${range.sql} ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${page}`,
         range.bindings,
@@ -234,7 +234,7 @@ class Reader {
       yield* rows;
       const last = rows.at(-1);
       if (rows.length < page || !last) return;
-      bound = lane + last.sequence;
+      bound = rank + last.sequence;
     }
   }
 
@@ -301,7 +301,7 @@ class Reader {
     if (!due && !later) return;
     const when = due && later ? undefined : due ? { until: this.now } : { after: this.now };
     const page = this.inspection ? TEXT_PAGE : PAGE;
-    for (const keys of q.store.blocks.due.pagesOf(LANE_BIT + from, this.ascending, page, when)) {
+    for (const keys of q.store.blocks.due.pagesOf(RANK_BIT + from, this.ascending, page, when)) {
       yield* this.inBlocks(keys.filter((key) => !q.store.leases.active.has(key)));
     }
   }

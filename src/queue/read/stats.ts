@@ -1,6 +1,6 @@
 /** How many jobs are in each state. Exact; what needs a scan is counted once and then kept in memory. */
 import { listed } from '../../durable/sql';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
@@ -60,7 +60,7 @@ function lineLength(q: Stored): number {
     for (const active of q.store.leases.active.values()) if (!active.indexed) running++;
     const rows = q.store.sql
       .exec<{ n: number }>(
-        `SELECT count(*) AS n FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
+        `SELECT count(*) AS n FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
       )
       .one().n;
     q.store.counts.line = rows + q.store.blocks.countLine() - running;
@@ -100,7 +100,7 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
     waiting.push(
       q.store.sql
         .exec<{ at: number }>(
-          `SELECT enqueued_at AS at FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting}
+          `SELECT enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting}
            AND due_at IS NULL AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
           q.store.leases.head,
           ...running.bindings,

@@ -17,7 +17,7 @@
  * In memory are the blocks that were read last, bounded in bytes.
  */
 import type { Fragment } from '../../durable/sql';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
 import type { BlockJob, BlockRow, BlocksMark, NewBlock } from './block';
 import { ALL_BLOCKS, Block, encode, MAX_GAP, MAX_SPAN, parted, rowOf } from './block';
@@ -40,7 +40,7 @@ export class BlockTable {
   protected readonly isJoined: boolean = true;
 
   /** Does this key stand in the table, if it is in a block at all? Both tables share the cache. */
-  readonly owns: (key: number) => boolean = (key) => key < LANE_BIT;
+  readonly owns: (key: number) => boolean = (key) => key < RANK_BIT;
 
   /** Jobs of the running transaction that are not written yet. */
   protected waiting: BlockJob[] = [];

@@ -7,7 +7,7 @@
  * block: it lives in the row of its lease ({@link Singles}). What is asked about one job, or about all, is asked here; who reads
  * in order asks the table.
  */
-import { LANE_BIT, sequenceOf } from '../../job/ids';
+import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
 import type { BlockJob } from './block';
 import { BlockCache } from './block-cache';
@@ -87,7 +87,7 @@ export class Blocks {
   *all(since = 0, bodies = true): Generator<JobRow> {
     yield* this.line.after(since, bodies);
     yield* this.singles.after(since);
-    yield* this.due.after(LANE_BIT + since, bodies);
+    yield* this.due.after(RANK_BIT + since, bodies);
   }
 
   /** Is this job in a block, and not over? */

@@ -4,7 +4,7 @@
  * others take, so that a worker of few types does not read the same backlog at each fetch. Memory only, and bounded:
  * whoever lost a cursor reads from the start.
  */
-import { Scan } from './lanes';
+import { Scan } from './ranks';
 
 /** Cursors of sets of types, and characters of their names, that are kept. */
 const MAX_CURSORS = 64;

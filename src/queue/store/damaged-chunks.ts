@@ -4,7 +4,7 @@
  * text. Where that does not name as many jobs as the chunk has had, all numbers that it spans count as over.
  */
 import { rows } from '../../durable/sql';
-import { LANE_BIT, sequenceOf } from '../../job/ids';
+import { RANK_BIT, sequenceOf } from '../../job/ids';
 
 /** The array that `archive.data` is; one of nothing but a `null` where it is none. */
 export const ARCHIVED = `CASE WHEN json_valid(archive.data)
@@ -58,5 +58,5 @@ export function takeDamaged(sql: SqlStorage): DamagedChunk[] {
 
 /** The keys that jobs with these numbers may have. */
 export function keysOf({ sequences }: DamagedChunk): number[] {
-  return [...sequences, ...sequences.map((sequence) => LANE_BIT + sequence)];
+  return [...sequences, ...sequences.map((sequence) => RANK_BIT + sequence)];
 }

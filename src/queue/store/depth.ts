@@ -3,7 +3,7 @@
  * and then kept in memory, so that an enqueue into a bounded queue reads nothing for it.
  */
 import { utf8Bytes } from '../../job/bytes';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import { type JobRow, STATE } from './job-row';
 import type { LockTable } from './locks';
 
@@ -44,7 +44,7 @@ export class Depth {
           `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
-           + (SELECT count(*) FROM jobs WHERE key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
+           + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
            + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES}) AS n`,
         )
         .one().n;

@@ -3,7 +3,7 @@
  * the index. None joins a block that is written. A job that gets another moment or another priority moves out.
  */
 import { LIMIT } from '../../durable/sql';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import type { Block, NewBlock } from './block';
 import { BlockTable, MAX_WINDOW } from './block-table';
 import { nextIn, type Position, prioritiesIn, START } from './due-index';
@@ -16,7 +16,7 @@ export class DueBlocks extends BlockTable {
   protected override readonly table = 'due_blocks';
   protected override readonly columns = 'first, span, gone, heads, priority, due_at';
   protected override readonly isJoined = false;
-  override readonly owns = (key: number): boolean => key >= LANE_BIT;
+  override readonly owns = (key: number): boolean => key >= RANK_BIT;
 
   protected override insert({ first, span, jobs, priority, due_at, heads, data }: NewBlock): void {
     const insert = `INSERT INTO due_blocks (first, span, jobs, priority, due_at, heads, data)

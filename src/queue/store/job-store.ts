@@ -18,13 +18,13 @@ import { Depth } from './depth';
 import { Expiry } from './expiry';
 import { HoldBack } from './hold-back';
 import type { JobRow } from './job-row';
-import { readPriorities } from './lanes';
 import { LeaseTable } from './leases';
 import { Limiters } from './limits/limiters';
 import type { Overrides } from './limits/overrides';
 import { LockTable } from './locks';
 import type { Carrier } from './meters-table';
 import { ProgressTable } from './progress';
+import { readPriorities } from './ranks';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 

@@ -1,9 +1,9 @@
-/** How many jobs come before another one in the order of `lanes.ts`: counted when somebody asks why it waits. */
+/** How many jobs come before another one in the order of `ranks.ts`: counted when somebody asks why it waits. */
 import { LIMIT } from '../../durable/sql';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import { compare, START } from './due-index';
 import { type JobRow, STATE } from './job-row';
-import { comesFirst, type Lanes, positionOf, type Scan } from './lanes';
+import { comesFirst, positionOf, type Ranks, type Scan } from './ranks';
 
 /** Rows that one count looks at, at most. */
 const MAX_COUNTED = 1_000;
@@ -24,7 +24,7 @@ type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attemp
  * @param isRival is this job for the same consumer, and not running?
  */
 export function countAhead(
-  lanes: Lanes,
+  ranks: Ranks,
   scan: Scan,
   row: JobRow,
   now: number,
@@ -46,27 +46,27 @@ export function countAhead(
   };
   const read = (where: string, ...bindings: number[]): Iterable<OtherRow> => {
     const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} ${LIMIT}`;
-    return lanes.sql.exec<OtherRow>(query, ...bindings, left + 1);
+    return ranks.sql.exec<OtherRow>(query, ...bindings, left + 1);
   };
   const isLine = row.due_at === null;
   const comesFirstHere = (other: OtherRow) => {
     if (isLine) return other.due_at === null ? other.key < row.key : comesFirst(other, row);
     return other.due_at === null ? !comesFirst(row, other) : compare(positionOf(other), positionOf(row)) < 0;
   };
-  for (const priority of [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a)) {
+  for (const priority of [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a)) {
     if (priority < row.priority) break;
     const comesBefore = priority === row.priority ? comesFirstHere : () => true;
     const cursor = scan.due.get(priority) ?? START;
     const isPast = (other: OtherRow) => compare(positionOf(other), cursor) <= 0;
-    if (lanes.priorities.has(priority)) {
+    if (ranks.priorities.has(priority)) {
       const where = 'priority = ? AND due_at >= ? AND due_at <= ? ORDER BY due_at, attempt, key';
       count(read(where, priority, cursor.at, now), (other) => isPast(other) || comesBefore(other));
-      count(lanes.blocks.due.inTurn(priority, cursor, now, false), comesBefore);
+      count(ranks.blocks.due.inTurn(priority, cursor, now, false), comesBefore);
     }
     if (priority !== 0) continue;
-    const where = `key > ? AND key < ${LANE_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
+    const where = `key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
     count(read(where, scan.line), comesBefore);
-    count(lanes.blocks.line.after(scan.line, false), comesBefore);
+    count(ranks.blocks.line.after(scan.line, false), comesBefore);
   }
   return ahead;
 }

@@ -2,12 +2,12 @@
  * The sole writer of jobs: `insert`, `insertRun`, `move` and `remove`; `attempts.ts` does the same for many jobs that begin
  * or complete an attempt together. The caller names
  * the move of `job/states` that a job makes and what is different afterwards; a move that the table does not list is refused.
- * Everything that follows from the difference is derived here, once: lane and index, length of the line, depth, limits
+ * Everything that follows from the difference is derived here, once: rank and index, length of the line, depth, limits
  * entered and left, unique keys, the wake, the event, what a workflow must hear.
  */
 import { writeMeta } from '../../durable/sql';
 import { defined } from '../../job/envelope/fields';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
@@ -134,7 +134,7 @@ export function insert(
   const sequence = q.store.nextSequence++;
   const row: JobRow = {
     ...job,
-    key: inLine ? sequence : LANE_BIT + sequence,
+    key: inLine ? sequence : RANK_BIT + sequence,
     state: move === 'prepare' ? STATE.held : pending ? STATE.pending : STATE.waiting,
     due_at: null,
     waits_since: null,

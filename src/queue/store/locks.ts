@@ -1,6 +1,6 @@
 /**
  * Jobs that are locked while an operation over several queues is being decided. The row of such a job is `held`, out of
- * every lane and index, so nothing is done to it; where it stood is kept with the share of its batch, and here in
+ * every rank and index, so nothing is done to it; where it stood is kept with the share of its batch, and here in
  * memory, so that whoever reads sees the job as it was.
  */
 import { type JobRow, STATE } from './job-row';

@@ -1,6 +1,6 @@
 /** The table of what was counted, and the texts of `meters.ts` wherever they ride. */
 import { put, rows } from '../../durable/sql';
-import { LANE_BIT } from '../../job/ids';
+import { RANK_BIT } from '../../job/ids';
 import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/metrics/meter';
 import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
 import { type JobRow, STATE } from './job-row';
@@ -146,16 +146,16 @@ export function* unsaid(
   from: number,
   inBlocks: Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>,
 ): Generator<{ type: string; at: number; enqueued: number; rows: number }> {
-  for (const [lane, rowsEach] of [
+  for (const [rank, rowsEach] of [
     [0, 1],
-    [LANE_BIT, 2],
+    [RANK_BIT, 2],
   ] as const) {
     const found = rows<{ type: string; minute: number; n: number }>(
       sql,
       `SELECT type, created_at / ${MINUTE_MS} AS minute, count(*) AS n FROM jobs
        WHERE key >= ? AND key < ? AND state <> ${STATE.held} GROUP BY 1, 2`,
-      lane + from,
-      lane + LANE_BIT,
+      rank + from,
+      rank + RANK_BIT,
     );
     for (const { type, minute, n } of found) yield { type, at: minute * MINUTE_MS, enqueued: n, rows: n * rowsEach };
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LANE_BIT } from '../../../src/job/ids';
+import { RANK_BIT } from '../../../src/job/ids';
 import { STATE } from '../../../src/queue/store/job-row';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
@@ -15,7 +15,7 @@ async function withDeadLetters(count: number, { name = freshName(), each = 1, bo
       .exec(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
          INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, ended_at, body, history, keep_until)
-         SELECT ${LANE_BIT} + 1000 + i, ${STATE.dead}, 'dead.' || (i % 3), 0, 3, 3, ?, ?, CAST(? AS INTEGER) + (i / CAST(? AS INTEGER)) * 1000,
+         SELECT ${RANK_BIT} + 1000 + i, ${STATE.dead}, 'dead.' || (i % 3), 0, 3, 3, ?, ?, CAST(? AS INTEGER) + (i / CAST(? AS INTEGER)) * 1000,
            json_object('type', 'dead.' || (i % 3), 'args', json_array(?), 'meta', json_object()),
            json_object('error', json_object('code', 'handler_error', 'type', 'E' || (i % 2), 'message', 'm', 'occurred_at', 0, 'attempt', 3)), iif(i % 5, NULL, CAST(? AS INTEGER) + 10000000000)
          FROM n`,

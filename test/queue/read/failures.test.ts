@@ -1,6 +1,6 @@
 /** Failures in groups: what falls together, how it is counted, and what acting on a group does. */
 import { describe, expect, it } from 'vitest';
-import { LANE_BIT } from '../../../src/job/ids';
+import { RANK_BIT } from '../../../src/job/ids';
 import { STATE } from '../../../src/queue/store/job-row';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
@@ -35,7 +35,7 @@ async function withDead(count: number, kinds: number, name = freshName('failures
       .exec(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
          INSERT INTO jobs (key, state, type, priority, attempt, claims, created_at, enqueued_at, ended_at, body, history)
-         SELECT ${LANE_BIT} + 1000 + i, ${STATE.dead}, 'dies', 0, 3, 3, ?, ?, CAST(? AS INTEGER) + i * 1000,
+         SELECT ${RANK_BIT} + 1000 + i, ${STATE.dead}, 'dies', 0, 3, 3, ?, ?, CAST(? AS INTEGER) + i * 1000,
            json_object('type', 'dies', 'args', json_array(), 'meta', json_object()),
            json_object('error', json_object('type', 'E', 'code', 'c',
              'message', 'no ' || char(97 + i % CAST(? AS INTEGER)) || ' in ' || i, 'occurred_at', 0, 'attempt', 3))

@@ -1,6 +1,6 @@
 /** Searching jobs, and what a page of them costs however many there are. */
 import { describe, expect, it } from 'vitest';
-import { LANE_BIT } from '../../../src/job/ids';
+import { RANK_BIT } from '../../../src/job/ids';
 import { STATE } from '../../../src/queue/store/job-row';
 import { freshName, TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
@@ -16,7 +16,7 @@ async function withWaiting(count: number, name = freshName('search')): Promise<T
       .exec(
         `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
          INSERT INTO jobs (key, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, body)
-         SELECT ${LANE_BIT} + 1000 + i, ${STATE.waiting}, 'waits', 0, ?, 0, 0, ?, ?,
+         SELECT ${RANK_BIT} + 1000 + i, ${STATE.waiting}, 'waits', 0, ?, 0, 0, ?, ?,
            json_object('type', 'waits', 'args', json_array('Number ' || i || '.'), 'meta', json_object()) FROM n`,
         ...[count, T0, T0, T0],
       )

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
-import { decodeId, LANE_BIT } from '../../../src/job/ids';
+import { decodeId, RANK_BIT } from '../../../src/job/ids';
 import {
   archivedBackwards,
   countArchived,
@@ -156,7 +156,7 @@ describe('the archive', () => {
             if (at % 4 === 3) buffer = new ArchiveBuffer(sql, () => '{}');
             for (const [seq, delayed] of jobs) {
               if (kept.has(seq)) continue;
-              const key = delayed ? LANE_BIT + seq : seq;
+              const key = delayed ? RANK_BIT + seq : seq;
               kept.set(seq, key);
               const { b, ...job } = archived(key, at);
               buffer.add(job, JSON.stringify(b), undefined);

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
-import { LANE_BIT } from '../../../src/job/ids';
+import { RANK_BIT } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import { BlockCache } from '../../../src/queue/store/block-cache';
 import { BlockTable } from '../../../src/queue/store/block-table';
@@ -257,7 +257,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
   const isDue = name === 'due_blocks';
-  const lowest = isDue ? LANE_BIT : 0;
+  const lowest = isDue ? RANK_BIT : 0;
   const tableOver = (sql: SqlStorage, archive: ArchiveBuffer) =>
     new (isDue ? DueBlocks : BlockTable)(sql, archive, new BlockCache(), () => undefined);
 

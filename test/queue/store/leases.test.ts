@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../src/job/errors';
-import { LANE_BIT } from '../../../src/job/ids';
+import { RANK_BIT } from '../../../src/job/ids';
 import { clock, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 
@@ -20,13 +20,13 @@ describe('a queue with very many leases', () => {
          WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i <= ?)
          SELECT ? + i, state, type, 0, due_at, 0, 0, created_at, enqueued_at, body FROM n, jobs WHERE priority = 1`,
         MANY,
-        LANE_BIT,
+        RANK_BIT,
       );
       sql.exec(
         `INSERT INTO leases (id, data)
          SELECT key - ?1, json_object('s', ?2, 'h', 1, 'q', ?3, 'w', 'w1',
            'e', json_array(json_array(key, 1, 1, ?4, 60000, ?4, 1, type))) FROM jobs WHERE priority = 0`,
-        LANE_BIT,
+        RANK_BIT,
         T0,
         MANY + 2,
         T0 + 60_000,
@@ -42,7 +42,7 @@ describe('a queue with very many leases', () => {
     await queue.inside(({ q }) => {
       q.load();
       expect(q.store.leases.active.size).toBe(MANY + 1);
-      expect(q.store.leases.active.get(LANE_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
+      expect(q.store.leases.active.get(RANK_BIT + 7)).toMatchObject({ workerId: 'w1', expiresAt: T0 + 90_000 });
     });
     expect(await queue.counts()).toEqual({ active: MANY + 1 });
     expect(await queue.api.activity()).toMatchObject({ oldest_available_at: null });

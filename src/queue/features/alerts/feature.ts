@@ -17,8 +17,8 @@ import { defined } from '../../../job/envelope/fields';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
-import { nextDue } from '../../store/lanes';
 import type { Observed, Stored } from '../../store/parts';
+import { nextDue } from '../../store/ranks';
 
 /** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';

@@ -3,8 +3,8 @@
  * other type from being found; a cursor of their own leads on to them when one of theirs has ended.
  */
 
-import type { Scan } from '../../store/lanes';
 import type { Stored } from '../../store/parts';
+import type { Scan } from '../../store/ranks';
 
 export class DeferredEntries {
   private readonly entries = new Set<string>();

@@ -1,8 +1,8 @@
 /** Looking whether there is anything to push, without claiming it. */
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/job-row';
-import { Scan, selectReady } from '../../store/lanes';
 import type { Configured, Named, Stored } from '../../store/parts';
+import { Scan, selectReady } from '../../store/ranks';
 import { targetOf } from './destination';
 import type { PushTarget } from './target';
 

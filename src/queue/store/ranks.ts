@@ -6,18 +6,18 @@
  * with rows of their own are read as one. At the default priority the two are merged by the moment at which each job became
  * available.
  *
- * A {@link Scan} remembers how far each lane holds nothing more for its consumer, so that a claim reads what it takes and
+ * A {@link Scan} remembers how far each rank holds nothing more for its consumer, so that a claim reads what it takes and
  * little else, however many jobs wait, run, or are scheduled for later. It is memory only: losing it costs reads, never
  * correctness.
  */
 import { LIMIT } from '../../durable/sql';
-import { LANE_BIT, sequenceOf } from '../../job/ids';
+import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
 import { ROW_COLUMNS, readRows } from './columns';
 import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
 import { type JobRow, STATE } from './job-row';
 
-/** How far one consumer has read each lane. */
+/** How far one consumer has read each rank. */
 export class Scan {
   /** Everything in the line up to this key is taken, or never for this consumer. */
   line = 0;
@@ -72,14 +72,14 @@ const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 const MAX_READ = 4096;
 const MAX_READ_CHARS = 32 * 1024 * 1024;
 
-/** Rows of a lane in order, and whether nothing follows them. */
+/** Rows of a rank in order, and whether nothing follows them. */
 interface Page {
   rows: JobRow[];
   last: boolean;
 }
 
-/** One lane being read in order, a page at a time. */
-class Lane {
+/** One rank being read in order, a page at a time. */
+class Rank {
   private page: JobRow[] = [];
   private next = 0;
   private exhausted = false;
@@ -113,7 +113,7 @@ class Lane {
   }
 }
 
-export interface Lanes {
+export interface Ranks {
   sql: SqlStorage;
   blocks: Pick<Blocks, 'line' | 'due'>;
   /** Priorities that may have rows in the due index. */
@@ -121,7 +121,7 @@ export interface Lanes {
 }
 
 /** Priorities present in the due index: one seek each. */
-export function readPriorities({ sql, blocks }: Omit<Lanes, 'priorities'>): Set<number> {
+export function readPriorities({ sql, blocks }: Omit<Ranks, 'priorities'>): Set<number> {
   return new Set([...blocks.due.priorities(), ...prioritiesIn(sql, 'jobs')]);
 }
 
@@ -156,7 +156,7 @@ function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
 /** Where a page ends that is not the last one: what comes after it must not be taken before the rest of it. */
 const endOf = ({ rows, last }: Page): JobRow | undefined => (last ? undefined : rows.at(-1));
 
-/** Jobs in blocks, and between them those with rows of their own. @param inOrder are rows in the order of their lane? */
+/** Jobs in blocks, and between them those with rows of their own. @param inOrder are rows in the order of their rank? */
 function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
   if (own.last && own.rows.length === 0) return inBlocks;
   const ends = [endOf(inBlocks), endOf(own)].filter((end) => end !== undefined);
@@ -165,16 +165,16 @@ function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b
 }
 
 /** The next jobs of the line. */
-function readLine({ sql, blocks }: Lanes, after: number, limit: number): Page {
+function readLine({ sql, blocks }: Ranks, after: number, limit: number): Page {
   const inBlocks = pageOf(blocks.line.after(after), limit);
-  const end = endOf(inBlocks)?.key ?? LANE_BIT;
+  const end = endOf(inBlocks)?.key ?? RANK_BIT;
   const where = `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
   const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
   return merged(inBlocks, own, limit, (a, b) => a.key - b.key);
 }
 
 /** The next jobs of the due index at a priority, up to a moment. */
-function readDue({ sql, blocks }: Lanes, priority: number, after: Position, now: number, limit: number): Page {
+function readDue({ sql, blocks }: Ranks, priority: number, after: Position, now: number, limit: number): Page {
   const inBlocks = pageOf(blocks.due.inTurn(priority, after, now), limit);
   const until = endOf(inBlocks)?.due_at ?? now;
   // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
@@ -203,9 +203,9 @@ export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'at
   return { at: due_at as number, attempt, key };
 }
 
-function lineLane(lanes: Lanes, scan: Scan): Lane {
-  return new Lane(
-    (after, limit) => readLine(lanes, after.key, limit),
+function lineRank(ranks: Ranks, scan: Scan): Rank {
+  return new Rank(
+    (after, limit) => readLine(ranks, after.key, limit),
     { ...START, key: scan.line },
     (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
     (position) => {
@@ -214,9 +214,9 @@ function lineLane(lanes: Lanes, scan: Scan): Lane {
   );
 }
 
-function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane {
-  return new Lane(
-    (after, limit) => readDue(lanes, priority, after, now, limit),
+function dueRank(ranks: Ranks, scan: Scan, priority: number, now: number): Rank {
+  return new Rank(
+    (after, limit) => readDue(ranks, priority, after, now, limit),
     scan.due.get(priority) ?? START,
     positionOf,
     (position) => scan.due.set(priority, position),
@@ -229,7 +229,7 @@ function dueLane(lanes: Lanes, scan: Scan, priority: number, now: number): Lane 
  * @param limit how many to take at most
  */
 export function selectReady(
-  lanes: Lanes,
+  ranks: Ranks,
   scan: Scan,
   now: number,
   limit: number,
@@ -242,11 +242,11 @@ export function selectReady(
   let stopped = false;
   let moved = false;
   const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
-  const visit = (lane: Lane, row: JobRow): void => {
+  const visit = (rank: Rank, row: JobRow): void => {
     const verdict = look(row);
     read++;
     readChars += row.body.length;
-    if (lane.pass(row, verdict)) moved = true;
+    if (rank.pass(row, verdict)) moved = true;
     stopped = verdict === 'stop';
     if (verdict !== 'take') return;
     taken.push(row);
@@ -255,15 +255,15 @@ export function selectReady(
   const sated = () => stopped || taken.length >= limit || chars >= MAX_TAKEN_CHARS;
   const full = () => sated() || read >= MAX_READ || readChars >= MAX_READ_CHARS;
   scan.emptied = true;
-  const priorities = [...new Set([...lanes.priorities, 0])].sort((a, b) => b - a);
+  const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
-    const due = lanes.priorities.has(priority) ? dueLane(lanes, scan, priority, now) : undefined;
-    const line = priority === 0 ? lineLane(lanes, scan) : undefined;
+    const due = ranks.priorities.has(priority) ? dueRank(ranks, scan, priority, now) : undefined;
+    const line = priority === 0 ? lineRank(ranks, scan) : undefined;
     while (!full()) {
       const fromDue = due?.peek(pageSize());
       const fromLine = line?.peek(pageSize());
-      if (fromDue && (!fromLine || comesFirst(fromDue, fromLine))) visit(due as Lane, fromDue);
-      else if (fromLine) visit(line as Lane, fromLine);
+      if (fromDue && (!fromLine || comesFirst(fromDue, fromLine))) visit(due as Rank, fromDue);
+      else if (fromLine) visit(line as Rank, fromLine);
       else break;
     }
     scan.emptied &&= !full() && !due?.held && !line?.held;
@@ -281,10 +281,10 @@ export function comesFirst(due: Pick<JobRow, 'due_at' | 'key'>, line: Pick<JobRo
 }
 
 /** The first moment after `now` at which a job of the due index becomes available, or undefined. */
-export function nextDue(lanes: Lanes, now: number): number | undefined {
+export function nextDue(ranks: Ranks, now: number): number | undefined {
   let next = Number.POSITIVE_INFINITY;
-  for (const priority of lanes.priorities) {
-    for (const at of [lanes.blocks.due.nextDue(priority, now), nextIn(lanes.sql, 'jobs', priority, now)]) {
+  for (const priority of ranks.priorities) {
+    for (const at of [ranks.blocks.due.nextDue(priority, now), nextIn(ranks.sql, 'jobs', priority, now)]) {
       if (at !== undefined && at < next) next = at;
     }
   }

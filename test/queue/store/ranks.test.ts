@@ -5,10 +5,10 @@ import { env } from 'cloudflare:workers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
-import { LANE_BIT, sequenceOf } from '../../../src/job/ids';
+import { RANK_BIT, sequenceOf } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import { Blocks } from '../../../src/queue/store/blocks';
-import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/lanes';
+import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/ranks';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
 
@@ -114,7 +114,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
 
 describe('selectReady', () => {
   it('takes what a sorted list would give, in any history of enqueues, claims, releases and lost cursors', async () => {
-    await runInDurableObject(env.QUEUES.getByName('lanes'), (_, { storage }) => {
+    await runInDurableObject(env.QUEUES.getByName('ranks'), (_, { storage }) => {
       const { sql } = storage;
       new Schema(storage, QUEUE).create();
       const play = (history: Action[]) => {
@@ -122,7 +122,7 @@ describe('selectReady', () => {
         sql.exec('DELETE FROM blocks');
         sql.exec('DELETE FROM due_blocks');
         const blocks = new Blocks(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
-        const lanes = { sql, blocks, priorities: new Set<number>() };
+        const ranks = { sql, blocks, priorities: new Set<number>() };
         let scan = new Scan();
         const model = new Map<number, ModelJob>();
         let now = 1000;
@@ -142,12 +142,12 @@ describe('selectReady', () => {
           if (!job.inLine) entered(job);
         };
         const entered = ({ priority, at, attempt, key }: ModelJob) => {
-          lanes.priorities.add(priority);
+          ranks.priorities.add(priority);
           scan.entered(priority, { at, attempt, key });
         };
         const enqueue = (priority: number, at: number, isTogether: boolean) => {
           const inLine = priority === 0 && at === now;
-          const key = sequence++ + (inLine ? 0 : LANE_BIT);
+          const key = sequence++ + (inLine ? 0 : RANK_BIT);
           const job: ModelJob = { key, priority, at, attempt: 0, inLine, state: 'waiting' };
           // Of the line, one in four has a row of its own, as those that expire have; of the others, those that come alone.
           if (inLine ? key % 4 > 0 : isTogether && key % 7 > 0) {
@@ -172,7 +172,7 @@ describe('selectReady', () => {
                   (a.inLine === b.inLine ? a.attempt - b.attempt : 0) ||
                   sequenceOf(a.key) - sequenceOf(b.key),
               );
-            const rows = selectReady(lanes, scan, now, step.count, (row) =>
+            const rows = selectReady(ranks, scan, now, step.count, (row) =>
               model.get(row.key)?.state === 'running' ? 'pass' : 'take',
             );
             const taken = rows.map(({ key }) => key);
@@ -184,7 +184,7 @@ describe('selectReady', () => {
             expect(taken.length).toBe(Math.min(step.count, expected.length));
             expect(taken.map(rank)).toEqual(expected.slice(0, step.count).map(({ key }) => rank(key)));
             expect(new Set(taken).size).toBe(taken.length);
-            for (const fresh of [taken.filter((key) => key < LANE_BIT), taken.filter((key) => key >= LANE_BIT)]) {
+            for (const fresh of [taken.filter((key) => key < RANK_BIT), taken.filter((key) => key >= RANK_BIT)]) {
               const untried = fresh.filter((key) => model.get(key)?.attempt === 0);
               const same = expected.filter(({ key }) => untried.includes(key)).map(({ key }) => key);
               expect(untried).toEqual(same);
@@ -205,12 +205,12 @@ describe('selectReady', () => {
           } else if (step.kind === 'pass') now += step.ms;
           else {
             scan = new Scan();
-            lanes.priorities = readPriorities(lanes);
+            ranks.priorities = readPriorities(ranks);
             blocks.flush();
             blocks.load();
           }
           const future = [...model.values()].filter((job) => !job.inLine && job.at > now).map(({ at }) => at);
-          expect(nextDue(lanes, now)).toBe(future.length === 0 ? undefined : Math.min(...future));
+          expect(nextDue(ranks, now)).toBe(future.length === 0 ? undefined : Math.min(...future));
         }
       };
       fc.assert(fc.property(fc.array(action, { maxLength: 60 }), play), { numRuns: 150 });
