@@ -1,6 +1,6 @@
 /**
- * Backpressure: a queue with a bound refuses what would go beyond it, or makes room by discarding the jobs that have
- * waited longest. Producers are told before that happens.
+ * Backpressure: a queue with a bound refuses what would exceed it, or makes room by discarding the jobs that have
+ * waited longest. Producers are warned before that happens.
  */
 import { listed, writeMeta } from '../../durable/sql';
 import { ApiError } from '../../job/errors';
@@ -18,18 +18,18 @@ import { expire, expiredRows } from './expire';
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
 
-/** Jobs that go to make room for one request, at most: as many as a request brings. */
+/** Jobs discarded to make room for one request, at most: as many as a request brings. */
 const MOST_FOR_ROOM = 1_000;
 
 /** What is about to be written. */
 export interface Arrival {
   jobs: number;
   bytes: number;
-  /** Keys of jobs that it replaces. They are counted as gone, so they make no room beside that. */
+  /** Keys of jobs that it replaces. They count as gone, so they make no further room. */
   replaces?: ReadonlySet<number>;
 }
 
-/** What is known of a queue's room. */
+/** What the room of a queue depends on. */
 export type BoundedQueue = Named & Configured & Stored;
 
 /** Has the queue a bound? */
@@ -38,8 +38,9 @@ export function isBounded({ config: { settings } }: Configured): boolean {
 }
 
 /**
- * Makes sure that the arrivals fit, discarding old jobs if the queue says so. Where the bound was set below what waits, they
- * take the place of as much, and the rest goes in turns ({@link shed}). Writes nothing before it is certain.
+ * Makes sure that the arrivals fit, discarding old jobs if the queue's settings say so. If the bound was set below what
+ * waits, they replace the same amount, and {@link shed} discards the rest in turns. Writes nothing before it is
+ * certain.
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
 export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
@@ -50,7 +51,7 @@ export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
   const { replaces = new Set() } = arrival;
   const expired = takeWhileNeeded(needed, besides(replaces, expiredRows(q, now)));
   const victims = takeWhileNeeded(expired.left, drops ? oldest(q, expired, MOST_FOR_ROOM, replaces) : []);
-  // Where very many small jobs would have to go for a large one, some of them go now.
+  // If very many small jobs would have to go for a large one, some of them go now.
   if (!fits(victims.left) && victims.rows.length < MOST_FOR_ROOM) throw queueFull(q, surplus);
   for (const row of expired.rows) expire(q, row, now);
   for (const row of victims.rows) discard(q, row, now);
@@ -58,9 +59,9 @@ export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
 }
 
 /**
- * The same for a share of a batch over several queues: checked when it is prepared, while nothing is discarded for a batch
- * that may come to nothing.
- * @param expired waiting jobs whose time has passed: they will be gone at once
+ * The same for a share of a batch over several queues, when it is prepared. It discards nothing, because the batch may
+ * be abandoned.
+ * @param expired waiting jobs whose time has passed: they are about to be removed
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
 export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<JobRow> = []): void {
@@ -69,11 +70,11 @@ export function checkRoom(q: BoundedQueue, arrival: Arrival, expired: Iterable<J
   if (!fits(takeWhileNeeded(surplus, expired).left)) throw queueFull(q, surplus);
 }
 
-/** Jobs discarded in one turn to come down to a bound, at most. */
+/** Jobs discarded in one turn to reach a bound, at most. */
 export const SHED_PER_TURN = 500;
 
 /**
- * Discards what is too much, as far as that is possible: one turn of it. The alarm takes the next one.
+ * Discards one turn of what exceeds the bound, as far as possible. The alarm takes the next turn.
  * @returns whether there may be more
  */
 export function shed(q: QueueParts, now: number): boolean {
@@ -102,7 +103,7 @@ export function pressureOf(q: Stored & Configured): QueuePressure | undefined {
   return fill.depth >= (q.config.settings.warning_threshold ?? DEFAULT_WARNING) * fill.bound ? fill : undefined;
 }
 
-/** The bound that is nearer, and how far the queue is from it: in jobs, or in bytes. */
+/** The nearer bound, and the queue's distance from it: in jobs, or in bytes. */
 function fillOf(q: Stored & Configured): QueuePressure | undefined {
   const { max_depth, max_bytes } = q.config.settings;
   const jobs = max_depth === undefined ? undefined : { depth: q.store.depth.jobs(), bound: max_depth };
@@ -111,7 +112,7 @@ function fillOf(q: Stored & Configured): QueuePressure | undefined {
   return bytes.depth * jobs.bound > jobs.depth * bytes.bound ? bytes : jobs;
 }
 
-/** By how much the arrivals would exceed the bounds; nothing above 0: they fit. */
+/** By how much the arrivals would exceed the bounds; not above 0: they fit. */
 function surplusOf(q: BoundedQueue, { jobs, bytes }: Arrival): Arrival {
   const { max_depth, max_bytes } = q.config.settings;
   return {
@@ -120,17 +121,17 @@ function surplusOf(q: BoundedQueue, { jobs, bytes }: Arrival): Arrival {
   };
 }
 
-/** @param running jobs that run: no arrival takes their place */
+/** @param running jobs that run: no arrival replaces them */
 function exceedsAlone({ config: { settings } }: Configured, { jobs, bytes }: Arrival, running = 0): boolean {
   return jobs > (settings.max_depth ?? Number.POSITIVE_INFINITY) - running || bytes > (settings.max_bytes ?? bytes);
 }
 
-/** What is too much of an arrival, where there was too much before. */
+/** The surplus of an arrival in a queue that exceeded its bound before. */
 function smaller(surplus: Arrival, arrival: Arrival): Arrival {
   return { jobs: Math.min(surplus.jobs, arrival.jobs), bytes: Math.min(surplus.bytes, arrival.bytes) };
 }
 
-/** @param surplus what is too much */
+/** @param surplus what exceeds the bound */
 function queueFull(q: BoundedQueue, surplus: Arrival): ApiError {
   const { max_depth, max_bytes } = q.config.settings;
   const depth = q.store.depth.jobs();
@@ -160,7 +161,7 @@ function fits({ jobs, bytes }: Arrival): boolean {
   return jobs <= 0 && bytes <= 0;
 }
 
-/** The first of these rows, `most` of them, until their going makes up for the surplus. @returns what is left of it */
+/** The first of these rows, up to `most`, until they make up for the surplus. @returns what is left of it */
 function takeWhileNeeded(
   surplus: Arrival,
   rows: Iterable<JobRow>,
@@ -178,15 +179,15 @@ function takeWhileNeeded(
   return { rows: taken, left };
 }
 
-/** These rows without those of jobs that are replaced. */
+/** These rows without those of replaced jobs. */
 function* besides(replaced: ReadonlySet<number>, rows: Iterable<JobRow>): Generator<JobRow> {
   for (const row of rows) if (!replaced.has(row.key)) yield row;
 }
 
 /**
- * The jobs that have waited longest and do not run, `most` of them, and no more than can be needed.
- * @param others jobs that go anyway, and what is still too much then
- * @param replaced keys of jobs that go for another reason
+ * The jobs that have waited longest and do not run: up to `most`, and no more than can be needed.
+ * @param others jobs that are removed anyway, and the surplus that is left then
+ * @param replaced keys of jobs that are removed for another reason
  */
 function* oldest(
   q: Stored,
@@ -203,9 +204,9 @@ function* oldest(
 }
 
 /**
- * Jobs that do not run, the one first that became available first; scheduled and retried ones whose time has not come and
- * pending ones after all others. All that is read belongs to jobs that have not ended, of which there are no more than the
- * bound allows, and in the line only what is new since the last time.
+ * Jobs that do not run, the longest available first. Delayed and retried jobs before their time, and pending ones, come
+ * last. All rows read belong to jobs that have not ended, which the bound limits. The line is read only from where the
+ * last read ended.
  */
 function waitingLongest(q: Stored, limit: number): Candidate[] {
   const running = listed(q.store.leases.active.keys());
@@ -238,7 +239,7 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
   ];
   if (found.length < limit) {
     const pending = read(`state = ${STATE.pending} ORDER BY key`, 'created_at');
-    // They come after everything that has a time, however far that lies ahead.
+    // They come after every job that has a time.
     found.push(...pending.map(({ key, at }) => ({ key, at: at + Number.MAX_SAFE_INTEGER / 2 })));
   }
   return found.sort((a, b) => a.at - b.at || (a.key % RANK_BIT) - (b.key % RANK_BIT)).slice(0, limit);

@@ -1,4 +1,4 @@
-/** What an operation on many jobs does to each of them, and doing it to jobs named by id. */
+/** An operation on many jobs: what it does to each of them, and to jobs named by id. */
 
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { ApiError } from '../../job/errors';
@@ -30,14 +30,14 @@ export function actOnRow(q: QueueParts, action: BulkAction, row: JobRow, now: nu
 
 /**
  * Acts on the jobs with these ids, each named once. A job named by its id is cancelled even when it runs.
- * @throws {ApiError} 503 when it is all or none and one of them is locked; 409 for a key of another request
+ * @throws {ApiError} 503 if it is all or none and one of them is locked; 409 for a key of another request
  */
 export function bulk(q: QueueParts, request: BulkRequest, now: number): BulkAnswer {
   const { once } = request;
   const earlier = once && recallAnswer<BulkAnswer>(q.store.inbox, once, now);
   if (earlier) return earlier;
   const answer = actOnIds(q, request, now);
-  // Jobs that are not here will not be here for this operation later either.
+  // Jobs that are missing now will be missing for this operation later too.
   const isWorthIt = answer.applied && answer.items.some(({ reason }) => reason !== 'not_found');
   if (once && isWorthIt) rememberAnswer(q.store.inbox, once, answer, now);
   return answer;
@@ -58,7 +58,7 @@ function actOnIds(q: QueueParts, request: BulkRequest, now: number): BulkAnswer 
   return { items, applied: true };
 }
 
-/** What would become of the job. @param createdUntil a job made later (epoch ms) does not count */
+/** The result that acting on the job would have. @param createdUntil a job made later (epoch ms) does not count */
 export function checkItem(
   q: Named & Stored,
   action: BulkAction,
@@ -67,7 +67,7 @@ export function checkItem(
   createdUntil = Number.POSITIVE_INFINITY,
 ): BulkItem {
   const found = find(q, id);
-  // An id that was made here was not known before its job; one chosen by a client may be used again.
+  // An id minted here was unknown before its job; one chosen by a client may be used again.
   if (!found || (isChosen(found) && createdAt(found) > createdUntil)) {
     return { job_id: id, status: 'failed', reason: 'not_found' };
   }
@@ -87,14 +87,14 @@ function createdAt({ row, archived }: Found): number {
   return row ? row.created_at : archived.at[0];
 }
 
-/** Acts on one job that was found able. */
+/** Acts on one job that may make the move. */
 export function act(q: QueueParts, action: BulkAction, id: string, now: number): void {
   const found = find(q, id);
   if (found?.row) actOnRow(q, action, found.row, now);
   else if (found) deleteArchived(q.store, [found.archived.k]);
 }
 
-/** Acts on a job that matched a moment ago. @returns what became of it; undefined when it is gone already */
+/** Acts on a job that matched a moment ago. @returns the result; undefined when the job is gone already */
 export function actOnKey(q: QueueParts, action: BulkAction, key: number, now: number): BulkItem | undefined {
   const row = rowByKey(q.store, key);
   if (!row) return undefined;

@@ -1,4 +1,4 @@
-/** Cancelling: any job that has not ended, even one that runs. The report of a runner that goes on is refused. */
+/** Cancels any job that has not ended, even one that runs. If its runner continues, its report is refused. */
 
 import type { JobView } from '../../job/record';
 import { mustFind, viewOfRow } from '../read/find';
@@ -13,12 +13,12 @@ import { refuseSetAside } from './refuse-moving';
 
 /**
  * Cancels a job.
- * @throws {ApiError} 404; 409 when it has ended already; 503 while it is on its way to the queue that takes this one's jobs
+ * @throws {ApiError} 404; 409 if it has ended; 503 while it is on its way to the queue that takes over this one's jobs
  */
 export function cancel(q: QueueParts, id: string, now: number): JobView {
   refuseSetAside(q, id);
   const found = mustFind(q, id);
-  // Only the queue itself comes so far with a locked job (producers are refused): the lock ends here.
+  // Only the queue itself gets here with a locked job (clients are refused): the lock ends here.
   if (found.row && q.store.locks.has(found.row.key)) {
     leaveShare(q, found.row.key, now);
     found.row = unlockRow(q, found.row.key, now) ?? found.row;

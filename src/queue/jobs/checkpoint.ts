@@ -1,6 +1,6 @@
 /**
- * Checkpoints: what a handler wants to find again when its job runs another time. They outlive retries and redrives, and
- * go with the job.
+ * Checkpoints: what a handler saves for the next run of its job. They outlive retries and redrives, and are removed
+ * with the job.
  */
 import type { AttemptName, CheckpointRequest, StoredCheckpoint } from '../../rpc/workers';
 import { mustFindForReport } from '../read/find';

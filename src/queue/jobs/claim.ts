@@ -52,7 +52,7 @@ export function grant(
   for (const row of rows) {
     const body = bodies?.get(row.key) ?? readableBody(row);
     if (!body) {
-      // One row that cannot be read must not stop the others: it becomes a dead letter that a human can look at.
+      // One unreadable row must not stop the others: it becomes a dead letter that a human can look at.
       quarantine(q, row, now);
       continue;
     }
@@ -79,8 +79,8 @@ export function grant(
 }
 
 /**
- * Judges a row for any consumer: already running or expired rows are passed over. The first of the latter are discarded
- * later, the others when their turn comes.
+ * Judges a row for any consumer: running and expired rows are passed over. The first expired ones are discarded later,
+ * the others when their turn comes.
  */
 export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.store.leases.active.has(row.key)) return true;
@@ -89,21 +89,21 @@ export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[])
   return true;
 }
 
-/** So many jobs without room for their key, found by one selection, mean that it may have seen nothing else. */
+/** If one selection finds this many jobs without room for their key, it may have seen nothing else. */
 export const CROWD = 1_000;
 
-/** Selections that one claim makes to get past such a crowd, or past more rows than one selection reads. */
+/** Selections of one claim, to get past such a crowd, or past more rows than one selection reads. */
 const MAX_SELECTIONS = 4;
 
-/** What a claim by a worker that pulls came to. */
+/** The result of a claim by a worker that pulls. */
 export interface PullClaim {
   jobs: RunnerView[];
   bytes: number;
-  /** There may be more jobs of these types: it took as many as it may. */
+  /** There may be more jobs of these types: the claim took as many as it may. */
   hasMore: boolean;
-  /** It has read as much as one transaction may, and goes on from there in the next one. */
+  /** The claim has read as much as one transaction may, and continues there in the next one. */
   isUnfinished: boolean;
-  /** The queue itself gives out nothing now. */
+  /** The queue itself hands out nothing now. */
   isClosed: boolean;
 }
 
@@ -132,14 +132,14 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
   };
 }
 
-/** Negative when `a` goes before `b`: by priority, then by the moment of becoming available. */
+/** Negative when `a` precedes `b`: by priority, then by the moment of becoming available. */
 function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
   return b.priority - a.priority || (a.due_at ?? a.enqueued_at) - (b.due_at ?? b.enqueued_at);
 }
 
 /**
- * A claimed job as its worker gets it: with the name of the claim, since an attempt that was snoozed has several, and with
- * the length of its lease where the job or its queue has another one than the worker proposed.
+ * A claimed job for its worker. It has the claim's name, since a snoozed attempt has several claims. It has the length
+ * of its lease if job or queue set another one than the worker proposed.
  */
 function viewForWorker(
   q: Named & Stored & Configured,
@@ -160,7 +160,7 @@ class Puller {
   /** Bytes of all that travels with the jobs taken. */
   bytes = 0;
   isUnfinished = false;
-  /** A later selection may have taken what goes before the jobs of an earlier one. */
+  /** A later selection may have taken jobs that precede those of an earlier one. */
   hasLetIn = false;
   readonly scan: Scan;
   private readonly types: ReadonlySet<string> | undefined;
@@ -211,7 +211,7 @@ class Puller {
     const { q, now, types, scan } = this;
     if (passOver(q, row, now, expired)) return 'pass';
     if (types && !types.has(row.type)) {
-      // Others take it.
+      // Other consumers take it.
       scan.exact = false;
       return 'pass';
     }

@@ -1,6 +1,6 @@
 /**
- * Unique jobs inside one queue: gives the planner (`job/unique/conflicts`) the stored jobs with a fingerprint, and carries
- * out what it says about them. Check and insert belong to one transaction.
+ * Unique jobs inside one queue: gives the planner (`job/unique/conflicts`) the stored jobs with a fingerprint, and
+ * carries out its decision. Check and insert belong to one transaction.
  */
 import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
@@ -23,7 +23,7 @@ import { forgetKey, MAX_RIVALS, rivalKeys } from '../store/unique-keys';
 import { cancel } from './cancel';
 import { hasExpired } from './expire';
 
-/** A stored job with the fingerprint in question. A completed one has no row, and is read from the archive when needed. */
+/** A stored job with the fingerprint. A completed one has no row, and is read from the archive when needed. */
 export class StoredJob implements Candidate {
   readonly state: JobState | 'undecided';
   private readonly row: JobRow | undefined;
@@ -37,7 +37,7 @@ export class StoredJob implements Candidate {
     this.row = rowByKey(q.store, key);
     if (!this.row) this.state = 'completed';
     else if (this.row.state === STATE.held) this.state = 'undecided';
-    // Its time is over, though its turn to be discarded has not come.
+    // Its time is over, but it is not discarded yet.
     else if (hasExpired(q, this.row, now)) this.state = 'discarded';
     else this.state = stateOf(this.row, q.store.leases.active.has(key), now);
   }
@@ -67,11 +67,11 @@ export class StoredJob implements Candidate {
   }
 }
 
-/** How much of existing jobs one answer may tell. */
+/** How much of existing jobs one answer may contain. */
 export class Room {
   private left = MAX_EXISTING_CHARS;
 
-  /** The job, without what it carries when that does not fit any more; its schedule is for the job that replaces it. */
+  /** The job, without the parts that no longer fit; its schedule is for the job that replaces it. */
   take({ record, layers }: JobView): JobView {
     const chars = charsToTell(record);
     if (chars <= this.left) {
@@ -87,7 +87,7 @@ export class Room {
   }
 }
 
-/** What this queue knows of a fingerprint, for a new job in another queue. Writes nothing. */
+/** The stored jobs with a fingerprint, for a new job in another queue. Writes nothing. */
 export function conflictsHere(
   q: Named & Stored & Configured,
   question: UniqueQuestion,
@@ -114,7 +114,7 @@ function storedJobs(q: Named & Stored & Configured, fingerprint: string, now: nu
 export class QueueConflicts {
   private readonly planner: ConflictPlanner<StoredJob>;
   private readonly stored = new Map<string, StoredJob[]>();
-  /** Keys of jobs that can no longer decide anything. */
+  /** Keys of jobs that no longer decide anything. */
   private readonly outdated: { fingerprint: string; key: number }[] = [];
 
   constructor(
@@ -129,7 +129,7 @@ export class QueueConflicts {
     return this.planner.place(job, job.unique ? this.candidates(job.unique.fingerprint) : []);
   }
 
-  /** Deletes the keys that can no longer decide anything; call when new ones have been written. */
+  /** Deletes keys that no longer decide anything; call when new ones have been written. */
   tidy(): void {
     for (const { fingerprint, key } of this.outdated) forgetKey(this.q.store.sql, fingerprint, key);
   }
@@ -139,7 +139,7 @@ export class QueueConflicts {
     if (known) return known;
     const ended = new Set<string>();
     const candidates = storedJobs(this.q, fingerprint, this.now).filter(({ key, state }, place) => {
-      // Of those that ended the same way, the newest stays in the way the longest.
+      // Of those that ended the same way, the newest conflicts the longest.
       const counts = place < MAX_RIVALS && !(isTerminal(state) && ended.has(state));
       ended.add(state);
       if (!counts) this.outdated.push({ fingerprint, key });
@@ -155,7 +155,7 @@ function isTerminal(state: StoredJob['state']): boolean {
 }
 
 /**
- * The job that an ignored entry stands for, as it is by now.
+ * The current state of the job that an ignored entry stands for.
  * @param earlier the jobs of the entries before it
  */
 export function existingJob(

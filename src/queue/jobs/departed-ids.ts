@@ -1,11 +1,11 @@
 /**
- * Ids that name this queue and whose jobs went to another one. Nobody else is asked whether such an id is taken, so this queue
- * remembers it: a producer that repeats an old request must not make the job anew.
+ * Ids that name this queue and whose jobs went to another one. No other object is asked whether such an id is taken. So
+ * this queue remembers it: a producer that repeats an old request must not create the job again.
  */
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import type { Stored } from '../store/parts';
 
-/** A producer that repeats a request does so within this time, ms. */
+/** A producer repeats a request within this time, ms. */
 const REMEMBER_MS = 90 * 86_400_000;
 
 /** No key of a client has a line break, so it cannot be taken for one of these. */

@@ -1,6 +1,6 @@
 /**
- * The ways to end an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Each of them
- * raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
+ * The ways to end an attempt that did not succeed: retried, discarded or kept as a dead letter, or given back. Each of
+ * them raises `claims`, deletes the row or ends it, so the lease entry is over without being written.
  */
 
 import { boundedError, MAX_ERROR_NAME } from '../../job/attempt/bounded-error';
@@ -26,14 +26,14 @@ const MAX_HISTORY_BYTES = 256 * 1024;
 export type Random = () => number;
 
 /**
- * The pushed attempt that a late success still completes: the one this delivery names, if it timed out and the job still
- * waits for the next one.
+ * The pushed attempt that a late success still completes: this delivery's, if it timed out and the job waits for a
+ * retry.
  */
 export function lateAttempt(q: Named, row: JobRow, delivery: string, now: number): EndedAttempt | undefined {
   if (row.state !== STATE.waiting || row.due_at === null || row.due_at <= now) return undefined;
   if (!namesClaim(q, row, delivery, row.claims)) return undefined;
   const { error, started_at, unreported, snoozed, unused } = historyOf(row);
-  // This run was ended otherwise: it gave its number back to the attempt before, which is the one that timed out.
+  // This run ended otherwise: it gave its number back to the attempt before, which is the one that timed out.
   if (snoozed?.claim === row.claims || unused?.claim === row.claims) return undefined;
   // A worker that pulls extends its lease while it works.
   if (error?.code !== 'timeout' || error.attempt !== row.attempt || unreported) return undefined;
@@ -53,7 +53,7 @@ export function fail(
   const history = historyOf(row);
   const body = bodyOf(row);
   const policy = q.config.policyFor(row.type, body);
-  // Details that are too long lose what they say: the class that they name is read first.
+  // Details that are too long lose their content: the class that they name is read first.
   const error = errorOf(report, errorClass(reported.details));
   const failure: AttemptFailure = { ...report, code: error.code, type: error.type };
   const decision = decideFailure(policy, failure, active.attempt, { now, random, jobId: idOf(q.route, row) });
@@ -113,8 +113,8 @@ export function requeue(q: QueueParts, row: JobRow, active: Active, now: number)
 }
 
 /**
- * Takes a claim back because the handler was certainly never called. The attempt is not used up; the claim number is, so
- * that the old lease entry is over.
+ * Takes a claim back because the handler was certainly never called. The attempt is not used up. The claim number is,
+ * so that the old lease entry is over.
  * @param change what to note with it, and until when to wait (epoch ms)
  */
 export function undoClaim(
@@ -123,12 +123,12 @@ export function undoClaim(
   now: number,
   change: { history?: JobHistory; availableAt?: number } = {},
 ): JobRow {
-  // A job that was in the due index keeps its place there; one from the line goes to where it would have stood.
+  // A job of the due index keeps its place; one of the line gets an equivalent place.
   const place = change.availableAt === undefined ? { due_at: row.due_at ?? row.enqueued_at } : {};
   return move(q, row, 'undoClaim', { ...place, ...change }, now);
 }
 
-/** A row that cannot be read becomes a dead letter, so that it stops nobody and a human can look at it. */
+/** An unreadable row becomes a dead letter, so that it blocks no other job and a human can look at it. */
 export function quarantine(q: QueueParts, row: JobRow, now: number): void {
   const active = q.store.leases.active.get(row.key);
   const entry: JobErrorEntry = {
@@ -146,7 +146,7 @@ export function quarantine(q: QueueParts, row: JobRow, now: number): void {
   move(q, row, 'quarantine', { state: STATE.dead, history }, now);
 }
 
-/** What an error history says of a report. @param className the class that its details name */
+/** A report as an entry of the error history. @param className the class that its details name */
 function errorOf(
   report: AttemptFailure,
   className: string | undefined,

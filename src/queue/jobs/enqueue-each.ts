@@ -1,4 +1,4 @@
-/** Accepting jobs one by one in one transaction: what cannot be accepted says why and keeps none of the others out. */
+/** Accepts jobs one by one in one transaction: a refused job says why, and affects no other. */
 
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
 import { outcomeOf } from '../../job/errors';

@@ -1,4 +1,4 @@
-/** Accepting jobs: all of them or none. One written row for those that stand together, two for others. */
+/** Accepts all jobs or none. One written row for the jobs of a block, two for each other job. */
 import { atIndex, duplicate, invalidRequest } from '../../job/errors';
 import { decodeId, FIRST_CHOSEN, isUuidV7, routeOf, sequenceOf } from '../../job/ids';
 import type { NewJob } from '../../job/record';
@@ -23,7 +23,7 @@ import { refuseMisfit, warnOfMisfits } from './schema-misfits';
 import { warnOfUnhandled } from './warn-unhandled';
 
 /**
- * Checks what only the queue knows: that the retry policy makes sense over the queue's own layers, and that an id chosen
+ * Checks what only the queue knows: that the retry policy is valid over the queue's own layers, and that an id chosen
  * by the client is free. Writes nothing.
  * @throws {ApiError} 422 or 409, with `details.index` when there are several jobs
  */
@@ -71,13 +71,13 @@ function checkId(q: Named & Stored & Configured, id: string, now: number): void 
   if (!isUuidV7(id) || routeOf(id) !== q.route) return;
   if (hasDeparted(q, id, now)) throw duplicate(id, 'in another queue');
   const sequence = sequenceOf(decodeId(id).key);
-  // An id that this queue will mint itself one day must not be taken before.
+  // The queue will mint this id itself one day: no job may take it before.
   if (sequence >= q.store.nextSequence && sequence < FIRST_CHOSEN) {
     throw invalidRequest('id', 'id: is reserved for this queue; choose another UUIDv7.');
   }
 }
 
-/** What becomes of each job, and what may be tidied up when that is done. */
+/** The decision about each job, and what may be tidied up afterwards. */
 export interface EnqueuePlan {
   placements: Placement<StoredJob>[];
   tidy(): void;
@@ -85,7 +85,7 @@ export interface EnqueuePlan {
 
 /**
  * Checks jobs and applies their unique policies. Writes nothing.
- * @throws {ApiError} as {@link checkJobs}, and for a duplicate that is to be refused 409, in doubt 503
+ * @throws {ApiError} as {@link checkJobs}; for a duplicate 409 if its policy rejects it, 503 if that is undecided
  */
 export function planJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): EnqueuePlan {
   checkJobs(q, jobs, now);
@@ -144,7 +144,7 @@ function standingAfter(q: Stored, row: JobRow, now: number): Pick<EnqueuedJob, '
   return standing ? { standing } : {};
 }
 
-/** What a plan adds to the queue. What it replaces goes at the same time. */
+/** What a plan adds to the queue. The jobs that it replaces are removed at the same time. */
 export function arrivalOf(plan: EnqueuePlan): Arrival {
   const replaces = new Set<number>();
   const arrival: Arrival = { jobs: 0, bytes: 0, replaces };
@@ -159,7 +159,8 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 
 /**
  * Checks and inserts.
- * @throws {ApiError} as {@link planJobs}, 429 when the queue is full, 413 when too much is there already; then nothing was written
+ * @throws {ApiError} as {@link planJobs}; 429 when the queue is full; 413 when too much exists already; nothing is
+ * written
  */
 export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
@@ -174,13 +175,13 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): En
   return receipt;
 }
 
-/** A run of plain jobs is inserted by one statement from this length on; below, the detour costs more than it saves. */
+/** Runs of plain jobs from this length on are inserted by one statement; shorter ones are cheaper one by one. */
 const SHORTEST_RUN = 4;
 
 /** Characters of bodies in one such statement at most, unless a single body is larger. */
 const MAX_RUN_CHARS = 512 * 1024;
 
-/** Consecutive new jobs from `from` on that differ in nothing but their bodies: immediate ones of one type. */
+/** Consecutive new jobs from `from` on that differ only in their bodies: immediate ones of one type. */
 function plainRun(placements: readonly Placement<StoredJob>[], from: number, now: number): NewJob[] {
   const run: NewJob[] = [];
   let chars = 0;
@@ -197,7 +198,7 @@ function plainRun(placements: readonly Placement<StoredJob>[], from: number, now
   return run;
 }
 
-/** Does the job stand in the line: available now, of default priority, not limited? */
+/** Is the job's place the line: available now, of default priority, not limited? */
 function isImmediate(job: NewJob, now: number): boolean {
   return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && !job.limit;
 }
@@ -208,8 +209,8 @@ export function dueAtOf(job: Pick<NewJob, 'scheduledAt'>, now: number): number {
 }
 
 /**
- * Does the next job before it or after it that does not stand in the line become available at the same moment and at the
- * same priority? The store has them in one row then.
+ * Does an adjacent job outside the line become available at the same moment and priority? The store then puts them into
+ * one row.
  */
 function hasCompany(placements: readonly Placement<StoredJob>[], index: number, now: number): boolean {
   const { job } = placements[index] as Placement<StoredJob>;
@@ -231,7 +232,7 @@ function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: numbe
   return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together }, now);
 }
 
-/** What is written of a job that is new at `now`. */
+/** The stored form of a job that is new at `now`. */
 export function rowOf(job: NewJob, now: number): NewRow {
   return {
     ...{ alias: job.id ?? null, type: job.type, priority: job.priority, attempt: 0, claims: 0 },

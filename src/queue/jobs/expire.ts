@@ -7,10 +7,10 @@ import type { QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { historyOf } from '../store/row-texts';
 
-/** Jobs whose time is over that are ended in one transaction, of each kind, beside those that an operation names. */
+/** Expired jobs that one transaction ends, of each kind, besides those that an operation names. */
 export const ENDED_PER_TURN = 200;
 
-/** Has the job's time passed before it ran? One that runs is left alone: expiry forbids a start, not an end. */
+/** Has the job expired before it ran? A running job is skipped: expiry forbids a start, not an end. */
 export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
   if (row.expires_at === null || row.expires_at > now || row.ended_at !== null) return false;
   return row.state !== STATE.held && !q.store.leases.active.has(row.key);
@@ -29,8 +29,8 @@ export function expireIfDue(q: QueueParts, key: number, now: number): void {
 }
 
 /**
- * Discards the waiting jobs that have expired, looking at a bounded number; `Expiry` says where the next turn goes on.
- * Costs nothing while no job can have expired.
+ * Discards waiting jobs that have expired, a bounded number; `Expiry` knows where the next turn continues. Costs
+ * nothing while no job can have expired.
  */
 export function expireDue(q: QueueParts, now: number): void {
   if (now < q.store.expiry.next) return;
@@ -61,7 +61,7 @@ export function expireDue(q: QueueParts, now: number): void {
 }
 
 /**
- * Waiting jobs that have expired and were not seen to yet, the first to expire first. Reads nothing while no job can have
+ * Waiting jobs that have expired and are not done yet, the first to expire first. Reads nothing while none can have
  * expired.
  */
 export function* expiredRows(q: Stored, now: number): Generator<JobRow> {

@@ -1,4 +1,4 @@
-/** Which attempt a report is about: one about an attempt that is over changes nothing. */
+/** Which attempt a report is about: a report about an attempt that is over changes nothing. */
 import { type ApiError, conflict } from '../../job/errors';
 import { deliveryId } from '../../job/ids';
 import type { AttemptName } from '../../rpc/workers';
@@ -14,10 +14,10 @@ export function names(id: string, name: AttemptName, attempt: number, claim: num
   return name.delivery_id === undefined || name.delivery_id === deliveryId(id, claim);
 }
 
-/** Does a report say which attempt it is about? */
+/** Does a report name its attempt? */
 export const isNamed = (name: AttemptName): boolean => name.attempt !== undefined || name.delivery_id !== undefined;
 
-/** 409: nothing of this job runs that could report. */
+/** 409: no attempt of this job runs that could report. */
 export function notActive(jobId: string, state: string): ApiError {
   return conflict(`Job ${jobId} is ${state}, not active: the report changes nothing.`, {
     job_id: jobId,
@@ -41,7 +41,7 @@ export function fence(q: Named, row: JobRow, active: Active, name: AttemptName):
   }
 }
 
-/** The key of a job, wherever it lies. */
+/** The key of a job, wherever it is. */
 export const keyOfFound = (found: Found): number => (found.row ? found.row.key : found.archived.k);
 
 /** Refuses a report that names an attempt that is over, or another worker's. @throws {ApiError} 409 */

@@ -1,11 +1,11 @@
 /**
- * What the reports of one message say of checkpoints and steps. The row of a job may have 1.7 MB: it is read once and written
- * once, however many of the reports are about it.
+ * Checkpoints and steps in the reports of one message. A job's row may have 1.7 MB: it is read once and written once,
+ * however many reports name it.
  */
 import { StepBook, type StepRecord } from '../../job/steps';
 import type { Stored } from '../store/parts';
 
-/** What is said of one job. */
+/** What is noted about one job. */
 interface JobNotes {
   steps?: StepBook;
   checkpoint?: { content: string; saves: number };
@@ -33,14 +33,14 @@ export class GatheredNotes {
     this.q.store.written.spend(content.length);
   }
 
-  /** The job records a step. @returns what was on record before, and has won. @throws {ApiError} as `StepBook.add` */
+  /** The job records a step. @returns the earlier record, which wins. @throws {ApiError} as `StepBook.add` */
   recordStep(key: number, name: string, record: StepRecord): StepRecord | undefined {
     const said = this.of(key);
     said.steps ??= new StepBook(this.q.store.checkpoints.steps(key));
     return said.steps.add(name, record);
   }
 
-  /** Writes what was said of a job: somebody is about to look for it. */
+  /** Writes what was noted about a job: the caller is about to read it. */
   write(key: number): void {
     const { q, now } = this;
     const { steps, checkpoint } = this.said.get(key) ?? {};
@@ -49,7 +49,7 @@ export class GatheredNotes {
     if (steps?.isChanged) q.store.checkpoints.saveSteps(key, steps.text, now);
   }
 
-  /** Writes all that was said. */
+  /** Writes everything that was noted. */
   end(): void {
     for (const key of [...this.said.keys()]) this.write(key);
   }

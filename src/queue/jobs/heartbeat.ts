@@ -1,4 +1,4 @@
-/** Heartbeats: a worker that is alive keeps its leases, and hears which jobs are no longer its own. */
+/** Heartbeats: a live worker keeps its leases, and learns which jobs are no longer its own. */
 
 import { isUuidV7 } from '../../job/ids';
 import type { HeartbeatReceipt, HeartbeatRequest } from '../../rpc/workers';
@@ -14,7 +14,7 @@ import { leasesOf } from './leased';
 /** Jobs without a row that one heartbeat looks for among those that have completed. */
 const MAX_ARCHIVED = 100;
 
-/** What became of the jobs that a worker names. One that this queue does not know is in none of the lists. */
+/** The state of the jobs that a worker names. One that this queue does not know is in none of the lists. */
 interface NamedJobs {
   held: { id: string; active: Active }[];
   cancelled: string[];
@@ -22,9 +22,8 @@ interface NamedJobs {
 }
 
 /**
- * Extends the leases that the worker holds: those named, or all of them. Jobs it does not hold are left alone, without an
- * error: a heartbeat is about all of a worker's jobs, and one that was taken away must not cost it the others. One row
- * written for each lease.
+ * Extends the leases that the worker holds: those named, or all of them. Other jobs are skipped without an error: a
+ * lost job must not cost the worker the rest. One row written for each lease.
  */
 export function heartbeat(q: Named & Stored & Woken, request: HeartbeatRequest, now: number): HeartbeatReceipt {
   const { job_ids, worker_id, visibility_timeout_ms } = request;
@@ -38,7 +37,7 @@ export function heartbeat(q: Named & Stored & Woken, request: HeartbeatRequest, 
   return { extended: held.map(({ id }) => id), cancelled, lost, ...(directive !== undefined && { directive }) };
 }
 
-/** Reads what tells jobs apart, and no body: ten thousand may be named. */
+/** Reads what distinguishes jobs, and no body: ten thousand may be named. */
 function named(q: Named & Stored, ids: readonly string[], workerId: string): NamedJobs {
   const keys = keysOf(q, [...new Set(ids)].filter(isUuidV7));
   const byKey = identitiesOf(q.store, [...keys.values()]);

@@ -1,4 +1,4 @@
-/** Unique jobs that stand in the way of others now, as the policies say that they were enqueued with. */
+/** Unique jobs that conflict with new ones now, by the policies that they were enqueued with. */
 import { parseExactly } from '../../job/envelope/exact';
 import type { JobBody, UniquePolicy } from '../../job/record';
 import { blocks } from '../../job/unique/conflicts';
@@ -8,10 +8,10 @@ import type { Configured, Named, Stored } from '../store/parts';
 import { uniqueKeysAfter } from '../store/unique-keys';
 import { StoredJob } from './conflicts';
 
-/** Jobs that one call looks at, also where most of them stand in nobody's way any more. */
+/** Jobs that one call looks at, even if most of them no longer conflict. */
 const MAX_LOOKED = 500;
 
-/** @param limit how many are told at most; the place after the last one looked at is told where there may be more */
+/** @param limit how many are returned at most; with the place after the last one looked at if there may be more */
 export function heldUniques(
   q: Named & Stored & Configured,
   limit: number,
@@ -42,7 +42,7 @@ function heldBy(q: Named & Stored & Configured, place: UniquePlace, now: number)
   return { ...place, job_id: job.id, type: body.type, state, created_at: createdAt, ...until };
 }
 
-/** Undefined where the stored policy cannot be read, as one of another release may be. */
+/** Undefined if the stored policy cannot be read: it may be of another release. */
 function policyOf(queue: string, body: JobBody): Pick<UniquePolicy, 'states' | 'period_ms'> | undefined {
   try {
     return readUnique(body.unique, 'unique', { ...body, queue }).policy;

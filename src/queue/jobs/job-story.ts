@@ -1,4 +1,4 @@
-/** All that is on record of a job, for a human who wants to understand it. */
+/** Everything on record about a job, for a human who wants to understand it. */
 import type { JobView } from '../../job/record';
 import type { JobStory } from '../../rpc/queue';
 import { mustFind } from '../read/find';
@@ -12,7 +12,7 @@ import { stepsOf } from './steps';
 /** @param job the job with what it waits for. @throws {ApiError} 404 */
 export function storyOf(q: Named & Stored & Configured & Observed, id: string, job: JobView, now: number): JobStory {
   const { row } = mustFind(q, id);
-  // What lies beside a job that is on its way to another queue is on its way, too.
+  // If a job is on its way to another queue, so are its other rows.
   if (row && moveOf(q.store.outbox, row.key)) return { job, log: [], checkpoint: null, steps: '{}' };
   const progress = progressOf(q, id, now);
   return {

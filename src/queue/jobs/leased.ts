@@ -1,4 +1,4 @@
-/** What one worker holds in this queue, and taking it away when the worker is gone. */
+/** The leases of one worker in this queue, and revoking them when the worker is gone. */
 
 import type { LeasedJob } from '../../rpc/workers';
 import type { Active } from '../store/active';
@@ -36,7 +36,7 @@ export function leasedBy(q: Named & Stored, workerId: string): LeasedJob[] {
 }
 
 /**
- * Gives the jobs of a worker that is gone to others: available at once, the attempt stays counted. One that has no
+ * Gives the jobs of a worker that is gone to others: available at once, the attempt stays counted. A job without
  * attempts left ends, as after any other failed attempt.
  * @returns the ids of the jobs
  */

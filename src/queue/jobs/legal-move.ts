@@ -1,4 +1,4 @@
-/** Asking the table of moves before anything is written: whoever asks for an illegal move is told what would be legal. */
+/** Checks the table of moves before anything is written: the error for an illegal move names the legal ones. */
 import { conflict } from '../../job/errors';
 import { type JobState, type Move, mayMove, statesBefore } from '../../job/states';
 import type { Found } from '../read/find';

@@ -1,7 +1,7 @@
 /**
- * The limits as a claim sees them: it takes a job only if its key has room at that moment, and what it finds without room
- * it puts where the job's policy says. A job that became available later than one that waits for the same key lets that one
- * go first. Counted in the transaction of the claim.
+ * The limits in a claim. It takes a job only if its key has room at that moment. Without room, the job's policy decides
+ * its place. A job that waits for the same key goes before one that became available later. All is counted in the
+ * transaction of the claim.
  */
 
 import { compare, type Position } from '../store/due-index';
@@ -20,7 +20,7 @@ interface Taken {
   starts: number;
 }
 
-/** How many like this job its key has room for now; infinite when no key limits it. */
+/** How many like this job its key has room for now; infinite if no key limits it. */
 export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Taken = { runs: 0, starts: 0 }): number {
   const { limit_key: key } = row;
   if (key === null) return Number.POSITIVE_INFINITY;
@@ -31,9 +31,9 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
 }
 
 /**
- * Lets in as many jobs as the key has room for. Two rows written for each.
- * @param least so many are let in even if others stand ready for all the room there is
- * @returns how many were let in
+ * Admits as many jobs as the key has room for. Two rows written for each.
+ * @param least this many are admitted even if others are ready for all the room
+ * @returns how many were admitted
  */
 export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): number {
   if (!limiter.mayHaveWaiting) return 0;
@@ -52,7 +52,7 @@ export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): 
   return count;
 }
 
-/** Where starts are counted, jobs that go on do not wait for those that start: lets in as many as may run. */
+/** If starts are counted, jobs that continue do not wait for those that start: admits as many as may run. */
 function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: number): number {
   const { rate, throttle } = limiter.inForce(now);
   if (!limiter.mayHaveBegun || (!rate && !throttle)) return 0;
@@ -64,7 +64,7 @@ function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: numbe
 }
 
 function letInNow(q: QueueParts, row: JobRow, now: number): void {
-  // Where the clock was set back, it waits since a moment to come; but it is available.
+  // If the clock was set back, it waits since a future moment; but it is available.
   const due_at = Math.min(row.waits_since as number, now);
   move(q, row, 'admit', { due_at, waits_since: null }, now);
 }
@@ -77,9 +77,9 @@ export class LimitCheck {
   /** Jobs taken by this selection, not counted anywhere yet. */
   private readonly taken = new Map<string, Taken>();
   private readonly refused: JobRow[] = [];
-  /** Who waits first, by key, as far as it was asked. */
+  /** The first waiting job, by key, as far as it was looked up. */
   private readonly first = new Map<string, First | undefined>();
-  /** Keys of jobs that others go before, and how many of those must be let in. */
+  /** Keys of jobs that must let others pass, and how many of those must be admitted. */
   private readonly overtaken = new Map<Limiter, number>();
 
   constructor(
@@ -87,7 +87,7 @@ export class LimitCheck {
     private readonly now: number,
   ) {}
 
-  /** Has the job's key room for it? If not, the job is dealt with by {@link setAside}. */
+  /** Does the job's key have room for it? If not, {@link setAside} handles the job. */
   allows(row: JobRow): boolean {
     if (row.limit_key === null) return true;
     if (roomFor(this.q, row, this.now, this.taken.get(row.limit_key)) > 0) return true;
@@ -103,9 +103,9 @@ export class LimitCheck {
   }
 
   /**
-   * Must a job that waits for the same key go first? It is let in by {@link letIn}. Admission leaves a job behind its key
-   * while others stand ready for all the room there is; one that was delayed or retried becomes available without admission.
-   * One that goes on has begun before them.
+   * Must a job that waits for the same key go first? Then {@link letIn} admits it. Admission leaves a job behind its
+   * key while others are ready for all the room. A delayed or retried job becomes available without admission. A
+   * continuing job has begun before both.
    */
   isOvertaking(row: JobRow): boolean {
     if (row.limit_key === null || isBegun(row)) return false;
@@ -113,7 +113,7 @@ export class LimitCheck {
     const first = this.firstOf(limiter);
     if (!first || first.priority < row.priority) return false;
     if (first.priority === row.priority && compare(first.position, positionOf(row)) > 0) return false;
-    // What stands ready may be of types that nobody here takes. Whoever takes this job takes another one of its type.
+    // Ready jobs may be of types that no worker here takes. A consumer of this job takes another one of its type.
     const least = first.type === row.type ? 1 : 0;
     const running = runningOf(this.q, limiter.key);
     if (Math.max(limiter.roomToAdmit(first.priority, running, this.now), least) <= 0) return false;
@@ -130,14 +130,14 @@ export class LimitCheck {
     return this.first.get(limiter.key);
   }
 
-  /** Moves what had no room out of the way of the others. @returns how many jobs that were */
+  /** Moves jobs without room out of the way of the others. @returns how many */
   setAside(): number {
     const refused = this.refused.splice(0);
     for (const row of refused) refuse(this.q, row, this.now);
     return refused.length;
   }
 
-  /** Lets in the jobs that go before others of their key. @returns whether there were any: another selection takes them */
+  /** Admits the jobs that precede others of their key. @returns whether there were any: another selection takes them */
   letIn(): boolean {
     let count = 0;
     for (const [limiter, least] of this.overtaken) count += admit(this.q, limiter, this.now, least);
@@ -149,7 +149,7 @@ export class LimitCheck {
 function refuse(q: QueueParts, row: JobRow, now: number): void {
   const limiter = limiterOf(q, row);
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
-  // Whoever stops a key wants to run its jobs later, not to lose them; and what has begun is not given up on its way.
+  // An operator who stops a key wants to run its jobs later, not to lose them; and a begun job is not given up.
   if (limiter.isStopped(now) || onLimit === 'wait' || isBegun(row)) park(q, row, now);
   else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
   else drop(q, row, 'rate_limited', now);
@@ -160,7 +160,7 @@ function park(q: QueueParts, row: JobRow, now: number): void {
   move(q, row, 'park', { due_at: null, waits_since: row.due_at }, now);
 }
 
-/** It is scheduled for a moment of its own. How long attempts run nobody knows: for a place among them it waits. */
+/** It is scheduled for a moment of its own. How long attempts run is unknown: for a concurrency slot it waits. */
 function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
   const limits = limiter.inForce(now);
   const { concurrency } = limits;
@@ -176,8 +176,8 @@ function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): 
 }
 
 /**
- * These jobs have been claimed: the starts of attempts count, and those that go on after a sleep or a signal do not. One row
- * written for each key whose starts are counted.
+ * Counts the starts of these claimed jobs, except jobs that continue after a sleep or a signal. One row written for
+ * each key whose starts are counted.
  */
 export function noteStarts(q: Named & Stored & Configured, rows: readonly JobRow[], now: number): void {
   const counts = new Map<string, number>();

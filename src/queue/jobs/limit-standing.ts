@@ -1,9 +1,9 @@
-/** How much of its limits a key has left, as producers are told. */
+/** What is left of a key's limits, for producers. */
 import type { LimitStanding } from '../../rpc/limits';
 import { runningOf } from '../store/limits/place';
 import type { Stored } from '../store/parts';
 
-/** How much a key has left, for whoever has just enqueued a job that counts under it. */
+/** What is left of a key, for the producer that has just enqueued a job under it. */
 export function standingOf(q: Stored, key: string, now: number): LimitStanding | undefined {
   const limiter = q.store.limiters.get(key);
   const limits = limiter.inForce(now);

@@ -1,4 +1,4 @@
-/** What limits have to do with it that a job does not run: its key's, and its queue's own. */
+/** How limits delay a job: its key's, and its queue's own. */
 import { formatDuration } from '../../job/duration';
 import type { Limits } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
@@ -10,16 +10,16 @@ import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf } from '../store/row-texts';
 import { roomFor } from './limit-check';
 
-/** What a rate counts, for whoever wonders. */
+/** What a rate counts, for the reader of an explanation. */
 const WHAT_COUNTS =
   ' Each attempt counts once, when it starts, and not again when it continues after a sleep or a signal.';
 
-/** The key of an available job has no room, or jobs that came before it take that room. */
+/** The key of an available job has no room, or jobs before it take that room. */
 export function waitsForKey(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {
   const { limit_key: key } = row;
   if (key === null) return undefined;
   const limiter = limiterOf(q, row);
-  // One that stands behind its key may be let in already, though nothing has happened here since it could be.
+  // A job behind its key may be admitted already, though nothing has happened here since.
   const hasBegun = isBegun(row);
   const isBehind = row.waits_since !== null && !hasBegun;
   const room = isBehind ? limiter.roomToAdmit(row.priority, runningOf(q, key), now) : roomFor(q, row, now);
@@ -44,7 +44,7 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
 }
 
-/** Its policy says to be scheduled anew where the key has no room, and so it was. */
+/** The job's policy reschedules it if the key has no room, and that happened. */
 export function rescheduledByKey(q: Named, row: JobRow, now: number): WaitingFor | undefined {
   const { limit_key: key, due_at } = row;
   if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
@@ -63,7 +63,7 @@ export function waitsForQueueLimit(q: Named & Stored & Configured, since: number
   return { reason: 'queue_limit', since, ...(opensAt !== undefined && { until: opensAt }), detail };
 }
 
-/** Which of the limits are used up. @param byRate starts are what is used up */
+/** Which of the limits are used up. @param byRate the rate of starts is used up */
 function usedUp({ concurrency, rate, throttle }: Limits, running: number, byRate: boolean): string {
   const uses: string[] = [];
   if (concurrency !== undefined && running >= concurrency) uses.push(`${running} of ${concurrency} jobs run`);

@@ -1,6 +1,6 @@
 /**
- * Locking jobs for an operation over several queues: from its preparation to the decision nobody is given the job, and
- * nobody changes it. Readers see it as it was.
+ * Locks jobs for an operation over several queues: from its preparation to the decision no worker gets the job, and
+ * nothing changes it. Readers see it as it was.
  */
 import { lockedError } from '../../job/undecided';
 import { find } from '../read/find';
@@ -11,7 +11,7 @@ import type { LockedPlace } from '../store/locks';
 import type { Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 
-/** How long after the unlocking of ended jobs the queue looks whether their retention has passed, ms. */
+/** Interval from the unlocking of ended jobs to a check of their retention, ms. */
 const LOOK_AGAIN_MS = 1_000;
 
 /** @throws {ApiError} 503 when the job with this id is locked. Reads nothing while no job is. */
@@ -31,8 +31,8 @@ export function lockRow(q: QueueParts, row: JobRow, now: number): LockedPlace {
 }
 
 /**
- * Puts a locked job back where it stood. One that stood in the line, which is read only forwards, comes into the due index
- * at its old place in the order. Two rows written, one for a job that was pending.
+ * Puts a locked job back. A job of the line, which is read only forwards, enters the due index at its old place in the
+ * order. Two rows written, one for a job that was pending.
  * @param notBefore a delayed job is due at this time at the earliest, epoch ms
  * @returns the row; undefined when it was not locked
  */

@@ -12,7 +12,10 @@ import { historyOf } from '../store/row-texts';
 import { idOf, stateOf } from '../store/rows';
 import { fence } from './fence';
 
-/** Takes lines of the attempt that runs. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404, 409 */
+/**
+ * Adds lines of the running attempt. Writes no row: they are kept with the end of the attempt. @throws {ApiError} 404,
+ * 409
+ */
 export function addLog(q: Named & Stored & Observed, request: LogRequest, now: number): { accepted: number } {
   const { job_id, lines } = request;
   const { row } = mustFindForReport(q, job_id);
@@ -31,7 +34,7 @@ export function addLog(q: Named & Stored & Observed, request: LogRequest, now: n
   return { accepted: lines.length };
 }
 
-/** Tells followers that there are new lines, not what they say: whoever wants them reads them. */
+/** Notifies followers of new lines, without their text: a follower that wants the lines reads them. */
 export function tellLog(q: Named & Observed, row: JobRow, { attempt }: Active, lines: number, now: number): void {
   if (lines > 0) q.observed.events.add('job.log', idOf(q.route, row), now, { job_type: row.type, attempt, lines });
 }

@@ -1,9 +1,9 @@
-/** Which jobs a queue takes: none while it drains, is being deleted or has no room for them, and only those of the types it is meant for. */
+/** Which jobs a queue accepts: none while it drains, is being deleted or is full, and only those of its types. */
 import { ApiError, conflict, invalidRequest } from '../../job/errors';
 import type { Configured, Named, Stored } from '../store/parts';
 import { refuseWhenFull } from '../store/storage';
 
-/** A queue that drains, is being deleted, or whose storage is full takes no jobs. @throws {ApiError} 409; 503 full */
+/** A queue that drains, is being deleted, or has full storage accepts no jobs. @throws {ApiError} 409; 503 full */
 export function refuseNewcomers(q: Named & Stored & Configured): void {
   if (!q.config.draining && !q.config.removal) {
     refuseWhenFull(q);
@@ -18,7 +18,7 @@ export function refuseNewcomers(q: Named & Stored & Configured): void {
   throw new ApiError({ ...data, hint: 'Resume the queue, or enqueue into another one.' });
 }
 
-/** Is the type among those the queue takes? @throws {ApiError} 400 */
+/** Is the type among those the queue accepts? @throws {ApiError} 400 */
 export function checkType(q: Named & Configured, type: string): void {
   const allowed = q.config.settings.allowed_job_types;
   if (allowed === undefined || allowed.some((pattern) => fits(type, pattern))) return;

@@ -1,13 +1,14 @@
 /**
- * Moving jobs whose unique policy looks across queues. To their lock objects a move is one more enqueue, into the target
- * under a ticket:
+ * Moves jobs whose unique policy looks across queues. For their lock objects a move is one more enqueue, into the
+ * target under a ticket:
  *
  *     reserve ──▶ the target takes the jobs under the ticket ──▶ they go from here ──▶ release
  *
- * So the lock objects have the target on disk before it can show the jobs; whoever asked for the same fingerprint before has
- * come to an end, and whoever asks later looks into both queues. Cut off, or slower than the reservation lasts, the ticket is
- * decided like any other: the jobs are in the target, or it will refuse them, and then they are still here and the move is
- * made again under another ticket.
+ * So the lock objects have the target on disk before it can show the jobs. Whoever asked for the same fingerprint
+ * before is done, and whoever asks later looks into both queues.
+ *
+ * If the move is cut off, or is slower than the reservation, the ticket is decided like any other. Either the jobs are
+ * in the target, or it will refuse them. Then they are still here, and the move is repeated under another ticket.
  */
 
 import type { Reservations } from '../../across/reservation';
@@ -18,7 +19,7 @@ import { globalFingerprintIn, knownFingerprints } from '../store/unique-keys';
 /**
  * Runs `move` while the fingerprints of `jobs` are reserved for `target`; without any it runs at once.
  * @param reservations begins reservations whose ticket this queue can give up
- * @param move has the target take the jobs, under the ticket if there is one, and lets go of them here
+ * @param move has the target take the jobs, under the ticket if there is one, and removes them here
  * @throws {ApiError} 503 when others keep a fingerprint for too long; what `move` throws
  */
 export async function moveReserved<T>(

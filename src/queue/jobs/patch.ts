@@ -1,6 +1,6 @@
 /**
- * Changing a job that waits: when it starts, its place in the order, its retry policy, its retention. One row written, two when the job
- * enters or moves in the due index.
+ * Changes a job that waits: its start, its place in the order, its retry policy, its retention. One row written, two
+ * when the job enters or moves in the due index.
  */
 
 import { mayNotShorten } from '../../job/errors';
@@ -19,10 +19,10 @@ import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
 import { movable } from './legal-move';
 
-/** Options of which a change is no more than another value in the body. */
+/** Options whose change is only another value in the body. */
 const REPLACED = optionsThat('patch', 'plain');
 
-/** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for a retry policy that is none */
+/** Changes a job. @throws {ApiError} 404; 409 when it runs or has ended; 422 for an invalid retry policy */
 export function patch(q: QueueParts, request: PatchRequest, now: number): JobView {
   const { row, state } = movable(q, request.id, mustFind(q, request.id), 'patch', ' and cannot be changed.', now);
   const body = bodyOf(row);
@@ -35,11 +35,11 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
   if (request.expires_at !== undefined) after.expires_at = request.expires_at;
   if (request.scheduled_at !== undefined) {
     const start = request.scheduled_at !== null && request.scheduled_at > now ? request.scheduled_at : undefined;
-    // A retryable job keeps the time its producer asked for: what moves is its next attempt.
+    // A retryable job keeps the time its producer asked for: only its next attempt moves.
     if (state !== 'retryable') setMember(body, 'scheduled_at', start ?? null);
     if (row.state === STATE.waiting) after.due_at = dueAfter(row, state === 'available', start, now);
   }
-  // Only the due index knows priorities. A job from the line goes to where it stood there.
+  // Only the due index knows priorities. A job from the line goes to the same position there.
   const waitsInLine = isInLine(row);
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
   const moment = after.due_at ?? row.waits_since;
@@ -48,28 +48,28 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   const { priority, due_at, waits_since, expires_at } = after;
-  // Whoever is available waits for nothing any more, and does not again because it is to run later.
+  // An available job waits for nothing, also if it is rescheduled.
   const history = state === 'available' ? undefined : snoozedUntil(row, due_at);
   const change = { priority, due_at, waits_since, expires_at, body: after.body, ...(history && { history }) };
   return viewOfRow(q, move(q, row, 'patch', change, now), now);
 }
 
-/** The history of a job whose handler goes on later, at another moment now; it still waits for its signal. */
+/** The history of a job whose handler now continues at another moment; it still waits for its signal. */
 function snoozedUntil(row: JobRow, until: number | null): JobHistory | undefined {
   const history = row.due_at === until || until === null ? {} : historyOf(row);
   if (!history.snoozed || !isSnoozed(row, history)) return undefined;
   return { ...history, snoozed: { ...history.snoozed, until: until as number } };
 }
 
-/** When the job becomes available. One that is so already and is to stay so keeps its place. */
+/** When the job becomes available. One that is available and stays so keeps its place. */
 function dueAfter(row: JobRow, available: boolean, start: number | undefined, now: number): number | null {
   if (start !== undefined) return start;
   return available ? row.due_at : now;
 }
 
 /**
- * Where a limited job stands that becomes available at `moment`: behind its key if another job waits there that comes first.
- * Else where claims read, because it may belong before some that stand ready: that is for the next claim to see.
+ * The place of a limited job that becomes available at `moment`: behind its key if a job that precedes it waits there.
+ * Otherwise in the due index, because it may precede some ready jobs: the next claim decides.
  */
 function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): Place {
   const ready = { due_at: moment, waits_since: null };
@@ -107,7 +107,7 @@ function changePolicy(q: Configured, row: JobRow, body: JobBody, { retry, max_at
   checkRetry(q.config.retryLayers(row.type, body));
 }
 
-/** Merges the job's own retention. @throws {ApiError} 403 when that keeps it for less time, and that is not allowed */
+/** Merges the job's own retention. @throws {ApiError} 403 if that shortens it, and the caller may not */
 function changeRetention(q: Configured, body: JobBody, { retention, mayPurge = true }: PatchRequest): void {
   if (retention === undefined) return;
   const keptFor = (end: End) => ownRetentionMs(body.retention, end) ?? q.config.retentionMs(end);
@@ -125,7 +125,9 @@ const SAME_FIELD = [
   ['offset', 'offset_ms'],
 ];
 
-/** Members given replace those there are, under whatever name. `null` means "not given", except where it means "no cap". */
+/**
+ * Given members replace the existing ones, under either name. `null` means "not given", or "no cap" where that exists.
+ */
 function mergePolicies(old: RetryInput, change: RetryInput): RetryInput {
   const replaced = new Set(Object.keys(change));
   for (const names of SAME_FIELD)

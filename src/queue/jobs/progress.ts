@@ -1,4 +1,4 @@
-/** Progress reports: how far a running attempt says it is. */
+/** Progress reports of running attempts. */
 
 import type { Progress } from '../../job/attempt/notes';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
@@ -12,8 +12,8 @@ import { fence } from './fence';
 import type { GatheredNotes } from './gathered-notes';
 
 /**
- * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that does
- * not run ignores the report: the attempt it speaks of may have ended while it was on its way.
+ * Records progress and extends the lease, one row written. Within an attempt the number never goes down. A job that
+ * does not run ignores the report: its attempt may have ended while the report was under way.
  * @param notes takes a checkpoint that comes with it; absent: it is saved at once
  * @throws {ApiError} 404; 409 for another attempt or another worker's job
  */
@@ -37,7 +37,7 @@ export function reportProgress(
   };
 }
 
-/** Writes what the running attempt says of its progress. The lease of a pushed one ends when its handler must have answered. */
+/** Writes the progress of the running attempt. The lease of a pushed one ends when its handler must have answered. */
 export function noteProgress(
   q: Named & Stored & Observed & Woken,
   row: JobRow,
@@ -69,7 +69,7 @@ export function noteProgress(
   });
 }
 
-/** What was last reported about a job; a completed job has done everything. @throws {ApiError} 404 */
+/** What was last reported about a job; a completed job is at 1. @throws {ApiError} 404 */
 export function progressOf(q: Named & Stored & Configured, id: string, now: number): ProgressReport {
   const found = mustFindForReport(q, id);
   const { state } = viewOf(q, found, now).record;

@@ -1,4 +1,4 @@
-/** What an enqueue answers of each job. */
+/** The answer to an enqueue, for each job. */
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { JobView, NewJob } from '../../job/record';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
@@ -13,14 +13,14 @@ export function receiptOf({ record, layers }: JobView, { scheduledAt, expiresAt 
   return receipt;
 }
 
-/** The job that an entry stands for; one sent again brings the body of the first. */
+/** The job that an entry stands for; a repeated entry gets the body of the first. */
 export function receiptOfExisting(existing: EnqueuedJob, entry: NewJob): EnqueuedJob {
   const receipt = existing.record.body === entry.body ? receiptOf(existing, entry) : existing;
   return { ...receipt, deduplicated: true };
 }
 
 /**
- * Checks before anything is written that the existing jobs which entries stand for can be told in one answer.
+ * Checks, before anything is written, that one answer can hold the existing jobs which entries stand for.
  * @throws {ApiError} 413
  */
 export function refuseTooMuchToTell(placements: readonly Placement<StoredJob>[], now: number): void {

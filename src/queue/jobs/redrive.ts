@@ -18,17 +18,17 @@ import { movable } from './legal-move';
 import { patch } from './patch';
 import { refuseMoving } from './refuse-moving';
 
-/** What a job takes along into its second life. */
+/** What a job keeps in its second life. */
 export function secondLife(row: JobRow, override: Override = {}): { body: JobBody; history: JobHistory } {
   const body = bodyOf(row);
   if (override.meta) body.meta = { ...body.meta, ...override.meta };
   if (override.retry) {
-    // The limit may have been written beside the policy: it stays unless the override names one.
+    // The limit may be given apart from the policy: it stays unless the override has one.
     const limit = body.max_attempts === undefined ? {} : { max_attempts: body.max_attempts };
     delete body.max_attempts;
     body.retry = { ...body.retry, ...limit, ...override.retry };
   }
-  // A second life that was over before it began helps nobody: the old expiry does not apply to it.
+  // An expired second life would be useless: the old expiry does not apply to it.
   delete body.expires_at;
   const history = historyOf(row);
   for (const gone of [
@@ -50,10 +50,10 @@ export function secondLife(row: JobRow, override: Override = {}): { body: JobBod
   return { body, history };
 }
 
-/** The same, where somebody asks for it. @throws {ApiError} 413 when what is added makes its `meta`, or the job, too large */
+/** The same on request. @throws {ApiError} 413 when what is added makes its `meta`, or the job, too large */
 export function boundedLife(row: JobRow, override: Override = {}): ReturnType<typeof secondLife> {
   const life = secondLife(row, override);
-  // What an earlier life was given is kept, so many small additions may come to be too much.
+  // Additions of earlier lives are kept: many small ones may become too much.
   if (override.meta) {
     withinBytes(JSON.stringify(life.body.meta), MAX_META_BYTES, 'override.meta');
     withinBytes(JSON.stringify(life.body), MAX_ENVELOPE_BYTES, 'body');
@@ -61,7 +61,7 @@ export function boundedLife(row: JobRow, override: Override = {}): ReturnType<ty
   return life;
 }
 
-/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (a retry policy that is none) */
+/** `discarded`, `cancelled` or `retryable` → `available`. @throws {ApiError} 404, 409, 422 (an invalid retry policy) */
 export function redrive(q: QueueParts, id: string, options: RedriveOptions, now: number): JobView {
   const { edit, change } = options;
   const found = options.deadLetterOnly ? { row: deadLetterRow(q, id) } : mustFind(q, id);
@@ -70,7 +70,7 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
   const { body, history } = boundedLife(row, options.override);
   if (edit) applyEdit(q, row, body, edit);
   if (options.override?.retry) checkRetry(q.config.retryLayers(row.type, { ...(body.retry && { retry: body.retry }) }));
-  // An operator's decision: it is not refused as a duplicate, but stands in the way of later ones.
+  // An operator's decision: it is not refused as a duplicate, but later jobs conflict with it.
   const after = move(
     q,
     row,
@@ -85,14 +85,14 @@ export function redrive(q: QueueParts, id: string, options: RedriveOptions, now:
   return change ? patch(q, { ...change, id }, now) : viewOfRow(q, after, now);
 }
 
-/** Puts what an operator has written in the place of the job's own. @throws {ApiError} 413 when that makes it too large */
+/** Replaces the job's own values by an operator's. @throws {ApiError} 413 when that makes it too large */
 function applyEdit(q: Stored, row: JobRow, body: JobBody, { args, meta, fingerprint }: Edit): void {
   if (args !== undefined) body.args = parseExactly(args) as unknown[];
   if (meta !== undefined) body.meta = parseExactly(meta) as Record<string, unknown>;
   // The same bound as for an enqueue.
   withinBytes(JSON.stringify(body), MAX_ENVELOPE_BYTES, 'body');
   if (fingerprint === undefined || fingerprint === body.fingerprint) return;
-  // It stands in the way of others like what it is now, no more of those like what it was.
+  // From now on it conflicts with jobs like its new self, no longer with those like the old one.
   if (body.fingerprint !== undefined) forgetKey(q.store.sql, body.fingerprint, row.key);
   body.fingerprint = fingerprint;
 }

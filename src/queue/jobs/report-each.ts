@@ -1,4 +1,4 @@
-/** Many reports in one transaction: each is fenced on its own, and a refused one keeps none of the others out. */
+/** Many reports in one transaction: each is fenced on its own, and a refused one affects no other. */
 import { isEnd, type NoteReport } from '../../job/attempt/outcome';
 import { utf8Bytes } from '../../job/bytes';
 import { type Outcome, outcomeOf } from '../../job/errors';
@@ -15,7 +15,7 @@ import { reportProgress } from './progress';
 import { reportedOf, settleAmong } from './report';
 import { Settlement } from './settle';
 
-/** Work of one transaction, in characters of rows: the reports that come after it has made so much wait for the next one. */
+/** Work of one transaction, in characters of rows: further reports wait for the next one. */
 const MAX_WORK = 4 * 1024 * 1024;
 
 /** How much of an answer is left for records of steps, in bytes. It shrinks. */
@@ -24,10 +24,10 @@ export interface AnswerRoom {
 }
 
 /**
- * Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. What the reports have in
- * common is done once: the rows of their jobs are read, those of completed jobs removed, checkpoints and steps written.
+ * Takes each report in turn. A refusal comes before anything is written, so it leaves nothing behind. Shared work is
+ * done once: reading rows, removing those of completed jobs, writing checkpoints and steps.
  * @param room for the steps that are on record already
- * @returns the outcomes of the first of them, at least one: the others were too much work for one transaction
+ * @returns the outcomes of the first reports, at least one: the others were too much work for one transaction
  */
 export function reportEach(
   q: QueueParts,
@@ -41,7 +41,7 @@ export function reportEach(
   const completed = new Set<number>();
   const takeOne = (report: Report, key: number): Reported => {
     refuseLocked(q, report.job_id);
-    // Whoever speaks of it again finds it where it is then.
+    // A further report about the job finds it in the archive.
     if (completed.has(key)) settlement.endCompletions();
     if (!isEnd(report)) return takeNote(settlement, report, room);
     if (report.kind === 'completed') completed.add(key);
@@ -63,7 +63,7 @@ export function reportEach(
   });
 }
 
-/** Notes what an attempt says while it goes on. @returns where its job stands, and what its worker is told beside */
+/** Notes what a running attempt reports. @returns where its job stands, and what else its worker is sent */
 function takeNote(settlement: Settlement, report: NoteReport, room: AnswerRoom): Reported {
   const { q, now } = settlement;
   const told = noted(settlement, report, room);
@@ -84,7 +84,7 @@ function noted({ q, now, notes }: Settlement, report: NoteReport, room: AnswerRo
   return earlier === undefined ? {} : told(JSON.stringify(earlier), room);
 }
 
-/** A record that was there already, as far as there is room for it. */
+/** An earlier record, if there is room for it. */
 function told(step: string, room: AnswerRoom): Pick<Reported, 'step' | 'step_omitted'> {
   const bytes = utf8Bytes(step);
   if (bytes > room.bytes) return { step_omitted: true };

@@ -1,10 +1,9 @@
 /**
  * Reports that end an attempt, fenced by the attempt they name.
  *
- * A report for an attempt that is over changes nothing (409), with three exceptions that change nothing either: a repeated
- * report that names its attempt is answered with the stored outcome, and so is one about a pushed attempt that the dispatcher
- * has recorded moments before. Only one late report counts: the success of a pushed attempt that timed out, while its job
- * still waits for the next one.
+ * A report for an attempt that is over changes nothing (409). Two reports are answered with the stored outcome instead:
+ * a repeated one that names its attempt, and one about a pushed attempt that the dispatcher has just recorded. Only one
+ * late report counts: the success of a pushed attempt that timed out, while its job still waits for the next attempt.
  */
 import type { EndReport } from '../../job/attempt/outcome';
 import type { JobView } from '../../job/record';
@@ -21,7 +20,10 @@ import { fence, isNamed, names, notActive } from './fence';
 import { Settlement } from './settle';
 import { snoozedBy } from './snooze';
 
-/** The attempt that a report is about: it runs, or it timed out and succeeds late, or (neither) this report has ended it before. */
+/**
+ * The attempt that a report is about: it runs, or it timed out and succeeds late, or (neither) this report ended it
+ * before.
+ */
 interface Meant {
   row: JobRow;
   active?: Active;
@@ -58,7 +60,7 @@ function settleMeant(settlement: Settlement, { row, active, late }: Meant, repor
   return row;
 }
 
-/** Ends an attempt as its worker reports. @returns the job as it is then. @throws {ApiError} 404, 409, 413 */
+/** Ends an attempt as its worker reports. @returns the job afterwards. @throws {ApiError} 404, 409, 413 */
 export function settleReport(q: QueueParts, report: EndReport, now: number, random: Random): JobView {
   const meant = meantBy(q, report, now);
   if (meant.archived) return viewOfArchived(q, meant.archived);
@@ -68,7 +70,7 @@ export function settleReport(q: QueueParts, report: EndReport, now: number, rand
     settlement.end();
     return viewOfRow(q, after, now);
   }
-  // What the job looks like then, before its archive chunk is written.
+  // The job afterwards, before its archive chunk is written.
   const before = viewOfRow(q, meant.row, now);
   settleMeant(settlement, meant, report);
   settlement.end();
@@ -89,7 +91,7 @@ export function settleReport(q: QueueParts, report: EndReport, now: number, rand
   };
 }
 
-/** The same among other reports. @returns where the job stands then. @throws {ApiError} 404, 409, 413 */
+/** The same among other reports. @returns where the job stands afterwards. @throws {ApiError} 404, 409, 413 */
 export function settleAmong(settlement: Settlement, report: EndReport): Reported {
   const { q, now } = settlement;
   const meant = meantBy(q, report, now);
@@ -101,7 +103,7 @@ export function settleAmong(settlement: Settlement, report: EndReport): Reported
 
 const numberOf = ({ row, active, late }: Meant): number => active?.attempt ?? late?.number ?? row.attempt;
 
-/** Where a job stands, without what it carries. */
+/** Where a job stands, without its contents. */
 export function reportedOf({ record }: JobView): Reported {
   const { state, attempt, due_at, history } = record;
   const { retry_delay_ms, completed_at, discarded_at } = history;
@@ -126,7 +128,7 @@ function endedByThis(q: Named, row: JobRow, report: EndReport, now: number): boo
   if (givenBackByThis(q, row, report)) return true;
   if (row.attempt === 0 || row.state === STATE.cancelled) return false;
   const history = historyOf(row);
-  // A handler that reports by itself what the dispatcher has just recorded names nothing.
+  // A handler that itself reports what the dispatcher has just recorded names no attempt.
   if (!isNamed(report) && !(history.told_until !== undefined && now <= history.told_until)) return false;
   if (!names(idOf(q.route, row), report, row.attempt, row.claims)) return false;
   const last = history.error;
@@ -135,7 +137,7 @@ function endedByThis(q: Named, row: JobRow, report: EndReport, now: number): boo
   return last.code !== 'visibility_timeout' && !history.unreported;
 }
 
-/** Is this the repeated report of a worker that has given the job back unused, or of a handler that goes on later? */
+/** Is this the repeated report of a worker that gave the job back unused, or of a handler that snoozed it? */
 function givenBackByThis(q: Named, row: JobRow, report: EndReport): boolean {
   const isSnoozed = report.kind === 'snoozed';
   if (!isSnoozed && !(report.kind === 'released' && report.release.attempt === 'unused')) return false;
@@ -145,7 +147,7 @@ function givenBackByThis(q: Named, row: JobRow, report: EndReport): boolean {
   return names(idOf(q.route, row), report, row.attempt + 1, row.claims);
 }
 
-/** Takes back claims whose jobs never reached their worker: nobody has tried anything. */
+/** Takes back claims whose jobs never reached their worker: nothing was tried. */
 export function takeBack(q: QueueParts, claims: readonly AttemptName[], now: number): void {
   for (const claim of claims) {
     const row = find(q, claim.job_id)?.row;

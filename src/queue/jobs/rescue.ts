@@ -1,4 +1,4 @@
-/** Attempts that nobody reported in time: their leases ran out, or they exceeded their execution limit. */
+/** Attempts without a report in time: their leases ran out, or they exceeded their execution limit. */
 import type { AttemptFailure } from '../../job/attempt/outcome';
 import { ApiError } from '../../job/errors';
 import type { Active } from '../store/active';
@@ -7,15 +7,15 @@ import { rowByKey } from '../store/row-lookup';
 import { fail, quarantine, type Random } from './end-attempt';
 import { ENDED_PER_TURN } from './expire';
 
-/** While the deployment's settings contradict each other nothing can be decided; this long until the next look, ms. */
+/** While the deployment's settings contradict each other nothing can be decided: interval to the next check, ms. */
 const LOOK_AGAIN_MS = 10_000;
 
 /** Runs a part of the open transaction in a savepoint. @returns what it threw */
 type Apart = (run: () => void) => { error: unknown } | undefined;
 
 /**
- * Ends attempts whose time is over, a bounded number. An expired lease makes the job available again at once, an exceeded
- * execution limit waits for its backoff; both count as attempts. Costs nothing while none can be over.
+ * Ends overdue attempts, a bounded number. An expired lease makes the job available again at once, an exceeded
+ * execution limit waits for its backoff; both count as attempts. Costs nothing while none can be overdue.
  */
 export function rescueOverdue(q: QueueParts, now: number, random: Random, apart: Apart): void {
   const overdue = q.store.leases.overdue(now, ENDED_PER_TURN);
@@ -23,12 +23,12 @@ export function rescueOverdue(q: QueueParts, now: number, random: Random, apart:
   rescueAll(q, keys, now, random, apart);
 }
 
-/** Ends the attempt of the job with this key if its time is over. */
+/** Ends the attempt of the job with this key if it is overdue. */
 export function rescueIfDue(q: QueueParts, key: number, now: number, random: Random, apart: Apart): void {
   if (q.store.leases.isOverdue(key, now)) rescueAll(q, [key], now, random, apart);
 }
 
-/** Never throws because of a single job: this runs before everything else, so that one job would stop its whole queue. */
+/** Never throws for a single job: this runs before everything else, so one job would stop its whole queue. */
 function rescueAll(q: QueueParts, keys: number[], now: number, random: Random, apart: Apart): void {
   while (keys.length > 0) {
     let at = 0;
@@ -38,7 +38,7 @@ function rescueAll(q: QueueParts, keys: number[], now: number, random: Random, a
     if (!failed) return;
     const [culprit] = keys.splice(at, 1);
     if (culprit === undefined) throw failed.error;
-    // All of it is undone: what concerns the others is done again.
+    // All of it is undone, so the part about the others is repeated.
     giveUp(q, culprit, failed.error, now, apart);
   }
 }
@@ -55,12 +55,12 @@ function rescue(q: QueueParts, key: number, now: number, random: Random): void {
     fail(q, row, active, failureOf(active), now, random);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    // The mistake is the deployment's, not the job's: the job stays as it is until the settings are mended.
+    // The mistake is the deployment's, not the job's: the job stays as it is until the settings are corrected.
     q.store.leases.putOff(active, now + LOOK_AGAIN_MS);
   }
 }
 
-/** Ends an attempt that could not be ended as it should: nothing of that try is left, so this one has its claim to record. */
+/** Ends an attempt that could not be ended normally: that try left nothing, so this one records its claim. */
 function giveUp(q: QueueParts, key: number, reason: unknown, now: number, apart: Apart): void {
   console.error('tocsin: a job could not be recovered and becomes a dead letter', reason);
   const failed = apart(() => {

@@ -1,4 +1,4 @@
-/** Jobs that do not fit the schema of their type, in the queue that they go to: its setting `schemas` decides what becomes of them. */
+/** Jobs that do not match the schema of their type: the `schemas` setting of their queue decides about them. */
 import { type SentJobs, unpack } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import { type SchemaMode, schemasChanged, schemaValidation, warningOf } from '../../job/schemas/misfit';
@@ -6,12 +6,12 @@ import { isOutdated } from '../../job/schemas/stamp';
 import type { EnqueuedJob } from '../../rpc/receipts';
 import type { Configured } from '../store/parts';
 
-/** Jobs of one request that are warned of at most. */
+/** Warnings for jobs of one request, at most. */
 const MAX_WARNED = 10;
 
 /**
  * The jobs that a producer sent.
- * @throws {ApiError} 503 when they were validated by other schemas than those of now; their sender understands that
+ * @throws {ApiError} 503 if they were validated by outdated schemas; their sender understands that
  */
 export function taken(q: Configured, sent: SentJobs): NewJob[] {
   const jobs = unpack(sent);
@@ -20,17 +20,17 @@ export function taken(q: Configured, sent: SentJobs): NewJob[] {
   return jobs;
 }
 
-/** What a schema says counts from the moment on at which the queue has heard of schemas. */
+/** A schema applies from the moment on at which the queue received it. */
 function modeOf({ config: { settings, defaults } }: Configured): SchemaMode {
   return defaults?.schemas === undefined ? 'off' : (settings.schemas ?? 'warn');
 }
 
-/** @throws {ApiError} 400 where the queue is strict */
+/** @throws {ApiError} 400 if the queue is strict */
 export function refuseMisfit(q: Configured, { type, validated }: NewJob): void {
   if (validated?.misfits && modeOf(q) === 'strict') throw schemaValidation(type, validated.misfits);
 }
 
-/** Warns of jobs that were accepted all the same. */
+/** Warns of jobs that were accepted nevertheless. */
 export function warnOfMisfits(q: Configured, enqueued: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
   if (modeOf(q) !== 'warn') return;
   let left = MAX_WARNED;

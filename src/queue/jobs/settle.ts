@@ -1,6 +1,6 @@
 /**
- * Settling: an attempt ends as its {@link AttemptOutcome} says, whether its runner was pushed the job or pulled it. Who may say so is
- * decided before: a pushed attempt by its claim, a pulled one by the fence of its report.
+ * Settling: an attempt ends with its {@link AttemptOutcome}, whether its job was pushed or pulled. The right to end it
+ * is checked before: for a pushed attempt by its claim, for a pulled one by the fence of its report.
  */
 import { type AttemptOutcome, failed, type Release } from '../../job/attempt/outcome';
 import { ApiError } from '../../job/errors';
@@ -16,11 +16,11 @@ import { noteProgress } from './progress';
 import { snooze } from './snooze';
 import { recordSteps } from './steps';
 
-/** Pauses after a job was given back unused for the second time and more, ms: no two workers may hand it to and fro. */
+/** Pauses of a job given back unused more than once, ms: two workers must not pass it to and fro. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
-/** The ends of some attempts, in one transaction. What they have in common is written once, by {@link Settlement.end}. */
+/** The ends of some attempts in one transaction. {@link Settlement.end} writes the shared part once. */
 export class Settlement {
   private readonly completions: Completions;
   private gathered: GatheredNotes | undefined;
@@ -34,16 +34,16 @@ export class Settlement {
     this.completions = new Completions(q, now);
   }
 
-  /** What attempts say in the same transaction while they go on. */
+  /** Notes of attempts that continue, in the same transaction. */
   get notes(): GatheredNotes {
     this.gathered ??= new GatheredNotes(this.q, this.now);
     return this.gathered;
   }
 
   /**
-   * Ends the attempt that runs, with all that it says beside.
-   * @returns the job as it is now; of one that has completed, as it was: nobody may look for it before {@link Settlement.end}
-   * @throws {ApiError} 413 for steps that are too much. The attempt goes on then; its log, progress and checkpoint are noted
+   * Ends the running attempt, with everything else that its outcome has.
+   * @returns the job as it is now; a completed one as it was: nothing may look for it before {@link Settlement.end}
+   * @throws {ApiError} 413 for too many steps. Then the attempt continues; its log, progress and checkpoint are noted
    */
   settle(row: JobRow, active: Active, outcome: AttemptOutcome): JobRow {
     const { q, now } = this;
@@ -65,7 +65,7 @@ export class Settlement {
     }
   }
 
-  /** The same for a runner that nobody can refuse: an attempt whose steps cannot be kept would run them again each time, so it fails. */
+  /** The same for a runner that cannot be refused: without its steps an attempt would run them again, so it fails. */
   settleSurely(row: JobRow, active: Active, outcome: AttemptOutcome): void {
     try {
       this.settle(row, active, outcome);
@@ -76,18 +76,18 @@ export class Settlement {
     }
   }
 
-  /** The job completes by an attempt that timed out, and whose success comes late. */
+  /** The job completes by an attempt that timed out and succeeds late. */
   completeLate(row: JobRow, attempt: EndedAttempt, result: string | undefined): void {
     this.gathered?.write(row.key);
     this.completions.add({ row, attempt, result });
   }
 
-  /** Somebody is about to look for a job that has completed here. */
+  /** The caller is about to look for a job that has completed here. */
   endCompletions(): void {
     this.completions.end();
   }
 
-  /** Writes what is left to write. */
+  /** Writes the rest. */
   end(): void {
     this.completions.end();
     this.gathered?.end();
@@ -111,8 +111,8 @@ export class Settlement {
 }
 
 /**
- * No handler was called: the attempt does not count, and the job goes back to where it stood. Each further time in a row it
- * pauses, twice as long as the time before, because the worker that cannot run it may be the only one there is.
+ * No handler was called: the attempt does not count, and the job returns to its place. From the second time in a row on
+ * it pauses, each time twice as long: the worker that cannot run it may be the only one.
  */
 function giveBackUnused(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
   const history = historyOf(row);

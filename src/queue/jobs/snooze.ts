@@ -1,6 +1,6 @@
 /**
- * Snoozing: the handler ends its run to go on later, at a moment or at a signal. The attempt is not used up, the slot is
- * free, and nothing is written while the job waits.
+ * Snoozing: the handler ends its run and continues later, at a moment or at a signal. The attempt is not used up, the
+ * slot is free, and nothing is written while the job waits.
  */
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
@@ -18,11 +18,11 @@ import { isSnoozed, stateOf } from '../store/rows';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
 
-/** A handler that goes on at once, with nothing new on record, waits so long, ms: it might do so for ever. */
+/** Pause of a handler that continues at once without anything new on record, ms: it might do so for ever. */
 const IDLE_PAUSE_MS = 1_000;
 
 /**
- * Ends the attempt, and records the steps that it says with that. Two rows written, one more for steps.
+ * Ends the attempt, and records the steps of its outcome. Two rows written, one more for steps.
  * @throws {ApiError} 413 when these are too much; then nothing has changed
  */
 export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
@@ -37,21 +37,21 @@ export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze
   history.snoozed = { since: now, until, claim: active.claim, ...(signal !== undefined && { signal }) };
   delete history.unused;
   if (isSuspended(asked, said, isNew)) history.begun = active.attempt;
-  // A job that goes on at once keeps the place that it had.
+  // A job that continues at once keeps its place.
   const place = until > now ? { availableAt: until } : { due_at: row.due_at ?? row.enqueued_at };
   return move(q, row, 'snooze', { ...place, history }, now);
 }
 
 /**
- * Does the attempt go on where it was? So it does after a sleep, a signal, or a step that ended the run to be recorded. A
- * handler that only asks to run again later does its work anew each time, and each time is a start for its limits.
+ * Does the attempt continue where it was? It does after a sleep, a signal, or a step that ended the run to be recorded.
+ * A handler that only asks to run again later repeats its work each time. Each time is a start for its limits.
  */
 function isSuspended({ in: after, signal }: Snooze, said: Steps, isNew: boolean): boolean {
   if (signal !== undefined || (after === 0 && isNew)) return true;
   return Object.values(said).some(({ until }) => until !== undefined);
 }
 
-/** Whoever names no moment waits for the signal alone. */
+/** Without a moment the job waits for the signal alone. */
 function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, now: number): number {
   return Math.max(now, Math.min(until ?? now + after, now + MAX_DURATION_MS));
 }
@@ -59,9 +59,9 @@ function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, no
 const recordOf = (steps: Steps, name: string) => (Object.hasOwn(steps, name) ? steps[name] : undefined);
 
 /**
- * A signal for a job. One that comes before its job waits for it is kept; the first one wins. A job that waits for it is
- * available at once: two rows written then, beside the signal's own.
- * @throws {ApiError} 404; 409 when the job has ended, or does not wait for the signal any more; 413
+ * A signal for a job. If it comes early it is kept; the first one wins. A job that waits for it is available at once:
+ * two rows written then, besides the signal's own.
+ * @throws {ApiError} 404; 409 when the job has ended, or no longer waits for the signal; 413
  */
 export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
   const row = openRow(q, { job_id }, 'its signals', now);
@@ -80,7 +80,7 @@ export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, 
   return { job: viewOfRow(q, wake(q, row, name, now), now), at: now };
 }
 
-/** The job goes on now if it waits for this signal. */
+/** Continues the job now if it waits for this signal. */
 function wake(q: QueueParts, row: JobRow, name: string, now: number): JobRow {
   const state = stateOf(row, q.store.leases.active.has(row.key), now);
   if (state !== 'scheduled' && state !== 'retryable') return row;

@@ -1,6 +1,6 @@
 /**
- * Durable steps: what a handler has done, and need not do again when its job runs another time. They lie beside the job's
- * checkpoint, outlive retries and redrives, and go with the job.
+ * Durable steps: work that a handler has recorded and does not repeat in the next run of its job. They are stored with
+ * the job's checkpoint, outlive retries and redrives, and are removed with the job.
  */
 import { parseSteps, StepBook, type StepRecord, type Steps } from '../../job/steps';
 import type { StepReceipt, StepRequest } from '../../rpc/workers';
@@ -8,13 +8,13 @@ import { mustFindForReport } from '../read/find';
 import type { Named, Stored } from '../store/parts';
 import { keyOfFound, openRow } from './fence';
 
-/** What is on record of a job's steps. */
+/** The recorded steps of a job. */
 export function recordedSteps(q: Stored, key: number): Steps {
   return parseSteps(q.store.checkpoints.steps(key));
 }
 
 /**
- * Records what a handler says of its steps. One row written, none when it is on record already.
+ * Records the steps of a handler. One row written, none when they are on record already.
  * @returns whether anything was new, and all that is on record now
  * @throws {ApiError} 413 when that would be too much; then nothing has changed
  */
@@ -25,7 +25,7 @@ export function recordSteps(q: Stored, key: number, said: Steps, now: number): {
   return { steps: book.steps, isNew: book.isChanged };
 }
 
-/** Records one step. @param record JSON text @returns what was on record before, and has won. @throws {ApiError} 413 */
+/** Records one step. @param record JSON text @returns the earlier record, which wins. @throws {ApiError} 413 */
 export function noteStep(
   q: Stored,
   key: number,
@@ -42,7 +42,7 @@ export function recordStep(q: Named & Stored, request: StepRequest, now: number)
   return earlier === undefined ? {} : { earlier: JSON.stringify(earlier) };
 }
 
-/** JSON text of what is on record of a job's steps. @throws {ApiError} 404 */
+/** JSON text of the job's recorded steps. @throws {ApiError} 404 */
 export function stepsOf(q: Named & Stored, id: string): string {
   return q.store.checkpoints.steps(keyOfFound(mustFindForReport(q, id))) ?? '{}';
 }

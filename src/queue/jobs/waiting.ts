@@ -1,6 +1,6 @@
 /**
- * Why a job does not run: first what the job itself says (it is delayed, pending, between two attempts), then its queue, then
- * what the features say. Each asks the predicates that decide about jobs, so that the answer cannot differ from the deed.
+ * Why a job does not run: first its own reason (it is delayed, pending, between two attempts), then its queue's, then
+ * those of the features. All use the predicates that decide about jobs, so that explanation and decision agree.
  */
 
 import { MAX_DURATION_MS } from '../../job/duration';
@@ -24,12 +24,12 @@ export function availableSince(row: JobRow): number {
   return Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
 }
 
-/** What a job of the queue waits for. @param until absent: nobody can know */
+/** Why a job of the queue waits. @param until absent: unknown */
 export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {
   return { reason, since, ...(until !== undefined && { until }), detail };
 }
 
-/** Jobs that come before it keep it waiting; undefined where there are none. @param first what the first of them wait for */
+/** Jobs before it delay it; undefined without any. @param first what the first of them wait for */
 export function behind({ count, isMore }: Ahead, since: number, first?: WaitingFor): WaitingFor | undefined {
   if (count === 0 && !isMore) return undefined;
   const jobs = `${isMore ? 'more than ' : ''}${count} ${count === 1 ? 'job' : 'jobs'}`;
@@ -40,7 +40,7 @@ export function behind({ count, isMore }: Ahead, since: number, first?: WaitingF
 
 /**
  * Why this job does not run; undefined when it runs or has ended.
- * @param ask what features say about a job that stands where claims read, in their order
+ * @param ask the features' reasons for a job that claims could read, in their order
  */
 export function waitingFor(
   q: Named & Stored & Configured,
@@ -60,7 +60,7 @@ export function waitingFor(
   return withExpiry(row, found ?? starting(row));
 }
 
-/** An operation over several queues is being decided that may change the job. */
+/** An operation over several queues that may change the job is not decided. */
 function locked(q: Stored, row: JobRow): WaitingFor | undefined {
   if (!q.store.locks.has(row.key)) return undefined;
   const batch = batchOf(q, row.key);
@@ -69,7 +69,7 @@ function locked(q: Stored, row: JobRow): WaitingFor | undefined {
   return waiting('batch_undecided', detail, batch?.since ?? row.enqueued_at, batch?.checkAt);
 }
 
-/** What the job says itself. A queue that is paused as well is mentioned: the job's own moment will not be enough. */
+/** The job's own reason. A pause of the queue is mentioned too: the job's own moment will not be enough. */
 function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor | undefined {
   const also = q.config.paused ? ` Its queue ${q.name} is ${q.config.removal ? 'being deleted' : 'paused'}, too.` : '';
   const said = (found: WaitingFor): WaitingFor => ({ ...found, detail: found.detail + also });
@@ -95,7 +95,7 @@ function ofItself(q: Named & Configured, row: JobRow, now: number): WaitingFor |
   return said(waiting('retry', detail, error?.occurred_at ?? row.enqueued_at, row.due_at));
 }
 
-/** Its handler has put it to sleep. @param dueAt when it goes on, epoch ms */
+/** Its handler has put it to sleep. @param dueAt when it continues, epoch ms */
 function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
   const { snoozed } = historyOf(row);
   if (!snoozed || !isSnoozed(row, { snoozed })) return undefined;
@@ -105,7 +105,7 @@ function waitsForItself(row: JobRow, dueAt: number): WaitingFor | undefined {
     const detail = `Its handler snoozed it until ${at}. PATCH its scheduled_at to run it earlier.`;
     return waiting('snoozed', detail, since, dueAt);
   }
-  // A handler that names no moment waits as long as it takes.
+  // A handler without a moment waits as long as it takes.
   const until = dueAt - since < MAX_DURATION_MS ? dueAt : undefined;
   const limit = until === undefined ? '' : ` It continues without it at ${at}.`;
   const detail = `It waits for the signal ${quote(signal)}: POST /jobs/:id/signals/${quote(signal)}.${limit}`;
@@ -129,7 +129,7 @@ function shut(q: Configured, row: JobRow, now: number): WaitingFor | undefined {
   return waiting('maintenance', tellMaintenance(maintenance), since, maintenance.ends_at);
 }
 
-/** The row as it is once its key has let it in. */
+/** The row as it is once its key has admitted it. */
 function admitted(row: JobRow): JobRow {
   return row.waits_since === null ? row : { ...row, due_at: row.waits_since, waits_since: null };
 }

@@ -1,11 +1,11 @@
-/** Warning a producer of a type that no handler takes: with the answer to the enqueue, not when somebody misses the job. */
+/** Warns a producer of a type without a handler in the answer to the enqueue, not when the job is missed. */
 import type { EnqueuedJob } from '../../rpc/receipts';
 import { mayNameUrl } from '../store/columns';
 import type { Handled } from '../store/parts';
 
 /**
- * Puts a warning with the first new job of each type that no handler takes, unless the job names a URL. Reads nothing; costs
- * nothing where nothing is pushed.
+ * Adds a warning to the first new job of each type without a handler, unless the job names a URL. Reads nothing, and
+ * costs nothing if the queue pushes no jobs.
  * @param bodyAt the body of each job, as text
  */
 export function warnOfUnhandled(

@@ -17,14 +17,11 @@ export interface Active {
   visibilityMs: number;
   /** Execution limit; no heartbeat moves it. */
   timeoutAt: number;
-  /** It is over and could not be ended: to be looked at again at this time. */
+  /** The attempt is over but could not be ended: it is looked at again at this time. */
   putOff?: number;
   /** Name of the target, when pushed. */
   target?: string;
-  /**
-   * Pushed by this object before it was restarted: nobody waits for the answer, and most likely nobody works at it. Its
-   * lease runs on, but it takes no slot from the jobs that wait.
-   */
+  /** Pushed by this object before a restart, so nothing awaits the answer. Its lease runs on, but it takes no slot. */
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
   solo?: true;
@@ -37,7 +34,7 @@ export interface Active {
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
 export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
 
-/** Who runs the attempt, as far as it is known by name. @param by is given these names */
+/** The runner of an attempt, as far as its name is known. @param by receives these names */
 export function ranBy<T extends { worker_id?: string; target?: string }>({ workerId, target }: Active, by: T): T {
   if (workerId !== undefined) by.worker_id = workerId;
   if (target !== undefined) by.target = target;

@@ -1,12 +1,12 @@
-/** What is announced about job types: by handler Workers that jobs are pushed to, and by workers that pull them. */
+/** What handler Workers, and workers that pull, announce about job types. */
 import { writeMeta } from '../../durable/sql';
 import type { AnnouncedType } from '../../job/record';
 
-/** Types of workers that pull that are remembered, and how long all of that may be, in characters; the oldest go first. */
+/** Remembered types of workers that pull, and their characters in all; the oldest are dropped first. */
 const MAX_PULLED = 1_000;
 const MAX_PULLED_CHARS = 256 * 1024;
 
-/** Workers that say different things in turns change what is remembered no more often than this, ms: each time is a row. */
+/** Minimum interval between changes when workers contradict each other, ms: each change is a row. */
 const CHANGE_EVERY_MS = 10_000;
 
 export class AnnouncedTypes {
@@ -21,19 +21,19 @@ export class AnnouncedTypes {
     this.pulled = byType((meta.get('announced_pulled') ?? []) as AnnouncedType[]);
   }
 
-  /** All that is remembered. */
+  /** Everything that is remembered. */
   *[Symbol.iterator](): Iterator<AnnouncedType> {
     yield* this.pushed.values();
     yield* this.pulled.values();
   }
 
-  /** What holds for a type: where it is pushed, what that handler says; its own entry, else that of a catch-all. */
+  /** What holds for a type: its push target and settings, by its own entry, else by that of a catch-all. */
   of(type: string): AnnouncedType | undefined {
     const { pushed, pulled } = this;
     return pushed.get(type) ?? pushed.get('*') ?? pulled.get(type) ?? pulled.get('*');
   }
 
-  /** Handler Workers announce this. */
+  /** Replaces what a handler Worker announces. */
   setPushed(types: ReadonlyMap<string, AnnouncedType>): void {
     const before = JSON.stringify([...this.pushed.values()]);
     this.pushed = types;
@@ -42,16 +42,16 @@ export class AnnouncedTypes {
   }
 
   /**
-   * A worker that pulls asks for jobs. It runs them later, or is gone by then: so what it says is kept.
-   * @param types that it takes; absent: any, and then it speaks of those only that it names
-   * @param said about them; one that is not named, or has no settings, goes by the queue's
+   * A worker that pulls asks for jobs. Its settings are kept, because it runs the jobs later, or is gone by then.
+   * @param types that it takes; absent: any, and then its settings hold only for the types that it names
+   * @param said settings by type; a type without any uses those of the queue
    */
   hear(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
     const saying = byType(said);
     const catchAll = saying.get('*');
     const next = (type: string): AnnouncedType | undefined => {
       const entry = saying.get(type);
-      // One that says nothing still keeps the settings of a catch-all away from its type.
+      // A type without settings still gets an entry, so that those of a catch-all do not apply to it.
       return entry && (saysAnything(entry) || (catchAll && saysAnything(catchAll))) ? entry : undefined;
     };
     const changed = [...(types ?? saying.keys())].filter((type) => !isSame(next(type), this.pulled.get(type)));

@@ -19,12 +19,12 @@ interface Waiting {
   key: number;
   sequence: number;
   endedAt: number;
-  /** When it is to be removed, epoch ms; 0: as the queue says. */
+  /** When the job is removed, epoch ms; 0: by the queue's retention. */
   keptUntil: number;
   json: string;
 }
 
-/** The chunk written last, as long as more may join it. */
+/** The chunk written last, while more jobs may join it. */
 interface Newest {
   chunk: number;
   lo: number;
@@ -33,7 +33,7 @@ interface Newest {
   chars: number;
 }
 
-/** Characters of a chunk that others may still join: it is written anew each time. */
+/** Characters of a chunk that others may still join: each join rewrites it. */
 const MAX_JOINED = 24 * 1024;
 
 /** Members that may be absent may be undefined, too. */
@@ -51,7 +51,7 @@ export class ArchiveBuffer {
     private readonly rider: (by: 'chunk' | 'joined') => string,
   ) {}
 
-  /** Memory may be wrong: what was added and is not written yet stays, the rest is read anew. */
+  /** Memory may be wrong: keeps what is not written yet, and reads the rest again. */
   forget(): void {
     this.newest = undefined;
     forgetArchivedCount(this.sql);
@@ -61,7 +61,7 @@ export class ArchiveBuffer {
     return this.waiting.length;
   }
 
-  /** Forgets what was added after `size`: the operation that added it was rolled back. */
+  /** Forgets what was added after `size`: its operation was rolled back. */
   rollback(size: number): void {
     this.waiting.length = size;
   }
@@ -69,9 +69,9 @@ export class ArchiveBuffer {
   /**
    * Adds a completed job. A large result is written to a row of its own at once.
    * @param job absent members may be undefined
-   * @param body JSON of the job's body, stored as it is: parsing it only to write it again would be work for nothing
+   * @param body JSON of the job's body, stored as it is: it is not parsed only to be written again
    * @param result JSON of the result
-   * @param keptUntil when it is to be removed, epoch ms; absent: as the queue says
+   * @param keptUntil when the job is removed, epoch ms; absent: by the queue's retention
    */
   add(job: Loose<Omit<ArchivedJob, 'b' | 'r' | 'far'>>, body: string, result: string | undefined, keptUntil = 0): void {
     let members = `"b":${body}`;
@@ -87,7 +87,7 @@ export class ArchiveBuffer {
     this.waiting.push({ key: job.k, sequence: sequenceOf(job.k), endedAt: job.at[3], keptUntil, json });
   }
 
-  /** Keys of the jobs that were added and are not written yet. */
+  /** Keys of jobs that were added and are not written yet. */
   *keys(): Generator<number> {
     for (const { key } of this.waiting) yield key;
   }
@@ -101,7 +101,7 @@ export class ArchiveBuffer {
 
   /**
    * Writes what was added, in as few rows as span, size and retention allow. Call once, at the end of the transaction.
-   * @param removedAt when a job is removed that ended then, as the queue says; both epoch ms
+   * @param removedAt when the queue's retention removes a job that ended at a moment; both epoch ms
    */
   flush(removedAt: (endedAt: number) => number): void {
     const sorted = this.waiting.sort((a, b) => a.keptUntil - b.keptUntil || a.sequence - b.sequence);

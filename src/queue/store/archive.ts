@@ -1,11 +1,13 @@
 /**
- * Where completed jobs go: many to a row, because a written row costs the same whether it holds one job or a hundred.
+ * The archive of completed jobs: many to a row, because a written row costs the same for one job as for a hundred.
  *
- * A chunk covers sequence numbers less than {@link SPAN} apart, so that a job is found by its number with one bounded
- * index range, however long the archive grows. Chunks are written in the order of completion and therefore pruned from
- * the front. What completes alone joins the newest chunk while that is small: one row then, because neither the number of
- * the chunk nor its lowest sequence number changes. Jobs that say themselves how long they are kept share chunks only with
- * those that go at the same moment; such chunks stand apart ({@link freeNumber}) and cost the same.
+ * The sequence numbers in a chunk lie less than {@link SPAN} apart. So one bounded index range finds a job by its
+ * number, however long the archive grows. Chunks are written in the order of completion and therefore pruned from the
+ * front. A job that completes alone joins the newest chunk while that is small. This costs one row, because the chunk
+ * keeps its number and its lowest sequence number.
+ *
+ * Jobs with a retention of their own share chunks only with jobs that are removed at the same moment. Such chunks have
+ * numbers of their own ({@link freeNumber}) and cost the same.
  */
 import { type Fragment, LIMIT } from '../../durable/sql';
 import { parseExactly } from '../../job/envelope/exact';
@@ -25,27 +27,27 @@ const MAX_PRUNED_CHARS = 8 * 1024 * 1024;
 export interface Pruned {
   chunks: number;
   jobs: number;
-  /** The turn came to its bound: there may be more. */
+  /** The turn reached its bound: there may be more. */
   more: boolean;
   /** When the newest of the chunks ended, epoch ms. */
   until: number;
 }
 
-/** What archived jobs are kept in, and where they came from. */
+/** The tables that hold archived jobs, and the blocks they came from. */
 export interface Archive {
   readonly sql: SqlStorage;
   readonly blocks: { vanish(keys: readonly number[]): void; holds(key: number): boolean };
 }
 
-/** What whoever prunes wants to know and to say. */
+/** What a pruning reports, and when it stops. */
 export interface Pruning {
-  /** Is told of each job that can be read. */
+  /** Called with each job that can be read. */
   visit?(job: ArchivedJob): void;
-  /** Asked before each chunk: has enough gone? */
+  /** Asked before each chunk: was enough removed? */
   isEnough?(): boolean;
 }
 
-/** The jobs of a chunk that can be read. The others hide none of these, and are pruned in time. */
+/** The jobs of a chunk that can be read. Unreadable ones hide no others, and are pruned in time. */
 function jobsIn(sql: SqlStorage, { chunk, data }: { chunk: number; data: string }): ArchivedJob[] {
   let jobs: unknown;
   try {
@@ -58,7 +60,7 @@ function jobsIn(sql: SqlStorage, { chunk, data }: { chunk: number; data: string 
 
 const isJob = (job: ArchivedJob | null): job is ArchivedJob => typeof job?.k === 'number';
 
-/** Finds completed jobs by their keys. A chunk that several of them lie in is read once. */
+/** Finds completed jobs by their keys. Each chunk is read once. */
 export function findArchived(sql: SqlStorage, keys: Iterable<number>): Map<number, ArchivedJob> {
   const wanted = new Set(keys);
   const found = new Map<number, ArchivedJob>();
@@ -86,13 +88,13 @@ function chunksAround(sql: SqlStorage, sequence: number): number[] {
   return Array.from(sql.exec<{ chunk: number }>(query, sequence - SPAN, sequence, sequence), ({ chunk }) => chunk);
 }
 
-/** JSON text of a result that lies in a row of its own. */
+/** JSON text of a result that is in a row of its own. */
 export function farResult(sql: SqlStorage, job: ArchivedJob): string | undefined {
   if (!job.far) return undefined;
   return sql.exec<{ value: string }>('SELECT value FROM results WHERE key = ?', job.k).toArray()[0]?.value;
 }
 
-/** How many completed jobs are kept in a database: counted once, when somebody asks, and then kept in memory. */
+/** The number of completed jobs in each database: counted when first asked for, then kept in memory. */
 const counts = new WeakMap<SqlStorage, number>();
 
 /** How many completed jobs are kept. */
@@ -104,23 +106,23 @@ export function countArchived(sql: SqlStorage): number {
   return count;
 }
 
-/** Memory may be wrong: they will be counted anew. */
+/** Memory may be wrong: the next call counts again. */
 export function forgetArchivedCount(sql: SqlStorage): void {
   counts.delete(sql);
 }
 
-/** So many more are kept. */
+/** Adds `by` to the count. */
 export function adjustCount(sql: SqlStorage, by: number): void {
   const known = counts.get(sql);
   if (known !== undefined) counts.set(sql, known + by);
 }
 
-/** Jobs in a window of chunks that is read at once, about. */
+/** Approximate number of jobs in a window of chunks that is read at once. */
 const WINDOW_JOBS = 200;
 
 /**
  * Completed jobs with sequence numbers below `before`, newest first. Reads a window of chunks at a time.
- * @param condition on an entry `job` of a chunk; the JSON is that of the jobs that fit it, null for the others
+ * @param condition on an entry `job` of a chunk; the JSON is that of the jobs that match, null for the others
  */
 export function* archivedBackwards(
   sql: SqlStorage,
@@ -167,8 +169,8 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 }
 
 /**
- * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs that say
- * themselves how long they are kept are in none of these.
+ * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs with a
+ * retention of their own are in none of these.
  */
 export function pruneArchive(archive: Archive, cutoff: number, limit: number, pruning?: Pruning): Pruned {
   const due: number[] = [];
@@ -182,7 +184,7 @@ export function pruneArchive(archive: Archive, cutoff: number, limit: number, pr
   return deleteChunks(archive, due, limit, pruning);
 }
 
-/** Deletes chunks whose jobs were to be kept until `now`, at most `limit` rows. */
+/** Deletes chunks whose jobs were kept until `now`, at most `limit` rows. */
 export function pruneKeptChunks(archive: Archive, now: number, limit: number, pruning?: Pruning): Pruned {
   const due = archive.sql
     .exec<{ chunk: number }>(`SELECT chunk FROM archive WHERE chunk <= ? ORDER BY chunk ${LIMIT}`, lastDue(now), limit)
@@ -223,7 +225,7 @@ function deleteChunks(
   return gone;
 }
 
-/** Deletes what lies beside archived jobs, whose chunk is deleted or written without them. */
+/** Deletes the other rows of archived jobs, whose chunk is deleted or written without them. */
 function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): void {
   blocks.vanish(jobs.map((job) => job.k));
   const far = jobs.filter((job) => job.far).map((job) => job.k);
@@ -242,7 +244,7 @@ function forgetBeside({ sql, blocks }: Archive, jobs: readonly ArchivedJob[]): v
   forgetCompleted(sql, jobs);
 }
 
-/** Deletes what lies beside jobs that a deleted chunk has had and that could not be read: of numbers under which there is no job. */
+/** Deletes the other rows of unreadable jobs in a deleted chunk: of all its numbers that belong to no job. */
 function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
   const possible = keysOf(damaged);
   const open = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
@@ -255,7 +257,7 @@ function forgetLost({ sql, blocks }: Archive, damaged: DamagedChunk): void {
   }
 }
 
-/** Deletes these completed jobs out of their chunks. A chunk is written anew without them, or goes when it is empty. */
+/** Deletes these completed jobs from their chunks. Each chunk is rewritten without them, or deleted when empty. */
 export function deleteArchived(archive: Archive, keys: readonly number[]): void {
   const gone = new Set(keys);
   for (const bounds of windowsOf(keys.map(sequenceOf))) {

@@ -1,4 +1,4 @@
-/** Attempts of many jobs at once, as the store writes them: one lease for a claim, and completed jobs into the archive. */
+/** Attempts of many jobs at once: one lease row for a claim, and one archive chunk for completed jobs. */
 
 import { type Active, pushedTimeoutMs, ranBy } from './active';
 import { tellCompleted, tellStarted } from './job-events';
@@ -66,8 +66,8 @@ export interface Completion {
 }
 
 /**
- * Completes jobs: unless they are kept for no time at all they join archive chunks at the end of the transaction. Their
- * share of a chunk is written, and one row for each that has a row of its own: that goes.
+ * Completes jobs: those with any retention join archive chunks at the end of the transaction. Writes their share of a
+ * chunk, and deletes the rows of those that have rows of their own.
  */
 export function complete(q: QueueParts, done: readonly Completion[], now: number): void {
   const completions = new Completions(q, now);
@@ -75,7 +75,9 @@ export function complete(q: QueueParts, done: readonly Completion[], now: number
   completions.end();
 }
 
-/** Jobs that are completed one by one, whose rows go together: until {@link Completions.end} nobody may look for them. */
+/**
+ * Completes jobs one by one and writes their rows together. Nothing may look for them before {@link Completions.end}.
+ */
 export class Completions {
   private own: number[] = [];
   private forgotten: number[] = [];
@@ -144,7 +146,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
         cp: checkpointed ? 1 : undefined,
         l: log,
       },
-      // A claim has found the body readable; a success that comes later looks again.
+      // The claim found the body readable; a later success checks again.
       active ? row.body : JSON.stringify(bodyOf(row)),
       result,
       own,

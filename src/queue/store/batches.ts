@@ -1,6 +1,8 @@
 /**
- * Batches over several queues that are not finished: messages of the outbox. A participant's share is a message to the coordinator,
- * which is asked once nobody has finished the batch in time; the decision of a coordinator is a message to the other queues.
+ * Unfinished batches over several queues: messages of the outbox.
+ *
+ * A participant's share is a message to the coordinator, sent when the batch was not finished in time. The
+ * coordinator's decision is a message to the other queues.
  */
 import type { BulkAction } from '../../rpc/operations';
 import type { LockedPlace } from './locks';
@@ -9,10 +11,10 @@ import type { Stored } from './parts';
 /** The kind of a {@link Share}; its address is the id of the batch. */
 export const SHARE = 'share';
 
-/** The kind of a decision for a batch; its address is the id of the batch, its data the queues that have not heard of it. */
+/** The kind of a decision for a batch; its address is the batch's id, its data the queues still to be notified. */
 export const DECISION = 'decision';
 
-/** A batch that nobody has finished is checked after this long, ms. */
+/** A batch that is still unfinished is checked after this interval, ms. */
 export const CHECK_AFTER_MS = 10_000;
 
 /** A job that exists from the commit of its batch on. */
@@ -20,9 +22,9 @@ export interface PreparedJob {
   key: number;
   dueAt: number;
   pending: boolean;
-  /** Jobs that this one replaces. They are cancelled by the commit, not before. */
+  /** Jobs that this one replaces. The commit cancels them, not earlier. */
   replaces?: number[];
-  /** It is replaced itself, by a later entry in another queue. */
+  /** A later entry in another queue replaces this one. */
   superseded?: boolean;
 }
 
@@ -30,7 +32,7 @@ export interface PreparedJob {
 export interface PreparedAction {
   action: BulkAction;
   locked: LockedPlace[];
-  /** Keys of completed jobs. Nothing but a removal can happen to these, so they need no lock. */
+  /** Keys of completed jobs. They can only be removed, so they need no lock. */
   archived: number[];
 }
 
@@ -58,7 +60,10 @@ export function batchOf(q: Stored, key: number): { since: number; checkAt: numbe
   return found && { since: found.at - CHECK_AFTER_MS, checkAt: found.at };
 }
 
-/** The lock of this job has ended without its batch, whose share no longer names it: another may lock it. One row written. */
+/**
+ * The lock of this job ended without its batch: its share no longer names it, another batch may lock it. One row
+ * written.
+ */
 export function leaveShare(q: Stored, key: number, now: number): void {
   const found = lockedBy(q, key);
   const share = found && readShare(q, found.batch);

@@ -5,7 +5,7 @@ const MAX_BLOCKS = 64;
 const MAX_BYTES = 6 * 1024 * 1024;
 
 export class BlockCache {
-  /** By their first numbers; the one that was read last stands last. */
+  /** By their first numbers; the block that was read last is last. */
   private readonly blocks = new Map<number, Block>();
   private last: Block | undefined;
 
@@ -24,7 +24,7 @@ export class BlockCache {
     return undefined;
   }
 
-  /** Keeps a block, and lets go of those that were read longest ago. */
+  /** Keeps a block, and drops those that were read longest ago. */
   keep(block: Block): Block {
     this.blocks.delete(block.first);
     this.blocks.set(block.first, block);
@@ -56,7 +56,7 @@ export class BlockCache {
   }
 }
 
-/** Numbers that no block spans, as far as is known: one range. */
+/** One range of numbers that no block spans, as far as is known. */
 export class Gap {
   private from = 0;
   private to = -1;

@@ -1,20 +1,20 @@
 /**
  * One table of blocks: which jobs are in them and not over.
  *
- * Nothing is written into a block when its jobs run and end. Whether one is over follows from what is written anyway:
+ * Nothing is written into a block when its jobs run and end. Other tables already show whether one is over:
  *
- * | a job of the block | how one knows |
+ * | a job of the block | shown by |
  * |---|---|
- * | has moved out: an attempt failed, or it was changed | it has a row of its own |
- * | has completed | a chunk of the archive has it |
- * | has gone, and nothing of it is kept | its offset stands in `gone` |
- * | runs | a lease names it |
+ * | has moved out: an attempt failed, or it was changed | a row of its own |
+ * | has completed | a chunk of the archive |
+ * | is gone, and nothing of it is kept | its offset in `gone` |
+ * | runs | a lease that names it |
  * | waits | none of these |
  *
- * So whoever deletes the last trace of a job says so here ({@link BlockTable.vanish}), which is written once for the whole
+ * So the code that deletes the last trace of a job calls {@link BlockTable.vanish}, which is written once for the whole
  * block. A block whose jobs are all over is deleted.
  *
- * In memory are the blocks that were read last, bounded in bytes.
+ * Memory holds the blocks that were read last, bounded in bytes.
  */
 import type { Fragment } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
@@ -25,21 +25,21 @@ import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './job-row';
 
-/** Characters of what joins the newest block, and of a block that others may join: it is written anew each time. */
+/** Characters that may join the newest block, and characters of a block that others may join: each join rewrites it. */
 const MAX_JOINING = 4 * 1024;
 const MAX_JOINED = 16 * 1024;
 
-/** Blocks read together at most by those who read many. */
+/** Blocks read together, at most, by readers of many. */
 export const MAX_WINDOW = 64;
 
 /** The blocks of one table: here those of the line. */
 export class BlockTable {
   protected readonly table: string = 'blocks';
   protected readonly columns: string = 'first, span, gone, heads';
-  /** May what arrives alone join the newest block? */
+  /** May a job that arrives alone join the newest block? */
   protected readonly isJoined: boolean = true;
 
-  /** Does this key stand in the table, if it is in a block at all? Both tables share the cache. */
+  /** Does this table own the key, if the job is in a block at all? Both tables share the cache. */
   readonly owns: (key: number) => boolean = (key) => key < RANK_BIT;
 
   /** Jobs of the running transaction that are not written yet. */
@@ -55,7 +55,7 @@ export class BlockTable {
   /** May there be any? */
   protected used = false;
 
-  /** @param forget is told of a sequence number whose row is about to be deleted */
+  /** @param forget called with a sequence number whose row is about to be deleted */
   constructor(
     protected readonly sql: SqlStorage,
     private readonly archive: Pick<ArchiveBuffer, 'keys'>,
@@ -70,7 +70,7 @@ export class BlockTable {
     this.used = this.sql.exec(`SELECT 1 FROM ${this.table} LIMIT 1`).toArray().length > 0;
   }
 
-  /** Notes what the running transaction has gathered so far. */
+  /** Notes what the running transaction has gathered up to now. */
   mark(): BlocksMark {
     const { waiting, marks, touched } = this;
     return { waiting, marks, touched, jobs: waiting.length, keys: marks.length, places: touched.length };
@@ -85,7 +85,7 @@ export class BlockTable {
     marks.length = keys;
     touched.length = places;
     Object.assign(this, { waiting, marks, touched });
-    // What was written since is not there any more.
+    // Drops what was written since.
     this.uncache();
     this.markAll();
     this.used = true;
@@ -101,7 +101,7 @@ export class BlockTable {
     return this.waiting.length === 1 ? this.waiting[0] : undefined;
   }
 
-  /** The job that waits to be written is not written here: whoever asks for it has it. */
+  /** Removes the pending job that came alone: the caller writes it elsewhere. */
   withdrawAlone(): void {
     this.waiting = [];
   }
@@ -113,7 +113,7 @@ export class BlockTable {
     return Math.max(stored?.highest ?? 0, this.waiting.at(-1)?.key ?? 0);
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------------------------
+  // ---- where a job is ------------------------------------------------------------------------------
 
   /** Is this job in a block, and not over? */
   holds(key: number): boolean {
@@ -134,7 +134,7 @@ export class BlockTable {
     return block?.holds(key) ? { ...block.row(key), body: '' } : undefined;
   }
 
-  /** The jobs after this key that are not over, in order. Do not write while it is read. @param bodies are they needed? */
+  /** The jobs after this key that are not over, in order. Do not write meanwhile. @param bodies are they needed? */
   *after(key: number, bodies = true): Generator<JobRow> {
     // Those that are not written yet have the highest numbers.
     const end = this.waiting[0]?.key ?? Number.POSITIVE_INFINITY;
@@ -148,7 +148,8 @@ export class BlockTable {
   }
 
   /**
-   * Keys of all jobs that are not over, in order, so many at a time: those below `from`, or above it when ascending.
+   * Pages of keys of all jobs that are not over, in order: those below `from`, or above it when ascending.
+   * @param size keys of a page
    * @param among which blocks
    */
   *pages(from: number, ascending: boolean, size: number, among: Fragment = ALL_BLOCKS): Generator<number[]> {
@@ -203,7 +204,7 @@ export class BlockTable {
     return count;
   }
 
-  // ---- what becomes of it --------------------------------------------------------------------------------------------
+  // ---- the end of a job ----------------------------------------------------------------------------
 
   /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
@@ -238,7 +239,8 @@ export class BlockTable {
     const { key: last } = jobs.at(-1) as BlockJob;
     this.gap.end(first);
     const tail = this.isJoined ? this.tail() : undefined;
-    // Where the newest block has waited for others to join and its jobs are all over, this one takes its row: nothing is deleted.
+    // The newest block has waited for others to join, and its jobs are all over: this one takes its row, nothing is
+    // deleted.
     const over = tail?.left === 0 ? tail : undefined;
     const joined = tail && !over && this.joins(tail, jobs) ? tail : undefined;
     const { heads, data } = encode(jobs, joined?.end ?? first);
@@ -318,7 +320,7 @@ export class BlockTable {
     this.marked.clear();
   }
 
-  // ---- reading -------------------------------------------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------------
 
   /** The block that spans this number. */
   protected at(key: number): Block | undefined {

@@ -1,16 +1,20 @@
 /**
- * One block: jobs that stand together, in the line or in the due index, in one row. `data` is a JSON array with an entry for each sequence number
- * that the block spans, so that SQLite's JSON functions find a job by its place:
+ * One block: jobs with the same place, in the line or in the due index, in one row.
+ *
+ * `data` is a JSON array with an entry for each sequence number that the block spans, so that SQLite's JSON functions
+ * find a job by its position:
  *
  *     [[1700000000000,{"type":"email.send",…}],0,[1700000000000,{…},"an id that its producer chose"]]
  *
- * An entry has the moment at which the job was made, its body, and its id if that was chosen; `0` stands for a number that
- * belongs to no job of this block. `heads` has what it takes to cut out one body without parsing any: groups of jobs of one
- * type and one moment, each a list of the lengths of their bodies.
+ * An entry has the job's creation time, its body, and its id if that was chosen. `0` is a number that belongs to no job
+ * of this block.
+ *
+ * `heads` suffices to cut out one body without parsing any. It groups jobs by type and moment, and lists the lengths of
+ * their bodies:
  *
  *     [["email.send",1700000000000,57,-1,61,"an id that its producer chose"]]
  *
- * A negative number stands for so many numbers without a job, a text for the id of the job before it.
+ * A negative number stands for that many numbers without a job, a text for the id of the job before it.
  */
 import type { Fragment } from '../../durable/sql';
 import { type JobRow, STATE } from './job-row';
@@ -18,14 +22,14 @@ import { type JobRow, STATE } from './job-row';
 /** Characters of a block at most, unless a single job is larger. A row holds 2 MB, a character up to three bytes. */
 const MAX_CHARS = 256 * 1024;
 
-/** Sequence numbers that a block spans at most, and those in a row that may belong to none of its jobs. */
+/** Sequence numbers that a block spans at most, and the longest run of them that may belong to none of its jobs. */
 export const MAX_SPAN = 4096;
 export const MAX_GAP = 16;
 
-/** Where all jobs of a block stand: in the line, or in the due index at this priority. */
+/** The place of all jobs of a block: in the line, or in the due index at this priority. */
 export interface BlockPlace {
   priority: number;
-  /** When they become available, epoch ms; null: they stand in the line. */
+  /** When they become available, epoch ms; null: they are in the line. */
   due_at: number | null;
 }
 
@@ -52,7 +56,7 @@ export interface NewBlock extends BlockPlace {
 }
 
 /**
- * Jobs of blocks as rows of `jobs`, so that the same conditions read them. Give it few: a value holds 2 MB.
+ * Jobs of blocks as rows of `jobs`, for the same conditions. Pass few: a value holds 2 MB.
  * @returns a table, and what is bound to its question marks
  */
 export function asTable(rows: readonly JobRow[]): Fragment {
@@ -126,7 +130,7 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
   return { heads: JSON.stringify(groups).slice(1, -1), data: entries.join(',') };
 }
 
-/** Jobs in the order of their keys, in parts that are a block each. All jobs of a part stand in one place. */
+/** Jobs in the order of their keys, in parts of one block each. All jobs of a part have the same place. */
 export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   let part: BlockJob[] = [];
   let chars = 0;
@@ -146,7 +150,7 @@ export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   if (part.length > 0) yield part;
 }
 
-/** Bytes that a job takes in memory beside the text of its block, about. */
+/** Approximate bytes of memory for a job, apart from the text of its block. */
 const ENTRY_BYTES = 48;
 
 export class Block {
@@ -216,7 +220,7 @@ export class Block {
     this.left--;
   }
 
-  /** The same, and nothing else will tell. @returns whether that is new */
+  /** The job is over, and no other table shows it. @returns whether that is new */
   vanish(key: number): boolean {
     const offset = key - this.first;
     if (!this.had(key) || this.gone.has(offset)) return false;
@@ -299,7 +303,7 @@ export class Block {
   }
 }
 
-/** Offsets of the column `gone`: of a text that is damaged, those that it still names. Their jobs must not come back. */
+/** Offsets in the column `gone`. Of a damaged text, those that can be read: their jobs must not come back. */
 function offsets(gone: string | null): number[] {
   if (gone === null) return [];
   try {

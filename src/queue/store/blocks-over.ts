@@ -25,8 +25,8 @@ const COMPLETED = {
 type Over = { first: number; key: number };
 
 /**
- * Keys of jobs that have rows of their own, and of completed ones, as far as blocks of a table span them, each once. Some may be
- * those of jobs that were never in the block.
+ * Keys of jobs with rows of their own, and of completed jobs, that blocks of a table span, each once. Some may never
+ * have been in the block.
  * @param among which blocks: a condition on `blocks`
  */
 export function keysOver(sql: SqlStorage, table: string, among: Fragment): Over[] {

@@ -1,11 +1,13 @@
 /**
- * Jobs by the block. A written row costs the same whether it holds one job or a hundred, so jobs that stand alike and are
- * nothing special are rows together: in the line those of one transaction, and what arrives alone joins the newest block
- * while that is small; in the due index those of one transaction that become available at one moment.
+ * Jobs by the block. A written row costs the same for one job as for a hundred, so ordinary jobs with the same place
+ * share rows.
  *
- * The two kinds of blocks have a table each, and their keys tell them apart. What arrives alone and is claimed at once is in no
- * block: it lives in the row of its lease ({@link Singles}). What is asked about one job, or about all, is asked here; who reads
- * in order asks the table.
+ * In the line, a block has the jobs of one transaction, and a job that arrives alone joins the newest block while that
+ * is small. In the due index, a block has the jobs of one transaction that become available at one moment.
+ *
+ * Each kind of block has its own table, and the keys tell them apart. A job that arrives alone and is claimed at once
+ * is in no block: it lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are
+ * answered here; readers in order use the table.
  */
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
@@ -22,7 +24,7 @@ export class Blocks {
   readonly singles: Singles;
   private readonly cache = new BlockCache();
 
-  /** @param forget is told of a key whose row is about to be deleted */
+  /** @param forget called with a key whose row is about to be deleted */
   constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, forget: (key: number) => void) {
     this.line = new BlockTable(sql, archive, this.cache, forget);
     this.due = new DueBlocks(sql, archive, this.cache, forget);
@@ -78,12 +80,15 @@ export class Blocks {
     return this.countLine() + this.due.count();
   }
 
-  /** Those of them that came to stand in the line. */
+  /** The number of jobs whose place is the line. */
   countLine(): number {
     return this.line.count() + this.singles.count;
   }
 
-  /** All jobs that are not over. Do not write while it is read. @param since sequence numbers are higher; @param bodies are they needed? */
+  /**
+   * All jobs that are not over. Do not write meanwhile. @param since sequence numbers are higher; @param bodies are
+   * they needed?
+   */
   *all(since = 0, bodies = true): Generator<JobRow> {
     yield* this.line.after(since, bodies);
     yield* this.singles.after(since);

@@ -1,21 +1,22 @@
 /**
- * The rows of `checkpoints`: what a job's next attempt goes on from, kept until the job itself is removed. One row has its
- * last checkpoint, and beside it, in the member `steps`, what is on record of its steps. A job with steps that has saved no
- * checkpoint has the sequence 0.
+ * The rows of `checkpoints`: where a job's next attempt resumes, kept until the job itself is removed.
+ *
+ * One row has the job's last checkpoint and, in the member `steps`, its recorded steps. A job with steps that has saved
+ * no checkpoint has the sequence 0.
  */
 import type { StoredCheckpoint } from '../../rpc/workers';
 import type { CountingSql } from './counting-sql';
 
 type Row = { sequence: number; created_at: number; content: string | null };
 
-/** What a row of this table has. One that cannot be read counts as empty: a damaged checkpoint must not stop its queue. */
+/** The data of a row. An unreadable checkpoint counts as empty: it must not stop its queue. */
 const DATA = "CASE WHEN json_valid(data) THEN CASE json_type(data) WHEN 'object' THEN data END END";
 
 /** The recorded steps in it. */
 const STEPS = `(${DATA}) -> '$.steps'`;
 
 export class CheckpointTable {
-  /** May there be rows? Where nobody saves checkpoints, nobody pays for looking. */
+  /** May there be rows? Queues without checkpoints then skip the lookup. */
   private used = false;
 
   constructor(
@@ -33,7 +34,7 @@ export class CheckpointTable {
     return this.find(key, `json_remove(${DATA}, '$.steps')`, 'AND sequence > 0');
   }
 
-  /** All that is stored of a job, to be {@link put} elsewhere. */
+  /** Everything stored of a job, for {@link put} in another queue. */
   copy(key: number): StoredCheckpoint | undefined {
     return this.find(key, DATA);
   }
@@ -45,7 +46,7 @@ export class CheckpointTable {
     return row && row.content !== null ? { ...row, content: row.content } : undefined;
   }
 
-  /** JSON text of what is on record of the job's steps. */
+  /** JSON text of the job's recorded steps. */
   steps(key: number): string | undefined {
     if (!this.used) return undefined;
     const query = `SELECT ${STEPS} AS steps FROM checkpoints WHERE key = ?`;
@@ -61,7 +62,7 @@ export class CheckpointTable {
     return this.sql.exec<{ n: number }>(size, key).toArray()[0]?.n ?? 0;
   }
 
-  /** Replaces a job's checkpoint. One row written. @param saves how often it was saved, in the end so */
+  /** Replaces a job's checkpoint. One row written. @param saves number of saves so far */
   save(key: number, content: string, now: number, saves = 1): StoredCheckpoint {
     const [{ sequence, chars }] = this.sql
       .exec<{ sequence: number; chars: number }>(
@@ -80,7 +81,7 @@ export class CheckpointTable {
     return { sequence, created_at: now, content };
   }
 
-  /** Replaces what is on record of the job's steps. One row written. @param steps JSON text */
+  /** Replaces a job's recorded steps. One row written. @param steps JSON text */
   saveSteps(key: number, steps: string, now: number): void {
     const [{ chars }] = this.sql
       .exec<{ chars: number }>(
@@ -110,7 +111,7 @@ export class CheckpointTable {
     this.used = true;
   }
 
-  /** Deletes a job's own checkpoint; what is on record of its steps stays. Writes nothing when there is none. */
+  /** Deletes a job's own checkpoint; its recorded steps stay. Writes nothing when there is none. */
   removeOwn(key: number): void {
     if (this.steps(key) === undefined) {
       this.remove(key);

@@ -25,8 +25,8 @@ type RawRow = [
 ];
 
 /**
- * Runs a query that selects {@link ROW_COLUMNS}. Rows come as arrays and are named here: the runtime takes about three
- * times as long to build objects with named members, and this is on the way of every job.
+ * Runs a query that selects {@link ROW_COLUMNS}. Rows arrive as arrays and are named here: the runtime takes about
+ * three times as long to build objects, and every job passes here.
  */
 export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorageValue[]): Generator<JobRow> {
   for (const raw of sql.exec(query, ...bindings).raw<RawRow>()) {
@@ -57,10 +57,10 @@ export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
   return row;
 }
 
-/** Does the row stand in the line of immediate jobs (or run, having stood there)? */
+/** Is the row in the line of immediate jobs (or running, having been there)? */
 export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
   return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
 }
 
-/** Does this body name a URL, as far as its text tells at once? Then it says so; of few others it says so too. */
+/** May this body name a URL? A cheap test of its text: never false if it does, rarely true if it does not. */
 export const mayNameUrl = (body: string) => body.includes('"target_url":"');

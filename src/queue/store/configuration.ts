@@ -1,4 +1,4 @@
-/** What holds for a queue: its settings and its mode, what the deployment says for all queues, and what handlers announce. */
+/** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { LowerLayers } from '../../job/record';
 import type { End } from '../../job/retention';
@@ -11,7 +11,7 @@ import type { Removal } from './removal';
 import { restsUntil } from './rest';
 import { type OwnRetry, RetriesByType } from './retries-by-type';
 
-/** What the variables of the deployment say. */
+/** The deployment's variables. */
 export interface Variables {
   readonly retryVariables: Record<string, string | undefined>;
   /** The bound of the storage of each queue, in bytes. */
@@ -21,19 +21,19 @@ export interface Variables {
 export class Configuration {
   paused = false;
   pausedChangedAt = 0;
-  /** Gives out the jobs it has and takes none. */
+  /** Hands out the jobs it has and accepts none. */
   draining = false;
   /** The queue is being deleted. */
   removal?: Removal;
-  /** What this queue says itself. */
+  /** The queue's own settings. */
   own: QueueConfig = {};
-  /** What the deployment says for all queues, as far as this one has heard. */
+  /** The deployment's settings for all queues, as last received. */
   defaults: QueueDefaults | undefined;
-  /** What holds: its own settings over those of the deployment. */
+  /** The settings in force: the queue's own over those of the deployment. */
   settings: QueueConfig = {};
-  /** What operators say for keys in all queues. */
+  /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
-  /** What handlers say about the types that they run. */
+  /** What handlers announce about the types that they run. */
   readonly announced: AnnouncedTypes;
   private readonly retries = new RetriesByType();
 
@@ -67,7 +67,7 @@ export class Configuration {
     this.overrides.set(defaults?.overrides, defaults?.limits);
   }
 
-  /** Until when maintenance, or the end of the process, shuts the queue, epoch ms; it may be past, and both infinities. */
+  /** Until when maintenance, or the end of the process, shuts the queue, epoch ms; may be past, or an infinity. */
   get shutUntil(): number {
     return Math.max(shutUntil(this.defaults?.maintenance), restsUntil());
   }
@@ -82,7 +82,7 @@ export class Configuration {
     return this.paused || now < this.shutUntil;
   }
 
-  /** The retry layers between a job of this type and the deployment variables: one object, as long as they are the same. */
+  /** The retry layers between a job of this type and the deployment variables: one object while they are the same. */
   layersFor(type: string): LowerLayers {
     return this.retries.of(type, this.announced.of(type), this.settings.default_retry).layers;
   }
@@ -105,7 +105,7 @@ export class Configuration {
     return this.settings.dead_letter?.max_count ?? DEFAULTS.deadLetter.maxCount;
   }
 
-  /** How long a job that does not say it itself is kept after it ended so, ms. */
+  /** Retention of a job without one of its own, ms. */
   retentionMs(end: End): number {
     if (end === 'dead_letter') return this.settings.dead_letter?.max_age ?? DEFAULTS.deadLetter.maxAge;
     return this.settings.retention?.[end] ?? DEFAULTS.retention[end];

@@ -1,6 +1,5 @@
 /**
- * The database of a queue, watched: how many rows statements write, as the platform bills them, what they delete, and how much
- * work operations make.
+ * The database of a queue, metered: rows written as the platform bills them, tables deleted from, work of operations.
  */
 
 type Cursor = { readonly rowsWritten: number };
@@ -15,12 +14,12 @@ export class CountingSql {
   private deleted: string[] = [];
   /** Writing statements ever. */
   writes = 0;
-  /** Characters of rows that operations have read and written, about. */
+  /** Approximate characters of rows that operations have read and written. */
   work = 0;
 
   private constructor(private readonly sql: SqlStorage) {}
 
-  /** Whoever works with the database sees no difference. */
+  /** Wraps a database; its users see no difference. */
   static over(sql: SqlStorage): { sql: SqlStorage; written: CountingSql } {
     const written = new CountingSql(sql);
     return { sql: written as unknown as SqlStorage, written };

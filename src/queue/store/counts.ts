@@ -1,4 +1,4 @@
-/** How many jobs stand in the line, and how many dead letters there are: counted when somebody asks, and then kept in memory. */
+/** The number of jobs in the line, and of dead letters: counted when first asked for, then kept in memory. */
 import type { DeadLetterKinds } from '../../rpc/queue';
 import { STATE } from './job-row';
 
@@ -12,14 +12,14 @@ export class JobCounts {
 
   constructor(private readonly sql: SqlStorage) {}
 
-  /** Memory may be wrong: everything will be counted anew. */
+  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.line = null;
     this.dead = null;
     this.deadKinds = null;
   }
 
-  /** So many jobs have come to stand in the line, or have left it. */
+  /** The number of jobs in the line changed by `by`. */
   lineChanged(by: number): void {
     if (this.line !== null) this.line += by;
   }

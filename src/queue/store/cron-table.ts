@@ -1,6 +1,6 @@
 /**
- * The cron entries of a queue. What fires when is in memory, a few numbers for each entry; definitions and histories are read
- * when they are needed. A fire writes one row here.
+ * The cron entries of a queue. Memory holds a few numbers for each entry, to know what fires when. Definitions and
+ * histories are read when needed. A fire writes one row here.
  */
 import type { CronDefinition } from '../../job/cron/definition';
 import type { CronRun, CronSummary, CronView } from '../../rpc/cron';
@@ -12,7 +12,7 @@ const GONE = 2;
 const WAITS = 1;
 const ACROSS = 2;
 
-/** A deleted entry is remembered this long, so that no change under way brings it back; ms. */
+/** A deleted entry is remembered for this long, so that no change under way brings it back; ms. */
 const REMEMBER_GONE_MS = 30 * 86_400_000;
 
 type Row = { version: number; status: number; data: string };
@@ -23,7 +23,9 @@ export class CronTable {
   private readonly waitingNames = new Set<string>();
   private readonly acrossNames = new Set<string>();
   private earliest: number | undefined;
-  /** Entries that could not be fired are left alone until then, epoch ms. In memory only: not part of any transaction. */
+  /**
+   * Entries that could not be fired are backing off until then, epoch ms. In memory only: not part of any transaction.
+   */
   private readonly postponed = new Map<string, number>();
 
   constructor(private readonly sql: SqlStorage) {}
@@ -41,11 +43,11 @@ export class CronTable {
     }
   }
 
-  /** When the next entry must be seen to, epoch ms; Infinity when none must. */
+  /** When the next entry is due, epoch ms; Infinity when none is. */
   get nextAt(): number {
     if (this.earliest === undefined) {
       this.earliest = Number.POSITIVE_INFINITY;
-      // Fires that wait are looked into when a job ends. Where that failed, no other end may ever come.
+      // Waiting fires are retried when a job ends. Where that failed, no other end may ever come.
       for (const name of this.waitingNames) {
         this.earliest = Math.min(this.earliest, this.postponed.get(name) ?? Number.POSITIVE_INFINITY);
       }
@@ -74,18 +76,18 @@ export class CronTable {
     return [...this.waitingNames].filter((name) => (this.postponed.get(name) ?? 0) <= now);
   }
 
-  /** Entries with fires that other queues have to be asked about. */
+  /** Entries with fires that other queues must be asked about. */
   across(): string[] {
     return [...this.acrossNames];
   }
 
-  /** Leaves an entry alone until then, epoch ms. */
+  /** The entry backs off until then, epoch ms. */
   postpone(name: string, until: number): void {
     this.postponed.set(name, until);
     this.earliest = undefined;
   }
 
-  /** An entry that was left alone is seen to again. */
+  /** The entry backs off no longer. */
   resume(name: string): void {
     if (this.postponed.delete(name)) this.earliest = undefined;
   }

@@ -1,8 +1,9 @@
 /**
- * How far those who take jobs have read, so that each reads little else than what it takes. Targets that jobs are pushed to have
- * a cursor each, so that a stopped one holds nobody up. Workers that pull share theirs: one cursor for those that take jobs of any type, and one for each set of types that
- * others take, so that a worker of few types does not read the same backlog at each fetch. Memory only, and bounded:
- * whoever lost a cursor reads from the start.
+ * How far consumers have read, so that each reads little more than the jobs it takes.
+ *
+ * Each push target has a cursor of its own, so that a stopped one delays no other. Workers that pull share theirs: one
+ * cursor for any type, and one for each set of types. So a worker of few types does not read the same backlog at each
+ * fetch. Cursors are in memory only, and bounded: a consumer without one reads from the start.
  */
 import { Scan } from './ranks';
 
@@ -55,7 +56,7 @@ export class Cursors {
   /** Up to this key the line was discarded to make room. */
   shedUntil = 0;
 
-  /** @param leases say how far the line of immediate jobs was taken */
+  /** @param leases know how far the line of immediate jobs was taken */
   constructor(private readonly leases: { readonly head: number }) {}
 
   /** Memory may be wrong: reading starts over. */

@@ -1,12 +1,14 @@
 /**
- * Chunks of the archive that cannot be read. Their jobs have completed, so they must never run again, though nobody can say any
- * more what they were. Nothing but the chunk says that they are over: which numbers they have is taken from what is left of its
- * text. Where that does not name as many jobs as the chunk has had, all numbers that it spans count as over.
+ * Chunks of the archive that cannot be read. Their jobs have completed, so they must never run again, though their
+ * content is lost.
+ *
+ * Only the chunk says that they are over. Their numbers are read from what is left of its text. If that names fewer
+ * jobs than the chunk had, all numbers that it spans count as over.
  */
 import { rows } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 
-/** The array that `archive.data` is; one of nothing but a `null` where it is none. */
+/** The array that `archive.data` is; an array of one `null` if it is none. */
 export const ARCHIVED = `CASE WHEN json_valid(archive.data)
   THEN CASE json_type(archive.data) WHEN 'array' THEN archive.data ELSE '[null]' END ELSE '[null]' END`;
 
@@ -22,13 +24,13 @@ export interface DamagedChunk {
   sequences: readonly number[];
 }
 
-/** Chunks that were found in this life of a database, and those of which nobody was told. */
+/** Chunks that were found in this life of a database, and those not reported yet. */
 const found = new WeakMap<SqlStorage, { known: Set<number>; untold: DamagedChunk[] }>();
 
 /** The beginning of an archived job: its number, and what follows that. */
 const NUMBERED = /\{"k":(\d{1,16}),"[at]":/g;
 
-/** A chunk that cannot be read, or not as a whole. Undefined: there is none of that number. */
+/** An unreadable chunk, or a partly readable one. Undefined: there is no chunk of that number. */
 export function damagedChunk(sql: SqlStorage, chunk: number): DamagedChunk | undefined {
   type Row = Omit<DamagedChunk, 'sequences'> & { data: string };
   const [row] = rows<Row>(sql, 'SELECT chunk, lo, hi, jobs, data FROM archive WHERE chunk = ?', chunk);

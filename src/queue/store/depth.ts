@@ -1,6 +1,6 @@
 /**
- * How many jobs that have not ended there are, and how large they are together: counted once, when a bound asks for it,
- * and then kept in memory, so that an enqueue into a bounded queue reads nothing for it.
+ * The number of jobs that have not ended, and their size: counted when a bound first asks for it, then kept in memory,
+ * so that an enqueue into a bounded queue reads nothing for it.
  */
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
@@ -28,7 +28,7 @@ export class Depth {
     this.isShedding = meta.get('shedding') === true;
   }
 
-  /** Memory may be wrong: it will be counted anew. */
+  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.counted = null;
     this.size = null;
@@ -65,7 +65,7 @@ export class Depth {
     return this.size;
   }
 
-  /** Keys of the jobs that are locked and have not ended, or have. One that was cancelled in spite of its lock has none any more. */
+  /** Keys of locked jobs that have not ended, or that have. A job cancelled in spite of its lock is not locked. */
   private locked(isOpen: boolean): number[] {
     return Array.from(this.locks.all()).flatMap(({ key, ended_at }) => ((ended_at === null) === isOpen ? [key] : []));
   }

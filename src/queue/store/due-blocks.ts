@@ -1,6 +1,6 @@
 /**
- * Blocks of the due index: jobs of one transaction and one priority that become available at one moment, under one entry of
- * the index. None joins a block that is written. A job that gets another moment or another priority moves out.
+ * Blocks of the due index: jobs of one transaction and one priority that become available at one moment, under one
+ * index entry. No job joins a written block. A job whose moment or priority changes moves out.
  */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
@@ -46,7 +46,7 @@ export class DueBlocks extends BlockTable {
   }
 
   /**
-   * Keys in the order of the numbers, as {@link pages} has them, of jobs that become available up to a moment, or after it.
+   * Keys by number, as {@link pages} has them, of jobs that become available up to a moment, or after it.
    * @param when absent: at any moment
    */
   pagesOf(from: number, ascending: boolean, size: number, when?: { until: number } | { after: number }) {
@@ -59,15 +59,15 @@ export class DueBlocks extends BlockTable {
   }
 
   /**
-   * The jobs of a priority that are not over, in the order in which they become available. Do not write while it is read.
-   * @param after where to go on, exclusive
+   * The jobs of a priority that are not over, in the order in which they become available. Do not write meanwhile.
+   * @param after where to continue, exclusive
    * @param until epoch ms; later ones are left out
    * @param bodies are they needed?
    */
   *inTurn(priority: number, after: Position = START, until = END, bodies = true): Generator<JobRow> {
     this.flush();
     if (!this.used) return;
-    // No job of a block was ever tried: those of the same moment come before all that were.
+    // No job of a block was ever tried: it precedes all jobs of the same moment that were.
     let from = { at: after.at, key: after.attempt > 0 ? END : after.key };
     for (let window = 1; ; window = Math.min(4 * window, MAX_WINDOW)) {
       const blocks = this.nextInTurn(priority, from, until, window);

@@ -1,6 +1,6 @@
 /** The order of the due index, over rows of jobs and over blocks: priority, then the moment, the attempt, the key. */
 
-/** Where a job stands among those of its priority. */
+/** Position of a job among those of its priority. */
 export interface Position {
   at: number;
   attempt: number;

@@ -1,12 +1,12 @@
 /**
- * Rows of jobs that ended otherwise than by success, in the order in which they go. The index keeps those apart that say
- * themselves how long they are kept, so each kind is read from its own front.
+ * Rows of cancelled and discarded jobs, in the order of their removal. The index separates those with a retention of
+ * their own, so each kind is read from its own front.
  */
 
 import { type Fragment, LIMIT } from '../../durable/sql';
 import type { Place } from '../../rpc/failures';
 
-/** The index finds this expression only as it stands in the schema. */
+/** The index finds this expression only as it is written in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
 const AS_JOB_SAYS = '(keep_until IS NULL) = 0';
 
@@ -28,7 +28,7 @@ export function firstEnded(sql: SqlStorage, state: number): number | undefined {
   return sql.exec<{ at: number | null }>(first, state).one().at ?? undefined;
 }
 
-/** Keys of rows that were to be kept until `now`, the first to go first. */
+/** Keys of rows that were kept until `now`, those due first in front. */
 export function keptBefore(sql: SqlStorage, now: number, limit: number): number[] {
   return keysOf(
     sql.exec<{ key: number }>(
@@ -39,13 +39,13 @@ export function keptBefore(sql: SqlStorage, now: number, limit: number): number[
   );
 }
 
-/** When the first row goes that says itself how long it is kept, epoch ms. */
+/** When the first row with a retention of its own is due, epoch ms. */
 export function firstKeptRow(sql: SqlStorage): number | undefined {
   const first = 'SELECT min(keep_until) AS at FROM jobs WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL';
   return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
 }
 
-/** Keys of the oldest rows in `state`, however long they are to be kept. */
+/** Keys of the oldest rows in `state`, whatever their retention. */
 export function oldestEnded(sql: SqlStorage, state: number, limit: number): number[] {
   const part = (kind: string) =>
     `SELECT key, ended_at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
@@ -53,7 +53,7 @@ export function oldestEnded(sql: SqlStorage, state: number, limit: number): numb
   return keysOf(sql.exec<{ key: number }>(`${both} ORDER BY ended_at ${LIMIT}`, limit));
 }
 
-/** When the oldest row in `state` ended, however long it is to be kept; epoch ms. */
+/** When the oldest row in `state` ended, whatever its retention; epoch ms. */
 export function oldestEndedAt(sql: SqlStorage, state: number): number | undefined {
   const part = (kind: string) =>
     `SELECT min(ended_at) AS at FROM jobs WHERE state = ${state} AND ${kind} AND ended_at IS NOT NULL`;
@@ -61,14 +61,14 @@ export function oldestEndedAt(sql: SqlStorage, state: number): number | undefine
   return sql.exec<{ at: number | null }>(first).one().at ?? undefined;
 }
 
-/** Rows that ended from `since` on and before `until`, epoch ms; those after the place `before` in the order, newest first. */
+/** Rows that ended in [`since`, `until`), epoch ms; only those after the position `before`, newest first. */
 export interface EndedRange {
   since: number;
   until: number;
   before?: Place;
 }
 
-/** Where the newest rows in `state` lie: those of the same moment by their keys, the highest first. Reads no more than these. */
+/** Positions of the newest rows in `state`: equal moments by key, highest first. Reads no more than these. */
 export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): Place[] {
   const { since, until, before } = range;
   const read = (bounds: string, from: number, to: number, most: number) =>
@@ -97,7 +97,7 @@ function endedWhere(state: number, bounds: string): string {
   return `${part(AS_QUEUE_SAYS)} UNION ALL ${part(AS_JOB_SAYS)}`;
 }
 
-/** Keys of the rows at these places that the condition fits. */
+/** Keys of the rows at these positions that match the condition. */
 export function whichMatch(sql: SqlStorage, places: readonly Place[], condition: Fragment): ReadonlySet<number> {
   const keys = JSON.stringify(places.map(({ key }) => key));
   const query = `SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND ${condition.sql}`;

@@ -3,7 +3,7 @@
 export class Expiry {
   /** No waiting job expires before this, epoch ms: a lower bound. */
   next = Number.POSITIVE_INFINITY;
-  /** Of the jobs that expire at that very moment, those up to this key have been seen to. */
+  /** Of the jobs that expire at that very moment, those up to this key are done. */
   untilKey = 0;
 
   constructor(private readonly sql: SqlStorage) {}
@@ -19,7 +19,7 @@ export class Expiry {
     if (at <= this.next) this.goOnAt(at);
   }
 
-  /** Everything that expires before `at` has been seen to, and of what expires then the jobs up to a key. */
+  /** All that expires before `at` is done, and of what expires then the jobs up to a key. */
   goOnAt(at: number, untilKey = 0): void {
     this.next = at;
     this.untilKey = untilKey;

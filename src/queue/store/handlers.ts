@@ -1,16 +1,16 @@
-/** What is known of the types that handlers take of a queue's jobs. */
+/** What is known about the types of a queue's jobs that handlers take. */
 export interface Handlers {
   /** Is any job of this queue pushed? */
   readonly pushesAny: boolean;
   /** Is a job of this type pushed? @param bodies of the jobs, as text */
   isPushed(type: string, bodies: readonly string[]): boolean;
-  /** A question after a sentence about the type, where one that is taken is nearly the same; else empty. */
+  /** A question that follows a sentence about the type, if a similar type is taken; else empty. */
   hint(type: string): string;
-  /** What a producer of the type should know; undefined where all is well. */
+  /** What a producer of the type should know; undefined when all is well. */
   warning(type: string): string | undefined;
 }
 
-/** Of a queue that nobody has handlers for, or that only might come into being. */
+/** For a queue without handlers, or one that does not exist yet. */
 export const NO_HANDLERS: Handlers = {
   pushesAny: false,
   isPushed: () => false,

@@ -1,4 +1,4 @@
-/** Which job is not written with the transaction that brings it, but with what follows in the same turn. */
+/** Decides which job is not written with its own transaction, but with a later one of the same turn. */
 import type { BlockJob } from './block';
 import type { Blocks } from './blocks';
 import type { CountingSql } from './counting-sql';
@@ -10,7 +10,7 @@ export class HoldBack {
   /** Writing statements before the running transaction. */
   private writesBefore = 0;
 
-  /** @param isAwaited may somebody claim what has just arrived as soon as it is committed? */
+  /** @param isAwaited may a worker claim a new job as soon as it is committed? */
   constructor(
     private readonly written: Pick<CountingSql, 'writes'>,
     private readonly blocks: Pick<Blocks, 'line'>,
@@ -19,8 +19,8 @@ export class HoldBack {
   ) {}
 
   /**
-   * May the job that came alone wait for whoever claims it as soon as this is committed? Only where nothing else was written:
-   * if it cannot be written later, nothing may be left of it. One that was claimed among others is written with their lease.
+   * May the job that came alone wait for a claim right after this commit? Only if nothing else was written: if it
+   * cannot be written later, nothing may be left of it. A job that was claimed with others is written with their lease.
    * @param hasArrived does the running transaction bring work?
    */
   mayWait(hasArrived: boolean): boolean {

@@ -1,4 +1,4 @@
-/** The event of each move, as the live feed tells it. */
+/** The event of each move, for the live feed. */
 import type { StateChange } from '../../durable/event-log';
 import { setDefined } from '../../job/envelope/fields';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
@@ -28,14 +28,14 @@ interface Told extends Note {
   now: number;
 }
 
-/** Adds the events of a move to the live feed: of one that has none of its own, only that the job changed its state. */
+/** Adds the events of a move to the live feed. A move without an event of its own only reports the new state. */
 export function tell(q: Named & Observed, told: Told): void {
   const { after, now } = told;
   const events = eventsOf(told);
   const change = changeOf(told);
   if (events.length === 0 && change) events.push(['job.state_changed', { attempt: after.attempt }]);
   for (const [index, [type, data]] of events.entries()) {
-    // The last event of a move is the one that tells where it led.
+    // The last event of a move reports the state it led to.
     const changed = index === events.length - 1 ? change : undefined;
     q.observed.events.add(
       type,
@@ -48,12 +48,12 @@ export function tell(q: Named & Observed, told: Told): void {
   }
 }
 
-/** Undefined: the job begins or ends its life by this move, is not to be seen, or stays in its state. */
+/** Undefined: the job is created or removed by this move, is hidden, or stays in its state. */
 function changeOf({ move, before, after, active, now }: Told): StateChange | undefined {
   if (before === after || before.state === STATE.held || after.state === STATE.held) return undefined;
   const from = stateOf(before, active !== undefined, now);
   const to = stateOf(after, false, now);
-  // A purged job goes from where it was; nothing is left of it that could be in a state.
+  // A purged job leaves the state it was in; it has no new one.
   return from === to || move === 'purge' ? undefined : changed(from, to);
 }
 
@@ -132,7 +132,7 @@ const WHY: Record<string, string> = {
   queue_deleted: 'The queue of the job was deleted.',
 };
 
-/** Of a job that was discarded though no attempt failed: nothing ran, and the reason is the error. */
+/** For a job that was discarded without a failed attempt: nothing ran, and the reason is the error. */
 function withoutRun(attempt: number, reason = 'discarded'): Record<string, unknown> {
   const message = WHY[reason] ?? 'The job was discarded.';
   return { attempt, duration_ms: null, error: { code: reason, type: `tocsin.${reason}`, message } };

@@ -1,6 +1,6 @@
-/** A row of `jobs`, as everything in the queue knows it. Only types and the names of states. */
+/** A row of `jobs`, for every room of the queue. Only types and the names of states. */
 
-/** Values of `jobs.state`. `waiting` covers scheduled, available, retryable and active; `held` rows do not exist yet. */
+/** Values of `jobs.state`. `waiting`: scheduled, available, retryable and active; `held`: not decided yet. */
 export const STATE = { waiting: 0, pending: 1, cancelled: 2, discarded: 3, dead: 4, held: 5 } as const;
 
 export type JobRow = {

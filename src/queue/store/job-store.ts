@@ -1,6 +1,6 @@
 /**
- * What is stored of a queue: its jobs, and what lies beside them. Each table keeps in memory what saves reading it; all of that
- * can be rebuilt ({@link JobStore.load}), and nothing of it grows with the backlog.
+ * What is stored of a queue: its jobs, and their other rows. Each table keeps in memory what saves reads. {@link
+ * JobStore.load} rebuilds all of that, and none of it grows with the backlog.
  */
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';
@@ -28,15 +28,15 @@ import { readPriorities } from './ranks';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 
-/** What the store needs of those who work with it. */
+/** What the store needs from its users. */
 export interface Around {
-  /** What operators say for keys in all queues. */
+  /** What operators set for keys in all queues. */
   readonly overrides: Overrides;
-  /** Something becomes due at this moment (epoch ms) that the running transaction wrote. */
+  /** Something that the running transaction wrote is due at this moment (epoch ms). */
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */
   carried(carrier: Carrier): string;
-  /** May somebody claim what has just arrived as soon as it is committed? */
+  /** May a worker claim a new job as soon as it is committed? */
   isAwaited(): boolean;
 }
 
@@ -48,13 +48,13 @@ export class JobStore {
   readonly depth: Depth;
   readonly tally: Tally;
   readonly archive: ArchiveBuffer;
-  /** Jobs that stand alike, many to a row. */
+  /** Jobs in blocks, many to a row. */
   readonly blocks: Blocks;
   /** Rows that are about to be asked for, see `row-lookup.ts`. */
   readonly readAhead = new Map<number, JobRow>();
-  /** What must arrive at other objects. */
+  /** Messages for other objects. */
   readonly outbox: Outbox;
-  /** What has arrived from other objects. */
+  /** Messages from other objects. */
   readonly inbox: Inbox;
   readonly progress: ProgressTable;
   readonly checkpoints: CheckpointTable;
@@ -66,13 +66,13 @@ export class JobStore {
   readonly expiry: Expiry;
   priorities = new Set<number>();
   nextSequence = 1;
-  /** There are more dead letters than are to be kept; they are removed in turns. */
+  /** There are more dead letters than the bound allows; they are removed in turns. */
   evicting = false;
   /** Jobs written, leased and ended since this object started. */
   changes = 0;
   private readonly holdBack: HoldBack;
 
-  /** @param written what is written through `sql` */
+  /** @param written counts what is written through `sql` */
   constructor(
     readonly sql: SqlStorage,
     readonly written: CountingSql,
@@ -127,15 +127,18 @@ export class JobStore {
   }
 
   /**
-   * Writes the jobs that completed, and the keys that limit. The others follow ({@link flushBlocks}) once nothing else is written.
-   * @param retention how long completed jobs are kept, ms
+   * Writes completed jobs, and the keys that limit. {@link flushBlocks} writes the rest once nothing else is written.
+   * @param retention of completed jobs, ms
    */
   flush(retention: number): void {
     this.archive.flush((endedAt) => removalMoment(endedAt, retention));
     this.limiters.flush();
   }
 
-  /** Writes what joins blocks. @param hasArrived the transaction brings work: a job that came alone may wait for its claim */
+  /**
+   * Writes what joins blocks. @param hasArrived the transaction brings work: a job that came alone may wait for its
+   * claim
+   */
   flushBlocks(hasArrived: boolean): void {
     this.blocks.flush(this.holdBack.mayWait(hasArrived));
   }
@@ -145,7 +148,7 @@ export class JobStore {
     this.holdBack.committed();
   }
 
-  /** A row with this sequence number is about to be deleted: puts the number on record so it is never given again. */
+  /** A row with this sequence number is about to be deleted: records the number, so that it is never given again. */
   recordSequence(key: number): void {
     if (sequenceOf(key) < this.leases.recordedSequence) return;
     this.leases.recordedSequence = this.nextSequence;

@@ -1,4 +1,4 @@
-/** How many jobs come before another one in the order of `ranks.ts`: counted when somebody asks why it waits. */
+/** How many jobs come before another one in the order of `ranks.ts`: counted when a client asks why it waits. */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { compare, START } from './due-index';
@@ -11,7 +11,7 @@ const MAX_COUNTED = 1_000;
 /** How many jobs come before another one. */
 export interface Ahead {
   count: number;
-  /** There may be more: the count has come to its bound. */
+  /** There may be more: the count reached its bound. */
   isMore: boolean;
 }
 
@@ -19,8 +19,8 @@ type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attemp
 
 /**
  * Counts the jobs that a consumer is given before this one. Reads no bodies, and no more than {@link MAX_COUNTED} rows.
- * @param scan where the consumer stands
- * @param row stands in the line or is due
+ * @param scan how far the consumer has read
+ * @param row is in the line or due
  * @param isRival is this job for the same consumer, and not running?
  */
 export function countAhead(

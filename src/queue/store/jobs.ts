@@ -1,9 +1,10 @@
 /**
- * The sole writer of jobs: `insert`, `insertRun`, `move` and `remove`; `attempts.ts` does the same for many jobs that begin
- * or complete an attempt together. The caller names
- * the move of `job/states` that a job makes and what is different afterwards; a move that the table does not list is refused.
- * Everything that follows from the difference is derived here, once: rank and index, length of the line, depth, limits
- * entered and left, unique keys, the wake, the event, what a workflow must hear.
+ * The sole writer of jobs: `insert`, `insertRun`, `move` and `remove`. `attempts.ts` does the same for many jobs that
+ * begin or complete an attempt together.
+ *
+ * The caller names the move of `job/states` that a job makes, and what is different afterwards. A move that the table
+ * does not list is refused. All consequences of the difference are derived here, once: rank and index, length of the
+ * line, depth, limits entered and left, unique keys, the wake, the event, the message to a workflow.
  */
 import { writeMeta } from '../../durable/sql';
 import { defined } from '../../job/envelope/fields';
@@ -43,7 +44,7 @@ export type NewRow = Pick<
   | 'history'
 >;
 
-/** Where a new job goes. */
+/** The state of a new job. */
 export interface Arrival {
   /** It becomes available at this time, epoch ms. */
   at: number;
@@ -55,7 +56,7 @@ export interface Arrival {
   together?: boolean;
 }
 
-/** What is different about a job after a move. The number of its claim follows from the lease. */
+/** What a move changes about a job. The number of its claim follows from the lease. */
 export interface Change
   extends Partial<
     Pick<JobRow, 'state' | 'priority' | 'due_at' | 'waits_since' | 'enqueued_at' | 'expires_at' | 'ended_at' | 'body'>
@@ -90,10 +91,10 @@ const COLUMNS = [
   'waits_since',
 ] as const;
 
-/** Columns that say where a row stands. */
+/** Columns that define the position of a row. */
 const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
 
-/** Moves after which as many jobs are open as before, though their rows say otherwise for a while. */
+/** Moves that keep the number of open jobs, though their rows say otherwise for a while. */
 const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
 
 /** Moves that end an attempt without using it up. */
@@ -116,9 +117,9 @@ export function check(move: Move, from: Position, to: Position): void {
 const isOpen = (row: Pick<JobRow, 'ended_at'>): boolean => row.ended_at === null;
 
 /**
- * Writes a new job under the next sequence number. An immediate job of default priority stands in the line and joins a
- * block, a row for many, unless it expires. So do others that arrive together; any other has two rows. One more for an id
- * chosen by its producer.
+ * Writes a new job under the next sequence number. An immediate job of default priority joins a block of the line,
+ * unless it expires. So do other jobs that arrive together. Any other has two rows. One row more for an id chosen by
+ * its producer.
  */
 export function insert(
   q: Named & Stored & Observed & Woken,
@@ -161,16 +162,13 @@ export function insert(
   return row;
 }
 
-/** Is it like any other job that stands where it does? Its body, its type and its id say all there is to say. */
+/** Do its body, type and id say everything about it, so that it can join a block? */
 function isPlain(row: JobRow, now: number): boolean {
   if (row.expires_at !== null || row.history !== null || row.attempt > 0 || row.claims > 0) return false;
   return row.created_at === now && row.enqueued_at === now;
 }
 
-/**
- * Writes immediate jobs of default priority and of one type, which nothing else distinguishes, under consecutive numbers:
- * a row for many.
- */
+/** Writes ordinary immediate jobs of one type under consecutive numbers: one row for many. */
 export function insertRun(
   q: Named & Stored & Observed & Woken,
   type: string,
@@ -237,7 +235,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   return after;
 }
 
-/** The history after an attempt, with what it logged. It costs nothing: the row is written anyway. */
+/** The history after an attempt, with its log. It costs nothing: the row is written anyway. */
 function afterAttempt(
   q: Observed,
   row: JobRow,
@@ -257,7 +255,7 @@ function afterAttempt(
 
 /**
  * Writes the columns that have changed, or the whole row of a job that moves out of its block.
- * @param ends how long the job is kept that ends by this, where it says so itself
+ * @param ends the job's own retention, if it ends by this and has one
  * @param rider what rides in the row
  */
 function write(
@@ -287,18 +285,18 @@ function write(
   q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
 }
 
-/** It may stand in the way of a newcomer with the same fingerprint. One row written for a unique job that is new. */
+/** Registers the job's fingerprint for later conflicts. One row written for a unique job that is new. */
 function rememberFingerprint(q: Stored, row: Pick<JobRow, 'key' | 'body'>): void {
   const fingerprint = fingerprintIn(row);
   if (fingerprint !== undefined) remember(q.store.sql, fingerprint, row.key);
 }
 
-/** Dead letters that go when a new one comes, at most: one as a rule; the others are for the duty. */
+/** Dead letters removed when a new one comes: usually one. The background feature removes the rest. */
 const EVICTED_FOR_ONE = 2;
 
 /**
- * Removes dead letters beyond the bound, the oldest first, at most `limit`. One that is on its way to another queue stays
- * until it has arrived.
+ * Removes dead letters beyond the bound, the oldest first, at most `limit`. A dead letter on its way to another queue
+ * stays until it has arrived.
  * @returns whether there are more to remove
  */
 export function evictDeadLetters(q: Named & Stored & Configured & Observed, limit: number, now: number): boolean {
@@ -327,8 +325,8 @@ export function setEvicting(q: Stored & Woken, evicting: boolean): void {
 }
 
 /**
- * Deletes a job for good, with all that lies beside it. A dead letter that is on its way to another queue is not removed
- * before it has arrived. One row written, for jobs of one block together too, and one for each thing beside it.
+ * Deletes a job for good, with its other rows. A dead letter on its way to another queue stays until it has arrived.
+ * One row written, also for jobs of one block together, and one for each other row.
  */
 export function remove(
   q: Named & Stored & Observed,
@@ -356,7 +354,7 @@ export function remove(
   tell(q, { move: kind, before: row, after: row, active, now, ...note });
 }
 
-/** Nothing is kept of the job: its id and its fingerprint are free. */
+/** Nothing of the job is kept: its id and its fingerprint are free. */
 export function forgetIdentity(q: Stored, row: JobRow): void {
   if (row.alias !== null) q.store.sql.exec('DELETE FROM aliases WHERE id = ?', row.alias).toArray();
   forgetRow(q.store.sql, row);

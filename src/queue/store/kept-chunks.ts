@@ -1,7 +1,7 @@
 /**
- * Numbers of archive chunks whose jobs say themselves how long they are kept. Such a chunk holds jobs that are to be removed
- * at the same moment, and its number tells that moment. So it needs neither a column nor an index entry of its own, and
- * pruning finds the first one to go at the front, whatever stays longer.
+ * Numbers of archive chunks whose jobs have a retention of their own. All jobs of such a chunk are removed at the same
+ * moment, and its number encodes that moment. So it needs no column or index entry of its own, and pruning finds the
+ * first due chunk at the front.
  *
  *     chunk = (moment − 2^44) × 512 + slot         negative, and in the order of the moments
  *
@@ -19,12 +19,12 @@ function firstNumber(until: number): number {
   return (until - BEYOND) * SLOTS;
 }
 
-/** The highest number of a chunk that is to be removed at `now`. */
+/** The highest number of a chunk that is due at `now`. */
 export function lastDue(now: number): number {
   return firstNumber(Math.floor(now)) + SLOTS - 1;
 }
 
-/** When the first of these chunks is to be removed, epoch ms; undefined when there is none. */
+/** When the first of these chunks is due, epoch ms; undefined when there is none. */
 export function firstKeptUntil(sql: SqlStorage): number | undefined {
   const chunk = sql
     .exec<{ chunk: number | null }>('SELECT min(chunk) AS chunk FROM archive WHERE chunk < 0')
@@ -32,7 +32,7 @@ export function firstKeptUntil(sql: SqlStorage): number | undefined {
   return chunk === null ? undefined : Math.floor(chunk / SLOTS) + BEYOND;
 }
 
-/** A free number for a chunk that is to be removed at `until`, epoch ms. */
+/** A free number for a chunk that is due at `until`, epoch ms. */
 export function freeNumber(sql: SqlStorage, until: number): number {
   for (let moment = Math.min(until, BEYOND - 1); moment < BEYOND; moment++) {
     const first = firstNumber(moment);

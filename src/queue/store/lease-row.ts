@@ -2,7 +2,7 @@
 import type { Active } from './active';
 import type { SingleRow } from './singles';
 
-/** What a lease row says. */
+/** The content of a lease row. */
 export interface LeaseRow {
   /** Holder. */
   w?: string;
@@ -16,11 +16,11 @@ export interface LeaseRow {
   q: number;
   /** [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]; older rows may have a ninth member. */
   e: [number, number, number, number, number, number, 0 | 1, string][];
-  /** What the queue has counted lately: it rides along. */
+  /** What the queue has counted recently: it rides along. */
   m?: object;
 }
 
-/** The job that lives in this row, as far as it is known otherwise. */
+/** The job that lives in this row, if the caller knows it. */
 export function leasedBy({ e: [entry] }: LeaseRow): SingleRow['leased'] {
   return entry && { key: entry[0], type: entry[7] };
 }
@@ -42,8 +42,8 @@ export function readLease(data: string): LeaseRow | undefined {
 }
 
 /**
- * A running attempt as its lease row has it. A push whose answer this object still awaits goes on as before; of any other
- * nobody awaits the answer, so its lease ends it.
+ * A running attempt as its lease row has it. A push continues if this object still awaits its answer. Otherwise nothing
+ * awaits the answer, and the end of the lease ends the attempt.
  * @param pushed the push of this job that is under way
  */
 export function restored(
@@ -67,7 +67,7 @@ export function restored(
 }
 
 /**
- * What a lease row is to say of these attempts, which began together.
+ * The text of a lease row for these attempts, which began together.
  * @param rider JSON that rides in it
  */
 export function leaseText(

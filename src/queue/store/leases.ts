@@ -1,14 +1,15 @@
 /**
- * Leases: who runs what, and until when.
+ * Leases: which runner has which jobs, and until when.
  *
- * A claim writes one row for its whole batch. Nothing is written when an attempt ends: the place of the job (its own row
- * ended or with `claims` raised, the archive, or no place at all) shows that the entry is over. A row whose entries are all over is reused by a later claim,
- * so a lease costs one written row for each claim and none for its end. A job that came alone lives in its lease row.
+ * A claim writes one row for its whole batch. Nothing is written when an attempt ends. Where the job is then shows that
+ * the entry is over: its own row ended or has a higher `claims`, the archive has it, or it is gone. A later claim
+ * reuses a row whose entries are all over. So a lease costs one written row for each claim and none for its end. A job
+ * that came alone lives in its lease row.
  *
- * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken (`head`)
- * and the next sequence number, so that no number is ever given twice.
+ * The same rows carry, for nothing, what must survive an eviction: how far the line of immediate jobs was taken
+ * (`head`) and the next sequence number, so that no number is given twice.
  *
- * In memory stays only what runs right now, never the backlog.
+ * Memory holds only what runs right now, never the backlog.
  */
 import { grouped } from '../../job/size';
 import type { Active } from './active';
@@ -18,7 +19,7 @@ import { type LeaseRow, leasedBy, leaseText, readLease, restored } from './lease
 import { writeRow } from './own-rows';
 import type { SingleRow } from './singles';
 
-/** Bytes of an entry in a lease row at most, beside its type: seven numbers and what separates them. */
+/** Bytes of an entry in a lease row at most, without its type: seven numbers and their separators. */
 const ENTRY_BYTES = 150;
 
 /** Bytes of an entry in a lease row. Types are ASCII. */
@@ -29,10 +30,10 @@ const LOAD_PAGE = 1_000;
 
 /** Free rows kept for reuse; more than twice as many are deleted together. */
 const KEEP_FREE = 64;
-/** So many are deleted in one turn at most. */
+/** Free rows deleted in one turn, at most. */
 const TRIM_AT_ONCE = 500;
 
-/** When an attempt is over if nobody reports before, epoch ms. */
+/** When an attempt is over if no report comes before, epoch ms. */
 export function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
   return Math.max(Math.min(expiresAt, timeoutAt), putOff);
 }
@@ -40,7 +41,7 @@ export function endOf({ expiresAt, timeoutAt, putOff = 0 }: Active): number {
 export class LeaseTable {
   /** Running attempts by job key. */
   readonly active = new Map<number, Active>();
-  /** Those of them that were pushed and take a slot. */
+  /** The running attempts that were pushed and take a slot. */
   readonly pushed = new Set<Active>();
   /** No lease or execution limit ends before this time: a lower bound, so checking it costs nothing. */
   earliest = Number.POSITIVE_INFINITY;
@@ -56,13 +57,13 @@ export class LeaseTable {
   /** Keys of attempts that ended since the last look. */
   private readonly freed = new Set<string>();
   private anyFreed = false;
-  /** So many attempts ran that no other could start, until one of them ended. */
+  /** All slots were taken, until one of the attempts ended. */
   private wasFull = false;
   /** A lease could not be read when memory was rebuilt: which jobs it held is unknown. */
   hasLost = false;
   private free: number[] = [];
   private nextId = 1;
-  /** The row that was granted last; 0 when memory was rebuilt since. */
+  /** The row that was granted last; 0 if memory was rebuilt since. */
   private newestId = 0;
 
   /** Size of one lease row at most, in bytes: the platform allows 2 MB. */
@@ -71,7 +72,7 @@ export class LeaseTable {
   /** Attempts that run at once at most: each takes some hundred bytes of an isolate's 128 MB. */
   mostAtOnce = 200_000;
 
-  /** The pushes whose answers this object awaits, by the call: no row knows that. */
+  /** Calls whose answers this object awaits, by the job's key: no row knows that. */
   readonly underWay = new Set<readonly { readonly active: Active }[]>();
 
   /** @param rider JSON that rides in a row which is written */
@@ -81,10 +82,7 @@ export class LeaseTable {
     private readonly rider: () => string,
   ) {}
 
-  /**
-   * Rebuilds memory from storage, however many leases there are: entries count only if their job still waits for exactly that
-   * claim to end.
-   */
+  /** Rebuilds memory from storage, however many leases there are. An entry counts only if its claim has not ended. */
   load(): void {
     this.active.clear();
     this.pushed.clear();
@@ -95,7 +93,7 @@ export class LeaseTable {
     this.live.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
-    // What memory says may come from a transaction that was rolled back.
+    // Memory may come from a transaction that was rolled back.
     this.head = 0;
     this.recordedSequence = 1;
     this.hasLost = false;
@@ -111,7 +109,7 @@ export class LeaseTable {
       const lease = readLease(data);
       if (job !== null) inPage.push({ leaseId: id, text: job, leased: lease && leasedBy(lease) });
       if (!lease) {
-        // A row that cannot be read must not stop the queue: its jobs are simply no longer leased.
+        // An unreadable row must not stop the queue: its jobs are simply no longer leased.
         this.hasLost = true;
         this.free.push(id);
         continue;
@@ -130,11 +128,11 @@ export class LeaseTable {
     for (const row of singles.after(0)) {
       if (this.active.has(row.key)) continue;
       this.hasLost = true;
-      // It was claimed: that has used up an attempt, and no later run may have the name of that claim.
+      // The claim has used up an attempt, and no later run may have its name.
       writeRow(this.sql, { ...row, claims: 1, attempt: 1 });
       singles.leave(row.key);
     }
-    // Jobs that lost their lease still stand in the line, behind its head: it must be read from the start.
+    // Jobs that lost their lease are still in the line, behind its head: it must be read from the start.
     if (this.hasLost) this.head = 0;
   }
 
@@ -256,8 +254,8 @@ export class LeaseTable {
   }
 
   /**
-   * Running attempts whose lease or execution limit has ended, at most `limit`, earliest first. Makes `earliest` exact again
-   * when these are all.
+   * Running attempts whose lease or execution limit has ended, at most `limit`, earliest first. Makes `earliest` exact
+   * if these are all.
    */
   overdue(now: number, limit: number): Active[] {
     if (now < this.earliest) return [];
@@ -272,13 +270,13 @@ export class LeaseTable {
     return due.sort((a, b) => endOf(a) - endOf(b));
   }
 
-  /** Is the attempt over, though nobody has ended it yet? */
+  /** Is the attempt over, though its end is not processed yet? */
   isOverdue(key: number, now: number): boolean {
     const entry = this.active.get(key);
     return entry !== undefined && endOf(entry) <= now;
   }
 
-  /** An attempt that is over could not be ended: it is looked at again at `at` (epoch ms). */
+  /** An overdue attempt could not be ended: it is looked at again at `at` (epoch ms). */
   putOff(entry: Active, at: number): void {
     entry.putOff = at;
     this.earliest = Math.min(this.earliest, at);
@@ -287,7 +285,7 @@ export class LeaseTable {
   /** Deletes surplus free rows, which only a burst of single claims leaves behind. Answers whether any went. */
   trim(): boolean {
     if (this.free.length <= 2 * KEEP_FREE) return false;
-    // The row written last says how far sequence numbers are given out.
+    // The row written last has the next sequence number.
     const newest = this.free.indexOf(this.newestId);
     if (newest > 0) [this.free[0], this.free[newest]] = [this.newestId, this.free[0] as number];
     const surplus = this.free.splice(KEEP_FREE, TRIM_AT_ONCE);

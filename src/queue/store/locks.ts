@@ -1,11 +1,11 @@
 /**
- * Jobs that are locked while an operation over several queues is being decided. The row of such a job is `held`, out of
- * every rank and index, so nothing is done to it; where it stood is kept with the share of its batch, and here in
- * memory, so that whoever reads sees the job as it was.
+ * Jobs that are locked until an operation over several queues is decided. The row of such a job is `held`, out of every
+ * rank and index, so no operation touches it. Its former place is kept with the share of its batch and here in memory,
+ * so that readers see the job as it was.
  */
 import { type JobRow, STATE } from './job-row';
 
-/** Where a locked job stood. */
+/** Former place of a locked job. */
 export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt'>;
 
 export class LockTable {
@@ -21,7 +21,7 @@ export class LockTable {
       for (const place of lockedIn(data)) this.places.set(place.key, place);
     }
     if (this.places.size === 0) return;
-    // One that was cancelled in spite of its lock has none any more.
+    // A job cancelled in spite of its lock is not locked.
     const held = this.sql.exec<{ key: number }>(
       `SELECT key FROM jobs WHERE state = ${STATE.held} AND key IN (SELECT value FROM json_each(?))`,
       JSON.stringify([...this.places.keys()]),
@@ -38,7 +38,7 @@ export class LockTable {
     return this.places.has(key);
   }
 
-  /** Where the locked jobs stood. */
+  /** The former places of locked jobs. */
   all(): Iterable<LockedPlace> {
     return this.places.values();
   }
@@ -51,7 +51,7 @@ export class LockTable {
     this.places.set(place.key, place);
   }
 
-  /** The job is no longer locked. @returns where it stood */
+  /** The job is no longer locked. @returns its former place */
   take(key: number): LockedPlace | undefined {
     const place = this.places.get(key);
     this.places.delete(key);
@@ -66,7 +66,7 @@ export class LockTable {
   }
 }
 
-/** The places that a share keeps. One that cannot be read keeps none: its jobs stay held, and the queue goes on. */
+/** The places that a share keeps. An unreadable share keeps none: its jobs stay held, and the queue continues. */
 function lockedIn(share: string): LockedPlace[] {
   try {
     return (JSON.parse(share) as { act?: { locked: LockedPlace[] } } | null)?.act?.locked ?? [];

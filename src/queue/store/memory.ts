@@ -1,6 +1,6 @@
 /**
- * What is in memory of an opened queue, put together, and how a transaction works on it: what it has gathered is marked and
- * undone, written at its end, and becomes visible once it is committed.
+ * The memory of an opened queue, and how a transaction works on it. What the transaction gathered can be marked and
+ * undone. It is written at the end, and becomes visible once it is committed.
  */
 import { gatherNotices } from '../../across/feed/notices';
 import type { Memory, Undo } from '../../durable/group-commit';
@@ -19,9 +19,9 @@ import { Wake } from './wake';
 export interface Opening<H> {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly variables: Variables;
-  /** What handlers take of the jobs of the queue with this name. */
+  /** The types of jobs that handlers take from the queue with this name. */
   handlers(name: string): H;
-  /** May a worker claim what has just arrived as soon as it is committed? */
+  /** May a worker claim a new job as soon as it is committed? */
   isAwaited(): boolean;
 }
 
@@ -95,7 +95,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
     this.observed.publish();
   }
 
-  /** A job that was held back, and that nobody has claimed, is written: it becomes durable with the rest of the turn. */
+  /** Writes a job that was held back and not claimed: it becomes durable with the rest of the turn. */
   finish(): void {
     const { blocks } = this.store;
     const { alone } = blocks.line;
@@ -107,7 +107,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
   }
 }
 
-/** What a transaction has gathered up to a moment. One object: an operation that starts makes one. */
+/** Notes what a transaction has gathered up to a moment. One object: each operation makes one. */
 class Mark implements Undo {
   private readonly archived: number;
   private readonly line: BlocksMark;

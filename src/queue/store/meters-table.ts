@@ -5,28 +5,28 @@ import { add, type Meter, newMeter, packed, read, unpacked } from '../../job/met
 import { gathered, HOUR_MS, KEEP_HOURS_MS, KEEP_MINUTES_MS, MINUTE_MS, type Point } from '../../job/metrics/series';
 import { type JobRow, STATE } from './job-row';
 
-/** What has the text: a row of `meters` for itself, or one that was written anyway. */
+/** The carrier of a text: a row of `meters` for itself, or one that was written anyway. */
 export type Carrier = { by: 'lease' | 'chunk' | 'joined' | 'row' } | { by: 'job'; key: number };
 
 /** A point of a text. */
 export interface Counted extends Point {
   /** As the text has it; undefined since it changed. */
   text: string | undefined;
-  /** How much has happened to it in the running transaction. */
+  /** The changes to it in the running transaction. */
   weight: number;
 }
 
 /** Rows that are written with each kind of carrier. */
 export const WRITTEN_WITH: Readonly<Record<Carrier['by'], number>> = { lease: 1, chunk: 2, joined: 1, job: 2, row: 1 };
 
-/** What was carried in rows of these tables is carried anew when any are deleted. A single job is known by its key. */
+/** When rows of these tables are deleted, what they carried must be carried again. A single job is known by its key. */
 export const TABLES: Partial<Record<Carrier['by'], string>> = { lease: 'leases', chunk: 'archive', joined: 'archive' };
 
-/** Types counted by name; the jobs of further ones are counted together. Labels of metrics must be few. */
+/** Types counted by name; jobs of further types are counted together. Metrics must have few labels. */
 export const MAX_TYPES = 200;
 export const OTHER_TYPES = '_other';
 
-/** What belongs to no type: rows that the queue writes for itself. */
+/** Rows that belong to no type: those that the queue writes for itself. */
 export const NO_TYPE = '';
 
 /** Is this the name of no single type? */
@@ -35,10 +35,10 @@ export const isSpecial = (type: string): boolean => type === NO_TYPE || type ===
 /** The rows of the table. */
 const ROW = { text: 0, putAway: 1 } as const;
 
-/** Bytes of the points of minutes, and of those of hours, that are kept at most. Totals take up to 256 KiB, and a row holds 2 MB. */
+/** Bytes of the points of minutes, and of hours, at most. Totals take up to 256 KiB, and a row holds 2 MB. */
 const MAX_BYTES = 512 * 1024;
 
-/** Types of an hour that keep their names where not all of them fit: fewer in each look at the hours. */
+/** Types of an hour that keep their names when not all of them fit: fewer at each pass over the hours. */
 const NAMED = [16, 4, 0] as const;
 
 /** A point as it is stored: where its time is, its type, and the pairs of its meter. */
@@ -88,12 +88,12 @@ function parsed(data: string): Record<string, unknown> {
     const value: unknown = JSON.parse(data);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    // A damaged record must not stop its queue: what it counted is lost.
+    // A damaged record must not stop its queue: its counts are lost.
     return {};
   }
 }
 
-/** Where the newest text may be. Each reads few rows: those that say what runs, and the last of each kind. */
+/** Where the newest text may be. Each reads few rows: those of what runs, and the last of each kind. */
 const PLACES: readonly { by: Carrier['by']; query: string }[] = [
   { by: 'row', query: `SELECT data, NULL AS key FROM meters WHERE id = ${ROW.text}` },
   {
@@ -138,7 +138,7 @@ export function newestText(sql: SqlStorage, version: number): Text | undefined {
 }
 
 /**
- * Jobs that were enqueued after the last text: so many of a type, and the rows that they took.
+ * Jobs that were enqueued after the last text: the number of each type, and the rows that they took.
  * @param from the number of the first one; those of `inBlocks` come after it
  */
 export function* unsaid(
@@ -161,7 +161,7 @@ export function* unsaid(
   }
   let together: string | undefined;
   for (const { type, created_at, due_at, priority } of inBlocks) {
-    // Those of one moment were written together, if they stand in the same place.
+    // Jobs of one moment with the same place were written together.
     const place = `${created_at} ${due_at} ${priority}`;
     yield { type, at: created_at, enqueued: 1, rows: place === together ? 0 : due_at === null ? 1 : 2 };
     together = place;
@@ -173,7 +173,7 @@ export function writeText(sql: SqlStorage, version: number, text: string): void 
   put(sql, 'meters', { id: ROW.text, version, sequence: null, data: text });
 }
 
-/** Since when there is what was put away; undefined: nothing was. */
+/** Since when counts are put away; undefined: nothing was. */
 export function putAwayAt(sql: SqlStorage): Pick<PutAway, 'version' | 'sequence'> | undefined {
   type Row = { version: number; sequence: number | null };
   return rows<Row>(sql, `SELECT version, sequence FROM meters WHERE id = ${ROW.putAway}`)[0];
@@ -193,7 +193,7 @@ export function readPutAway(sql: SqlStorage): Counts {
 
 /** What was put away, and what was counted since then. */
 export function merged({ totals, points, ...rest }: Counts, lately: readonly Point[]): Counts {
-  // A new life of the object knows the types of late only, so there may be too many together.
+  // A restarted object knows only the recent types, so there may be too many together.
   const nameOf = (type: string) =>
     totals.has(type) || isSpecial(type) || totals.size < MAX_TYPES ? type : OTHER_TYPES;
   const named = lately.map((point) => {
@@ -220,7 +220,7 @@ class Period {
     this.tell();
   }
 
-  /** Counts all types together but the busiest ones: what they come to stays right. */
+  /** Counts all types but the busiest ones together: the sums stay right. */
   keepNames(most: number): void {
     const named = this.points.filter(({ type }) => !isSpecial(type)).sort((a, b) => busyness(b) - busyness(a));
     // One alone would take as much room without its name.
@@ -256,7 +256,7 @@ function newest(periods: readonly Period[]): number {
   return periods.length - tooMuch - 1;
 }
 
-/** Makes the oldest periods say less, until all of them fit. @returns those that do */
+/** Makes the oldest periods less detailed, until all of them fit. @returns those that are */
 function fitted(periods: readonly Period[]): Period[] {
   let bytes = periods.reduce((sum, period) => sum + period.bytes, 0);
   for (const most of NAMED) {
@@ -271,8 +271,8 @@ function fitted(periods: readonly Period[]): Period[] {
 }
 
 /**
- * Puts away what was counted: totals, the minutes of a day, the hours of a month. Where many types make very many points, the
- * older minutes become hours sooner; of the older hours the less busy types are then told together. One row written.
+ * Puts away what was counted: totals, the minutes of a day, the hours of a month. If that is too large, older minutes
+ * become hours sooner, and the less busy types of older hours are counted together. One row written.
  */
 export function writePutAway(
   sql: SqlStorage,

@@ -1,15 +1,15 @@
 /**
- * What has happened to the jobs of a queue, counted by type and minute where the store makes the change. It survives every
- * eviction and costs no row of its own as a rule:
+ * What has happened to the jobs of a queue, counted by type and minute where the store makes the change. It survives
+ * every eviction and usually costs no row of its own:
  *
  *     put away (row 1 of `meters`)  +  since then: a short text that rides in rows written anyway
- *                                          lease of a claim · chunk of completed jobs · job that an attempt, or its end, writes
+ *                                         (lease of a claim · chunk of completed jobs · job that an attempt writes)
  *                                   +  jobs with later numbers, which are stored themselves
  *
- * The text holds everything since row 1 was written, so the newest one is enough, and whatever happens to the row that carried
- * an older one does no harm. Where a transaction counted something and wrote none of these rows, the text gets a row (row 0):
- * one for the transaction. When it grows beyond {@link MAX_TEXT}, it is put away: one row. Jobs that were enqueued need no text;
- * there is one after so many of them, so that no more are looked at when the object wakes.
+ * The text holds everything since row 1 was written, so the newest text is enough, and the row of an older one may go.
+ * A transaction that counted something and wrote none of these rows gives the text a row of its own (row 0). A text
+ * longer than {@link MAX_TEXT} is put away: one row. Enqueued jobs need no text, but after {@link MAX_UNSAID} of them
+ * there is one, so that a waking object looks at no more.
  */
 import { sequenceOf } from '../../job/ids';
 import { COUNTED, FAILS } from '../../job/metrics/counted-moves';
@@ -42,10 +42,10 @@ import {
 /** The text is put away when it is longer, characters. */
 const MAX_TEXT = 2_000;
 
-/** Where it cannot be put away, more than this is not kept in memory, characters: it rides in other rows. */
+/** If it cannot be put away, memory keeps no more than this, in characters: it rides in other rows. */
 const MAX_HELD = 32 * 1024;
 
-/** Jobs that may be enqueued before a text says so. */
+/** Jobs that may be enqueued before a text counts them. */
 const MAX_UNSAID = 1_000;
 
 const ROWS = placeOf('rows');
@@ -89,14 +89,14 @@ export class Meters {
   private textLength = 0;
   /** What carries the text. */
   private carrier: Carrier | undefined;
-  /** The row of a job has carried a text of this transaction: a second one would only make the rows longer. */
+  /** The row of a job has carried a text of this transaction: a second one would only make rows longer. */
   private hasRidden = false;
-  /** Rows counted in advance, because the text must tell of the row that carries it. */
+  /** Rows counted in advance, because the text must count the row that carries it. */
   private advance = 0;
 
   /** The latest of what was put away; undefined: it has to be read. */
   private putAwayLately: Point[] | undefined;
-  /** An operator was told that counting fails. */
+  /** Operators were notified that counting fails. */
   private isFailing = false;
 
   constructor(
@@ -137,7 +137,7 @@ export class Meters {
     }
   }
 
-  // ---- what the store tells ----------------------------------------------------------------------------------------
+  // ---- what the store reports ----------------------------------------------------------------------
 
   /** Jobs of a type were accepted. */
   enqueued(type: string, count: number, now: number): void {
@@ -169,7 +169,7 @@ export class Meters {
     if (counter === undefined) return undefined;
     const point = this.touch(row.type, now);
     this.add(point, placeOf(counter), 1);
-    // One that has been a row since the last text is not seen among the later ones.
+    // A job that has had a row since the last text is not counted among the later ones.
     if (counter !== 'enqueued' || sequenceOf(row.key) < this.saidSequence) this.version++;
     if (active && FAILS.has(move)) {
       this.add(point, placeOf('failed'), 1);
@@ -181,7 +181,7 @@ export class Meters {
     return this.carried({ by: 'job', key: row.key });
   }
 
-  // ---- carriers ----------------------------------------------------------------------------------------------------
+  // ---- carriers ------------------------------------------------------------------------------------
 
   /** What a row that is about to be written is to carry. */
   carried(carrier: Carrier): string {
@@ -199,8 +199,8 @@ export class Meters {
   }
 
   /**
-   * What no row of the transaction has carried gets one. Where that fails it is tried again with the next one, and lost once too
-   * much has gathered: counting must not fail what it counts.
+   * Writes a text that no row of the transaction has carried. A failure is retried with the next transaction, and the
+   * counts are dropped once they are too large: counting must not fail the work that it counts.
    */
   flush(): void {
     try {
@@ -228,7 +228,7 @@ export class Meters {
     this.watched ??= new Map();
   }
 
-  /** What commits have added since the last call, of at most so many types; what is left comes with the next one. */
+  /** What commits have added since the last call, for at most `most` types; the next call returns the rest. */
   takeWatched(most: number): [type: string, meter: Meter][] {
     const taken = [...(this.watched ?? [])].slice(0, most);
     for (const [type] of taken) this.watched?.delete(type);
@@ -280,21 +280,23 @@ export class Meters {
     Object.assign(this, texts);
   }
 
-  // ---- reading -----------------------------------------------------------------------------------------------------
+  // ---- reading -------------------------------------------------------------------------------------
 
   /** Everything that was counted: by type, and by time as far as it is kept. */
   read(): Counts {
     return merged(readPutAway(this.store.sql), this.points);
   }
 
-  /** What was counted from a moment on (epoch ms), which never goes back. What was put away is read again only when it changed. */
+  /**
+   * Everything counted since a moment (epoch ms), which never goes back. Reads what was put away only when it changed.
+   */
   since(from: number): Point[] {
     this.putAwayLately ??= merged(readPutAway(this.store.sql), []).points;
     this.putAwayLately = this.putAwayLately.filter(({ at }) => at >= from);
     return [...this.putAwayLately, ...this.points.filter(({ at }) => at >= from)];
   }
 
-  // ---- inside ------------------------------------------------------------------------------------------------------
+  // ---- inside --------------------------------------------------------------------------------------
 
   private pointOf(type: string, now: number): Counted {
     const minute = startOf(now, MINUTE_MS);
@@ -342,8 +344,9 @@ export class Meters {
   }
 
   /**
-   * Counts the rows written since the last time for the types that the transaction is about, in proportion to what happened to
-   * each; where it is about none, for the queue itself. @param ahead rows that are about to be written
+   * Counts the rows written since the last call for the transaction's types, in proportion to what happened to each;
+   * without a type, for the queue itself.
+   * @param ahead rows that are about to be written
    */
   private countRows(ahead: number): void {
     const written = this.store.written.take() + ahead - this.advance;
@@ -365,7 +368,7 @@ export class Meters {
     if (left !== 0 && heaviest) this.add(heaviest, ROWS, left);
   }
 
-  /** Says so once, and again when it has worked in between. */
+  /** Logs the failure once, and again when it has worked in between. */
   private fails(error: unknown): void {
     if (!this.isFailing) console.error('tocsin: what happens in a queue could not be counted:', error);
     this.isFailing = true;

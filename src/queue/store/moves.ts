@@ -1,4 +1,4 @@
-/** Dead letters on their way to another queue: a message of the outbox for each, from the decision until the job is gone. */
+/** Dead letters on their way to another queue: an outbox message for each, from the decision until the job is gone. */
 import type { Outbox } from '../../durable/outbox';
 import type { Override } from '../../rpc/operations';
 

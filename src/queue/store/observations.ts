@@ -1,4 +1,4 @@
-/** What is noted of what happens in a queue: events, counts, and what running attempts have logged. It can fail nothing. */
+/** What is noted of a queue's work: events, counts, and logs of running attempts. It cannot fail the work. */
 import { EventLog } from '../../durable/event-log';
 import type { JobStore } from './job-store';
 import { Meters } from './meters';

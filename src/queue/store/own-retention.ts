@@ -1,14 +1,14 @@
-/** How long a job stays after its end: as it says itself, else as its queue does. */
+/** How long a job stays after its end: its own retention, else that of its queue. */
 import { type End, ownRetentionMs, removalMoment } from '../../job/retention';
 import { type JobRow, STATE } from './job-row';
 import { readableBody } from './row-texts';
 
 /**
- * When a job that ends now is to be removed by its own retention, epoch ms; `now` for one that is not kept at all.
- * Undefined: as its queue says.
+ * When a job that ends now is removed by its own retention, epoch ms; `now` for one that is not kept. Undefined: by the
+ * queue's retention.
  */
 export function keptUntil(row: Pick<JobRow, 'body'>, end: End, now: number): number | undefined {
-  // Most jobs do not say, and parsing is not free.
+  // Most jobs have none, and parsing is not free.
   if (!row.body.includes('"retention":')) return undefined;
   const own = ownRetentionMs(readableBody(row)?.retention, end);
   return own === undefined ? undefined : removalMoment(now, own);

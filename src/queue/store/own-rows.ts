@@ -8,7 +8,7 @@ const INSERT = `INSERT INTO jobs
 
 /**
  * Writes a job that has no row of its own.
- * @param keepUntil when it is to be removed once it has ended, where it says so itself, epoch ms
+ * @param keepUntil when its own retention removes it, if it has one and has ended, epoch ms
  * @param rider what rides in the row
  */
 export function writeRow(

@@ -1,6 +1,6 @@
 /**
- * The parts of an opened queue. An operation names those that it uses: `q: Stored & Configured`. Only types; what they are at run
- * time is put together in `memory.ts`.
+ * The parts of an opened queue. An operation names those that it uses: `q: Stored & Configured`. Only types;
+ * `memory.ts` puts the parts together.
  */
 import type { Configuration } from './configuration';
 import type { Handlers } from './handlers';
@@ -20,22 +20,22 @@ export interface Stored {
   readonly store: JobStore;
 }
 
-/** What holds for it. */
+/** Its settings. */
 export interface Configured {
   readonly config: Configuration;
 }
 
-/** What is noted of what happens. */
+/** What is noted of its work. */
 export interface Observed {
   readonly observed: Observations;
 }
 
-/** What follows from a commit. */
+/** What a commit sets off. */
 export interface Woken {
   readonly wake: Wake;
 }
 
-/** What handlers take. */
+/** The types that handlers take. */
 export interface Handled {
   readonly handlers: Handlers;
 }

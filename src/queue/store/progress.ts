@@ -2,13 +2,13 @@
  * The rows of `progress`: the last report of each job that has not completed. One row written for each report, none for
  * jobs that report nothing.
  *
- * A report also moves the end of the lease. That does not write the lease row: the progress row carries the new end, and
- * {@link ProgressTable.extendLeases} puts the two together when memory is rebuilt.
+ * A report also moves the end of the lease. That does not write the lease row. The progress row carries the new end,
+ * and {@link ProgressTable.extendLeases} combines both when memory is rebuilt.
  */
 import { shown } from '../../job/envelope/nesting';
 import type { Active } from './active';
 
-/** What a job's runner last said. */
+/** The last report of a job's runner. */
 export interface ReportedProgress {
   /** 0 … 1. */
   progress: number;
@@ -21,7 +21,7 @@ export interface ReportedProgress {
 type Row = { key: number; claim: number; expires_at: number; data: string };
 
 export class ProgressTable {
-  /** May there be rows? Where nobody reports progress, nobody pays for looking. */
+  /** May there be rows? Queues without progress then skip the lookup. */
   private used = false;
 
   constructor(private readonly sql: SqlStorage) {}
@@ -77,7 +77,7 @@ export class ProgressTable {
   }
 }
 
-/** A row that cannot be read counts as none: a damaged report must not stop its job. */
+/** An unreadable row counts as none: a damaged report must not stop its job. */
 function readable(data: string): ReportedProgress | undefined {
   try {
     const value = JSON.parse(data) as ReportedProgress | null;

@@ -1,14 +1,13 @@
 /**
  * The order in which jobs are taken: priority, then the moment of becoming available, then the sequence number.
  *
- * Two places hold waiting jobs. Immediate jobs of default priority stand in *the line*: they are taken in key order and
- * have no index entry. All others stand in the *due index*, read by one seek per priority. In either, jobs in blocks and jobs
- * with rows of their own are read as one. At the default priority the two are merged by the moment at which each job became
- * available.
+ * Two places hold waiting jobs. Immediate jobs of default priority are in *the line*: they are taken in key order and
+ * have no index entry. All others are in the *due index*, read by one seek per priority. Both merge jobs in blocks with
+ * jobs that have rows of their own. At the default priority, line and due index are merged by the moment at which each
+ * job became available.
  *
- * A {@link Scan} remembers how far each rank holds nothing more for its consumer, so that a claim reads what it takes and
- * little else, however many jobs wait, run, or are scheduled for later. It is memory only: losing it costs reads, never
- * correctness.
+ * A {@link Scan} remembers how far each rank holds nothing more for its consumer. So a claim reads little more than it
+ * takes, however many jobs wait, run, or are scheduled. It is memory only: losing it costs reads, never correctness.
  */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
@@ -26,16 +25,16 @@ export class Scan {
   readonly due = new Map<number, Position>();
   /** The last selection left nothing behind that its consumer wants. */
   emptied = false;
-  /** The last selection ended because it had read enough, and came further: the next one goes on from there. */
+  /** The last selection ended because it had read enough, and moved on: the next one continues there. */
   unfinished = false;
 
-  /** A row was put into the due index: it must not lie behind the cursor, and what lies before it need not be read again. */
+  /** A row enters the due index: it must not be behind the cursor, but nothing before it need be read again. */
   entered(priority: number, position: Position): void {
     const cursor = this.due.get(priority);
     if (cursor && compare(position, cursor) <= 0) this.due.set(priority, { ...position, key: position.key - 1 });
   }
 
-  /** Goes to where another one stands. */
+  /** Moves to the position of another scan. */
   copy(other: Scan): void {
     this.line = other.line;
     this.exact = false;
@@ -55,19 +54,19 @@ export class Scan {
 export type Verdict =
   /** Claim it. */
   | 'take'
-  /** Never for this consumer as the row stands: running, expired, or of a type that is not pushed. */
+  /** Never for this consumer while the row stays as it is: running, expired, or of a type that is not pushed. */
   | 'pass'
   /** For this consumer, but not now. */
   | 'hold'
-  /** The same, and it need not see more. */
+  /** The same, and the selection can end. */
   | 'stop';
 
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
 
 /**
- * What one selection reads at most, in rows and in characters of job bodies, so that jobs which it may not take cannot
- * make a claim expensive. A selection that ends so is {@link Scan.unfinished}.
+ * Bounds what one selection reads, in rows and in characters of bodies, so that jobs it may not take cannot make a
+ * claim expensive. A selection that reaches them is {@link Scan.unfinished}.
  */
 const MAX_READ = 4096;
 const MAX_READ_CHARS = 32 * 1024 * 1024;
@@ -83,7 +82,7 @@ class Rank {
   private page: JobRow[] = [];
   private next = 0;
   private exhausted = false;
-  /** It held something back for its consumer. */
+  /** It held a row back for its consumer. */
   held = false;
 
   constructor(
@@ -153,10 +152,10 @@ function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
   return { rows, last: true };
 }
 
-/** Where a page ends that is not the last one: what comes after it must not be taken before the rest of it. */
+/** The end of a page that is not the last: jobs after it must not be taken before the rest of it. */
 const endOf = ({ rows, last }: Page): JobRow | undefined => (last ? undefined : rows.at(-1));
 
-/** Jobs in blocks, and between them those with rows of their own. @param inOrder are rows in the order of their rank? */
+/** Jobs in blocks, merged with those that have rows of their own. @param inOrder compares rows by their rank's order */
 function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
   if (own.last && own.rows.length === 0) return inBlocks;
   const ends = [endOf(inBlocks), endOf(own)].filter((end) => end !== undefined);
@@ -198,7 +197,7 @@ function readDue({ sql, blocks }: Ranks, priority: number, after: Position, now:
   return merged(inBlocks, own, limit, (a, b) => compare(positionOf(a), positionOf(b)));
 }
 
-/** Where a row stands in its part of the due index. */
+/** Position of a row in its part of the due index. */
 export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position {
   return { at: due_at as number, attempt, key };
 }
@@ -269,7 +268,7 @@ export function selectReady(
     scan.emptied &&= !full() && !due?.held && !line?.held;
     if (full()) break;
   }
-  // Where nothing but held rows was read, the next selection would read the same again.
+  // If only held rows were read, the next selection would read the same again.
   scan.unfinished = full() && !sated() && moved;
   return taken;
 }

@@ -16,6 +16,6 @@ export interface Moving {
   /** Names the step for the target. */
   name: string;
   keys: number[];
-  /** Those among them that wait to be activated. */
+  /** How many of them wait to be activated. */
   pending: number[];
 }

@@ -1,7 +1,7 @@
 /**
- * A process that is about to end hands out no more jobs, whatever queue they are in. Kept in memory, because it ends
- * with the process: an operator's own maintenance is not touched. It holds for a short time only and is renewed, so
- * that a server that was not ended after all goes on by itself.
+ * A process that is about to end hands out no more jobs, of any queue. This is kept in memory, because it ends with the
+ * process: an operator's own maintenance is not touched. It holds for a short time only and is renewed. So a server
+ * that did not end after all continues by itself.
  */
 
 let until = Number.NEGATIVE_INFINITY;
@@ -22,7 +22,7 @@ export function rest(at: number): number {
   return calls;
 }
 
-/** Counts a call to a handler, until what became of its jobs is written. */
+/** Counts a call to a handler until the outcome of its jobs is written. */
 export async function counted<T>(call: Promise<T>): Promise<T> {
   calls++;
   try {

@@ -1,8 +1,8 @@
-/** What each type of job has in common of its retry policy: very many jobs bring nothing of their own. */
+/** The retry policies of job types, resolved once: most jobs have no retry options of their own. */
 import type { AnnouncedType, LowerLayers, RetryInput } from '../../job/record';
 import type { RetryPolicy } from '../../job/retry/policy';
 
-/** What a job brings itself. */
+/** The job's own retry options. */
 export interface OwnRetry {
   retry?: RetryInput;
   max_attempts?: number;
@@ -11,7 +11,7 @@ export interface OwnRetry {
 /** Types that are remembered. */
 const MAX_TYPES = 1_000;
 
-/** The layers of a type, and the policy of its jobs that bring none. */
+/** The layers of a type, and the policy of its jobs without options. */
 class RetryOfType {
   readonly layers: LowerLayers;
   private resolved: RetryPolicy | undefined;

@@ -1,6 +1,6 @@
 /**
- * Where a job is, asked by its key: in a row of its own, in a block, or in the archive. What waits, runs, or ended otherwise
- * than by success is told as a row, wherever it lies.
+ * Finds a job by its key: in a row of its own, in a block, or in the archive. Every job that has not completed is
+ * returned as a row, wherever it is.
  */
 import { findArchived } from './archive';
 import type { Blocks } from './blocks';
@@ -20,10 +20,10 @@ interface Places {
 /** Characters of bodies that are read ahead at most: they are in memory together. */
 const MAX_AHEAD = 2 * 1024 * 1024;
 
-/** The job with this key as a row; undefined when it has completed, or is no more. */
+/** The job with this key as a row; undefined when it has completed, or is gone. */
 export function rowByKey({ sql, blocks, readAhead, written }: Places, key: number): JobRow | undefined {
   const ahead = readAhead.get(key);
-  // It may be changed now.
+  // It may be changed from now on.
   if (ahead) readAhead.delete(key);
   const row = ahead ?? blocks.row(key) ?? ownRow(sql, key);
   if (row) written.spend(row.body.length);
@@ -31,8 +31,8 @@ export function rowByKey({ sql, blocks, readAhead, written }: Places, key: numbe
 }
 
 /**
- * Reads rows that are asked for one by one in a moment, in one statement.
- * @param keys of jobs that nobody changes unless he has asked for their rows
+ * Reads in one statement the rows that `use` will ask for one by one.
+ * @param keys of jobs that nothing changes unless it has asked for their rows
  * @param use asks for them
  */
 export function withRows<T>({ sql, blocks, readAhead }: Places, keys: readonly number[], use: () => T): T {
@@ -72,7 +72,7 @@ export function completedByKeys(store: Pick<JobStore, 'sql' | 'archive'>, keys: 
   return new Map([...found, ...others]);
 }
 
-/** What tells jobs apart, and no body. */
+/** What distinguishes jobs, without a body. */
 export type Identity = Pick<JobRow, 'key' | 'alias' | 'state' | 'created_at' | 'due_at' | 'attempt'>;
 
 /** The jobs with these keys that have not completed. */

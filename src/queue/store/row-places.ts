@@ -1,4 +1,4 @@
-/** Where a row stands and what must know of it: the line, the due index, its key, the expiry, the dead letters. */
+/** Keeps all indexes of a row up to date: the line, the due index, its key, the expiry, the dead letters. */
 
 import type { Active } from './active';
 import { isInLine } from './columns';
@@ -39,7 +39,7 @@ export function enters(q: Named & Stored & Woken, row: JobRow, now: number, stay
   }
 }
 
-/** Cursors and priorities must know of a row in the due index; whoever runs it, once it is due. */
+/** Notes a row of the due index for cursors, priorities, and whatever starts it once it is due. */
 function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
   const at = row.due_at as number;
   q.store.priorities.add(row.priority);

@@ -4,7 +4,7 @@ import { shown } from '../../job/envelope/nesting';
 import type { JobBody, JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobRow } from './job-row';
 
-/** Parses the history column. One that cannot be read counts as empty: a damaged record must not stop its queue. */
+/** Parses the history column. An unreadable one counts as empty: a damaged record must not stop its queue. */
 export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   if (row.history === null) return {};
   const stored = readObject(row.history) as JobHistory | undefined;
@@ -20,7 +20,9 @@ export function historyOf(row: Pick<JobRow, 'history'>): JobHistory {
   return history;
 }
 
-/** The history column. The last failure is written once: beside the others it is told without what may be long. */
+/**
+ * The history column. The last failure is written in full once; the list of failures has it without its long members.
+ */
 export function historyText(history: JobHistory): string {
   const { error, errors } = history;
   if (error === undefined || error !== errors?.at(-1)) return JSON.stringify(history);
@@ -49,10 +51,10 @@ export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
   return readObject(row.body, parseExactly) as JobBody | undefined;
 }
 
-/** Parses the body column. One that cannot be read counts as a job without arguments. */
+/** Parses the body column. An unreadable one counts as a job without arguments. */
 export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
   return readableBody(row) ?? emptyBody(row.type);
 }
 
-/** What a body that cannot be read counts as. */
+/** Stands for a body that cannot be read. */
 export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });

@@ -64,7 +64,7 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
   return 'available';
 }
 
-/** Does the job wait because its handler said so? A later claim ends that, and whatever gives it another time. */
+/** Does the job wait because its handler snoozed it? A later claim ends that, and so does any other new time. */
 export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { snoozed }: JobHistory): boolean {
   return row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;
 }
@@ -78,7 +78,7 @@ export function recordOf(
   const state = stateOf(row, active !== undefined, context.now);
   const history = historyOf(row);
   if (active) history.started_at = active.startedAt;
-  // Read where somebody asks for it, and too long to travel with every job.
+  // Read on request, and too long to travel with every job.
   if (history.log) delete history.log;
   if (history.begun !== undefined) delete history.begun;
   const sleeps = history.snoozed && (state === 'scheduled' || state === 'retryable') && isSnoozed(row, history);
@@ -101,7 +101,7 @@ export function recordOf(
   return active ? ranBy(active, record) : record;
 }
 
-/** An archived job as the queue hands it out. `result` is JSON text, fetched from `results` when it lies there. */
+/** An archived job as the queue hands it out. `result` is JSON text, read from `results` if it is there. */
 export function recordOfArchived(
   job: ArchivedJob,
   context: { queue: string; route: number; result?: string },

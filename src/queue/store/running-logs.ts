@@ -1,11 +1,11 @@
 /**
- * What running attempts have logged, in memory only: the lines go into rows that are written anyway when the attempt ends, so
- * a log costs no row. An object that dies loses the lines of what ran then.
+ * Log lines of running attempts, in memory only. They go into rows that are written anyway when an attempt ends, so a
+ * log costs no row. A restart loses the lines of the attempts that ran.
  */
 import { bytesOfLine, type LogLine, newestLines } from '../../job/log';
 import type { Active } from './active';
 
-/** Bytes of lines that are held in all. Beyond, attempts that said something longest ago lose what they said. */
+/** Bytes of lines in all. Beyond, the attempts that logged longest ago lose their lines. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 interface Held {
@@ -15,7 +15,7 @@ interface Held {
 }
 
 export class RunningLogs {
-  /** By job key; who said something last comes last. */
+  /** By job key; the attempt that logged last comes last. */
   private readonly held = new Map<number, Held>();
   private bytes = 0;
   /** Keys whose attempts the running transaction has ended. */
@@ -28,12 +28,12 @@ export class RunningLogs {
     return this.before.length;
   }
 
-  /** Undoes the changes after the first so many: whoever said more since was refused, or could not be written. */
+  /** Undoes the changes after the first `changes`: they were refused, or could not be written. */
   rollback(changes: number): void {
     for (const [key, held] of this.before.splice(changes).reverse()) this.put(key, held);
   }
 
-  /** Adds what an attempt says. */
+  /** Adds lines of an attempt. */
   add({ key, claim }: Active, lines: readonly LogLine[]): void {
     const before = this.held.get(key);
     const kept = newestLines([...(before?.claim === claim ? before.lines : []), ...lines]);
@@ -50,13 +50,13 @@ export class RunningLogs {
     this.put(key, held);
   }
 
-  /** What an attempt has said so far. */
+  /** The lines of an attempt so far. */
   of({ key, claim }: Active): readonly LogLine[] {
     const held = this.held.get(key);
     return held?.claim === claim ? held.lines : [];
   }
 
-  /** All that is kept of a job with what its attempt has said. @param active the attempt, if one runs or ends by this */
+  /** The lines kept of a job, with those of its attempt. @param active the attempt, if one runs or ends by this */
   with(before: readonly LogLine[] | undefined, active: Active | undefined): LogLine[] | undefined {
     const said = active ? this.of(active) : [];
     return said.length === 0 ? before && [...before] : newestLines([...(before ?? []), ...said]);

@@ -1,25 +1,27 @@
 /**
- * Singles: jobs that live in their lease rows. A job that arrives alone and is claimed before it was written needs no row
- * besides: that of its lease has it, until its attempt ends. Then it is in the archive, or has moved out into a row of its
- * own. What is left in the lease row is of no account, and goes when a later claim reuses the row.
+ * Singles: jobs that live in their lease rows. A job that arrives alone and is claimed before it was written has no
+ * other row until its attempt ends. Then it is in the archive, or has moved out into a row of its own. Its text in the
+ * lease row is then void, and disappears when a later claim reuses the row.
  *
- * In memory are all that run, so there are few of them, and small ones.
+ * All that run are in memory, so there are few of them, and small ones.
  */
 import { type BlockJob, rowOf } from './block';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './job-row';
 
-/** Characters of a job that lives in its lease row at most, and how many do at once: their bodies are in memory. */
+/**
+ * Characters of a job that lives in its lease row, and the number of such jobs, at most: their bodies are in memory.
+ */
 const MAX_CHARS = 4 * 1024;
 const MAX_LIVE = 1_000;
 
 /** Numbers that are bound as a list, as if each were a block. */
 const NUMBERS = '(SELECT value AS first, 1 AS span FROM json_each(?))';
 
-/** A lease row as far as it is about a single. */
+/** The columns of a lease row that concern a single. */
 export interface SingleRow {
   leaseId: number;
-  /** What {@link Singles.textOf} gave. */
+  /** From {@link Singles.textOf}. */
   text: string;
   /** The job that the lease names, where it can be read. */
   leased: { key: number; type: string } | undefined;
@@ -63,13 +65,13 @@ export class Singles {
     }
   }
 
-  /** What is to stand in a lease row of the job that lives there; null: none does. */
+  /** The text of the job that lives in a lease row; null: none does. */
   textOf(leaseId: number): string | null {
     const job = this.live.get(this.keys.get(leaseId) ?? -1);
     return job ? `${JSON.stringify([job.key, job.type, job.at, job.alias])}\n${job.body}` : null;
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------------------------
+  // ---- where a job is ------------------------------------------------------------------------------
 
   /** How many there are. */
   get count(): number {
@@ -103,21 +105,21 @@ export class Singles {
     }
   }
 
-  /** Keys of all jobs, in order, so many at a time: those below `from`, or above it when ascending. */
+  /** Pages of keys of all jobs, in order: those below `from`, or above it when ascending. @param size keys of a page */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
     const keys = [...this.live.keys()].filter((key) => (ascending ? key > from : key < from));
     keys.sort((a, b) => (ascending ? a - b : b - a));
     for (let at = 0; at < keys.length; at += size) yield keys.slice(at, at + size);
   }
 
-  // ---- what becomes of it --------------------------------------------------------------------------------------------
+  // ---- the end of a job ----------------------------------------------------------------------------
 
   /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
     this.live.delete(key);
   }
 
-  /** Nothing else is kept of the job: its lease row must not bring it back. One row written. */
+  /** Nothing else of the job is kept: its lease row must not bring it back. One row written. */
   vanish(key: number): void {
     const leaseId = this.leases.get(key);
     if (leaseId === undefined) return;
@@ -126,7 +128,7 @@ export class Singles {
     this.left([leaseId]);
   }
 
-  // ---- memory --------------------------------------------------------------------------------------------------------
+  // ---- memory --------------------------------------------------------------------------------------
 
   /** Forgets all of them: the lease rows are about to be read. */
   clear(): void {
@@ -135,7 +137,7 @@ export class Singles {
     this.keys.clear();
   }
 
-  /** These lease rows were read. Who has a row of its own, or has completed, is over. */
+  /** These lease rows were read. Skips jobs that moved out or completed. */
   restore(rows: readonly SingleRow[]): void {
     if (rows.length === 0) return;
     const found: number[] = [];

@@ -1,11 +1,11 @@
 /**
- * How full the object is. A platform's object holds 10 GB, and what does not fit any more cannot even be settled; so the
- * archive is pruned and newcomers are refused while there is room for everything that is under way.
+ * How full the object is. The platform's objects hold 10 GB, and a full one cannot even settle jobs. So the archive is
+ * pruned, and new jobs are refused, while there is room for everything that is under way.
  *
- *     0 ───────────── prune down to here ── prune from here ───────── refuse newcomers ── bound
+ *     0 ───────────── prune down to here ── prune from here ───────── refuse new jobs ── bound
  *                            75 %                80 %                       95 %
  *
- * What counts is what the runtime counts: pages in use, without those that became free by deletes.
+ * Pages in use count, as for the runtime, without those that deletes have freed.
  */
 import { ApiError } from '../../job/errors';
 import type { StorageUse } from '../../rpc/stats';
@@ -21,21 +21,24 @@ const RETRY_AFTER_S = 5;
 /** More than one transaction writes, in bytes. */
 const MOST_AT_ONCE = 128 * 1024 * 1024;
 
-/** The size of the object, looked at once in a transaction where there may be little room. */
+/** The size of the object, checked once in a transaction if there may be little room. */
 export class StorageGauge {
   bytes = 0;
-  /** For so many transactions there is room enough below this bound, whatever they write. */
+  /** For this many transactions there is room enough below this bound, whatever they write. */
   private sparedFor: { transactions: number; bound: number } = { transactions: 0, bound: 0 };
 
   constructor(private readonly sql: Pick<SqlStorage, 'databaseSize'>) {}
 
-  /** Looks again, unless it cannot matter yet: looking takes as long as writing a small job. @param bound where it begins to matter */
+  /**
+   * Checks the size unless it cannot matter yet: that takes as long as writing a small job. @param bound where it
+   * matters
+   */
   watch(bound: number): void {
     if (this.sparedFor.bound === bound && this.sparedFor.transactions-- > 0) return;
     this.sparedFor = { transactions: Math.floor((bound - this.measure()) / MOST_AT_ONCE), bound };
   }
 
-  /** Looks again. */
+  /** Checks the size again. */
   measure(): number {
     this.bytes = this.sql.databaseSize;
     return this.bytes;
@@ -63,7 +66,7 @@ export function isPruned(q: Watched): boolean {
   return q.store.storage.measure() <= PRUNE_TO * q.config.maxStorageBytes;
 }
 
-/** What operators are told. */
+/** The figures for operators. */
 export function storageUse(q: Watched): StorageUse {
   const bytes = q.store.storage.measure();
   const max_bytes = q.config.maxStorageBytes;
@@ -75,7 +78,7 @@ function isFull(q: Watched): boolean {
   return q.store.storage.bytes > REFUSE_FROM * q.config.maxStorageBytes;
 }
 
-/** The code of the refusal: whoever must not lose what is refused sends it again. */
+/** The code of the refusal: a client that must not lose the job sends it again. */
 export const STORAGE_FULL = 'storage_full';
 
 /** @throws {ApiError} 503 `storage_full` while there is room only for what is under way */

@@ -1,16 +1,16 @@
 /**
- * How many jobs stand where, apart from those in the line and those that completed: counted once, when somebody asks, and
- * then kept in memory, so that statistics read no jobs.
+ * The number of jobs in each place, apart from the line and completed jobs: counted when first asked for, then kept in
+ * memory, so that statistics read no jobs.
  *
- * Whether a job of the due index is scheduled, retryable or available follows from the clock, and no move says when that
- * changes. So the counts hold for one moment, and looking at them moves that moment on: it reads those index entries that
+ * Whether a job of the due index is scheduled, retryable or available follows from the clock, and no move says when
+ * that changes. So the counts hold for one moment. A reader moves that moment on: it reads those index entries that
  * became due in between, each once.
  */
 
 import type { DueBlocks } from './due-blocks';
 import { type JobRow, STATE } from './job-row';
 
-/** Where a job stands that does not run and is not in the line. */
+/** Place of a job that does not run and is not in the line. */
 export interface Standing {
   pending: number;
   /** Waits for room under its key. */
@@ -25,7 +25,7 @@ export interface Standing {
 }
 
 interface Counted {
-  /** For which moment the counts hold, epoch ms. */
+  /** The moment of the counts, epoch ms. */
   at: number;
   standing: Standing;
   /** Those that have not ended, by priority. */
@@ -50,7 +50,7 @@ export class Tally {
     private readonly blocks: Pick<DueBlocks, 'countBetween'>,
   ) {}
 
-  /** Memory may be wrong: everything will be counted anew. */
+  /** Memory may be wrong: the next call counts again. */
   forget(): void {
     this.counted = null;
   }
@@ -154,7 +154,7 @@ function change({ at, standing, priorities }: Counted, row: Row, by: 1 | -1): vo
   if (row.ended_at === null) priorities.set(row.priority, (priorities.get(row.priority) ?? 0) + by);
 }
 
-/** Undefined: it stands in the line, or is held. */
+/** Undefined: it is in the line, or is held. */
 function kindOf(row: Row, at: number): keyof Standing | undefined {
   if (row.ended_at !== null) return ENDED[row.state];
   if (row.state === STATE.pending) return 'pending';

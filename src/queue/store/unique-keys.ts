@@ -1,6 +1,6 @@
 /**
  * The table of unique jobs: a row says that a job with this fingerprint exists. It is written with the job and deleted
- * with the job: two rows over the life of a unique job, none for any other.
+ * with it: two rows over the life of a unique job, none for any other.
  */
 import { LIMIT, rows } from '../../durable/sql';
 import { MAX_SEQUENCE } from '../../job/ids';
@@ -21,13 +21,10 @@ export function knownFingerprints(sql: SqlStorage, fingerprints: readonly string
     .map(({ fingerprint }) => fingerprint);
 }
 
-/** Jobs with one fingerprint that are looked at; where a policy lets more of them wait, the newest decide. */
+/** Jobs with one fingerprint that are looked at; if a policy lets more of them wait, the newest decide. */
 export const MAX_RIVALS = 100;
 
-/**
- * Keys of the jobs with this fingerprint, the newest first; of very many the first ones, and some more so that whoever tidies
- * up comes to an end.
- */
+/** Keys of the jobs with this fingerprint, newest first: more than {@link MAX_RIVALS}, so that a cleanup gets ahead. */
 export function rivalKeys(sql: SqlStorage, fingerprint: string): number[] {
   const newest = `SELECT key FROM unique_keys WHERE fingerprint = ? ORDER BY (key & ${MAX_SEQUENCE - 1}) DESC ${LIMIT}`;
   return Array.from(sql.exec<{ key: number }>(newest, fingerprint, 2 * MAX_RIVALS), ({ key }) => key);
@@ -40,7 +37,7 @@ export function uniqueKeysAfter(sql: SqlStorage, after: UniquePlace | undefined,
   return rows<{ fingerprint: string; key: number }>(sql, next, fingerprint, key, limit);
 }
 
-/** A unique job was written: it may stand in the way from now on. One row written. */
+/** A unique job was written: it may conflict from now on. One row written. */
 export function remember(sql: SqlStorage, fingerprint: string, key: number): void {
   sql.exec('INSERT OR IGNORE INTO unique_keys (fingerprint, key) VALUES (?, ?)', fingerprint, key).toArray();
 }
@@ -51,7 +48,7 @@ export function fingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
   return row.body.includes('"fingerprint":') ? readableBody(row)?.fingerprint : undefined;
 }
 
-/** The same, if jobs of other queues count too: a lock object knows where it is. */
+/** The same, if jobs of other queues count too: then a lock object knows the owner. */
 export function globalFingerprintIn(row: Pick<JobRow, 'body'>): string | undefined {
   const body = row.body.includes('"fingerprint":') ? readableBody(row) : undefined;
   return body?.fingerprint !== undefined && scopeOf(body.unique) === 'global' ? body.fingerprint : undefined;

@@ -1,4 +1,4 @@
-/** What has to happen once the running transaction is committed: a wake to arm, and those to call who wait for jobs. */
+/** What must happen once the running transaction is committed: a wake to arm, and waiting workers to call. */
 import { STANDBY_MS } from '../../durable/outbox';
 import type { Configuration } from './configuration';
 import type { Handlers } from './handlers';
@@ -7,11 +7,11 @@ import type { Handlers } from './handlers';
 export const ANY_TYPE = '*';
 
 export class Wake {
-  /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
+  /** The earliest due moment of what the running transaction wrote, epoch ms. */
   wanted = Number.POSITIVE_INFINITY;
   /** Did the running transaction make a job available? */
   workArrived = false;
-  /** Types of the jobs that have become available since workers that wait were last called. */
+  /** Types of the jobs that became available since waiting workers were last called. */
   readonly arrivedTypes = new Set<string>();
 
   /** @param handlers jobs that workers pull need no wake once they are available */
@@ -32,8 +32,8 @@ export class Wake {
   }
 
   /**
-   * A job of this type is available now. One that is pushed is pushed at once; the wake stands by in case this object
-   * dies before the push is on record.
+   * A job of this type is available now. A pushed job is pushed at once; the wake is armed in case this object dies
+   * before the push is on record.
    * @param type absent: of any type
    * @param bodies of the jobs, as text
    */
@@ -42,11 +42,11 @@ export class Wake {
     this.arrivedTypes.add(type ?? ANY_TYPE);
     const { config, handlers } = this;
     if (config.paused || !(type === undefined ? handlers.pushesAny : handlers.isPushed(type, bodies))) return;
-    // Without an end nobody can wait for it: the queues hear of it.
+    // Without an end nothing can wait for it: the queues are notified.
     if (config.shutUntil < Number.POSITIVE_INFINITY) this.at(Math.max(now + STANDBY_MS, config.shutUntil));
   }
 
-  /** Workers that pull may find jobs that they did not find before, of whatever type. */
+  /** Workers that pull may find jobs of any type that they did not find before. */
   callWorkers(): void {
     this.workArrived = true;
     this.arrivedTypes.add(ANY_TYPE);

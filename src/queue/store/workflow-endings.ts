@@ -1,4 +1,4 @@
-/** What workflows must hear of the ends of their jobs: messages, posted in the transaction that ends the job. */
+/** Notifies workflows of the ends of their jobs: messages, posted in the transaction that ends the job. */
 import type { JobHistory } from '../../job/record';
 import { cut } from '../../job/text';
 import type { Ending } from '../../rpc/workflow';
@@ -14,12 +14,12 @@ const MAX_MESSAGE = 1024;
 
 type Owned = Pick<JobRow, 'key' | 'alias' | 'created_at' | 'body'>;
 
-/** A job has completed: its workflow, if it has one, must hear of it. `result` is JSON text. */
+/** A job has completed: notifies its workflow, if it has one. `result` is JSON text. */
 export function noteCompletion(q: Named & Stored, row: Owned, result: string | undefined, now: number): void {
   note(q, row, { end: 'completed', at: now, ...(result !== undefined && { result }) }, now);
 }
 
-/** A job has ended otherwise: its workflow, if it has one, must hear of it. */
+/** A job has ended otherwise: notifies its workflow, if it has one. */
 export function noteFailure(q: Named & Stored, row: Owned, cancelled: boolean, history: JobHistory, now: number): void {
   const { error, reason } = history;
   const code = error?.code ?? (cancelled ? 'cancelled' : (reason ?? 'discarded'));
@@ -38,7 +38,7 @@ function note(q: Named & Stored, row: Owned, ending: Omit<Ending, 'step' | 'job_
   addEnding(q, workflow.id, { step: workflow.step, job_id: idOf(q.route, row), ...ending }, now);
 }
 
-/** A workflow must hear of this ending. */
+/** Posts this ending to a workflow. */
 export function addEnding(q: Stored, workflow: string, ending: Ending, now: number): void {
   q.store.outbox.gather(ENDING, workflow, JSON.stringify(ending), now);
 }

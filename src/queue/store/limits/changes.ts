@@ -1,11 +1,11 @@
-/** What operators or the deployment's code say for keys has changed, or has ended. */
+/** Applies changes, and ends, of what operators or the deployment's code set for keys. */
 
 import { writeMeta } from '../../../durable/sql';
 import { differing, holds } from '../../../job/limits/overrides';
 import type { QueueDefaults } from '../../../job/settings';
 import type { Configured, Stored } from '../parts';
 
-/** What is said for keys is other than `before`: the keys that this concerns are seen to with the running operation. */
+/** The settings of keys differ from `before`: notes the keys concerned for the running operation. */
 export function overridesChanged(q: Stored & Configured, before: QueueDefaults | undefined): void {
   const { defaults } = q.config;
   const keys = new Set([
@@ -16,8 +16,8 @@ export function overridesChanged(q: Stored & Configured, before: QueueDefaults |
 }
 
 /**
- * Forgets the overrides of these keys that have ended. Else they would be looked at again, for the sake of the jobs that
- * wait, whenever the object starts. One row written.
+ * Forgets overrides of these keys that have ended. Otherwise each start of the object would look at them again. One row
+ * written.
  */
 export function forgetEnded(q: Stored & Configured, keys: readonly string[], now: number): void {
   const { defaults } = q.config;

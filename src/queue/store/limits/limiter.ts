@@ -1,4 +1,4 @@
-/** One key in the memory of its queue: what it allows, what it used, and how many of its jobs stand ready to be claimed. */
+/** One key in the memory of its queue: its limits, what it used, and how many of its jobs are ready to be claimed. */
 import { holds } from '../../../job/limits/overrides';
 import { type LimitOverride, type Limits, overridden } from '../../../job/limits/policy';
 import { type StoredUsage, Usage } from '../../../job/limits/usage';
@@ -10,15 +10,15 @@ interface StoredKey extends StoredUsage {
 }
 
 /**
- * Jobs that stand ready ahead of what is claimed, at most: enough for the largest claim, and few enough that opening a
- * large window stays a small piece of work. The next ones follow as these are claimed.
+ * Jobs that are ready ahead of claims, at most: enough for the largest claim, few enough that opening a large window is
+ * cheap. The next ones follow as these are claimed.
  */
 const AHEAD = 200;
 
 export class Limiter {
   limits: Limits = {};
   readonly usage: Usage;
-  /** When it is looked at, epoch ms, as it will be stored. */
+  /** When it is next looked at, epoch ms, as it will be stored. */
   checkAt: number | null = null;
   /** Does it have a row? */
   isStored = false;
@@ -26,13 +26,13 @@ export class Limiter {
   isChanged = false;
   /** `checkAt` is not what the row says. */
   isCheckMoved = false;
-  /** False: no job waits for this key. True: some do, or nobody has looked. */
+  /** False: no job waits for this key. True: some may. */
   mayHaveWaiting = true;
-  /** The same of jobs whose attempt has begun: no window holds these up. */
+  /** The same for jobs whose attempt has begun: no rate delays these. */
   mayHaveBegun: boolean;
   /**
-   * Jobs in the due index that were admitted and not claimed yet, by priority. Counted since this object started, so never
-   * too many: what was admitted before is found out when it is claimed.
+   * Admitted and unclaimed jobs in the due index, by priority. Counted since this object started, so never too high:
+   * earlier ones are noticed when they are claimed.
    */
   private readonly ready = new Map<number, number>();
   /** Those of them that need no start: it was counted before. */
@@ -83,13 +83,13 @@ export class Limiter {
     return concurrency === 0 || rate?.limit === 0 || throttle?.limit === 0;
   }
 
-  /** How many may start now, while `running` attempts run. @param hasBegun of those whose start was counted before */
+  /** How many may start now, while `running` attempts run. @param hasBegun for jobs whose start was counted before */
   room(running: number, now: number, hasBegun = false): number {
     const limits = this.inForce(now);
     return hasBegun ? this.usage.roomToGoOn(limits, running) : this.usage.room(limits, running, now);
   }
 
-  /** How many more jobs of this priority should stand ready. Those of lower priority are in nobody's way. */
+  /** How many more jobs of this priority should be ready. Those of lower priority do not count. */
   roomToAdmit(priority: number, running: number, now: number, hasBegun = false): number {
     const before = sum(this.ready, priority);
     const toRun = Math.min(this.room(running, now, true), AHEAD) - before;
@@ -97,12 +97,12 @@ export class Limiter {
     return Math.min(toRun, Math.min(this.room(running, now), AHEAD) - before + sum(this.readyBegun, priority));
   }
 
-  /** A job stands ready. */
+  /** A job is ready. */
   enters(priority: number, hasBegun: boolean): void {
     for (const counts of this.countsOf(hasBegun)) counts.set(priority, (counts.get(priority) ?? 0) + 1);
   }
 
-  /** A job stands ready no more: it was claimed, or went elsewhere. */
+  /** A job is no longer ready: it was claimed, or moved. */
   leaves(priority: number, hasBegun: boolean): void {
     for (const counts of this.countsOf(hasBegun)) {
       const count = counts.get(priority) ?? 0;
@@ -115,13 +115,13 @@ export class Limiter {
     return hasBegun ? [this.ready, this.readyBegun] : [this.ready];
   }
 
-  /** How many jobs stand ready that may not start: the limits have become narrower since they were let in. */
+  /** How many ready jobs may not start: the limits became narrower after they were admitted. */
   readyWithoutRoom(running: number, now: number): number {
     const ready = sum(this.ready);
     return Math.max(0, ready - sum(this.readyBegun) - this.room(running, now), ready - this.room(running, now, true));
   }
 
-  /** Does a job of lower priority stand ready? True, too, where one may that this object let in before it lost its memory. */
+  /** May a job of lower priority be ready? Also true if the object may have admitted one before it lost its memory. */
   mayHaveReadyBelow(priority: number): boolean {
     if (this.isRead) return true;
     for (const other of this.ready.keys()) if (other < priority) return true;
@@ -137,7 +137,7 @@ export class Limiter {
     if (this.usage.started(this.inForce(now), count, now)) this.isChanged = true;
   }
 
-  /** It is to be looked at then. */
+  /** Sets when the key is next looked at. */
   setCheck(at: number | null): void {
     if (at === this.checkAt) return;
     this.checkAt = at;
@@ -153,7 +153,7 @@ function sum(counts: ReadonlyMap<number, number>, least = Number.NEGATIVE_INFINI
   return all;
 }
 
-/** A row that cannot be read counts as a key without limits: it must not stop its queue. */
+/** An unreadable row counts as a key without limits: it must not stop its queue. */
 function readStored(data: string): Partial<StoredKey> {
   try {
     return (JSON.parse(data) ?? {}) as Partial<StoredKey>;

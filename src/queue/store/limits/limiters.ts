@@ -1,7 +1,7 @@
 /**
- * The keys of one queue. Memory holds those in use; the table holds all that are known. A key is written at the end of a
- * transaction, once, and only if something about it changed: a key that limits nothing but concurrency is written when it
- * is first used and never again.
+ * The keys of one queue. Memory holds those in use, the table all that are known. A key is written at most once in a
+ * transaction, at its end, if it changed. A key that bounds only concurrency is written when it is first used and never
+ * again.
  */
 import { LIMIT } from '../../../durable/sql';
 import { Limiter } from './limiter';
@@ -20,23 +20,23 @@ export class Limiters {
   private readonly unmarked = new Set<Limiter>();
   private readonly marked = new Map<string, { check_at: number | null; data: string }>();
   private readonly touched = new Set<string>();
-  /** No row says that its key has to be looked at before, epoch ms. */
+  /** No stored key is due before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
 
-  /** @param overrides what operators say for keys in all queues */
+  /** @param overrides what operators set for keys in all queues */
   constructor(
     private readonly sql: SqlStorage,
     readonly overrides: Overrides,
   ) {}
 
-  /** No key has to be looked at before, epoch ms. */
+  /** No key is due before, epoch ms. */
   get nextCheck(): number {
     return Math.min(this.nextRow, this.overrides.nextEnd);
   }
 
   /**
-   * Forgets what memory says, but for what was said for all queues.
-   * @param doubtful leases were lost, so nobody knows which keys have room: all that jobs wait for are looked at
+   * Forgets memory, except the overrides for all queues.
+   * @param doubtful leases were lost, so it is unknown which keys have room: all keys with waiting jobs are looked at
    */
   load(doubtful: boolean): void {
     this.cache.clear();
@@ -50,13 +50,13 @@ export class Limiters {
     if (this.touched.size > 0) this.nextRow = 0;
   }
 
-  /** Nobody knows when the keys have room for which jobs wait. */
+  /** It is unknown which keys have room: looks at all that jobs wait for. */
   touchWaiting(): void {
     const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
   }
 
-  /** Reads when the first row must be looked at. */
+  /** Reads when the first row is due. */
   readNextCheck(): void {
     const { at } = this.sql.exec<{ at: number | null }>('SELECT min(check_at) AS at FROM limit_keys').one();
     this.nextRow = at ?? Number.POSITIVE_INFINITY;
@@ -85,7 +85,7 @@ export class Limiters {
     return limiter;
   }
 
-  /** Keys whose rows are to be looked at by `now`, the earliest first. */
+  /** Keys whose rows are due by `now`, the earliest first. */
   due(now: number, limit: number): string[] {
     if (now < this.nextRow) return [];
     return this.sql
@@ -146,7 +146,7 @@ export class Limiters {
   }
 
   /**
-   * Notes what this transaction will write: starts that were counted must outlive the memory of a later operation that fails.
+   * Notes what this transaction will write: counted starts must survive a later operation that fails.
    * @returns is it the first such note of the transaction?
    */
   mark(): boolean {
@@ -157,7 +157,9 @@ export class Limiters {
     return this.marked.size === 0;
   }
 
-  /** Undoes what came after a mark; call it once {@link load} has forgotten everything. @param isFirst what {@link mark} said */
+  /**
+   * Undoes what came after a mark; call it once {@link load} has forgotten everything. @param isFirst from {@link mark}
+   */
   rollback(isFirst: boolean): void {
     if (isFirst) this.marked.clear();
     if (this.changed.size > 0) return;

@@ -1,7 +1,10 @@
 /**
- * What operators say for keys in all queues, and what the deployment's code says where they do not, as this queue has heard
- * it: a part of the settings of all queues, in memory and in their row. A key that is met for the first time finds its override here. An override costs no row of the key's own,
- * and its end wakes the queue only while jobs wait for the key.
+ * What operators set for keys in all queues and, where they set nothing, what the deployment's code sets, as this queue
+ * received it.
+ *
+ * They are a part of the settings of all queues, in memory and in their row. A key that is met for the first time finds
+ * its override here. An override costs no row of the key's own, and its end wakes the queue only while jobs wait for
+ * the key.
  */
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
@@ -14,25 +17,25 @@ export class Overrides {
   /** No override that jobs wait for ends before, epoch ms. */
   nextEnd = Number.POSITIVE_INFINITY;
 
-  /** These hold from now on. */
+  /** Replaces the settings of keys. */
   set(overrides: LimitOverrides | undefined, declared: LimitOverrides | undefined): void {
     this.said = new Map(Object.entries(overrides ?? {}));
     this.declared = declared ?? {};
   }
 
-  /** What an operator said for the key; it may have ended. */
+  /** The operator's override of the key; it may have ended. */
   get(key: string): LimitOverride | undefined {
     return this.said.get(key);
   }
 
-  /** What holds at `now` (epoch ms) in the place of the key's own limits. */
+  /** The override at `now` (epoch ms) of the key's own limits. */
   at(key: string, now: number): LimitOverride | undefined {
     const said = this.said.get(key);
     if (said && holds(said, now)) return said;
     return Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
   }
 
-  /** Finds out again whose ends jobs wait for. One read for each override that ends. */
+  /** Finds out again which ends jobs wait for. One read for each override that ends. */
   load(sql: SqlStorage): void {
     this.ends.clear();
     this.nextEnd = Number.POSITIVE_INFINITY;
@@ -52,7 +55,7 @@ export class Overrides {
     this.nextEnd = Math.min(this.nextEnd, at);
   }
 
-  /** Keys whose end was awaited and has come, at most `limit`. They are awaited no more. */
+  /** Keys whose awaited end has come, at most `limit`. They are awaited no longer. */
   takeEnded(now: number, limit: number): string[] {
     if (now < this.nextEnd) return [];
     const ended = [...this.ends].filter(([, at]) => at <= now).slice(0, limit);

@@ -1,4 +1,4 @@
-/** Limits as a stored job meets them: what it carries, which key it counts under, and where it stands while it waits. */
+/** Limits of a stored job: what it carries, which key it counts under, and its place while it waits. */
 import { LIMIT } from '../../../durable/sql';
 import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { ROW_COLUMNS, readRows } from '../columns';
@@ -7,13 +7,13 @@ import type { Named, Stored, Woken } from '../parts';
 import { bodyOf, historyOf } from '../row-texts';
 import type { Limiter } from './limiter';
 
-/** Where a waiting job stands: in the due index, or behind its key. */
+/** Place of a waiting job: in the due index, or behind its key. */
 export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
 
-/** A key that nobody used for so long is forgotten, ms. */
+/** Idle keys expire after this, ms. */
 export const FORGET_AFTER_MS = 24 * 3_600_000;
 
-/** The limits that a stored job carries; undefined when it has none that can be read. */
+/** The limits that a stored job carries; undefined if it has none that can be read. */
 export function policyOf(q: Named, row: Pick<JobRow, 'body' | 'type'>): LimitPolicy | undefined {
   const written = bodyOf(row).rate_limit;
   if (written === undefined) return undefined;
@@ -24,7 +24,7 @@ export function policyOf(q: Named, row: Pick<JobRow, 'body' | 'type'>): LimitPol
   }
 }
 
-/** The key of a stored job. One that was forgotten is made anew from what the job says. */
+/** The key of a stored job. An expired key is made again from the job. */
 export function limiterOf(q: Named & Stored, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
   const key = row.limit_key as string;
   const known = q.store.limiters.find(key);
@@ -39,7 +39,7 @@ export function runningOf(q: Stored, key: string): number {
   return q.store.leases.runningByKey.get(key) ?? 0;
 }
 
-/** A job with these limits arrives: its key allows from now on what the newest job says. */
+/** A job with these limits arrives: from now on the newest job's limits are those of its key. */
 export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
   const limiter = q.store.limiters.get(key);
@@ -56,7 +56,7 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
 }
 
 /**
- * Where a job stands that becomes available at `dueAt`.
+ * Place of a job that becomes available at `dueAt`.
  * @param policy the job's limits, if the caller has them; else they are read from its body
  */
 export function place(
@@ -68,7 +68,7 @@ export function place(
 ): Place {
   const ready = { due_at: dueAt, waits_since: null };
   if (row.limit_key === null || dueAt > now) return ready;
-  // What a limit does to the others is decided when their turn comes.
+  // Further effects of a limit are decided when the turn of the other jobs comes.
   if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
   const waiting = { due_at: null, waits_since: dueAt };
   const limiter = limiterOf(q, row);
@@ -79,7 +79,7 @@ export function place(
   return first && first.priority >= row.priority ? waiting : ready;
 }
 
-/** Does the next claim go on with an attempt whose start was counted already? */
+/** Does the next claim continue an attempt whose start was counted already? */
 export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
   return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
 }
@@ -101,7 +101,9 @@ export function firstWaiting(q: Stored, limiter: Limiter, limit: number): JobRow
   return rows;
 }
 
-/** The first `limit` that wait for the key to go on, in the same order. May read all that wait for it. */
+/**
+ * The first `limit` jobs with a counted start that wait for the key, in the same order. May read all that wait for it.
+ */
 export function begunWaiting(q: Stored, limiter: Limiter, limit: number): JobRow[] {
   const begun = `instr(history, '"begun":' || (attempt + 1)) > 0`;
   const select = `SELECT ${ROW_COLUMNS} ${WAITING} AND ${begun} ${IN_ORDER}`;

@@ -1,6 +1,6 @@
 /**
- * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a period,
- * over all its jobs, pushed or fetched. They close the queue as a pause would, and open it again.
+ * The limits of a queue as a whole (`rate_limit` of its settings): attempts that may run at once, and starts in a
+ * period, over all its jobs. They close the queue as a pause would, and open it again.
  */
 import type { Limits } from '../../../job/limits/policy';
 import type { Configured, Stored } from '../parts';
@@ -23,14 +23,14 @@ export function startsLeft(q: Stored & Configured, now: number): number {
   return Math.min(room, q.store.leases.mostAtOnce - running);
 }
 
-/** When the queue's rate lets the next job start, epoch ms; undefined when it is not the rate that holds jobs up. */
+/** When the queue's rate lets the next job start, epoch ms; undefined if no rate delays jobs. */
 export function queueOpensAt(q: Stored & Configured, now: number): number | undefined {
   const limiter = limiterOfQueue(q);
   const opensAt = limiter?.usage.opensAt(limiter.limits, now);
   return opensAt !== undefined && opensAt > now ? opensAt : undefined;
 }
 
-/** What the queue's own limit says while it lets no job start; undefined while one may. */
+/** The queue's own limit while it lets no job start; undefined while one may. */
 export function queueStandstill(
   q: Stored & Configured,
   now: number,
@@ -50,7 +50,7 @@ export function noteQueueStarts(q: Stored & Configured, count: number, now: numb
   if (limiter.isChanged) q.store.limiters.save(limiter);
 }
 
-/** The queue's limits were taken back: what they counted is forgotten. */
+/** The queue's limits were removed: forgets what they counted. */
 export function forgetQueueStarts(q: Stored): void {
   const limiter = q.store.limiters.find(QUEUE_KEY);
   if (limiter) q.store.limiters.remove(limiter);
