@@ -4,8 +4,8 @@
  *
  *     reserve ──▶ the target takes the jobs under the ticket ──▶ they go from here ──▶ release
  *
- * So the lock objects have the target on disk before it can show the jobs. Whoever asked for the same fingerprint
- * before is done, and whoever asks later looks into both queues.
+ * So the lock objects have the target on disk before it can show the jobs. An earlier request for the same fingerprint
+ * is done, and a later one looks into both queues.
  *
  * If the move is cut off, or is slower than the reservation, the ticket is decided like any other. Either the jobs are
  * in the target, or it will refuse them. Then they are still here, and the move is repeated under another ticket.

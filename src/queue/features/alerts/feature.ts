@@ -1,11 +1,11 @@
 /**
- * Alert rules at work: the numbers are here, so they are judged here. A transaction that the queue makes anyway looks at them,
- * once a second at most. The alarm looks where a number passes its bound although nothing happens (an age grows, a rate falls,
- * a time is over), and a few seconds after transactions that were not looked at. A queue without rules does nothing, and one
- * that is empty and well sets no alarm.
+ * Evaluates alert rules in the queue, where their numbers are. The queue's own transactions check them, once a second
+ * at most. The alarm checks them a few seconds after transactions that were not checked. It also checks when a number
+ * can pass its bound without a transaction: an age grows, a rate falls, a time is over. Without rules there is no work,
+ * and an empty, healthy queue sets no alarm.
  *
- * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change goes the way of all events; the
- * directory hears of it by an outbox message.
+ * Which rules fire, or are about to, is one fact, written only when it changes. The event of a change is an ordinary
+ * event; an outbox message notifies the directory.
  */
 import { isWithin } from '../../../durable/backoff';
 import type { Step } from '../../../durable/group-commit';
@@ -23,14 +23,14 @@ import { nextDue } from '../../store/ranks';
 /** The fact in the table `meta`: by rule. */
 const ALERTS = 'alerts';
 
-/** The kind of outbox message that tells the directory. Its address is the rule. */
+/** The kind of outbox message that notifies the directory. Its address is the rule. */
 const ALERT = 'alert';
 
-/** Transactions look at the rules so often at most; what they left out is looked at after so long. ms */
+/** Minimum interval between checks in transactions; what they skipped is checked after the second interval. ms */
 const LOOK_EVERY_MS = 1_000;
 const LOOK_AFTER_MS = 5_000;
 
-/** Of fewer attempts no rate of errors is judged. */
+/** A rate of errors needs at least this many attempts. */
 const LEAST_ATTEMPTS = 5;
 
 type States = Record<string, AlertState>;
@@ -38,7 +38,7 @@ type States = Record<string, AlertState>;
 export class AlertWatch implements Feature {
   readonly messages: readonly MessageKind[];
   private lookedAt = Number.NEGATIVE_INFINITY;
-  /** When the alarm must look, epoch ms. Undefined: it has to be found out. */
+  /** When the alarm must check, epoch ms. Undefined: not known yet. */
   private lookAt: number | undefined;
   /** Of the settings that the rules came with. */
   private version: number | undefined;
@@ -81,7 +81,7 @@ export class AlertWatch implements Feature {
     const { q } = this.host;
     const before = statesOf(q);
     const judged = this.judged(now, before);
-    // Of a rule by which all is well there is nothing to remember.
+    // A rule without anything to report needs no state.
     const notable = judged.filter(({ after }) => after.state === 'firing' || after.above_since !== undefined);
     const after = Object.fromEntries(notable.map((one) => [one.rule.id, one.after]));
     if (JSON.stringify(after) !== JSON.stringify(before)) {

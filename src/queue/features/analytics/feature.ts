@@ -1,12 +1,14 @@
 /**
- * A sink for Workers Analytics Engine, where the Worker has a binding `ANALYTICS`: after every commit one data point for each type
- * that something happened to. The platform takes a bounded number in one event, so what does not fit goes with the next commit.
+ * Writes to Workers Analytics Engine if the Worker has a binding `ANALYTICS`: after every commit one data point for
+ * each type that it changed. The platform takes a bounded number in one event, so the rest follows with the next
+ * commit.
  *
  * | part of a data point | holds |
  * |---|---|
  * | `indexes` | the queue |
  * | `blobs` | the queue, the type |
- * | `doubles` | enqueued, completed, failed, retried, cancelled, discarded, expired, rows written; then count and sum (ms) of the durations and of the queue times |
+ * | `doubles` | enqueued, completed, failed, retried, cancelled, discarded, expired, rows written |
+ * | | then count and sum (ms) of the durations, and of the queue times |
  */
 import { countOf } from '../../../job/metrics/histogram';
 import { COUNTERS, durationsOf, histogramOf, type Meter, read } from '../../../job/metrics/meter';
@@ -32,7 +34,7 @@ export class Analytics implements Feature {
       try {
         this.dataset.writeDataPoint(pointOf(this.q.name, type, meter));
       } catch (error) {
-        // What nobody can count must not keep the queue from its jobs.
+        // Failing analytics must not stop the jobs of the queue.
         console.warn('tocsin: a data point could not be written:', error);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * Operations on many jobs that outlive their request: they go in steps of one transaction each, with other requests in
- * between, and the outbox relay takes them up again wherever they were cut off.
+ * Operations on many jobs that outlive their request. They run in steps of one transaction each, with other requests in
+ * between. The outbox relay resumes them wherever they were cut off.
  */
 
 import { STANDBY_MS } from '../../../durable/outbox';
@@ -11,7 +11,7 @@ import type { Feature, Host } from '../../feature';
 import { forgetMoment, forgetTasks, noteFailure, openTasks, stepTask, viewTask } from './tasks';
 
 export class BulkOperations implements Feature {
-  /** The next step of the oldest operation. It follows from what is on record about the operation. */
+  /** The next step of the oldest operation, derived from its record. */
   readonly messages: readonly MessageKind[];
   private readonly waiting = new Set<{ id: string; done: () => void }>();
   private open: string[];
@@ -68,7 +68,7 @@ export class BulkOperations implements Feature {
       if (!done) throw error;
     }
     if (done) this.finished(id);
-    // Whoever came meanwhile goes first.
+    // Requests that came meanwhile go first.
     else await scheduler.wait(0);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Acting on all jobs that match a filter, or on none: found, checked and acted on in one transaction, so that nobody can come
- * in between. That bounds how many there may be, and how many may have to be looked at to find them.
+ * Acts on all jobs that match a filter, or on none: found, checked and acted on in one transaction, so that nothing can
+ * change in between. That bounds how many may match, and how many may be looked at to find them.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import { tooManyLookedAt, tooManyMatches } from '../../../job/filter';
@@ -16,8 +16,8 @@ import { type ArchivedJob, idOf, idOfArchived } from '../../store/rows';
 const MAX_LOOKED = 50_000;
 
 /**
- * What would become of each job that matches, oldest first. Unless the filter names states, only jobs match that are in a
- * state the action is for; one in a state it names and the action is not for is in the way of all.
+ * The result for each job that matches, oldest first. Unless the filter names states, only jobs match whose state suits
+ * the action. A job in a named state that does not suit it blocks the whole action.
  * @throws {ApiError} 422 when too many match, or too many have to be looked at
  */
 export function checkMatching(

@@ -1,6 +1,6 @@
 /**
- * Operations on all jobs that match a filter, however many. Each goes in steps of one transaction; the row of `tasks` says
- * how far it came, in the same transaction, so that it is continued where it stopped, whatever died, and no job is counted
+ * Operations on all jobs that match a filter, however many. Each runs in steps of one transaction. The row of `tasks`
+ * records its progress in the same transaction. So it resumes where it stopped, whatever failed, and counts no job
  * twice. Jobs that arrive after the start are not part of it.
  */
 
@@ -25,23 +25,23 @@ import { type ArchivedJob, idOfArchived } from '../../store/rows';
 const STEP = 500;
 const STEP_BUDGET = 4_000;
 
-/** Archive chunks deleted whole in one step. */
+/** Archive chunks deleted as a whole in one step. */
 const CHUNK_STEP = 50;
 
-/** An operation that is done is remembered so long, ms. */
+/** Retention of finished operations, ms. */
 const REMEMBER_MS = 24 * 3_600_000;
 
 /** Operations forgotten in one go. */
 const FORGET_STEP = 100;
 
-/** An operation that fails so often in the same step is given up. */
+/** An operation that fails this many times in the same step is given up. */
 const MAX_FAILURES = 5;
 
 /** What is stored of an operation. */
 export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest, 'items'> {
-  /** Where the next step goes on; absent: at the beginning. */
+  /** Where the next step continues; absent: at the beginning. */
   position?: number;
-  /** Jobs numbered from here on came later. */
+  /** Jobs with numbers from here on came later. */
   end: number;
   /** Whole chunks of the archive are being deleted. */
   chunks?: true;
@@ -49,7 +49,7 @@ export interface Task extends Omit<OperationView, 'done'>, Omit<OperationRequest
   failures?: number;
 }
 
-/** Notes a new operation; one that is known is left alone. Two rows written over its life beside its steps. */
+/** Notes a new operation; a known one is skipped. Two rows written over its life, besides its steps. */
 export function createTask(q: Stored, request: OperationRequest, now: number): void {
   if (readTask(q, request.id)) return;
   const { action, createdUntil } = request;
@@ -58,7 +58,7 @@ export function createTask(q: Stored, request: OperationRequest, now: number): v
   const states = (filter.states ?? allowed).filter((state) => allowed.includes(state));
   const { ended, aged, ...others } = filter;
   const plain = !looksInside(others);
-  // Chunks know when their newest job ended: where nothing else matters they need not be read.
+  // Chunks know when their newest job ended: without other conditions they need not be read.
   const chunks = plain && (action === 'delete' || action === 'purge') && states.includes('completed');
   const task: Task = {
     id: request.id,
@@ -90,7 +90,7 @@ function readTask(q: Stored, id: string): { task: Task; done: boolean } | undefi
   return row && { task: JSON.parse(row.data) as Task, done: row.done_at !== null };
 }
 
-/** An operation as the outside sees it. @param withItems tells what became of the first jobs too, if that was noted */
+/** An operation for clients. @param withItems also list the results of the first jobs, if they were noted */
 export function viewTask(q: Stored, id: string, withItems = false): OperationView | undefined {
   const found = readTask(q, id);
   if (!found) return undefined;
@@ -116,7 +116,7 @@ export function viewTasks(q: Stored): OperationView[] {
     .map(({ data, done_at }) => viewOf(JSON.parse(data) as Task, done_at !== null));
 }
 
-/** Ends an operation where it is. One that is not known here is noted as ended, so that it does not begin. One row written. */
+/** Ends an operation where it is. An unknown one is noted as ended, so that it does not begin. One row written. */
 export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now: number): OperationView {
   const found = readTask(q, id);
   if (found?.done) return viewOf(found.task, true);
@@ -130,7 +130,7 @@ export function abortTask(q: Stored & Woken, id: string, action: BulkAction, now
   return viewOf(task, true);
 }
 
-/** Ids of the operations that have something left to do. */
+/** Ids of the unfinished operations. */
 export function openTasks(q: Stored): string[] {
   return q.store.sql
     .exec<{ id: string }>('SELECT id FROM tasks WHERE done_at IS NULL')
@@ -150,7 +150,7 @@ export function stepTask(q: QueueParts, id: string, now: number): boolean {
   return done;
 }
 
-/** Deletes chunks in which every job is old enough; the others are left to the steps that look at each job. */
+/** Deletes chunks in which every job is old enough; the steps look at each job of the others. */
 function deleteChunks(q: Named & Stored, task: Task): boolean {
   const { ended, aged } = task.filter;
   const until = Math.min(ended?.max ?? task.started_at, aged?.max ?? task.started_at, task.started_at);
@@ -163,7 +163,7 @@ function deleteChunks(q: Named & Stored, task: Task): boolean {
 
 function actOnNext(q: QueueParts, task: Task, now: number): boolean {
   const { action } = task;
-  // Who runs again runs in the old order; what is deleted may be in the archive, which is read backwards.
+  // Retried jobs keep their order; deleted ones may be in the archive, which is read backwards.
   const ascending = action === 'cancel' || action === 'retry';
   const hits: Hit[] = [];
   const from = task.position ?? (ascending ? undefined : task.end);
@@ -186,7 +186,7 @@ function actOnNext(q: QueueParts, task: Task, now: number): boolean {
   return false;
 }
 
-/** Counts a job and lists it. @param item undefined when nobody can or need say which one it was */
+/** Counts a job and lists it. @param item undefined when the job cannot be named, or need not be */
 function count(task: Task, item: BulkItem | undefined): void {
   if (item?.status !== 'failed') {
     task.succeeded++;
@@ -200,12 +200,12 @@ function count(task: Task, item: BulkItem | undefined): void {
   list(task, item, told);
 }
 
-/** Are there items to be listed still? */
+/** May further items be listed? */
 function isListed({ items }: Task): boolean {
   return items !== undefined && items.length < MAX_ITEMS;
 }
 
-/** @param always beyond the first ones too */
+/** @param always also beyond the limit */
 function list(task: Task, item: BulkItem, always = false): void {
   if (always || isListed(task)) task.items?.push(item);
 }
@@ -215,7 +215,9 @@ function doneTo(q: Named, job: ArchivedJob): BulkItem {
   return { job_id: idOfArchived(q.route, job), status: 'done' };
 }
 
-/** A step has failed with a defect. After a few times in a row the operation is given up. @returns whether it is */
+/**
+ * A step has failed with a defect. After several failures in a row the operation is given up. @returns whether it is
+ */
 export function noteFailure(q: Stored, id: string, now: number): boolean {
   const found = readTask(q, id);
   if (!found || found.done) return true;
@@ -229,20 +231,20 @@ export function noteFailure(q: Stored, id: string, now: number): boolean {
   return givenUp;
 }
 
-/** Forgets operations that were done long ago, some at a time. */
+/** Forgets operations that finished long ago, some at a time. */
 export function forgetTasks(q: Stored, now: number): void {
   if ((oldestTask(q) ?? now) > now - REMEMBER_MS) return;
   const due = 'SELECT id FROM tasks WHERE done_at <= ? LIMIT ?';
   q.store.sql.exec(`DELETE FROM tasks WHERE id IN (${due})`, now - REMEMBER_MS, FORGET_STEP).toArray();
 }
 
-/** When operations that were done must be forgotten next, epoch ms. */
+/** When the next finished operation must be forgotten, epoch ms. */
 export function forgetMoment(q: Stored): number | undefined {
   const first = oldestTask(q);
   return first === undefined ? undefined : removalMoment(first, REMEMBER_MS);
 }
 
-/** When the first operation that is remembered was done. There are few, so they are simply looked through. */
+/** When the first remembered operation finished. There are few, so all are looked through. */
 function oldestTask(q: Stored): number | undefined {
   return q.store.sql.exec<{ at: number | null }>('SELECT min(done_at) AS at FROM tasks').one().at ?? undefined;
 }

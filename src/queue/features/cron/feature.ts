@@ -1,6 +1,6 @@
 /**
- * Cron entries at work: fires them in the queue's transactions, asks other queues about fires whose jobs must be unique across
- * queues, and hands entries that move over to the queues they go to.
+ * Cron entries: fires them in the queue's transactions. Asks other queues about fires whose jobs must be unique across
+ * queues. Hands over entries that move to another queue.
  */
 
 import type { Step } from '../../../durable/group-commit';
@@ -11,10 +11,10 @@ import type { Feature, Host } from '../../feature';
 import { acrossJobs, dueCrons, fireCron, fireWaiting, noteAnswer } from './fire';
 import { CRON } from './manage';
 
-/** After so many fires in one transaction, those of further entries wait for the next one; an entry may catch up on many. */
+/** Fires of one transaction, at most: an entry may catch up on many. Further entries wait for the next transaction. */
 const FIRES_PER_TURN = 200;
 
-/** An entry that could not be fired is left alone for so long: when it was a matter of the moment, and when it was a defect; ms. */
+/** Pause of an entry that could not be fired, ms: after a passing failure, and after a defect. */
 const TRY_AGAIN_MS = 1_000;
 const DEFECT_PAUSE_MS = 60_000;
 
@@ -25,7 +25,7 @@ export class CronFeature implements Feature {
     this.messages = [movedCrons(host), acrossFires(host)];
   }
 
-  /** During maintenance nothing fires: what became due meanwhile does at its end, by the entry's policy for missed fires. */
+  /** During maintenance nothing fires: missed fires are handled at its end, by the entry's policy for them. */
   get overdueAt(): number {
     const { store, config } = this.host.q;
     const { nextAt } = store.crons;
@@ -38,7 +38,7 @@ export class CronFeature implements Feature {
     if (q.config.maintenance(now)) return [];
     let left = FIRES_PER_TURN;
     const fireDue = (name: string, at: number) => {
-      // An entry that is left out stays due.
+      // A skipped entry stays due.
       if (left > 0) left -= fireCron(q, name, at);
       else q.wake.at(at);
     };
@@ -49,7 +49,7 @@ export class CronFeature implements Feature {
       failed: (error) => {
         const passing = error instanceof ApiError;
         if (!passing) console.error(`tocsin: cron ${name} of queue ${q.name} could not be fired`, error);
-        // Whoever is in trouble must not keep the alarm busy, nor hold up the others.
+        // A failing entry must not keep the alarm busy, nor delay the others.
         q.store.crons.postpone(name, now + (passing ? TRY_AGAIN_MS : DEFECT_PAUSE_MS));
         q.wake.at(q.store.crons.nextAt);
       },
@@ -65,7 +65,7 @@ export class CronFeature implements Feature {
   }
 }
 
-/** Fires that other queues must be asked about: to each entry that has some, the oldest. They follow from the entries. */
+/** Fires that other queues must be asked about: the oldest of each entry. They follow from the entries. */
 function acrossFires({ q, write, others }: Host): MessageKind {
   return derived({
     kind: 'fire of cron',
@@ -80,14 +80,14 @@ function acrossFires({ q, write, others }: Host): MessageKind {
   });
 }
 
-/** Entries on their way to the queues they go to. */
+/** Entries on their way to another queue. */
 function movedCrons({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: CRON,
     send: async (_, [message], taken) => {
       const { definition, run, version } = JSON.parse(message.data) as CronView;
       const outcome = await others.queue(definition.queue).putCron({ definition, run, version });
-      // Refused means overtaken by a later change.
+      // A refusal means that a later change has won.
       if (!outcome.ok && outcome.error.status >= 500) throw new ApiError(outcome.error);
       await taken(() => undefined);
     },

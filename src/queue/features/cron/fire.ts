@@ -1,11 +1,13 @@
 /**
- * Firing cron entries: in the object that owns the jobs, so that a fire and its job are one transaction. The entry's next time
- * moves on in the transaction that enqueues the job, hence no time fires twice and none is lost, whatever dies, however late or
- * often the alarm comes.
+ * Fires cron entries in the object that owns the jobs, so that a fire and its job are one transaction. The transaction
+ * that enqueues the job also sets the entry's next time. So no time fires twice and none is lost, whatever fails,
+ * however late or often the alarm comes.
  *
- * Entries that are due fire before the operations of every transaction (time is a comparison); fires that wait for a job's end
- * are looked into after them, because that is when jobs end. A fire whose unique policy looks across queues cannot be decided
- * here: it is put on record with the id that its job will have, and settled as soon as the other queues have been asked.
+ * Entries that are due fire before the operations of every transaction (time is a comparison). Fires that wait for a
+ * job's end are checked after them, because that is when jobs end.
+ *
+ * A fire whose unique policy looks across queues cannot be decided here. It is recorded with its job's future id, and
+ * settled once the other queues have been asked.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { STANDBY_MS } from '../../../durable/outbox';
@@ -29,7 +31,7 @@ import { noteJob, noteRefusal, noteSkip } from './notes';
 /** Entries fired in one transaction; the others follow in the next one, a moment later. */
 const ENTRIES_PER_TURN = 100;
 
-/** Fires of one entry that may wait for the job before. */
+/** Fires of one entry that may wait for the previous job. */
 const MAX_WAITING = 100;
 
 /** The entries to fire now. */
@@ -84,13 +86,13 @@ export function setNext(q: Woken, entry: CronView, next: number | undefined): vo
   q.wake.at(next);
 }
 
-/** A fire that a limit had counted has turned out to enqueue nothing: where it was the last one, another may come. */
+/** A fire that counted towards a limit has enqueued nothing: if it was the last one, another may come. */
 function goOn(q: Woken, entry: CronView, now: number): void {
   const { definition, run } = entry;
   if (run.next_at === undefined) setNext(q, entry, nextFire(scheduleOf(definition, run.anchor), now));
 }
 
-/** Has the entry fired as often as it may, counting what waits? */
+/** Has the entry fired as often as it may, waiting fires included? */
 function isUsedUp({ definition, run }: CronView): boolean {
   return definition.limit !== undefined && run.fires + run.waiting.length + run.across.length >= definition.limit;
 }
@@ -109,8 +111,8 @@ function applyOverlap(q: QueueParts, entry: CronView, tick: number, now: number)
     if (run.waiting.length < MAX_WAITING) run.waiting.push(tick);
     else noteSkip(q, entry, { tick, at: now, reason: 'waiting_full', ...inTheWay });
   } else {
-    // A job that other queues are being asked about is cancelled when it exists: as a rule later, by `noteAnswer`; now if
-    // this object died between asking and hearing.
+    // A job that other queues are asked about is cancelled when it exists: usually later, by `noteAnswer`; now if this
+    // object restarted between question and answer.
     if (run.across.length > 0) for (const { id } of run.across.splice(0)) cancelIfRunning(q, id, now);
     else if (running !== undefined) cancel(q, running, now);
     fire(q, entry, tick, now);
@@ -136,7 +138,7 @@ function cancelIfRunning(q: QueueParts, id: string, now: number): void {
   if (isRunning(q, id, now)) cancel(q, id, now);
 }
 
-/** An id that names this queue, so that its job is found by it, and that the queue never gives out itself. */
+/** An id that names this queue, for finding the job, and that the queue never mints itself. */
 function freshId(q: Named, now: number): string {
   return mintId(now, q.route, FIRST_CHOSEN + (decodeId(uuidv7()).key % FIRST_CHOSEN));
 }
@@ -153,7 +155,7 @@ function fire(q: QueueParts, entry: CronView, tick: number, now: number): void {
   try {
     enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
   } catch (error) {
-    // Nothing was written. What is not decided yet is tried again, with the whole entry.
+    // Nothing was written. An undecided fire is retried, with the whole entry.
     if (!(error instanceof ApiError) || error.data.status === 503) throw error;
     noteRefusal(q, entry, tick, error.data, now);
     return;
@@ -175,7 +177,7 @@ export function noteTriggered(q: Stored & Observed & Woken, name: string, enqueu
   if (!entry || enqueued.deduplicated) return;
   noteJob(q, entry, enqueued, undefined, now);
   q.store.crons.writeRun(name, entry.run);
-  // An entry that could not be fired was left alone for a while; now it is not any more.
+  // An entry that could not be fired backs off no longer.
   q.wake.at(q.store.crons.nextAt);
 }
 
@@ -211,7 +213,7 @@ export function noteAnswer(
   const entry = q.store.crons.read(name);
   if (!entry) return;
   if (!entry.run.across.some(({ id }) => id === pending.id)) {
-    // A later fire was to cancel this one, which has become a job, now or when it was asked about before.
+    // A later fire should have cancelled this one, which has become a job, now or when it was asked about before.
     cancelIfRunning(q, pending.id, now);
     return;
   }

@@ -1,9 +1,10 @@
 /**
- * Creating, changing, moving and deleting cron entries. The directory numbers all changes to a name, and a change that comes
- * after a later one has no effect: neither brings it back what was deleted, nor leaves it two entries of one name.
+ * Creates, changes, moves and deletes cron entries. The directory numbers all changes to a name, and a change with a
+ * lower number than the last one has no effect. So a late change neither restores a deleted entry, nor leaves two
+ * entries of one name.
  *
- * An entry whose jobs are to go to another queue leaves in one transaction: from then on it does not fire here, and what the
- * other queue must take over is an outbox message.
+ * An entry whose jobs shall go to another queue leaves in one transaction. From then on it does not fire here, and an
+ * outbox message takes it to the other queue.
  */
 import { type CronDefinition, jobOf, sameSchedule, scheduleOf } from '../../../job/cron/definition';
 import { nextFire } from '../../../job/cron/schedule';
@@ -18,19 +19,19 @@ import { mustReadCron, setNext } from './fire';
 /** Entries of one queue at most. */
 const MAX_ENTRIES = 10_000;
 
-/** A change whose number is older than this has been under way for too long, ms. */
+/** A change whose number is older than this is too late, ms. */
 export const MAX_CHANGE_AGE_MS = 60_000;
 
 /** The kind of message that an entry travels in. Its address is the entry's name, its data a {@link CronView}. */
 export const CRON = 'cron';
 
-/** Whoever moves an entry hands it over as well; the outbox relay does where that has not happened by then, ms. */
+/** The caller that moves an entry also hands it over; if that has not happened by then, the outbox relay does. ms */
 const HAND_OVER_AFTER_MS = 10_000;
 
 /** Characters of definitions and histories in one answer at most, unless a single entry has more. */
 const MAX_ANSWER_CHARS = 8 * 1024 * 1024;
 
-/** Would this queue take the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy, over its own layers */
+/** Would this queue accept the jobs of the entry? @throws {ApiError} 400: their type; 422: their retry policy */
 export function checkCron(q: Named & Configured, definition: CronDefinition, now: number): void {
   const job = jobOf(definition, { now });
   checkType(q, job.type);
@@ -38,7 +39,7 @@ export function checkCron(q: Named & Configured, definition: CronDefinition, now
 }
 
 /**
- * Creates or replaces an entry. One that says the same as before is left as it is, with no row written.
+ * Creates or replaces an entry. An identical one is not written again.
  * @throws {ApiError} 409 when the entry was changed, moved or deleted meanwhile; 422
  */
 export function putCron(
@@ -54,9 +55,9 @@ export function putCron(
   const before = q.store.crons.read(definition.name);
   if (basedOn !== undefined && before?.version !== basedOn) throw changedMeanwhile(definition.name);
   const known = q.store.crons.versionOf(definition.name);
-  // What is taken over may be offered again after it was changed here.
+  // An entry that was taken over may be offered again after it was changed here.
   if (known !== undefined && (known > version || (known === version && request.run !== undefined))) {
-    // As if this change had been made just before the one that overtook it.
+    // As if this change had been made just before the later one.
     if (before) return { ...before, created: false };
     throw changedMeanwhile(definition.name);
   }
@@ -96,7 +97,7 @@ function newRun(definition: CronDefinition, now: number): CronRun {
   };
 }
 
-/** The run of an entry that is changed: it goes on, and where the schedule stays the same, no fire is lost or doubled. */
+/** The run of a changed entry: it continues, and if the schedule stays the same, no fire is lost or doubled. */
 function renewed({ definition: before, run }: CronView, definition: CronDefinition, now: number): CronRun {
   const unchanged = sameSchedule(before, definition);
   const renewedRun: CronRun = { ...run, updated_at: now, anchor: unchanged ? run.anchor : now };
@@ -107,7 +108,7 @@ function renewed({ definition: before, run }: CronView, definition: CronDefiniti
   return next === undefined ? renewedRun : { ...renewedRun, next_at: next };
 }
 
-/** Pauses or resumes. What would have fired in the meantime is not made up for. Idempotent. @throws {ApiError} 404 */
+/** Pauses or resumes. Fires missed during the pause are not made up for. Idempotent. @throws {ApiError} 404 */
 export function enableCron(q: Stored & Woken, name: string, enabled: boolean, now: number): CronView {
   const before = mustReadCron(q, name);
   if (before.definition.enabled === enabled) return before;
@@ -175,7 +176,7 @@ export function cronsNamed(q: Stored, names: readonly string[]): { crons: CronVi
   return { crons, omitted };
 }
 
-/** The latest executions of an entry, newest first, with what became of their jobs. @throws {ApiError} 404 */
+/** The latest executions of an entry, newest first, with the state of their jobs. @throws {ApiError} 404 */
 export function cronHistory(
   q: Named & Stored & Configured,
   name: string,

@@ -1,4 +1,6 @@
-/** Keeping the books of an entry's fires: what they enqueued, what they did not and why. Each is an event of the live feed too. */
+/**
+ * The records of an entry's fires: which enqueued a job, which did not and why. Each is an event of the live feed too.
+ */
 import type { ErrorData } from '../../../job/errors';
 import { cut } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
@@ -10,7 +12,7 @@ import type { Observed } from '../../store/parts';
 const KEPT_EXECUTIONS = 50;
 const KEPT_SKIPS = 20;
 
-/** A job has been enqueued, or found to exist. @param own the id that it was to get */
+/** A job has been enqueued, or found to exist. @param own the id reserved for it */
 export function noteJob(
   q: Observed,
   entry: CronView,
@@ -53,7 +55,7 @@ function noteRun(
   });
 }
 
-/** A job was refused. @param own the id that it was to get */
+/** A job was refused. @param own the id reserved for it */
 export function noteRefusal(
   q: Observed,
   entry: CronView,
@@ -64,7 +66,7 @@ export function noteRefusal(
 ): void {
   const { existing_job_id } = error.details ?? {};
   const existing = typeof existing_job_id === 'string' && existing_job_id !== '' ? existing_job_id : undefined;
-  // An earlier try got through, and died before it could say so.
+  // An earlier try succeeded, and was cut off before it could note it.
   if (own !== undefined && existing === own) {
     noteRun(q, entry, { id: own, type: String(entry.definition.template.type) }, tick, now);
     return;

@@ -1,4 +1,6 @@
-/** Says which completed jobs cannot be read any more: an event and a line in the log for each chunk of the archive, once in a life. */
+/**
+ * Reports completed jobs that can no longer be read: an event and a log line for each archive chunk, once in a life.
+ */
 import type { Step } from '../../../durable/group-commit';
 import type { Feature, Host } from '../../feature';
 import { takeDamaged } from '../../store/damaged-chunks';
@@ -6,7 +8,7 @@ import { takeDamaged } from '../../store/damaged-chunks';
 export class DamageWatch implements Feature {
   constructor(private readonly host: Host) {}
 
-  /** What this transaction has found, and what was found since the one before it. */
+  /** The damage that this transaction has found, and that found since the last one. */
   steps(now: number, when: 'before' | 'after'): Step[] {
     if (when === 'before') return [];
     const { q } = this.host;
@@ -21,7 +23,7 @@ export class DamageWatch implements Feature {
   }
 }
 
-/** Numbers in words: `3-5, 9`. */
+/** Numbers as text: `3-5, 9`. */
 function rangesOf(numbers: readonly number[]): string {
   const ranges: [number, number][] = [];
   for (const number of [...numbers].sort((a, b) => a - b)) {

@@ -1,9 +1,9 @@
 /**
- * Jobs whose time is over: attempts that nobody reported in time, and waiting jobs that have expired.
+ * Overdue jobs: attempts without a report in time, and waiting jobs that have expired.
  *
- * However many are over at once, a transaction ends a bounded number, and the next one goes on; the alarm sees to it that
- * there is a next one. Until all are ended, an operation on jobs that it names has these ended first ({@link Overdue.about}),
- * and whoever looks at the whole queue waits ({@link Overdue.isBehind}). So nobody sees a job that is over as if it were not.
+ * However many are overdue, a transaction ends a bounded number, and the next one continues; the alarm brings a next
+ * one. Meanwhile, an operation on named jobs has these ended first ({@link Overdue.about}), and a reader of the whole
+ * queue waits ({@link Overdue.isBehind}). So no overdue job is ever seen as if it were not.
  */
 import type { About, Feature, Host } from '../../feature';
 import { expireDue, expireIfDue } from '../../jobs/expire';
@@ -23,12 +23,12 @@ export class Overdue implements Feature {
     return this.overdueAt;
   }
 
-  /** The next operation is about these jobs: those whose time is over are ended before it, in the same transaction. */
+  /** The next operation is about these jobs: overdue ones are ended before it, in the same transaction. */
   about(jobs: About): void {
     this.asked.push(jobs);
   }
 
-  /** Is something over that has not been ended? */
+  /** Is there an overdue job that has not been ended? */
   isBehind(now: number): boolean {
     return now >= this.overdueAt;
   }
@@ -50,7 +50,7 @@ export class Overdue implements Feature {
         expireIfDue(q, key, now);
       }
     }
-    // The alarm goes on, though the one for this moment may have rung.
+    // The alarm continues, though the one for this moment may have rung.
     q.wake.at(now);
   }
 

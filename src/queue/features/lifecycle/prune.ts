@@ -1,4 +1,4 @@
-/** Removing what ended long ago, in bounded steps from the oldest. */
+/** Removes jobs that ended long ago, in bounded steps from the oldest. */
 
 import { forgetAnswers, oldestAnswer, REMEMBER_ANSWER_MS } from '../../../durable/inbox';
 import { removalMoment } from '../../../job/retention';
@@ -12,7 +12,7 @@ import { MOVE } from '../../store/moves';
 import type { Configured, Named, Observed, QueueParts, Stored } from '../../store/parts';
 import { rowByKey } from '../../store/row-lookup';
 
-/** Rows removed in one go, chunks and jobs each; what is left waits for the next wake, a moment later. */
+/** Rows removed in one go, chunks and jobs each; the rest waits for the next wake, a moment later. */
 const STEP = 500;
 
 /** Remembered answers, which may be large, that are forgotten in one go. */
@@ -24,7 +24,7 @@ const ENDED = [
   { state: STATE.dead, kind: 'dead_letter' },
 ] as const;
 
-/** Pause before the alarm looks again at ended jobs that it could not remove yet, ms. */
+/** Interval to the alarm's next check of ended jobs that it could not remove yet, ms. */
 const BUSY_MS = 1_000;
 
 export class Pruning implements Feature {
@@ -34,7 +34,7 @@ export class Pruning implements Feature {
     const { q } = this.host;
     if (q.store.evicting) return now;
     const next = nextPrune(q);
-    // Dead letters that are on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
+    // Dead letters on their way elsewhere are kept beyond their time, and must not keep the alarm busy.
     return next === undefined || !q.store.outbox.has(MOVE) ? next : Math.max(next, now + BUSY_MS);
   }
 
@@ -43,7 +43,7 @@ export class Pruning implements Feature {
   }
 }
 
-/** Removes ended jobs whose retention has passed, their own or that of the queue, and dead letters beyond their bound. */
+/** Removes ended jobs past their own retention or the queue's, and dead letters beyond their bound. */
 function prune(q: QueueParts, now: number): void {
   const pruned = pruneArchive(q.store, now - q.config.retentionMs('completed'), STEP);
   if (!pruned.more) pruneKeptChunks(q.store, now, STEP);
@@ -57,7 +57,7 @@ function prune(q: QueueParts, now: number): void {
 
 /** @returns how many there were */
 function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: number): number {
-  // One at a time: with their bodies they could be more than this object has memory for.
+  // One at a time: with their bodies they could exceed this object's memory.
   for (const key of keys) {
     const row = rowByKey(q.store, key);
     if (row) remove(q, row, 'remove', now);
@@ -66,8 +66,7 @@ function removeAll(q: Named & Stored & Observed, keys: readonly number[], now: n
 }
 
 /**
- * When the next ended job is to be removed. {@link removalMoment} puts removals together, so that the object does not wake
- * for each one.
+ * When the next ended job is due. {@link removalMoment} combines removals, so that the object does not wake for each.
  */
 function nextPrune(q: Stored & Configured): number | undefined {
   let next: number | undefined;

@@ -1,4 +1,6 @@
-/** The deletion of a queue: gets rid of its jobs, leaves the directory, and empties the object (`remove.ts` has the steps). */
+/**
+ * The deletion of a queue: removes its jobs, leaves the directory, and empties the object (`remove.ts` has the steps).
+ */
 import { derived, type MessageKind } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
@@ -8,7 +10,7 @@ import type { Moving } from '../../store/removal';
 import { canGoOn, discardNext, dropMoved, packed, readyToEmpty, setAside } from './remove';
 
 export class QueueRemoval implements Feature {
-  /** The next step of the deletion, to the queue itself. It follows from what is on record about the deletion. */
+  /** The next step of the deletion, to the queue itself, derived from its record. */
   private readonly next: MessageKind;
   readonly messages: readonly MessageKind[];
 
@@ -22,7 +24,7 @@ export class QueueRemoval implements Feature {
     this.messages = [this.next];
   }
 
-  /** The queue must be deleted. Answers when it is gone, cannot go on, or after `waitMs`. @returns whether it is gone */
+  /** Deletes the queue. Answers when it is gone, is blocked, or after `waitMs`. @returns whether it is gone */
   async removed(waitMs: number): Promise<boolean> {
     const { q, relay } = this.host;
     const steps = relay()
@@ -43,7 +45,7 @@ export class QueueRemoval implements Feature {
       if (moving) return this.move(moving, target);
     }
     if (strategy === 'discard' && !(await write((now) => discardNext(q, now)))) {
-      // Whoever came meanwhile goes first.
+      // Requests that came meanwhile go first.
       await scheduler.wait(0);
       return;
     }

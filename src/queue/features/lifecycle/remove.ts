@@ -1,11 +1,12 @@
 /**
- * Deleting a queue. The order makes it safe to be cut off anywhere:
+ * Deletes a queue. The order makes it safe to be cut off anywhere:
  *
- *     refuse new jobs (durable) ──▶ get rid of the jobs ──▶ leave the directory ──▶ empty the object
+ *     refuse new jobs (durable) ──▶ remove the jobs ──▶ leave the directory ──▶ empty the object
  *
- * Until the last step the object knows that it is being deleted, and its alarm goes on. Jobs that move are written in the
- * target first, under a name for the step that the target remembers, and then deleted here: cut off in between, the same
- * step is made again and the target takes nothing twice. Here they cannot run meanwhile, because nothing is given out.
+ * Until the last step the object knows that it is being deleted, and its alarm continues. Jobs that move are first
+ * written in the target, under a name for the step that the target remembers, and then deleted here. If that is cut off
+ * in between, the same step is repeated, and the target takes nothing twice. Meanwhile they cannot run here, because
+ * the queue hands out nothing.
  */
 
 import { STANDBY_MS } from '../../../durable/outbox';
@@ -30,8 +31,7 @@ const STEP_CHARS = 8 * 1024 * 1024;
 
 /**
  * Begins to delete the queue. Idempotent.
- * @throws {ApiError} 409 when jobs have not ended and are neither to be discarded nor moved, or entries of a schedule
- * still enqueue here
+ * @throws {ApiError} 409 when unfinished jobs shall neither be discarded nor moved, or schedules still enqueue here
  */
 export function beginRemoval(
   q: Named & Stored & Configured & Woken,
@@ -60,7 +60,7 @@ export function beginRemoval(
   return viewRemoval(q.config.removal);
 }
 
-/** The deletion as the outside sees it. */
+/** The deletion for clients. */
 export function viewRemoval({ strategy, jobs_affected }: Removal): RemovalView {
   return { strategy, jobs_affected, state: 'deleting' };
 }
@@ -73,19 +73,19 @@ function openJobs(q: Named & Stored & Configured, now: number): number {
   return open + q.store.outbox.count(SHARE);
 }
 
-/** Is there a step to be made now? What a deletion waits for ends with a commit of this queue. */
+/** Can a step be made now? What a deletion waits for ends with a commit of this queue. */
 export function canGoOn(q: Stored & Configured): boolean {
   const { strategy, moving } = q.config.removal ?? {};
   if (strategy === 'discard' && nextToDiscard(q, 1).length > 0) return true;
   return readyToEmpty(q) || (strategy === 'move' && (moving !== undefined || canSetAside(q)));
 }
 
-// A batch that is being decided may have promised to replace a job that waits.
+// An undecided batch may have promised to replace a waiting job.
 function canSetAside(q: Stored): boolean {
   return !q.store.outbox.has(SHARE) && nextToMove(q).length > 0;
 }
 
-/** Can the object be emptied now? Nothing must be left that another object has to hear. */
+/** Can the object be emptied now? No other object may still wait for a message from it. */
 export function readyToEmpty(q: Stored & Configured): boolean {
   if (!q.store.outbox.isEmpty) return false;
   return (
@@ -138,13 +138,13 @@ function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
 }
 
 /**
- * Sets the next jobs aside, so that nothing can happen to them here while they are on their way; those of a step that was
+ * Sets the next jobs aside, so that nothing happens to them here while they are on their way; those of a step that was
  * cut off come first.
  */
 export function setAside(q: QueueParts, now: number): Moving | undefined {
   const removal = q.config.removal as Removal;
   if (removal.moving) return removal.moving;
-  // A batch that is being decided may have promised to replace one of them.
+  // An undecided batch may have promised to replace one of them.
   if (q.store.outbox.has(SHARE)) return undefined;
   const rows = nextToMove(q);
   if (rows.length === 0) return undefined;

@@ -54,8 +54,8 @@ export function setPaused(q: QueueParts, paused: boolean, now: number): QueueSta
 
 /**
  * Merges a change that the HTTP layer has validated.
- * @param mayPurge false: ended jobs must be kept for as long as now; a queue that never had a job keeps none
- * @throws {ApiError} 422 for a retry policy that is none, 403 for a retention that is lowered
+ * @param mayPurge false: retentions must not get shorter; a queue that never had a job keeps none
+ * @throws {ApiError} 422 for an invalid retry policy, 403 for a retention that is lowered
  */
 export function configure(q: Stored & Configured & Woken, change: SettingsChange, mayPurge = true): QueueConfig {
   if (change.default_retry) checkRetryLayer(change.default_retry, 'default_retry');
@@ -70,7 +70,7 @@ export function configure(q: Stored & Configured & Woken, change: SettingsChange
   return own;
 }
 
-/** Takes over what the deployment says for all queues, unless it is known already. One row written. */
+/** Takes over the deployment's settings for all queues, unless they are known. One row written. */
 export function takeDefaults(q: Stored & Configured & Woken, defaults: QueueDefaults): void {
   if (q.config.defaults && q.config.defaults.version >= defaults.version) return;
   const before = q.config.defaults;
@@ -87,7 +87,7 @@ function apply(q: Stored & Configured & Woken, own: QueueConfig, defaults: Queue
   if (q.config.maxDeadLetters < maxDeadLetters && q.store.counts.countDead() > q.config.maxDeadLetters)
     setEvicting(q, true);
   if (before.rate_limit && !q.config.settings.rate_limit) forgetQueueStarts(q);
-  // The size is counted only while a bound asks for it.
+  // The size is counted only while a bound needs it.
   q.store.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.
   q.wake.callWorkers();

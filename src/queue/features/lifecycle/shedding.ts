@@ -1,4 +1,4 @@
-/** A queue whose bound was set below what waits comes down to it in turns of the alarm, however long its backlog is. */
+/** Reduces a queue whose bound was set below its backlog, in turns of the alarm, however long the backlog is. */
 import type { Feature, Host } from '../../feature';
 import { setShedding, shed } from '../../jobs/backpressure';
 

@@ -1,7 +1,7 @@
 /**
- * Watches the size of the object. From a mark on, jobs that ended are removed though their retention is not over, the oldest
- * first, in turns, until there is room again: completed ones, then those that say themselves how long they are kept, then
- * cancelled and discarded ones. Dead letters stay: they wait for a human.
+ * Watches the size of the object. Beyond a threshold, ended jobs are removed before their retention is over, the oldest
+ * first, in turns, until there is room: completed ones, then those with a retention of their own, then cancelled and
+ * discarded ones. Dead letters stay: they wait for a human.
  */
 import type { Feature, Host } from '../../feature';
 import { pruneArchive, pruneKeptChunks } from '../../store/archive';
@@ -47,7 +47,7 @@ function hasEnded({ store: { sql } }: Stored): boolean {
   return sql.exec<{ found: number }>(query).one().found === 1;
 }
 
-/** Removes the oldest jobs of the first kind of which there are any. @returns how many, and when the newest of them ended */
+/** Removes the oldest jobs of the first kind that exists. @returns how many, and when the newest of them ended */
 function removeOldest(q: Named & Stored & Configured & Observed, now: number): { jobs: number; until: number } {
   const isEnough = () => isPruned(q);
   const completed = pruneArchive(q.store, Number.MAX_SAFE_INTEGER, STEP, { isEnough });

@@ -1,5 +1,5 @@
 /**
- * Admission: which limited jobs stand where claims read.
+ * Admission: which limited jobs are in the due index, where claims read.
  *
  *     enqueued, retried, given back ──▶ room? ──yes──▶ due index ──▶ claimed, if there still is room
  *                                         │no             ▲  │else
@@ -7,11 +7,13 @@
  *                                  waits for its key ─────┘ waits, is rescheduled or dropped (jobs/limit-check.ts)
  *                                     room again: an attempt of the key ended, a window opened, limits were raised
  *
- * A job that waits for its key costs nothing: it is read when its key admits it and not before, so ten thousand of them
- * are in nobody's way. Whether there is room is decided by the claim, in its own transaction; admission only keeps
- * the jobs that have no chance out of its sight. It may therefore admit too many (after this object lost its memory), at
- * the price of rows, but never too few: whatever makes room, or takes away a job that stood ready, touches the key, and
- * touched keys are seen to at the end of each operation, in the same transaction.
+ * A job that waits for its key costs nothing: it is read only when its key admits it. So ten thousand of them delay no
+ * other job. The claim decides in its own transaction whether there is room; admission only hides jobs without a chance
+ * from it.
+ *
+ * So it may admit too many (after this object lost its memory), at the price of rows, but never too few. Whatever makes
+ * room, or takes away a ready job, touches the key. Touched keys are processed at the end of each operation, in the
+ * same transaction.
  */
 import { admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
@@ -23,9 +25,9 @@ import type { QueueParts, Stored, Woken } from '../../store/parts';
 const KEYS_PER_TURN = 200;
 
 /**
- * When the key must be looked at although nothing happens: its window has (more) room for those who wait, its override
- * ends. A window that is not used up is of interest only to one that waits while others, of lower priority, stand ready:
- * they would be taken before it.
+ * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends. An
+ * open window matters only to a job that waits while others, of lower priority, are ready: they would be taken before
+ * it.
  */
 function scheduleCheck(q: Stored & Woken, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
@@ -57,19 +59,19 @@ function scheduleCheck(q: Stored & Woken, limiter: Limiter, now: number): void {
   if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
 }
 
-/** Is there nothing that only its row knows? What stands ready carries its limits with it. */
+/** Does memory know nothing that its row lacks? Ready jobs carry their limits with them. */
 function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
   if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
   if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
   return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;
 }
 
-/** Sees to the keys that the operation just done has touched. */
+/** Processes the keys that the last operation touched. */
 export function seeToTouched(q: QueueParts, now: number): void {
   if (q.store.leases.hasFreed) {
     const { keys, wasFull } = q.store.leases.takeFreed();
     for (const key of keys) q.store.limiters.touch(key);
-    // A place in the queue may be what a worker waits for.
+    // A worker may wait for a place in the queue.
     if (wasFull || q.config.settings.rate_limit?.concurrency !== undefined) q.wake.callWorkers();
   }
   for (const key of q.store.limiters.takeTouched()) {
@@ -93,6 +95,6 @@ export function lookAtDueKeys(q: QueueParts, now: number): void {
   }
   q.store.limiters.flush();
   q.store.limiters.readNextCheck();
-  // Many keys at once are seen to in turns.
+  // Many keys at once are processed in turns.
   q.wake.at(q.store.limiters.nextCheck);
 }

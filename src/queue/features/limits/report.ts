@@ -1,4 +1,4 @@
-/** What operators and producers see of a key. */
+/** The view of a key for operators and producers. */
 
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';

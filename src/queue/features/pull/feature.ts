@@ -1,11 +1,12 @@
 /**
  * Workers that pull: claims that may wait for work (long poll).
  *
- * Claims are served in the order of their arrival, in turns. A turn is one operation: it claims for one worker after the
- * other until nothing is left of what they take, so it makes about as many claims as there are jobs, however many workers
- * wait. A turn is bounded; what it left undone is done by the next one. Between turns a set of types has *hope* as long as
- * there may be jobs for it: its last claim took all that it may or did not read to the end, a job of these types has
- * arrived, or a moment has come at which anything may have become due.
+ * Claims are served in the order of their arrival, in turns. A turn is one operation. It claims for one worker after
+ * the other until there is nothing left for them. So it makes about as many claims as there are jobs, however many
+ * workers wait. A turn is bounded; the next one does the rest.
+ *
+ * Between turns a set of types is *ready* while there may be jobs for it. Either its last claim took all that it may,
+ * or did not read to the end; or a job of these types has arrived; or anything may have become due.
  */
 import { type ErrorData, type Outcome, outcomeOf, unavailable } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
@@ -27,26 +28,28 @@ import { LastFetches } from './last-fetches';
 import { takeReports } from './take-reports';
 import { Waiter, Waiters } from './waiters';
 
-/** Claims made in one turn. After so many bytes of jobs no other one begins: what a turn has claimed is in memory until it ends. */
+/**
+ * Claims made in one turn. Beyond these bytes of jobs it begins no other: a turn's jobs are in memory until it ends.
+ */
 const MAX_CLAIMS = 64;
 const MAX_BYTES = MAX_CLAIM_BYTES / 2;
 
-/** Turns that a worker gets which does not wait, while there is more to look at and nothing was found. */
+/** Turns for a worker that does not wait, while there is more to look at and nothing was found. */
 const MAX_TURNS = 8;
 
-/** A worker that asked within this time is at work, ms: one that pulls asks, or holds a job, all the time. */
+/** A worker that asked within this time is active, ms: a worker that pulls always asks, or holds a job. */
 const RECENTLY_MS = 60_000;
 
 /** Pause before storage that could not be read is read again, ms. */
 const RETRY_MS = 1_000;
 
-/** What a turn has given to whom. */
+/** The jobs of a turn for one worker. */
 interface Given {
   waiter: Waiter;
   jobs: RunnerView[];
 }
 
-/** Notes why a claim failed. @returns what its worker is told @param claim names it in the log */
+/** Notes why a claim failed. @returns the answer to its worker @param claim names it in the log */
 export function failedClaim(claim: string, error: unknown): { ok: false; error: ErrorData } {
   console.error(`tocsin: ${claim} failed:`, error);
   return { ok: false, error: unavailable('The queue could not hand out jobs.').data };
@@ -55,24 +58,24 @@ export function failedClaim(claim: string, error: unknown): { ok: false; error: 
 export class Pulling implements Feature {
   private readonly waiters = new Waiters();
   private isServing = false;
-  /** Those for whom the running turn has claimed: they hear of it when it fails. */
+  /** The claims of the running turn: they fail with it. */
   private attempted: Waiter[] = [];
   private timer: ReturnType<typeof setTimeout> | null = null;
   private readonly asked = new LastFetches();
-  /** Nobody knows who asked before, epoch ms. */
+  /** Earlier requests are unknown, epoch ms. */
   private readonly startedAt: number;
 
   constructor(private readonly host: Host) {
     this.startedAt = host.now();
   }
 
-  /** The next scheduled or retried job, for whoever runs it; nobody does during maintenance. */
+  /** The next scheduled or retried job, for its workers; without any during maintenance. */
   due(now: number): number | undefined {
     const from = Math.max(now, this.host.q.config.shutUntil);
     return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q.store, from) : undefined;
   }
 
-  /** Does anybody wait for jobs? */
+  /** Does any worker wait for jobs? */
   get isAwaited(): boolean {
     return this.waiters.waiting.size > 0;
   }
@@ -81,7 +84,7 @@ export class Pulling implements Feature {
     const { arrivedTypes } = this.host.q.wake;
     if (this.waiters.waiting.size > 0) this.waiters.hope(arrivedTypes.has(ANY_TYPE) ? undefined : arrivedTypes);
     arrivedTypes.clear();
-    // In the turn of what has arrived, so that a job and its lease are written together.
+    // In the turn of the arrival, so that a job and its lease are written together.
     this.serve(true);
   }
 
@@ -103,14 +106,14 @@ export class Pulling implements Feature {
   }
 
   /**
-   * Reports about jobs that were fetched: an outcome for each, in order.
-   * @param mostTold bytes of steps on record that the answer may repeat
+   * Reports about fetched jobs: an outcome for each, in order.
+   * @param mostTold bytes of recorded steps that the answer may repeat
    */
   report(reports: readonly Report[], mostTold: number): Promise<Outcome<Reported>[]> {
     return takeReports(this.host, reports, { bytes: mostTold });
   }
 
-  /** Nobody has fetched the job. */
+  /** No worker has fetched the job. */
   waitsFor(row: JobRow, now: number): WaitingFor | undefined {
     const { q } = this.host;
     if (q.handlers.isPushed(row.type, [row.body])) return undefined;
@@ -151,7 +154,7 @@ export class Pulling implements Feature {
     if (waiter) this.answer(waiter, []);
   }
 
-  /** Waiting workers that must get no more jobs need not wait any longer. */
+  /** Answers waiting workers that must get no more jobs. */
   dismissUnwanted(): void {
     for (const waiter of this.waiters.waiting) if (waiter.isUnwanted()) this.answer(waiter, []);
   }
@@ -161,13 +164,15 @@ export class Pulling implements Feature {
     waiter.give(jobs);
   }
 
-  /** A moment has come at which jobs may have become available. */
+  /** Jobs may have become available by the clock. */
   private lookAgain(): void {
     this.waiters.hope();
     this.serve();
   }
 
-  /** Takes turns until nobody can hope for a job. @param atOnce the first one now, not with what arrives in the meantime */
+  /**
+   * Takes turns until no claim can find a job. @param atOnce the first one now, not with what arrives in the meantime
+   */
   private serve(atOnce = false): void {
     if (this.isServing || !this.waiters.anyHoping) return;
     this.isServing = true;
@@ -183,10 +188,10 @@ export class Pulling implements Feature {
         if (outcome.ok) for (const { waiter, jobs } of outcome.value) this.answer(waiter, jobs);
         else for (const waiter of [...this.waiters.waiting]) this.waiters.remove(waiter).refuse(outcome.error);
       } catch (error) {
-        // A transaction that failed before anybody's claim fails for all: it would fail again at once.
+        // A transaction that failed before any claim fails for all: it would fail again at once.
         const failed = this.attempted.length > 0 ? this.attempted : [...this.waiters.hoping()];
         for (const waiter of failed) this.waiters.remove(waiter).fail(error);
-        // Nothing is left of what the turn found out.
+        // Nothing is left of the turn's findings.
         this.waiters.hope();
       }
       this.endWaits();
@@ -196,8 +201,8 @@ export class Pulling implements Feature {
   }
 
   /**
-   * Claims for those who may hope, until there is nothing left for them. What it finds out is noted at once: what arrives
-   * later in the same transaction gives new hope.
+   * Claims for the ready workers, until there is nothing left for them. Findings are noted at once: arrivals later in
+   * the same transaction make types ready again.
    */
   private turn(now: number): Given[] {
     const { q } = this.host;
@@ -223,10 +228,7 @@ export class Pulling implements Feature {
     return given;
   }
 
-  /**
-   * No timer looks again for a claim that stands for as long as it takes, and whoever stands in front of it may leave before
-   * the queue opens.
-   */
+  /** No timer serves an unlimited claim, and the claims before it may leave before the queue opens. */
   private wakeWhenOpen(now: number): void {
     const { q } = this.host;
     if (!this.waiters.anyStands) return;
@@ -234,7 +236,7 @@ export class Pulling implements Feature {
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
   }
 
-  /** A claim that fails is the fault of nobody but its own: the others before it are served in the next turn. */
+  /** A claim that fails does not affect the others: those before it are served in the next turn. */
   private claimFor<T>(waiter: Waiter, run: () => T): T {
     const before = this.attempted;
     this.attempted = [waiter];
@@ -243,7 +245,9 @@ export class Pulling implements Feature {
     return result;
   }
 
-  /** Answers those who have waited long enough. One that does not wait still gets some turns while there is hope for it. */
+  /**
+   * Answers claims whose waiting time is over. One that does not wait still gets some turns while its types are ready.
+   */
   private endWaits(): void {
     const now = this.host.now();
     for (const waiter of this.waiters.waiting) {
@@ -252,11 +256,11 @@ export class Pulling implements Feature {
     }
   }
 
-  /** Looks again when somebody has waited long enough, or when something may have become due. */
+  /** Checks again when a waiting time is over, or when something may have become due. */
   private setTimer(): void {
     clearTimeout(this.timer);
     const { waiters, host } = this;
-    // Claims that stand for as long as it takes are served by the alarm: a timer would keep the object in memory.
+    // The alarm serves unlimited claims: a timer would keep the object in memory.
     if (waiters.firstDeadline === Number.POSITIVE_INFINITY) return;
     const now = host.now();
     const due = this.nextMoment(now);

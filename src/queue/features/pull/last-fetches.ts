@@ -1,6 +1,8 @@
-/** When workers asked for jobs last, by the types that they take. In memory only: it explains, and decides nothing. */
+/**
+ * When workers last asked for jobs, by the types that they take. In memory only: for explanations, not for decisions.
+ */
 
-/** Sets of types remembered at most; the one that was asked for longest ago goes first. */
+/** Sets of types remembered at most; the one that was asked for longest ago is dropped first. */
 const MAX_SETS = 50;
 
 export class LastFetches {
@@ -14,7 +16,7 @@ export class LastFetches {
     if (this.asked.size > MAX_SETS && oldest !== undefined) this.asked.delete(oldest);
   }
 
-  /** When a worker that takes this type asked last, epoch ms; undefined when none has. */
+  /** When a worker that takes this type last asked, epoch ms; undefined when none has. */
   lastFor(type: string): number | undefined {
     const times = [...this.asked.values()].flatMap(({ types, at }) => (!types || types.has(type) ? at : []));
     return times.length === 0 ? undefined : Math.max(...times);

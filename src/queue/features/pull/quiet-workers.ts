@@ -1,8 +1,8 @@
 /**
- * Which workers are to get no jobs: those told to go quiet or to terminate, and those that said they are leaving.
+ * Which workers get no jobs: those directed to be quiet or to terminate, and those that announced that they leave.
  *
- * The directory knows; a queue asks it once, when a worker that gives its name first fetches, and is told of changes from
- * then on. So a fetch asks nobody. Should a message be lost, the next reading heals it.
+ * The directory knows. A queue asks it once, when a worker that gives its name first fetches, and is notified of
+ * changes from then on. So a fetch asks no other object. If a message is lost, the next reading corrects it.
  */
 
 import { Backoff, isWithin } from '../../../durable/backoff';
@@ -17,7 +17,7 @@ export class QuietWorkers {
   private reading: Promise<void> | undefined;
   private readonly backoff: Backoff;
 
-  /** @param read asks the directory for the ids of all silenced workers */
+  /** @param read asks the directory for the ids of all quiet workers */
   constructor(
     private readonly read: () => Promise<string[]>,
     private readonly now: () => number,
@@ -25,10 +25,10 @@ export class QuietWorkers {
     this.backoff = new Backoff(now);
   }
 
-  /** Is this worker to get no jobs? Answers at once where that is known. */
+  /** Must this worker get no jobs? Answers at once if that is known. */
   has(workerId: string): boolean | Promise<boolean> {
     if (this.known && isWithin(this.readAt, REFRESH_MS, this.now())) return this.known.has(workerId);
-    // Work goes on while the directory cannot be asked: a directive is a wish, a job is a promise.
+    // Work continues while the directory cannot be asked: a directive is a wish, a job is a promise.
     if (this.backoff.isResting) return this.hasNow(workerId);
     this.reading ??= this.refresh().finally(() => {
       this.reading = undefined;
@@ -41,7 +41,7 @@ export class QuietWorkers {
     return this.known?.has(workerId) ?? false;
   }
 
-  /** These workers are silenced from now on, or no longer. */
+  /** These workers are quiet from now on, or no longer. */
   change(workerIds: readonly string[], silenced: boolean): void {
     this.changes++;
     for (const id of workerIds) {
@@ -63,7 +63,7 @@ export class QuietWorkers {
         console.error('tocsin: directives could not be read', error),
       );
       if (ids === undefined) return;
-      // A change that came meanwhile may or may not be part of the answer.
+      // A change that came meanwhile may be missing from the answer.
       if (before !== this.changes) continue;
       this.known = new Set(ids);
       this.readAt = this.now();

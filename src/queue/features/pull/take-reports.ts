@@ -1,4 +1,4 @@
-/** Reports of workers that come many at a time. */
+/** Reports of workers that arrive many at a time. */
 import { apiErrorData, type Outcome } from '../../../job/errors';
 import { isUuidV7 } from '../../../job/ids';
 import type { Report, Reported } from '../../../rpc/workers';
@@ -7,9 +7,9 @@ import { type AnswerRoom, reportEach } from '../../jobs/report-each';
 import { keyOf } from '../../read/find';
 
 /**
- * Takes reports, in order, in as few transactions as their work allows. Where taking them together brings out a defect, each is
- * taken alone: then only those that cannot be written fail.
- * @param room for steps that are on record already
+ * Takes reports, in order, in as few transactions as their work allows. If that reveals a defect, each is taken alone:
+ * then only reports that cannot be written fail.
+ * @param room for recorded steps
  * @returns an outcome for each
  */
 export async function takeReports(

@@ -9,7 +9,7 @@ export class Waiter {
   /** Names the types that it takes, see {@link typesKey}. */
   readonly types: string;
   private readonly wanted: ReadonlySet<string> | undefined;
-  /** How often it was told that there is more to look at. */
+  /** How many turns it got because there was more to look at. */
   turns = 0;
   readonly answered: Promise<Outcome<RunnerView[]>>;
   private resolve!: (outcome: Outcome<RunnerView[]>) => void;
@@ -53,7 +53,7 @@ export class Waiter {
   }
 }
 
-/** The line of claims, and which of them may find something. */
+/** All waiting claims, and which of them may find something. */
 export class Waiters {
   /** In the order of their arrival. */
   readonly waiting = new Set<Waiter>();
@@ -62,7 +62,7 @@ export class Waiters {
 
   add(waiter: Waiter): void {
     this.waiting.add(waiter);
-    // Those before it that take the same types come first.
+    // Claims before it for the same types come first.
     this.hopeful.add(waiter.types);
   }
 
@@ -116,13 +116,13 @@ export class Waiters {
     return false;
   }
 
-  /** Does one of them stand for as long as it takes? */
+  /** Is one of them unlimited? */
   get anyStands(): boolean {
     for (const { deadline } of this.waiting) if (deadline === Number.POSITIVE_INFINITY) return true;
     return false;
   }
 
-  /** When the first of them has waited long enough, epoch ms. */
+  /** When the waiting time of the first one is over, epoch ms. */
   get firstDeadline(): number {
     let first = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.waiting) first = Math.min(first, deadline);

@@ -1,6 +1,6 @@
 /**
  * The platform allows 32 Worker invocations for each request or alarm. Every call to a handler counts, so an event may
- * start 30; what is left then waits for the next event.
+ * start 30; the rest waits for the next event.
  */
 export const CALLS_PER_EVENT = 30;
 

@@ -1,10 +1,10 @@
 /**
- * The calls that run: which one has a job, so that it hears when the job is cancelled; and how long the oldest has run, so
+ * The running calls: which one has a job, to notify it when the job is cancelled; and how long the oldest has run, so
  * that this object stays in memory meanwhile.
  *
- * An object without incoming events is evicted after one or two minutes, and waiting for an answer is no event. Newer
- * runtimes wait for calls under way; so that nothing depends on that, an alarm rings every half a minute while a call runs
- * that is older. Calls that end sooner set none.
+ * An object without incoming events is evicted after one or two minutes, and waiting for an answer is not an event.
+ * Newer runtimes wait for calls under way. So that nothing depends on that, an alarm rings every half minute while an
+ * older call runs. Calls that end sooner set none.
  */
 import { LONG_CALL_MS } from '../../../dispatch/call';
 import type { Call } from '../../../dispatch/deliver';
@@ -17,9 +17,9 @@ const TAKEN = new Set(['job.cancelled', 'job.discarded']);
 export class RunningCalls {
   /** When each began, epoch ms; the oldest first. */
   private readonly began = new Map<Call, number>();
-  /** The call of each job; built when it is asked for. */
+  /** The call of each job; built on first use. */
   private byJob: Map<string, { call: Call; delivery: string }> | undefined;
-  /** When an alarm was last set for calls that take long, epoch ms. */
+  /** When an alarm was last set for long calls, epoch ms. */
   private wokenAt = Number.NEGATIVE_INFINITY;
   private unlisten: (() => void) | undefined;
 
@@ -41,7 +41,7 @@ export class RunningCalls {
     this.unlisten = undefined;
   }
 
-  /** A call takes long. From the first alarm on, alarms follow each other by themselves. */
+  /** A call takes long. From the first alarm on, each alarm sets the next. */
   goesOn(): void {
     const now = this.host.now();
     if (isWithin(this.wokenAt, LONG_CALL_MS, now)) return;
@@ -49,7 +49,7 @@ export class RunningCalls {
     this.host.wakeAt(now + 1);
   }
 
-  /** When an event must come at the latest, epoch ms; undefined while no call runs that takes long. */
+  /** When an event must come at the latest, epoch ms; undefined while no long call runs. */
   awakeAt(now: number): number | undefined {
     for (const began of this.began.values()) return isWithin(began, LONG_CALL_MS, now) ? undefined : now + LONG_CALL_MS;
     return undefined;

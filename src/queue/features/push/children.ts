@@ -1,6 +1,7 @@
 /**
- * Jobs that a handler enqueues with its answer, because its call had no live line. They are validated before the answer is
- * written, and written with it as messages: so they are enqueued once if the answer counts, and not at all otherwise.
+ * Jobs that a handler enqueues with its answer, because its call had no live connection. They are validated before the
+ * answer is written, and written with it as messages. So they are enqueued once if the answer counts, and not at all
+ * otherwise.
  */
 
 import type { TargetConfig } from '../../../dispatch/config';
@@ -11,7 +12,7 @@ import { apiErrorData, refusal } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
 import type { Host } from '../../feature';
 
-/** The outbox messages of the outbox. */
+/** The kind of their outbox messages. */
 export const CHILDREN = 'children';
 
 /** Bytes of the jobs in one outbox message, unless a single one is larger: a row holds 2 MB. */
@@ -25,7 +26,7 @@ interface ChildrenMessage {
   children: unknown[];
 }
 
-/** Where the handler's target may enqueue. */
+/** The queues in which the handler's target may enqueue. */
 export type Enqueuer = Pick<TargetConfig, 'name' | 'mayEnqueue'>;
 
 /** Reads the jobs. @throws {ApiError} as {@link parseChildren}; 403 for a queue in which the target may not enqueue */
@@ -59,9 +60,9 @@ export async function messagesWith(
 }
 
 /**
- * How they are delivered. What came of a message's key is remembered, so a message that is sent again enqueues nothing twice.
- * One child that is refused for good costs the others nothing: they go on in a message of their own, under another key. That
- * is written before it is sent, so a refusal that would not come again cannot bring the first message back to life.
+ * Their delivery. The result for a message's key is remembered, so a repeated message enqueues nothing twice. One child
+ * that is refused for good does not affect the others: they continue in a message of their own, under another key. That
+ * message is written before it is sent, so the first one cannot come back, even if the refusal would not be repeated.
  */
 export function childMessages({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
@@ -69,7 +70,7 @@ export function childMessages({ q, write, others }: Host): MessageKind {
     send: async (address, [{ data }], taken) => {
       const { parent, at, children } = JSON.parse(data) as ChildrenMessage;
       try {
-        // The number is that of messages which were written before each refusal had a message of its own.
+        // The number of the messages written before each refusal got a message of its own.
         const once = { key: `children\n${address}\n0`, hash: '' };
         await others.enqueue(await parseChildren(children, parent, at), once);
       } catch (error) {
@@ -90,7 +91,7 @@ export function childMessages({ q, write, others }: Host): MessageKind {
   });
 }
 
-/** The outbox message with those that are left of another one: unique, since there are fewer each time. */
+/** The outbox message with the remaining jobs of another one: unique, since there are fewer each time. */
 function addressOfRest(address: string, left: number): string {
   const [delivery, message] = address.split(' ');
   return `${delivery} ${message} ${left}`;

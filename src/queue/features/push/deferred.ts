@@ -1,6 +1,6 @@
 /**
- * Announced types whose concurrency is used up. Their jobs are passed over, so that however many of them wait they keep no
- * other type from being found; a cursor of their own leads on to them when one of theirs has ended.
+ * Announced types whose concurrency is used up. The target's cursor passes their jobs, so that they hide no other type,
+ * however many wait. A cursor of their own leads on to them when one of theirs has ended.
  */
 
 import type { Stored } from '../../store/parts';
@@ -20,12 +20,12 @@ export class DeferredEntries {
     return this.entries.has(entry);
   }
 
-  /** The entries, those first that have waited longest. */
+  /** The entries, the longest waiting ones first. */
   all(): string[] {
     return [...this.entries];
   }
 
-  /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has not passed any yet */
+  /** From here on its jobs are found by its own cursor. @param scan the target's cursor, which has passed none yet */
   add(q: Stored, entry: string, scan: Scan): void {
     this.entries.add(entry);
     this.scanOf(q, entry).copy(scan);
@@ -42,7 +42,7 @@ export class DeferredEntries {
     q.store.cursors.push.delete(this.nameOf(entry));
   }
 
-  /** What was announced no longer holds: the target's cursor starts over. */
+  /** The announcement no longer holds: the target's cursor starts over. */
   clear(q: Stored): void {
     if (this.entries.size === 0) return;
     for (const entry of this.entries) this.remove(q, entry);

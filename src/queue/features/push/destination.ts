@@ -9,7 +9,7 @@ export function urlOf(row: JobRow): string | undefined {
   return mayNameUrl(row.body) ? bodyOf(row).target_url : undefined;
 }
 
-/** The target of a job; undefined when there is none. A job with a URL goes nowhere else, even where that is no longer allowed. */
+/** The target of a job; undefined without one. A job with a URL has no other, even where that is no longer allowed. */
 export function targetOf(targets: readonly TargetConfig[], queue: string, row: JobRow): TargetConfig | undefined {
   return targetFor(targets, queue, row.type, urlOf(row));
 }

@@ -1,4 +1,4 @@
-/** Which job types the handlers of one queue take, and what is said of a type that none of them takes. */
+/** Which job types the handlers of one queue take, and the explanation for a type that none of them takes. */
 import { ownsQueue, type TargetConfig, takesFrom, targetFor } from '../../../dispatch/config';
 import { didYouMean } from '../../../job/near-miss';
 import { quote } from '../../../job/text';
@@ -22,7 +22,7 @@ export class HandledTypes implements Handlers {
 
   /**
    * @param configs every target of the deployment
-   * @param longestPauseMs no target is left alone for longer after errors; absent: as in production
+   * @param longestPauseMs limit of a target's pause after errors; absent: as in production
    */
   constructor(
     private readonly queue: string,
@@ -45,7 +45,7 @@ export class HandledTypes implements Handlers {
     return this.takesUrls && bodies.some(mayNameUrl);
   }
 
-  /** The target that jobs of a type are pushed to; undefined where none is mapped. */
+  /** The target that jobs of a type are pushed to; undefined without one. */
   targetOf(type: string): PushTarget | undefined {
     const config = targetFor(this.configs, this.queue, type);
     return config && this.targets.find((target) => target.config === config);
@@ -57,12 +57,12 @@ export class HandledTypes implements Handlers {
     return config && this.targets.find((target) => target.config === config);
   }
 
-  /** Have the calls to URLs used up what the platform lets wait at once? */
+  /** Have the calls to URLs used up the number that the platform lets wait at once? */
   get isConnectedOut(): boolean {
     return connectionsLeft(this.targets) <= 0;
   }
 
-  /** Types that are taken, as far as they are known: those announced, else the patterns that lead to a target. */
+  /** Types that are taken, as far as known: the announced ones, else the patterns that lead to a target. */
   all(): string[] {
     const announced = this.targets.flatMap((target) =>
       target.listsTypes ? target.types.filter(({ type }) => this.targetOf(type) === target) : [],
@@ -73,7 +73,7 @@ export class HandledTypes implements Handlers {
     return [...new Set([...announced, ...mapped].map(({ type }) => type))];
   }
 
-  /** ` Did you mean "…"?` where a type that is taken is nearly the same. */
+  /** ` Did you mean "…"?` if a similar type is taken. */
   hint(type: string): string {
     if (this.targets.length === 0) return '';
     let hint = this.hints.get(type);
@@ -85,12 +85,12 @@ export class HandledTypes implements Handlers {
     return hint;
   }
 
-  /** A target has announced something else. */
+  /** A target has changed its announcement. */
   changed(): void {
     this.hints.clear();
   }
 
-  /** What a producer of the type should know; undefined where all is well. */
+  /** What a producer of the type should know; undefined when all is well. */
   warning(type: string): string | undefined {
     const why = this.whyUnhandled(type);
     if (why !== undefined) return why;
@@ -100,8 +100,8 @@ export class HandledTypes implements Handlers {
   }
 
   /**
-   * Why no handler takes the type: its jobs become dead letters. Undefined where one does or may, and where such jobs wait for
-   * workers that pull.
+   * Why no handler takes the type, so that its jobs become dead letters. Undefined if one does or may, and for jobs
+   * that wait for workers that pull.
    */
   whyUnhandled(type: string): string | undefined {
     if (this.targets.length === 0) return undefined;

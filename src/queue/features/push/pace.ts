@@ -1,11 +1,11 @@
 /**
- * Which job types end quickly. A call that stays open, so that its jobs can be stopped one by one, costs a tenth more than
- * one that does not; jobs that are over in a moment are not worth it.
+ * Which job types end quickly. A call that stays open, so that its jobs can be stopped one by one, costs a tenth more
+ * than other calls. Short jobs are not worth it.
  */
 
 /** A call that took no longer than this was quick, ms. */
 const QUICK_MS = 500;
-/** So many quick calls in a row make a type quick; one slow call ends that. */
+/** This many quick calls in a row make a type quick; one slow call ends that. */
 const QUICK_CALLS = 8;
 /** A job that may run longer than this (the usual limit) can always be stopped, ms. */
 const USUAL_TIMEOUT_MS = 30_000;
@@ -28,7 +28,7 @@ export class Pace {
     return [...entries].some((entry) => (this.quick.get(entry) ?? 0) < QUICK_CALLS);
   }
 
-  /** What was announced no longer holds. */
+  /** The announcement no longer holds. */
   forget(): void {
     this.quick.clear();
   }

@@ -1,7 +1,7 @@
 /**
- * Which jobs share a call. A call answers as a whole, so what shares it must be able to wait for each other: only jobs with
- * the same execution limit do. And a call can die as a whole: a job whose last attempt took its call down, and a job that
- * has no attempt left to lose, travel alone.
+ * Which jobs share a call. A call answers as a whole, so only jobs with the same execution limit share one. A call can
+ * also die as a whole. So a job whose last attempt took its call down, and a job without further attempts, travel
+ * alone.
  */
 
 /** Characters of job bodies in one call, and of the answers to expect, at most, unless a single job has more. */
@@ -43,12 +43,12 @@ export class CallPlan {
     return this.planned.map(({ keys }) => keys);
   }
 
-  /** A job was refused for want of calls. */
+  /** A job was refused for lack of calls. */
   get isRefused(): boolean {
     return this.refused;
   }
 
-  /** No job is taken any more: one was refused, and none that comes after it may pass it, or the plan was closed. */
+  /** Takes no more jobs: one was refused, and none after it may pass it, or the plan was closed. */
   get isClosed(): boolean {
     return this.refused || this.closed;
   }

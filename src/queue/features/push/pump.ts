@@ -1,16 +1,16 @@
 /**
- * The pump: takes jobs that are due and pushes them to their handlers, as long as there is capacity.
+ * The pump: takes jobs that are due and pushes them to their handlers, while there is capacity.
  *
  *     start ──▶ select and claim (one transaction, one lease per target) ──▶ one call per batch, not awaited
  *       ▲                                                                          │
  *       └────────────── settle every job of the batch (one transaction) ◀──────────┘
  *
- * It is started by whatever makes work or capacity: an enqueue, a settled batch, the alarm, a resumed queue, a larger
- * concurrency. It never awaits a handler, not even for its announcement: each call settles on its own and then starts the
- * pump again. An event may start 30 calls, those that follow from its own answers included; with none left the alarm
- * continues in an event of its own.
+ * Everything that makes work or capacity starts it: an enqueue, a settled batch, the alarm, a resumed queue, a larger
+ * concurrency. It never awaits a handler, not even for its announcement: each call settles on its own and then starts
+ * the pump again. An event may start 30 calls, including those that follow from its own answers. With none left, the
+ * alarm continues in an event of its own.
  *
- * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
+ * No failure of a handler escapes from here: every outcome, even of a call that threw, becomes a settled attempt.
  */
 import { ANNOUNCEMENT_TIMEOUT_MS, fetchAnnouncement } from '../../../dispatch/announcement';
 import { targetFor } from '../../../dispatch/config';
@@ -44,14 +44,14 @@ export class Pump implements Feature {
   private pumping = false;
   /** Something happened since the last selection began. */
   private again = false;
-  /** Everything that could be pushed was looked at since something last happened. */
+  /** Everything that could be pushed was looked at since the last change. */
   private looked = false;
   private full = false;
-  /** This event has no calls left, and work for the next one, which the alarm is set for. */
+  /** This event has no calls left, but work for the next one, which the alarm is set for. */
   private spent = false;
-  /** The next turn looks on. */
+  /** The next turn continues. */
   private goingOn = false;
-  /** Characters of the bodies of jobs that handlers have not answered for. */
+  /** Characters of the bodies of jobs that handlers have not answered. */
   private charsUnderWay = 0;
   private readonly running: RunningCalls;
   private readonly runner: CallRunner;
@@ -112,8 +112,9 @@ export class Pump implements Feature {
   }
 
   /**
-   * Asks the targets of this name that are stopped or paused what they take, at once: one that answers gets its jobs again.
-   * @returns those, as they are afterwards
+   * Asks the stopped or paused targets of this name for their announcement at once: one that answers gets its jobs
+   * again.
+   * @returns those targets, as they are afterwards
    */
   async resume(name: string): Promise<TargetView[]> {
     const troubled = this.targets.filter(({ config, health }) => config.name === name && health.trouble);
@@ -129,7 +130,7 @@ export class Pump implements Feature {
   }
 
   /**
-   * Pushes what can be pushed: chooses and claims at once, in the turn of whatever made work or room, so that both are
+   * Pushes what can be pushed. Chooses and claims at once, in the turn of whatever made work or room, so that both are
    * flushed together; awaits no handler.
    */
   private pump(): void {
@@ -148,7 +149,7 @@ export class Pump implements Feature {
     }
   }
 
-  /** An attempt has ended other than by the answer to its delivery: one that waited may take its place. */
+  /** An attempt ended other than by the answer to its delivery: a waiting one may take its place. */
   capacityFreed(): void {
     if (this.full) this.pump();
   }
@@ -159,15 +160,15 @@ export class Pump implements Feature {
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 
-  /** When a target may be asked again about a type that jobs wait with, or undefined. */
+  /** When a target may be asked again about a type of waiting jobs, or undefined. */
   private nextAsk(now: number): number | undefined {
     const times = this.targets.flatMap((target) => (target.isAwaited ? (target.asksAgainAt(now) ?? []) : []));
     return times.length > 0 ? Math.min(...times) : undefined;
   }
 
   /**
-   * When to look for work if nothing else happens before: at once while jobs wait that nobody has looked at. Jobs that
-   * wait for capacity need no wake; they follow the end of a lease.
+   * When to look for work if nothing else happens before: at once while waiting jobs were not looked at. Jobs that wait
+   * for capacity need no wake; they follow the end of a lease.
    */
   private nextPush(now: number): number | undefined {
     if (!this.pushes || this.host.q.config.paused) return undefined;
@@ -180,8 +181,8 @@ export class Pump implements Feature {
   }
 
   /**
-   * The end of the maintenance, where there may be work for it: the jobs that run now may leave room by then, and whoever
-   * waits for a handler's word asks then. What becomes due later is not meant.
+   * The end of the maintenance, if there may be work then: running jobs may leave room, and announcements can be asked
+   * for. Jobs that become due later do not count.
    * @param end epoch ms
    */
   private nextPushAfter(end: number): number | undefined {
@@ -209,7 +210,9 @@ export class Pump implements Feature {
     this.looked = !selection.starved && !selection.unfinished;
   }
 
-  /** Looks on in the next turn, after what has arrived meanwhile. The wake stands by in case this object dies before. */
+  /**
+   * Continues in the next turn, after what has arrived meanwhile. The wake is armed in case this object dies before.
+   */
   private goOn(): void {
     this.host.wakeAt(this.host.now() + STANDBY_MS);
     if (this.goingOn) return;
@@ -291,7 +294,7 @@ export class Pump implements Feature {
       for (const entry of target.types) {
         const says = entry.retry || entry.timeout_ms || entry.max_attempts !== undefined || entry.concurrency;
         const isForeign = entry.type !== '*' && targetFor(this.host.targets, q.name, entry.type) !== target.config;
-        // An entry that says nothing still keeps the settings of a catch-all away from its type.
+        // A type without settings still gets an entry, so that those of a catch-all do not apply to it.
         if (!isForeign && (says || catchAll)) merged.set(entry.type, entry);
       }
     }

@@ -1,4 +1,4 @@
-/** Looking whether there is anything to push, without claiming it. */
+/** Checks whether there is anything to push, without claiming it. */
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/job-row';
 import type { Configured, Named, Stored } from '../../store/parts';
@@ -16,7 +16,7 @@ export class ReadyCheck {
     private readonly configs: readonly TargetConfig[],
   ) {}
 
-  /** Is there a job ready for this target? Looks on from where its own cursor stands, as far as one look may read. */
+  /** Is there a job ready for this target? Continues from its cursor, as far as one look may read. */
   hasReadyFor(target: PushTarget, now: number): boolean | 'unfinished' {
     const { q } = this;
     if (target.deferred.size > 0) return true;
@@ -33,7 +33,7 @@ export class ReadyCheck {
       passed++;
       return 'pass';
     });
-    // A few rows are cheaper to read again than to look on from: that takes two more seeks.
+    // A few rows are cheaper to read again than to skip: that takes two more seeks.
     if (fromStart && passed < SHORT_WAY) scan.due.clear();
     return found || (scan.unfinished && 'unfinished');
   }
@@ -71,8 +71,8 @@ export class ReadyCheck {
   }
 
   /**
-   * Is there a job ready from where this cursor stands, and not running, that is `wanted`? Moves no cursor. Where it
-   * cannot tell without reading more than it may, there might be one.
+   * Is there a ready job after this cursor that does not run and is `wanted`? Moves no cursor. If it cannot tell
+   * without reading more than it may, there might be one.
    */
   private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { q } = this;

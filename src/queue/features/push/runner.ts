@@ -1,8 +1,8 @@
 /**
- * Runs one call with the jobs that were claimed for it, and writes what became of each.
+ * Runs one call with the jobs that were claimed for it, and writes the outcome of each.
  *
- * Nothing a handler does escapes from here: every outcome, even of a call that threw, becomes a settled attempt. What cannot
- * be written is left to the lease.
+ * No failure of a handler escapes from here: every outcome, even of a call that threw, becomes a settled attempt. If an
+ * outcome cannot be written, the lease ends its attempt.
  */
 import { Call, type CallResult, type Delivery } from '../../../dispatch/deliver';
 import { refusalOf } from '../../../dispatch/run-messages';
@@ -20,18 +20,20 @@ import { type Delivered, settleDeliveries } from './settle-deliveries';
 import { hear } from './take-message';
 import type { PushTarget } from './target';
 
-/** What the pump does about a call. */
+/** What the pump does for a call. */
 export interface CallWatcher {
-  /** Notes whether the target took the call. Runs inside a transaction. @param trouble how it failed; absent: it took it */
+  /**
+   * Notes whether the target took the call. Runs inside a transaction. @param trouble how it failed; absent: it took it
+   */
   noteCall(target: PushTarget, trouble: string | undefined, now: number): void;
-  /** Some jobs of a call are settled while it goes on. */
+  /** Some jobs of a call are settled while it continues. */
   settled(): void;
 }
 
 /** A claimed job and the delivery it goes out with. */
 interface Passenger extends Pick<Delivered, 'claimed' | 'delivery'> {
   sent: Delivery;
-  /** Its call has a live line. */
+  /** Its call has a live connection. */
   isOpen: boolean;
 }
 
@@ -58,7 +60,7 @@ export class CallRunner {
       target.called(types, { jobs: batch.length, tookMs: this.host.now() - startedAt, ...result });
       await this.settle(target, passengers, result.outcomes, result);
     } catch (error) {
-      // The lease ends the attempt: nothing is lost, and the loop goes on.
+      // The lease ends the attempt: nothing is lost, and the loop continues.
       console.error('tocsin: a call could not be made', error);
       if (call) this.running.delete(call);
     }
@@ -102,8 +104,8 @@ export class CallRunner {
   }
 
   /**
-   * Writes outcomes of a call. They are one operation. Where that brings out a defect each is written by itself, so that it
-   * costs only the job that has it.
+   * Writes outcomes of a call in one operation. If that reveals a defect each is written by itself, so that it costs
+   * only the job that has it.
    * @param result when the call is over
    */
   private async settle(
@@ -135,7 +137,9 @@ export class CallRunner {
     await this.isWritten(note);
   }
 
-  /** What is written of a delivery. Jobs that it enqueues and that nobody would take, or that it may not, make it fail. */
+  /**
+   * The outcome to write for a delivery. It fails if it enqueues jobs that are forbidden, or that no queue would take.
+   */
   private async withChildren(target: PushTarget, passenger: Passenger, outcome: AttemptOutcome): Promise<Delivered> {
     const { claimed, delivery } = passenger;
     try {
@@ -163,7 +167,7 @@ function parentOf({ sent: { job } }: Passenger): Parent {
   return { id: job.id, meta: job.meta };
 }
 
-/** What an outcome means here, beyond what it says. */
+/** What an outcome implies here, besides its content. */
 function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome: AttemptOutcome): AttemptOutcome {
   if (outcome.kind === 'released' && outcome.release.attempt === 'goes_on') {
     if (!isOpen && target.canTalk) {
@@ -176,7 +180,9 @@ function withVerdict(target: PushTarget, { claimed, isOpen }: Passenger, outcome
   return withNoHandler(target, outcome);
 }
 
-/** A Worker that no longer takes a type it announced was deployed anew: it is asked again, the job has no handler. */
+/**
+ * A Worker that no longer takes a type it announced was deployed again: it is asked again, and the job has no handler.
+ */
 function withNoHandler(target: PushTarget, outcome: AttemptOutcome): AttemptOutcome {
   if (!target.listsTypes || outcome.kind !== 'failed' || outcome.error.code !== 'handler_not_found') return outcome;
   target.forget();

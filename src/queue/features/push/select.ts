@@ -1,6 +1,6 @@
 /**
- * Choosing what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and
- * decides by the moment it is given.
+ * Chooses what to push: which jobs, to which target, in which calls. Everything here runs inside a transaction and uses
+ * the moment it is given.
  */
 
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
@@ -24,13 +24,13 @@ import { connectionsLeft, type PushTarget } from './target';
 /** What one selection found. */
 export interface Selection {
   calls: { target: PushTarget; jobs: Claimed[] }[];
-  /** Targets to be asked (again) what they take. */
+  /** Targets whose announcements must be asked for (again). */
   ask: Set<PushTarget>;
   /** Work was left because calls ran out. */
   starved: boolean;
   /** Work was left because too many jobs run. */
   full: boolean;
-  /** Reading came to its bound before it knew what is left: the next selection goes on from there. */
+  /** Reading reached its bound before it knew what is left: the next selection continues there. */
   unfinished: boolean;
   /** Characters of bodies that may still be under way to handlers. */
   chars: number;
@@ -54,21 +54,21 @@ interface Round {
   seen: Map<number, boolean>;
 }
 
-/** Errors after which a job may have been what killed its handler Worker. */
+/** Errors after which a job is suspected of having killed its handler Worker. */
 const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
 
-/** Errors after which a job may have been what took its call down. */
+/** Errors after which a job is suspected of having taken its call down. */
 const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
 
 /**
- * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times over
+ * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times
  * while it is sent, and an object has 128 MB.
  */
 export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;
 
 /**
- * Did the last attempt end with the death of the handler Worker? Whatever runs there when it dies loses an attempt with it,
- * in other calls too, so such a job runs while nothing else does.
+ * Did the last attempt end with the death of the handler Worker? Everything that runs there loses an attempt with it,
+ * in other calls too. So such a job runs while nothing else does.
  */
 const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
 
@@ -80,7 +80,7 @@ function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): b
 }
 
 export class PushSelector {
-  /** Can a job of this queue have no target although the queue belongs to handlers? */
+  /** Can a job of this queue be without a target although the queue belongs to handlers? */
   private readonly mayHoldOrphans: boolean;
   private readonly look: ReadyCheck;
 
@@ -98,7 +98,7 @@ export class PushSelector {
     this.look = new ReadyCheck(q, configs);
   }
 
-  /** Is there a job that the next selection would take, ask about, or find to be nobody's? Claims nothing. */
+  /** Is there a job that the next selection would take, ask about, or find to have no handler? Claims nothing. */
   hasTakeable(now: number): boolean {
     return this.look.hasTakeable(this.targets, now) || (this.mayHoldOrphans && this.look.hasOrphan(now));
   }
@@ -106,7 +106,7 @@ export class PushSelector {
   /**
    * Chooses and claims what may be pushed now. Runs inside a transaction.
    * @param budget calls that may be made
-   * @param charsUnderWay characters of the bodies that handlers have not answered for
+   * @param charsUnderWay characters of the bodies that handlers have not answered
    */
   select(now: number, budget: number, charsUnderWay: number): Selection {
     const { q } = this;
@@ -186,7 +186,7 @@ export class PushSelector {
     const scan = q.store.cursors.ofTarget(target.id);
     if (rows.length < limit) {
       const others = selectReady(q.store, scan, now, limit - rows.length, (row) => {
-        // Where a type waits no longer, its last jobs lie before this cursor too.
+        // If a type no longer waits, its last jobs are before this cursor too.
         const isTaken = round.seen.get(row.key);
         if (isTaken !== undefined) {
           scan.exact &&= isTaken;
@@ -203,7 +203,7 @@ export class PushSelector {
     }
     if (rows.length === room) selection.full = true;
     if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) {
-      // Every call was used: whether more waits is for the next event to see, or the first answer that frees a connection.
+      // Every call was used: the next event checks whether more waits, or the first answer that frees a connection.
       if (calls < callsLeft) selection.full = true;
       else selection.starved = true;
     }
@@ -221,19 +221,19 @@ export class PushSelector {
     return plan.calls.length;
   }
 
-  /** Moves what may not start out of the way, and lets in what must go first: the next selection takes it. */
+  /** Moves what may not start out of the way, and admits what must go first: the next selection takes it. */
   private endRound({ limits, selection }: Round): void {
     if (limits.setAside() >= CROWD) selection.starved = true;
     if (limits.letIn()) selection.unfinished = true;
   }
 
-  /** How many more calls this target could be sent before the platform keeps one back. */
+  /** How many more calls this target could be sent before the platform delays one. */
   private connectionsLeft({ config }: PushTarget, { calls }: Selection): number {
     if (!config.isRemote) return Number.POSITIVE_INFINITY;
     return connectionsLeft(this.targets) - calls.filter(({ target }) => target.config.isRemote).length;
   }
 
-  /** Jobs of types whose concurrency was used up, as far as it is not any more. */
+  /** Jobs of types whose concurrency was used up, as far as there is room again. */
   private deferredRows(round: Round, limit: number): JobRow[] {
     const { target, running, now, selection } = round;
     const { q } = this;
@@ -266,7 +266,7 @@ export class PushSelector {
     }
     const announced = target.announced(row.type);
     if (announced === 'unknown') {
-      // Only an announcement younger than the job can say that nobody takes it.
+      // Only an announcement younger than the job can show that no handler takes it.
       if (target.wasAskedSince(Math.max(row.enqueued_at, row.due_at ?? 0), now)) selection.orphans.push(row);
       else if (target.mayAsk(now)) selection.ask.add(target);
       else target.isAwaited = true;
@@ -285,7 +285,7 @@ export class PushSelector {
     const chars = row.body.length + q.store.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;
     if (crowded || (suspect && (plan.calls.length > 0 || target.isBusy(q)))) {
-      // A suspect waits until nothing else runs at its target, and nothing that comes later passes it.
+      // A suspect waits until nothing else runs at its target, and no later job passes it.
       selection.full = true;
       plan.close();
       return 'stop';
@@ -311,7 +311,7 @@ export class PushSelector {
     return 'take';
   }
 
-  /** A call that dies costs all its jobs an attempt: who may be the cause, or has none to lose, does not share one. */
+  /** A call that dies costs all its jobs an attempt: a suspect, or a job on its last attempt, does not share one. */
   private travelsAlone(row: JobRow, body: JobBody): boolean {
     if (hasEndedBy(row, SUSPECT_TYPES)) return true;
     return row.attempt + 1 >= this.q.config.policyFor(row.type, body).max_attempts;
@@ -341,8 +341,8 @@ export class PushSelector {
 
   private claimFor(target: PushTarget, rows: JobRow[], bodies: ReadonlyMap<number, JobBody>, now: number): Claimed[] {
     const { q } = this;
-    // The dispatcher's own timer ends an attempt. Were the server to do so as punctually, jobs that are done, and whose
-    // answer waits for that of a sibling in the same call, would be called timed out.
+    // The dispatcher's own timer ends an attempt. If the server ended it just as punctually, finished jobs would time
+    // out while a sibling in the same call delays their answer.
     const leaseMs = (body: JobBody) => target.timeoutFor(q, body) + LEASE_BEYOND_TIMEOUT_MS;
     const claimed = grant(
       q,

@@ -1,4 +1,4 @@
-/** Writing how the deliveries of one call ended. */
+/** Writes how the deliveries of one call ended. */
 import type { AttemptOutcome } from '../../../job/attempt/outcome';
 import type { Claimed } from '../../jobs/claim';
 import { lateAttempt, type Random } from '../../jobs/end-attempt';
@@ -17,7 +17,7 @@ export interface Delivered {
   children?: readonly string[];
 }
 
-/** Settles the attempts of one call, but for those that have been ended by someone else. Runs inside a transaction. */
+/** Settles the attempts of one call, except those that have ended otherwise. Runs inside a transaction. */
 export function settleDeliveries(q: QueueParts, delivered: readonly Delivered[], now: number, random: Random): void {
   const settlement = new Settlement(q, now, random);
   for (const one of delivered) {

@@ -1,4 +1,4 @@
-/** What a handler says while it runs, on a call that has a live line: done as for a worker that reports the same over HTTP. */
+/** Messages of a handler while it runs, on a call with a live connection: handled like a worker's reports over HTTP. */
 import { Telling } from '../../../across/receipts';
 import type { RunMessage } from '../../../dispatch/run-messages';
 import type { Parent } from '../../../job/envelope/children';
@@ -12,7 +12,7 @@ import type { Active } from '../../store/active';
 import type { Stored } from '../../store/parts';
 import { childrenOf, type Enqueuer } from './children';
 
-/** A run that says something. */
+/** A run that sends a message. */
 export interface Speaker {
   claimed: Pick<Claimed, 'row' | 'active'>;
   /** The delivery id. */
@@ -22,9 +22,9 @@ export interface Speaker {
 }
 
 /**
- * Deals with a message. Those that come together share a transaction.
- * @returns what the handler is answered, once that is durable
- * @throws {ApiError} 409 when the attempt is over; 413, and what an enqueue is refused with
+ * Handles a message. Messages that arrive together share a transaction.
+ * @returns the answer to the handler, once it is durable
+ * @throws {ApiError} 409 when the attempt is over; 413; the reasons to refuse an enqueue
  */
 export async function hear(host: Host, speaker: Speaker, message: RunMessage): Promise<unknown> {
   const { q } = host;
@@ -47,7 +47,7 @@ export async function hear(host: Host, speaker: Speaker, message: RunMessage): P
       });
     case 'step':
       return asWhoRuns(host, speaker, (_, now) => {
-        // The first result has won: the handler is told of it.
+        // The first result wins: the handler receives it.
         return noteStep(q, row.key, message, now);
       });
   }

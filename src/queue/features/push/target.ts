@@ -12,24 +12,26 @@ import type { Configured, Stored } from '../../store/parts';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
 
-/** An announcement that could not be had, or whose Worker does not name it in its answers, is asked for again after this, ms. */
+/**
+ * Interval to the next request for an announcement that failed, or that its Worker does not name in its answers, ms.
+ */
 const ASK_AGAIN_MS = 60_000;
-/** While a deploy is under way two versions may answer in turns: neither is asked for more often than this, ms. */
+/** While a deploy is under way two versions may answer in turns: minimum interval between requests to them, ms. */
 const ASK_OUTDATED_MS = 10_000;
-/** Announced types that are told of at most. */
+/** Announced types that are listed at most. */
 const MAX_TYPES = 1_000;
 /** The longest a pushed attempt may take, ms. */
 const MAX_TIMEOUT_MS = 900_000;
 
 /** A bound on how many jobs run at once. */
 export interface Bound {
-  /** `solo`: a job that may have killed its handler runs, and nothing runs beside it. */
+  /** `solo`: a job that may have killed its handler runs, and nothing may run with it. */
   by: 'solo' | 'queue' | 'target';
   running: number;
   max: number;
 }
 
-/** How many more calls to URLs the platform would not keep back. */
+/** How many more calls to URLs the platform would not delay. */
 export function connectionsLeft(targets: readonly PushTarget[]): number {
   return targets.reduce((left, { config, openCalls }) => left - (config.isRemote ? openCalls : 0), MAX_CONNECTIONS);
 }
@@ -43,7 +45,7 @@ export class PushTarget {
   asking = false;
   /** Jobs of a type that it did not announce wait until it may be asked again. */
   isAwaited = false;
-  /** Entries whose handlers have asked for a live line. */
+  /** Entries whose handlers have asked for a live connection. */
   private readonly askedToTalk = new Set<string>();
   /** Calls that it has not answered. */
   openCalls = 0;
@@ -54,10 +56,10 @@ export class PushTarget {
   private askAgainAt = Number.NEGATIVE_INFINITY;
   /** Its last answer named another announcement. */
   private outdated = false;
-  /** Bytes of an answer for each job, as large as they were of late. */
+  /** Recent bytes of an answer for each job. */
   private answerBytes = 0;
 
-  /** @param longestPauseMs the target is never left alone for longer; absent: as in production */
+  /** @param longestPauseMs limit of the target's pause; absent: as in production */
   constructor(
     readonly config: TargetConfig,
     private readonly longestPauseMs?: number,
@@ -67,12 +69,12 @@ export class PushTarget {
     if (config.isRemote) this.announcement = announcementOfRemote(config);
   }
 
-  /** A pause before it is asked again, ms. */
+  /** The pause before it is asked again, ms. */
   private pause(ms: number): number {
     return Math.min(ms, this.longestPauseMs ?? ms);
   }
 
-  /** When it was asked last what it takes, epoch ms; undefined: never, or without an answer. */
+  /** When it was last asked for its announcement, epoch ms; undefined: never, or without an answer. */
   get knownSince(): number | undefined {
     return this.isCertain && !this.config.isRemote ? this.askedAt : undefined;
   }
@@ -96,7 +98,7 @@ export class PushTarget {
     return this.announcement !== undefined;
   }
 
-  /** Does what is known of the target come from itself? */
+  /** Does what is known about the target come from itself? */
   get isCertain(): boolean {
     return this.announcement?.provisional === false;
   }
@@ -106,7 +108,7 @@ export class PushTarget {
     return this.announcement?.types ?? [];
   }
 
-  /** Does it say which types it takes? */
+  /** Does it announce which types it takes? */
   get listsTypes(): boolean {
     return Array.isArray(this.announcement?.types);
   }
@@ -125,14 +127,14 @@ export class PushTarget {
     return this.payload === 'batch' ? this.config.batchSize : 1;
   }
 
-  /** Is it time to ask what it takes, once there is a job for it? */
+  /** Is it time to ask for its announcement, once there is a job for it? */
   shouldAsk(now: number): boolean {
     if (!this.mayAsk(now)) return false;
     const hasVersion = !this.listsTypes || this.announcement?.version !== undefined;
     return !this.isCertain || (!hasVersion && !isWithin(this.askedAt, this.pause(ASK_AGAIN_MS), now));
   }
 
-  /** Has it been deployed anew since it was asked? Then it is asked at once. */
+  /** Has it been deployed again since it was asked? Then it is asked at once. */
   isOutdated(now: number): boolean {
     return this.outdated && this.mayAsk(now) && !isWithin(this.askedAt, this.pause(ASK_OUTDATED_MS), now);
   }
@@ -149,7 +151,9 @@ export class PushTarget {
     }
   }
 
-  /** Should a call with jobs of these types stay open, so that each can be stopped, and its handler can say something? */
+  /**
+   * Should a call with jobs of these types stay open, so that each can be stopped, and its handler can send messages?
+   */
   staysOpen(types: ReadonlySet<string>, timeoutMs: number): boolean {
     if (!this.canTalk) return false;
     const entries = this.entriesOf(types);
@@ -157,12 +161,12 @@ export class PushTarget {
     return talks || this.pace.staysOpen(entries, timeoutMs);
   }
 
-  /** Can a call to it have a live line? */
+  /** Can a call to it have a live connection? */
   get canTalk(): boolean {
     return this.announcement?.control === true && this.payload === 'batch';
   }
 
-  /** A handler of this type needs a live line, though its announcement does not say so. */
+  /** A handler of this type needs a live connection, though its announcement does not say so. */
   keepOpen(type: string): void {
     this.askedToTalk.add(this.entryOf(type));
   }
@@ -176,12 +180,12 @@ export class PushTarget {
     return !this.asking && this.asksAgainAt(now) === undefined;
   }
 
-  /** Was it asked at or after `moment`, and answered? What was noted before the clock was set back says nothing. */
+  /** Was it asked at or after `moment`, and answered? A time noted before the clock was set back does not count. */
   wasAskedSince(moment: number, now: number): boolean {
     return this.askedAt >= moment && this.askedAt <= now;
   }
 
-  /** It answered. Answers when to ask again, if this was no proper answer. */
+  /** It answered. Answers when to ask again, if this was not a proper answer. */
   learn(announcement: Announcement, askedAt: number, now: number): number | undefined {
     if (!announcement.provisional) {
       this.announcement = announcement;
@@ -193,13 +197,13 @@ export class PushTarget {
       return undefined;
     }
     this.askAgainAt = now + this.pause(ASK_AGAIN_MS);
-    // What it said before holds until it answers again.
+    // Its earlier announcement holds until it answers again.
     if (this.isCertain) return undefined;
     this.announcement ??= announcement;
     return this.askAgainAt;
   }
 
-  /** What is known no longer holds. */
+  /** Its announcement no longer holds. */
   forget(): void {
     this.announcement = undefined;
   }
@@ -219,7 +223,7 @@ export class PushTarget {
     return Math.min(limit, MAX_TIMEOUT_MS);
   }
 
-  /** Does the concurrency announced for the type leave room? Never for a type that nobody announced. */
+  /** Does the concurrency announced for the type leave room? Never for a type that was not announced. */
   takes(type: string, running: ReadonlyMap<string, number>): boolean {
     if (this.announced(type) === 'unknown') return false;
     const bound = this.boundOf(type, running);
@@ -278,7 +282,7 @@ export class PushTarget {
   }
 }
 
-/** A target as those are told who look after the deployment. */
+/** A target for operators. */
 export function viewOf(target: PushTarget, now: number): TargetView {
   const { health, config } = target;
   const { trouble } = health;

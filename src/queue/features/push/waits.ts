@@ -1,4 +1,4 @@
-/** Why a job that is pushed does not run: asks, in their order, what the selection (`select.ts`) asks. */
+/** Why a job that is pushed does not run: makes the checks of the selection (`select.ts`), in their order. */
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
@@ -47,7 +47,10 @@ export class PushWaits {
     return behind(ahead, since, closed) ?? closed;
   }
 
-  /** Does a job of the one type take the place of the other? Only its own kind does where the type's concurrency is the bound. */
+  /**
+   * Does a job of the one type take the place of the other? Only its own type does if the type's concurrency is the
+   * bound.
+   */
   private isRival(target: PushTarget, type: string, other: string): boolean {
     if (this.handled.targetOf(other) !== target) return false;
     const entry = target.entryOf(other);
@@ -64,7 +67,7 @@ export class PushWaits {
     return waiting('no_handler', detail, since, asksAt);
   }
 
-  /** Too many jobs run, or have started lately. */
+  /** Too many jobs run, or have started recently. */
   private waitsForRoom(target: PushTarget, row: JobRow, since: number, now: number): WaitingFor | undefined {
     const { q } = this;
     const used = target.bounds(q).find(({ running, max }) => running >= max);

@@ -1,23 +1,23 @@
 /**
- * Tells the directory when the numbers that it holds of this queue are no longer right: once, with the first commit after they
- * were read. So whoever looks at the numbers of all queues need not wake those that have done nothing meanwhile.
+ * Notifies the directory when its numbers of this queue are outdated: once, with the first commit after they were read.
+ * So a reader of the numbers of all queues need not wake idle ones.
  *
- * What was read before the object woke is not known here. So the first commit of every waking is told of: that is one call, and
- * nothing more until somebody looks. No row says who looks.
+ * Readings from before the object woke are unknown here. So it reports the first commit of every waking: one call, and
+ * nothing more until the next reading. No row records the readers.
  */
 import type { Feature, Host } from '../../feature';
 
-/** Pause before the directory is told again after it could not be reached, ms. */
+/** Pause after the directory could not be reached, ms. */
 const AGAIN_AFTER_MS = 10_000;
 
 export class Readers implements Feature {
-  /** Nothing that anybody was told holds any more, and they know. */
+  /** The directory knows that its numbers are outdated. */
   private isTold = false;
   private notBefore = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly host: Host) {}
 
-  /** The numbers have just been read: the next change is to be told of. */
+  /** The numbers have just been read: the next change must be reported. */
   read(): void {
     this.isTold = false;
   }
@@ -32,7 +32,7 @@ export class Readers implements Feature {
     try {
       await this.host.others.noteChange();
     } catch {
-      // The next commit tries again; until then whoever looks may see older numbers.
+      // The next commit tries again; until then readers may see older numbers.
       this.isTold = false;
       this.notBefore = this.host.now() + AGAIN_AFTER_MS;
     }

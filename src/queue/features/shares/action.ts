@@ -1,9 +1,9 @@
 /**
- * One queue's share of an action on jobs of several queues. Preparing checks the jobs and locks them; the commit unlocks each
- * job and acts on it in the same transaction.
+ * One queue's share of an action on jobs of several queues. Preparing checks the jobs and locks them; the commit
+ * unlocks each job and acts on it in the same transaction.
  *
- * Jobs that run are refused: a handler's report cannot be made to wait for a decision that other queues take. Completed ones
- * need no lock, because nothing can happen to them but a removal, which is all that is asked for.
+ * Running jobs are refused: a handler's report cannot wait for a decision that other queues take. Completed ones need
+ * no lock, because they can only be removed, which is all that is asked for.
  */
 import { ApiError } from '../../../job/errors';
 import type { BulkAction, BulkAnswer } from '../../../rpc/operations';
@@ -16,7 +16,7 @@ import { type PreparedAction, writeShare } from '../../store/batches';
 import type { Named, QueueParts, Stored } from '../../store/parts';
 
 /**
- * Checks this queue's share and locks its jobs, two rows written for each. When one job cannot be acted on nothing is
+ * Checks this queue's share and locks its jobs, two rows written for each. If one job cannot be acted on nothing is
  * written, and `applied` is false.
  * @param request ids, each named once
  * @throws {ApiError} 503 while another operation has one of them
@@ -62,7 +62,7 @@ export function commitAction(q: QueueParts, { action, locked, archived }: Prepar
   if (archived.length > 0) deleteArchived(q.store, archived);
 }
 
-/** A decision stands: what goes wrong with one job keeps it from none of the others. */
+/** The decision is final: a failure with one job does not affect the others. */
 function actSurely(q: QueueParts, action: BulkAction, row: Parameters<typeof actOnRow>[2], now: number): void {
   try {
     actOnRow(q, action, row, now);
@@ -72,7 +72,7 @@ function actSurely(q: QueueParts, action: BulkAction, row: Parameters<typeof act
   }
 }
 
-/** The batch is given up: the jobs are as they were. */
+/** The batch is abandoned: the jobs are as they were. */
 export function abortAction(q: QueueParts, { locked }: PreparedAction, now: number): void {
   for (const { key } of locked) unlockRow(q, key, now);
 }

@@ -1,12 +1,14 @@
 /**
- * Batches over several queues: all or nothing, whatever dies in the middle.
+ * Batches over several queues: all or nothing, whatever fails in between.
  *
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
- * A queue prepares its share of new jobs (`enqueue.ts`), or of an action on jobs that exist (`action.ts`). The decision is one
- * message of the coordinator, written in the transaction that commits its own share: from then on the batch is accepted. The
- * outbox relay carries it to the other queues. The driver (`src/across/all-or-nothing.ts`) may die at any point: a share is a message
- * too, which asks the coordinator when nobody has finished the batch in time, and an undecided batch is then given up.
+ * A queue prepares its share of new jobs (`enqueue.ts`), or of an action on existing jobs (`action.ts`). The decision
+ * is one message of the coordinator, written in the transaction that commits its own share: from then on the batch is
+ * accepted. The outbox relay carries it to the other queues.
+ *
+ * The driver (`src/across/all-or-nothing.ts`) may die at any point. A share is a message too: if the batch is not
+ * finished in time, it asks the coordinator, which then abandons an undecided batch.
  */
 import { recallAnswer, rememberAnswer } from '../../../durable/inbox';
 import type { RememberedAnswer } from '../../../rpc/receipts';
@@ -58,7 +60,7 @@ export function abortBatch(q: QueueParts, batch: string, now: number): void {
   q.store.outbox.withdraw(SHARE, batch);
 }
 
-/** What was decided? Asking decides: a batch that is still open is given up, so that nobody waits for ever. */
+/** The decision. Asking decides: an open batch is abandoned, so that no queue waits for ever. */
 export function decisionOf(q: QueueParts, batch: string, now: number): 'committed' | 'aborted' {
   if (q.store.outbox.find(DECISION, batch) !== undefined) return 'committed';
   giveUp(q, batch, now);

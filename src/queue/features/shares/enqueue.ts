@@ -1,6 +1,7 @@
 /**
- * One queue's share of an enqueue into several queues. Preparing writes the jobs as rows that do not exist yet for anyone
- * (state `held`), so it finds every reason to refuse. The commit makes them available, and cancels the jobs that they replace.
+ * One queue's share of an enqueue into several queues. Preparing writes the jobs as rows that do not exist yet for
+ * readers (state `held`), so it finds every reason to refuse. The commit makes them available, and cancels the jobs
+ * that they replace.
  */
 import type { NewJob } from '../../../job/record';
 import { isEarlierEntry } from '../../../job/unique/conflicts';
@@ -92,7 +93,7 @@ export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: num
   }
 }
 
-/** The batch is given up: the jobs have never been. */
+/** The batch is abandoned: the jobs never existed. */
 export function abortJobs(q: Named & Stored & Observed, jobs: readonly PreparedJob[], now: number): void {
   for (const { key } of jobs) {
     const row = rowByKey(q.store, key);

@@ -1,4 +1,4 @@
-/** Batches over several queues on their way: decisions that others must hear of, and shares that nobody has finished. */
+/** Batches over several queues under way: decisions for other queues, and unfinished shares. */
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { waitAtMost } from '../../../durable/wait';
 import { unwrap } from '../../../job/errors';
@@ -6,7 +6,7 @@ import type { Feature, Host } from '../../feature';
 import { DECISION, readShare, SHARE } from '../../store/batches';
 import { abortBatch, commitBatch } from './batch';
 
-/** Whoever has a batch decided waits this long for the other queues to hear of it, ms. */
+/** The caller of a decision waits at most this long for the other queues to commit, ms. */
 const TOLD_WITHIN_MS = 5_000;
 
 export class Batches implements Feature {
@@ -42,7 +42,7 @@ export class Batches implements Feature {
     this.messages = [this.decisions, shares];
   }
 
-  /** Waits a moment until the other queues have heard of a decision. Never rejects: the outbox relay goes on. */
+  /** Waits a moment until the other queues have received a decision. Never rejects: the outbox relay continues. */
   async told(batch: string): Promise<void> {
     const delivered = this.host.relay().deliver(this.decisions, batch);
     await waitAtMost(

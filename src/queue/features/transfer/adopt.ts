@@ -1,4 +1,4 @@
-/** Taking jobs over from another queue: those of a queue that is deleted, and dead letters that live again here. */
+/** Takes jobs over from another queue: those of a queue that is deleted, and dead letters that are redriven here. */
 
 import { answerOnce } from '../../../durable/inbox';
 import type { MovedJob } from '../../../rpc/operations';
@@ -10,13 +10,13 @@ import { policyOf } from '../../store/limits/place';
 import type { Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 
 /**
- * A move is remembered so long, ms: it may be sent again as long as the answer has not reached the source, whose alarm would
- * have to fail all the while.
+ * Retention of a move's answer, ms. The source repeats the move until it has the answer, so its alarm would have to
+ * fail all that time.
  */
 const REMEMBER_MOVE_MS = 90 * 86_400_000;
 
 /**
- * Answers a move, once: sent again it gets the answer it had, whatever holds here by then.
+ * Answers a move, once: repeated, it gets the same answer, whatever has changed here by then.
  * @param ticket under which unique fingerprints are reserved for it
  * @throws {ApiError} 503 when the ticket was given up; what `take` throws. Then nothing is remembered
  */

@@ -36,9 +36,9 @@ export class Moves implements Feature {
   }
 
   /**
-   * Carries the decided move of a job through.
+   * Completes the decided move of a job.
    * @param key of its row
-   * @returns the job in its new queue, or why that queue refused it; 503 when it will go on by itself
+   * @returns the job in its new queue, or why that queue refused it; 503 when it will continue by itself
    */
   async finish(id: string, key: number): Promise<Outcome<JobView>> {
     const target = moveOf(this.host.q.store.outbox, key)?.target;

@@ -3,10 +3,11 @@
  *
  *     decide (one row here) ──▶ the target takes it, once for each decision ──▶ it goes from here
  *
- * From the decision on nothing else can be decided about the job here, and it stays a dead letter to whoever looks, until
- * it is gone. The decision is a message, which the outbox relay delivers. The target remembers what it answered to a
- * decision, a refusal too: what it refused it will not take from a message that comes late, so a refused decision can be
- * forgotten.
+ * From the decision on, nothing else can be decided about the job here. Readers see a dead letter until it is gone. The
+ * decision is a message, which the outbox relay delivers.
+ *
+ * The target remembers its answer to a decision, also a refusal: it will not take a refused job from a late message. So
+ * a refused decision can be forgotten.
  */
 import { ApiError, conflict, duplicate, type ErrorData, outcomeOf } from '../../../job/errors';
 import { routeOf } from '../../../job/ids';
@@ -30,7 +31,7 @@ import { STORAGE_FULL } from '../../store/storage';
 import { adoptJob, onceForMove } from './adopt';
 
 /**
- * What there is to decide about. Writes nothing.
+ * Checks what there is to decide. Writes nothing.
  * @returns the job as it would travel; `open`: exactly this has been decided already
  * @throws {ApiError} 404 unless it is a dead letter; 409 when something else was decided, or the queue is being deleted
  */
@@ -92,7 +93,7 @@ function packed(q: Named & Stored, row: JobRow, override: Override, at: number):
   };
 }
 
-/** The target has answered, and the message is gone: the job goes from here, or is a dead letter like any other again. */
+/** The target has answered, and the message is gone: the job goes from here, or is an ordinary dead letter again. */
 export function endMove(q: Named & Stored & Observed & Woken, key: number, adoption: Adoption, now: number): void {
   const row = rowByKey(q.store, key);
   if (!('refused' in adoption)) {
@@ -105,7 +106,7 @@ export function endMove(q: Named & Stored & Observed & Woken, key: number, adopt
   q.wake.at(0);
 }
 
-// ---- in the target ---------------------------------------------------------------------------------------------------
+// ---- in the target -------------------------------------------------------------------------------
 
 /**
  * Would this queue take the job? Writes nothing.
@@ -125,7 +126,7 @@ export function considerMove(q: Named & Stored & Configured, job: MovedJob): voi
 /**
  * Takes the job, once for each decision, or refuses it for good.
  * @param ticket as in {@link onceForMove}
- * @throws {ApiError} 503 when the ticket was given up, or the storage is full: nothing was answered to the decision
+ * @throws {ApiError} 503 when the ticket was given up, or the storage is full: the decision has no answer then
  */
 export function adoptMoved(
   q: QueueParts,

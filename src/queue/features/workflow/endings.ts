@@ -1,16 +1,16 @@
-/** Telling workflows of the ends of their jobs. A workflow that is told of an end twice draws no second conclusion from it. */
+/** Notifies workflows of the ends of their jobs. A repeated notice changes nothing. */
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import type { Ending } from '../../../rpc/workflow';
 import type { Feature, Host } from '../../feature';
 import { ENDING } from '../../store/workflow-endings';
 import { forgetStarts, startsOf } from './starts';
 
-/** Ends told at once, unless a single outbox message has more. */
+/** Ends in one notice, unless a single outbox message has more. */
 const MAX_ENDINGS = 100;
 
 const read = ({ data }: { data: string }) => JSON.parse(data) as Ending[];
 
-/** The feature: it does nothing but tell. */
+/** The feature: it only notifies. */
 export function endings(host: Host): Feature {
   return { messages: [endingMessages(host)] };
 }

@@ -27,7 +27,7 @@ export function startsOf(sql: SqlStorage, workflow: string): Start[] {
 }
 
 /**
- * Forgets what was noted, as far as the workflow knows it itself.
+ * Forgets notes that the workflow has itself.
  * @param known what was noted when the workflow was asked
  * @param unrecorded steps that the workflow may still ask this queue to take
  */

@@ -1,4 +1,4 @@
-/** Taking the jobs of workflows, each once however often it is sent, and cancelling them. */
+/** Takes the jobs of workflows, each once however often it is sent, and cancels them. */
 import { ApiError } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
@@ -11,8 +11,8 @@ import { addEnding } from '../../store/workflow-endings';
 import { noteTaken, stepsTaken } from './starts';
 
 /**
- * Enqueues jobs of a workflow. One that this queue has taken before is not taken again. One that it refuses for good has
- * thereby ended, as the workflow will hear.
+ * Enqueues jobs of a workflow. A job that this queue has taken before is not taken again. A job that it refuses for
+ * good has ended, and the workflow is notified.
  * @returns the job of each step, in their order; null where it was refused
  * @throws {ApiError} when the queue cannot take them now; then nothing was written
  */
@@ -53,12 +53,12 @@ function enqueueAccepted(
       });
       break;
     } catch (error) {
-      // A queue that drains takes nothing now, whatever the job; that is no fault of the job.
+      // A draining queue takes nothing now, whatever the job; that is not the job's fault.
       const passes = error instanceof ApiError && (error.data.retryable || error.data.code === 'conflict');
       if (!(error instanceof ApiError) || passes) throw error;
       const index = left.length === 1 ? 0 : error.data.details?.index;
       const culprit = typeof index === 'number' ? left[index] : undefined;
-      // What is wrong with all of them is no reason to lose any.
+      // A fault of all of them must not lose any.
       if (!culprit) throw error;
       open.delete(culprit[0]);
       refused.push({ step: culprit[0], error: error.data });

@@ -1,6 +1,6 @@
 /**
- * Gives jobs to workers on sockets. One that is ready is a claim that stands in the line of all waiting fetches; what it finds
- * is leased on disk before it is sent.
+ * Gives jobs to workers on sockets. A ready worker is a claim among all waiting fetches; its jobs are leased on disk
+ * before they are sent.
  */
 import { isEnd } from '../../../../job/attempt/outcome';
 import { defined } from '../../../../job/envelope/fields';
@@ -15,7 +15,7 @@ import type { WorkerSocket } from './worker-socket';
 /** Jobs that one claim takes. */
 const MAX_COUNT = 100;
 
-/** Bytes of steps on record that one answer repeats: a single one always fits. */
+/** Bytes of recorded steps that one answer repeats: a single one always fits. */
 const MAX_TOLD_BYTES = 1024 * 1024;
 
 /** What the sockets need of an opened queue. */
@@ -52,7 +52,7 @@ export class SocketClaims {
     return this.failing.has(attemptOf(workerId, jobId));
   }
 
-  /** It is ready for no more: tells it once none comes. */
+  /** It is ready for no more: notifies it once none comes. */
   pause(line: WorkerSocket): void {
     line.isPausing = true;
     if (line.claim) this.open.pull.withdraw(line.claim.waiter);
@@ -64,7 +64,7 @@ export class SocketClaims {
     line.tell({ type: 'paused' });
   }
 
-  /** Has a claim stand for a worker that is ready and reads what it is sent. */
+  /** Makes a claim for a worker that is ready and reads what it is sent. */
   serve(line: WorkerSocket): void {
     const { open } = this;
     const { worker } = line;
@@ -86,7 +86,7 @@ export class SocketClaims {
   private give(line: WorkerSocket, claim: WorkerSocket['claim'], outcome: Outcome<RunnerView[]>): void {
     if (line.claim === claim) line.claim = undefined;
     if (!outcome.ok) {
-      // It says again what it is ready for when it wants to try again.
+      // The worker repeats its readiness when it wants to try again.
       line.ready = 0;
       line.keep();
       line.tellError(outcome.error);
@@ -100,7 +100,7 @@ export class SocketClaims {
     else this.serve(line);
   }
 
-  /** Gives jobs back that nobody has seen. */
+  /** Gives back jobs that never reached a handler. */
   private giveBack(views: readonly RunnerView[]): void {
     const { open } = this;
     const claims = views.map(({ record: { id, attempt, delivery_id, worker_id } }) =>
@@ -110,7 +110,7 @@ export class SocketClaims {
     this.keepAlive(written.catch((error) => console.error('tocsin: unsent jobs keep their leases:', error)));
   }
 
-  /** Its socket is closed: it takes no job any more. */
+  /** Its socket is closed: it takes no more jobs. */
   withdraw({ claim }: WorkerSocket): void {
     if (claim) this.open.pull.withdraw(claim.waiter);
   }

@@ -1,13 +1,14 @@
 /**
- * Workers that hold a socket to their queue, each over a hibernating WebSocket: `job/worker/socket.ts` has what both sides say.
+ * Workers that hold a socket to their queue, each over a hibernating WebSocket: `job/worker/socket.ts` has the
+ * messages.
  *
- * A worker that is ready for jobs is a claim that stands in the line of all waiting fetches, until there is work for it; so
- * there is one way to claim, and jobs are leased on disk before they are sent. Messages are dealt with as the requests of the
- * same names, in shared transactions. The runtime holds the sockets while the object is evicted, and what a worker is ready for
- * stands in its attachment. So a worker that waits keeps no object awake, and costs no row.
+ * A worker that is ready for jobs is a claim among all waiting fetches, until there is work for it. So there is one way
+ * to claim, and jobs are leased on disk before they are sent. Messages are handled like the requests of the same names,
+ * in shared transactions. The runtime holds the sockets while the object is evicted, and the attachment of each holds
+ * its worker's readiness. So a waiting worker keeps no object awake, and costs no row.
  *
- * When a socket breaks off, its worker connects again and goes on with its jobs: their leases are what counts, and a report
- * that was not answered is sent again. Jobs that could not be sent at all go back unused.
+ * When a socket breaks off, its worker connects again and continues its jobs: their leases count, and a report without
+ * an answer is sent again. Jobs that could not be sent go back unused.
  */
 import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
@@ -27,37 +28,39 @@ import type { Report, Reported } from '../../../../rpc/workers';
 import { type OpenQueue, SocketClaims } from './socket-claims';
 import { type ConnectionHost, WorkerSocket } from './worker-socket';
 
-/** Sockets of one object at most; the runtime takes 32,768, and followers want theirs. */
+/** Sockets of one object at most; the runtime takes 32,768, and followers need theirs. */
 const MAX_SOCKETS = 10_000;
 const FULL_FOR_S = 30;
 
-/** Messages of one worker that may be under way, and those in a row that cannot be read, before it is cut off. */
+/** Messages of one worker that may be under way, and unreadable ones in a row, before its socket is closed. */
 const MAX_UNDER_WAY = 200;
 const MAX_FAULTS = 20;
 
-/** Characters of messages that may be under way, of all workers together: read, they take several times their size. */
+/**
+ * Characters of messages that may be under way, of all workers together: parsed, they take several times their size.
+ */
 const MAX_HELD = MAX_MESSAGE;
 
-/** When to send a message again that found no room, s. */
+/** When to repeat a message for which there was no room, s. */
 const HELD_FOR_S = 1;
 
 /** Marks the sockets of workers among those of the object. */
 const TAG = 'worker';
 
-/** Close codes: come back later; does not keep to the protocol, too large; what it works on is no more. */
+/** Close codes: try again later; violates the protocol, too large; its queue is gone. */
 const TRY_LATER = 1013;
 const POLICY = 1008;
 const TOO_LARGE = 1009;
 const GONE = 4004;
 
-/** How an attempt ends that its worker has not reported, by the event. */
+/** The outcome of an attempt that its worker has not reported, by the event. */
 const TAKEN: Readonly<Record<string, 'cancelled' | 'lost'>> = {
   'job.cancelled': 'cancelled',
   'job.discarded': 'lost',
   'job.failed': 'lost',
 };
 
-/** What they need of the object around it. */
+/** What they need from their object. */
 export interface SocketsHost {
   ctx: SocketHost & Pick<DurableObjectState, 'getTags'>;
   /** Epoch ms. */
@@ -72,7 +75,7 @@ export interface SocketsHost {
   heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
   enqueue(batch: SpokenBatch, creator: string | undefined): Promise<Record<string, unknown>>;
-  /** What an operator wants a worker to do. */
+  /** The directive of an operator for a worker. */
   directiveOf(workerId: string): Promise<string>;
 }
 
@@ -80,7 +83,10 @@ export class WorkerSockets {
   private readonly lines = new Map<WebSocket, WorkerSocket>();
   private supply: SocketClaims | undefined;
   private unlisten: (() => void) | undefined;
-  /** Workers that were cut off and have not left: what they were sent is still there, and what they say is not heard. */
+  /**
+   * Workers whose sockets were closed here and have not left: their jobs are still there, and their messages are
+   * ignored.
+   */
   private readonly closing = new Map<WebSocket, WorkerSocket>();
   /** By the ids of their workers. */
   private readonly linesOf = new Map<string, Set<WorkerSocket>>();
@@ -94,7 +100,7 @@ export class WorkerSockets {
     };
   }
 
-  /** The queue is open: those who wait for jobs get them. After an eviction the runtime knows who they are. */
+  /** The queue is open: serves waiting workers. After an eviction the runtime knows them. */
   attach(open: OpenQueue): void {
     this.supply = new SocketClaims(
       open,
@@ -108,14 +114,14 @@ export class WorkerSockets {
     for (const line of this.lines.values()) this.host.keepAlive(this.serveAllowed(line));
   }
 
-  /** Nobody knows in a new life of the object which workers were told to be quiet: it asks before it gives out jobs. */
+  /** A restarted object does not know the quiet workers: it asks before it hands out jobs. */
   private async serveAllowed(line: WorkerSocket): Promise<void> {
     line.isSilenced = true;
     line.isSilenced = await this.host.askSilenced(line.worker.worker_id);
     this.supply?.serve(line);
   }
 
-  /** The queue is not open any more, or has not come into being after all. */
+  /** The queue is no longer open, or was never created. */
   detach(): void {
     this.supply = undefined;
     for (const line of this.lines.values()) line.claim = undefined;
@@ -142,7 +148,7 @@ export class WorkerSockets {
     return this.closing.has(socket) || this.lineOf(socket) !== undefined;
   }
 
-  /** One that the runtime has kept while the queue was not open. */
+  /** A socket that the runtime has kept while the queue was not open. */
   private lineOf(socket: WebSocket): WorkerSocket | undefined {
     const known = this.lines.get(socket) ?? this.closing.get(socket);
     if (known || !this.host.ctx.getTags(socket).includes(TAG)) return known;
@@ -156,7 +162,7 @@ export class WorkerSockets {
     return line;
   }
 
-  /** A worker has said something. */
+  /** A worker has sent a message. */
   heard(socket: WebSocket, data: string | ArrayBuffer): void {
     const line = this.lineOf(socket);
     if (!line || line.isOver) return;
@@ -192,13 +198,13 @@ export class WorkerSockets {
     }
   }
 
-  /** The queue is no more. */
+  /** The queue is gone. */
   dismiss(): void {
     for (const line of [...this.lines.values()]) this.cutOff(line, GONE, 'gone');
     this.detach();
   }
 
-  // ---- what they say -----------------------------------------------------------------------------------------------
+  // ---- messages of workers -------------------------------------------------------------------------
 
   private async handle(line: WorkerSocket, data: string | ArrayBuffer): Promise<void> {
     let id: number | undefined;
@@ -271,7 +277,7 @@ export class WorkerSockets {
     else line.tell({ type: 'paused' });
   }
 
-  // ---- what operators and others do --------------------------------------------------------------------------------
+  // ---- operators and others ------------------------------------------------------------------------
 
   private async tellDirective(line: WorkerSocket): Promise<void> {
     try {
@@ -316,7 +322,7 @@ export class WorkerSockets {
 }
 
 /**
- * Refuses a message by which its worker would be ready for too many jobs, before any of it is acted on.
+ * Refuses a message that would make its worker ready for too many jobs, before any of it is acted on.
  * @throws {ApiError} 400
  */
 function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
@@ -333,7 +339,7 @@ function mayBecomeReady({ ready }: WorkerSocket, message: WorkerMessage): void {
 const noneTaken = (reports: readonly Outcome<Report>[]): Outcome<Reported>[] =>
   reports.map((report) => (report.ok ? { ok: false, error: notFound('job', report.value.job_id).data } : report));
 
-/** The id of a message that is not parsed, if it stands in front. */
+/** The id of a message that is not parsed, if it comes first. */
 function idAtFront(data: string | ArrayBuffer): number | undefined {
   const [, id] = (typeof data === 'string' && /^.{0,40}"id":\s?(\d{1,15})\b/.exec(data.slice(0, 80))) || [];
   return id === undefined ? undefined : Number(id);

@@ -1,4 +1,4 @@
-/** The socket of one worker: what it is ready for, what it was sent, and what it has read of that. */
+/** The socket of one worker: what it is ready for, what it was sent, and how much of that it has read. */
 import { Unread } from '../../../../durable/unread';
 import { renderRefusal } from '../../../../job/attempt/render-reported';
 import { writeJob } from '../../../../job/envelope/write';
@@ -12,14 +12,17 @@ import type { Configured } from '../../../store/parts';
 /** Most characters of jobs in one message, unless a single job is larger. */
 const MAX_JOBS_CHARS = 512 * 1024;
 
-/** After so many bytes a worker is asked whether it has read them. */
+/** After this many bytes a worker is asked whether it has read them. */
 const ASK_AFTER = 128 * 1024;
 
-/** A worker that has so many bytes to read is given no more jobs. With so many, because answers count too, it is cut off. */
+/**
+ * With this many unread bytes a worker gets no more jobs. With the second number its socket is closed, because answers
+ * count too.
+ */
 const MAX_UNREAD = 4 * 1024 * 1024;
 const MAX_WAITING = 16 * 1024 * 1024;
 
-/** One that is given no jobs for that, and answers no ping for so long, ms, is cut off: it may never. */
+/** A worker that gets no jobs for that reason, and answers no ping within this time, ms, is disconnected. */
 const SILENT_MS = 30_000;
 
 /** What outlives the memory of the object, in the attachment of the socket. */
@@ -28,7 +31,7 @@ interface Kept extends Connection {
   seq: number;
 }
 
-/** What a line needs of what holds it. */
+/** What a connection needs from its holder. */
 export interface ConnectionHost {
   /** Epoch ms. */
   now(): number;
@@ -38,18 +41,18 @@ export interface ConnectionHost {
 
 export class WorkerSocket {
   readonly worker: Connection;
-  /** What it says with its claims. Not kept: the queue remembers that from the first of them. */
+  /** Sent with its claims. Not kept: the queue remembers it from the first of them. */
   readonly said: Pick<Connection, 'handlers'>;
-  /** Jobs that it takes more. */
+  /** Further jobs that it takes. */
   ready: number;
   /** The claim that stands for it. */
   claim: (ClaimRequest & { waiter: string }) | undefined;
-  /** An operator wants it to take no more jobs. */
+  /** An operator has directed it to take no more jobs. */
   isSilenced = false;
-  /** It waits to be told that no more jobs come. */
+  /** It waits for the notice that no more jobs come. */
   isPausing = false;
   isOver = false;
-  /** Messages that are being dealt with, and those in a row that could not be read. */
+  /** Messages that are being handled, and unreadable ones in a row. */
   underWay = 0;
   faults = 0;
   private seq: number;
@@ -80,7 +83,7 @@ export class WorkerSocket {
     return !this.isOver && this.unread.bytes <= MAX_UNREAD && !this.unread.isTooMuch;
   }
 
-  /** Is it given no jobs, and does not say either that it reads what it was sent? */
+  /** Does it get no jobs, and not confirm either that it reads what it was sent? */
   get isSilent(): boolean {
     return !this.mayBeSent && this.unread.isSilent(SILENT_MS, this.host.now());
   }
@@ -121,7 +124,7 @@ export class WorkerSocket {
     this.tell({ type: 'error', ...(id !== undefined && { id }), error: told });
   }
 
-  /** @returns false when the socket is closed: the runtime may tell later, or not at all */
+  /** @returns false when the socket is closed: the runtime may report that later, or never */
   private send(text: string): boolean {
     if (this.isOver) return false;
     try {
