@@ -1,4 +1,4 @@
-/** Acts on jobs of several queues: on all of them or on none, once it is known which queues have them. */
+/** Acts on jobs of several queues, on all of them or on none, once their queues are known. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -11,7 +11,7 @@ import { coordinatorOf, earlierIfRefused, type Keyed, onceFor } from './keyed';
 /**
  * Acts on all jobs or on none: one transaction in one queue, {@link allOrNothing} over several.
  * @param groups ids by queue, each once; at least one queue
- * @returns not applied: nothing was changed, and the items say what is in the way
+ * @returns not applied: nothing was changed, and the items name the obstacles
  * @throws {ApiError} 503 while another operation has one of the jobs, or when it took too long
  */
 export async function actOnGroups(

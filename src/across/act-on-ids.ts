@@ -1,4 +1,4 @@
-/** Operations on jobs named by their ids: on each that can be, or on all or none, in however many queues they are. */
+/** Operations on jobs named by their ids: on each that can be, or on all or none, in any number of queues. */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
 import { refuseLockedItems } from '../job/undecided';
@@ -9,7 +9,7 @@ import { earlierIfRefused, type Keyed, onceFor, recall } from './keyed';
 import { askByHome } from './locate';
 import { untilDecided } from './retry';
 
-/** Ids handled in one transaction, where they need not be all or nothing. */
+/** Ids handled in one transaction, unless they must be all or nothing. */
 const STEP = 500;
 
 /**
@@ -43,7 +43,7 @@ export async function actOnEach(
   return { items: inOrder(ids, items), applied: true };
 }
 
-/** Of what several queues say about a job, that of the one that has it counts. */
+/** If queues disagree about a job, the owning queue's answer wins. */
 function note(items: Map<string, BulkItem>, item: BulkItem): void {
   if (!items.has(item.job_id) || item.reason !== 'not_found') items.set(item.job_id, item);
 }
@@ -93,7 +93,7 @@ async function actOnAllOnce(
   return actOnGroups(env, action, new Map(groups), keyed);
 }
 
-/** Where each job is, and what would become of it. Jobs that no queue has are left out. */
+/** The place of each job, and the result it would have. Jobs that no queue has are left out. */
 async function checkAll(
   env: Env,
   action: BulkAction,

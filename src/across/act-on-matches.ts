@@ -1,4 +1,4 @@
-/** Operations on all jobs that match a filter, done to all of them or to none, in however many queues they are. */
+/** Operations on all jobs that match a filter, done to all of them or to none, in any number of queues. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { ApiError, unwrap } from '../job/errors';
@@ -13,9 +13,9 @@ import { untilDecided } from './retry';
 
 /**
  * Acts on all jobs that match or on none.
- * @returns one item for each that matches; not applied: nothing was changed
- * @throws {ApiError} 422 `unsupported` when more than {@link MAX_ITEMS} match; 503 when other operations have them, time and
- * again
+ * @returns one item for each match; not applied: nothing was changed
+ * @throws {ApiError} 422 `unsupported` when more than {@link MAX_ITEMS} match; 503 when other operations keep having
+ * them
  */
 export async function actOnMatches(
   env: Env,
@@ -24,7 +24,7 @@ export async function actOnMatches(
   keyed?: Keyed,
 ): Promise<BulkAnswer> {
   const { filter } = selection;
-  // Sent again, it is about the jobs of its time.
+  // A repeated request is about the jobs of its first time.
   const until = keyed?.operation.replayed ? keyed.operation.started_at : undefined;
   const within = { ...selection, filter: until === undefined ? filter : madeUntil(filter, until) };
   try {
@@ -69,7 +69,7 @@ async function actOnce(
   return earlierIfRefused(env, unwrap(await queueObject(env, queue).bulkMatching(request)), keyed);
 }
 
-/** What would become of the jobs that match, by queue; those in which none does are left out. */
+/** The result that the matching jobs would have, by queue; queues without any are left out. */
 async function matchesByQueue(env: Env, action: BulkAction, { filter, queues = [] }: Selection) {
   const found = await inParallel(queues, async (queue) => {
     const items = unwrap(await queueObject(env, queue).checkMatching({ action, filter }));

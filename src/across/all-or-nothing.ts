@@ -1,10 +1,11 @@
 /**
- * All or nothing over several queues, whatever dies in the middle:
+ * All or nothing over several queues, whatever fails in between:
  *
  *     prepare in every queue ──▶ decide in one of them (the coordinator) ──▶ commit in the others
  *
- * What preparing and committing mean is up to each queue (`src/queue/features/shares/batch.ts`). The driver here may die at any
- * point: a queue that has prepared asks the coordinator, and the coordinator tells its decision until every queue has heard.
+ * Each queue defines its preparing and committing (`src/queue/features/shares/batch.ts`). The driver here may die at
+ * any point. Then a queue that has prepared asks the coordinator, and the coordinator repeats its decision until every
+ * queue has received it.
  */
 import type { Env } from '../config';
 import { unwrap } from '../job/errors';
@@ -20,11 +21,11 @@ export interface Participants {
   others: readonly string[];
 }
 
-/** What preparing has come to. */
+/** The result of preparing. */
 export interface Prepared<T> {
   /** Every queue has prepared. */
   agreed: boolean;
-  /** What is answered once it is decided; what stands in the way otherwise. */
+  /** The answer once it is decided; else the obstacles. */
   answer: T;
 }
 
@@ -38,8 +39,9 @@ export interface Steps<T> {
 
 /**
  * Prepares, decides and commits; gives up when a step fails before the decision.
- * @returns the answer of preparing, or what was answered under the same key before
- * @throws {ApiError} what a step throws, and nothing was changed; 503 when it took too long; 409 for a key of another request
+ * @returns the answer of preparing, or the earlier answer under the same key
+ * @throws {ApiError} what a step throws, and nothing was changed; 503 when it took too long; 409 for a key of another
+ * request
  */
 export async function allOrNothing<T>(env: Env, participants: Participants, steps: Steps<T>): Promise<T> {
   const { batch, coordinator, others } = participants;
@@ -65,9 +67,9 @@ export async function allOrNothing<T>(env: Env, participants: Participants, step
   return unwrap(decision) as T;
 }
 
-/** Gives a batch up that may have been prepared. Creates no queue. */
+/** Abandons a batch that may have been prepared. Creates no queue. */
 async function giveUp(env: Env, { batch, coordinator, others }: Participants): Promise<void> {
-  // The coordinator first: once it has given up, no queue can be told to commit. A queue that is not reached asks later.
+  // The coordinator first: once it has abandoned the batch, no queue can commit. An unreachable queue asks later.
   await queueObject(env, coordinator).giveUpBatch(batch);
   await Promise.allSettled(others.map((queue) => queueObject(env, queue).abortBatch(batch)));
 }

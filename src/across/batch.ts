@@ -23,14 +23,14 @@ export interface Here {
   object: Pick<QueueApi, 'enqueue' | 'recall'>;
 }
 
-/** What takes the jobs of a queue. */
+/** The queue that takes a group of jobs. */
 export function takerOf(env: Env, queue: string, here: Here | undefined): Here['object'] {
   if (here?.queue !== queue) return queueObject(env, queue);
   noteAwake(queue);
   return here.object;
 }
 
-/** A job on its way, and the queue it goes to. */
+/** A job, and the queue it goes to. */
 export interface Entry {
   queue: string;
   job: NewJob;
@@ -50,8 +50,8 @@ export function refuseTooManyQueues(entries: readonly Entry[]): void {
 }
 
 /**
- * Sorts the entries of a batch by queue; the order within a queue stays.
- * @param entries what is not given is left out; the others keep their places
+ * Groups the entries of a batch by queue; the order within a queue stays.
+ * @param entries missing ones are left out; the others keep their places
  */
 export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGroup[] {
   const groups = new Map<string, BatchGroup>();
@@ -90,7 +90,7 @@ export async function refuseTakenIds(env: Env, entries: readonly Entry[], number
 }
 
 /**
- * Makes sure that jobs with chosen ids will be found by them: an id that does not name the queue of its job is noted first.
+ * Makes sure that jobs with chosen ids will be found: an id that does not name its job's queue is noted first.
  * @returns the ids that another queue has, each with the state of its job
  */
 export async function reserveIds(env: Env, entries: readonly Entry[]): Promise<Map<string, string>> {
@@ -128,7 +128,7 @@ export async function reserveIds(env: Env, entries: readonly Entry[]): Promise<M
   return taken;
 }
 
-/** As {@link homesOf}. Enqueues go on when the directory cannot be asked: then every id is noted. */
+/** As {@link homesOf}. Enqueues continue when the directory cannot be asked: then every id is noted. */
 async function knownHomes(env: Env, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const note = (error: unknown) => console.error('tocsin: the directory could not be asked about ids:', error);
   return (await directoryRest(env).ask(() => homesOf(env, ids), note)) ?? new Map();
@@ -156,7 +156,7 @@ export interface BatchOptions {
   ticket?: string | undefined;
   /** Runs when every queue has agreed and before the decision; then even one queue prepares and decides. */
   beforeDeciding?: (() => Promise<void>) | undefined;
-  /** Adds the jobs that entries stand for of which no queue was told. */
+  /** Adds the existing jobs that entries stand for. */
   complete?: ((jobs: readonly EnqueuedJob[]) => EnqueuedJob[]) | undefined;
   /** The answer is remembered under this key, by the first queue. */
   idempotency?: IdempotencyKey | undefined;
@@ -164,8 +164,8 @@ export interface BatchOptions {
 }
 
 /**
- * Enqueues every group, or none, and gives the jobs back in the order of the batch. One queue takes its jobs in one
- * transaction; several go by {@link allOrNothing}. An error names the entry's place in the batch.
+ * Enqueues every group, or none, and returns the jobs in the order of the batch. One queue takes its jobs in one
+ * transaction; several use {@link allOrNothing}. An error names the entry's place in the batch.
  */
 export function enqueueAcross(
   env: Env,
@@ -182,7 +182,7 @@ export function enqueueAcross(
     // A queue that remembers its answer must know all of it.
     const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
     if (isAlone) {
-      // What stays in the object need not be packed.
+      // An answer that stays in the object need not be packed.
       const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
       const receipt = await takerOf(env, first.queue, here).enqueue(sent, ticket, idempotency);
       return finish([unpackReceipt(accepted(first, receipt))]);
@@ -200,7 +200,7 @@ export function enqueueAcross(
 
 /**
  * Has every queue prepare its share. A queue that does not exist only checks it, and is created when no other queue has
- * refused its own. If one refuses after that, because another request was faster, an empty queue may be left.
+ * refused its own. If one refuses after that, because another request was faster, an empty queue may remain.
  * @throws {ApiError} the first refusal, in the order of the groups
  */
 async function prepare(
@@ -225,7 +225,9 @@ function acceptedAll<T>(groups: readonly BatchGroup[], outcomes: readonly Outcom
   return outcomes.map((outcome, at) => accepted(groups[at] as BatchGroup, outcome));
 }
 
-/** @throws {ApiError} what a queue said against its share, with the entry's place in the batch in place of that in the group */
+/**
+ * @throws {ApiError} a queue's refusal of its share, with the entry's place in the batch instead of that in the group
+ */
 function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {
   if (outcome.ok) return outcome.value;
   const error = new ApiError(outcome.error);
@@ -233,7 +235,7 @@ function accepted<T>({ indexes }: BatchGroup, outcome: Outcome<T>): T {
   throw typeof at === 'number' ? atIndex(error, indexes[at] as number) : error;
 }
 
-/** What is remembered of a batch travels to the queue that decides. @throws {ApiError} 413 */
+/** The remembered answer of a batch travels to the queue that decides. @throws {ApiError} 413 */
 function tellable(jobs: EnqueuedJob[]): EnqueuedJob[] {
   const chars = jobs.length > 1 ? jobs.reduce((sum, { record }) => sum + charsToTell(record), 0) : 0;
   if (chars > MAX_EXISTING_CHARS) throw tooMuchToTell(chars);

@@ -1,14 +1,14 @@
-/** Gives the bodies back to the jobs of a receipt: the queue has told only what it decided. */
+/** Puts the bodies back into the jobs of a receipt: the queue has returned only what it decided. */
 import { parseExactly } from '../job/envelope/exact';
 import type { JobBody, NewJob } from '../job/record';
 import type { EnqueuedJob } from '../rpc/receipts';
 
 /**
- * @param sent what each entry brought, in the order of the jobs
- * @param jobs of a receipt that nobody else has: their bodies are set
+ * @param sent the content of each entry, in the order of the jobs
+ * @param jobs of a receipt that is not shared: their bodies are set
  */
 export function withBodies(sent: readonly NewJob[], jobs: EnqueuedJob[]): EnqueuedJob[] {
-  // A unique entry may stand for the job of an earlier one, and that has brought the body.
+  // A unique entry may stand for the job of an earlier entry, which has the body.
   const known = sent.some(({ unique }) => unique !== undefined) ? new Map<string, string>() : undefined;
   for (const [index, job] of jobs.entries()) {
     const { record } = job;
@@ -24,7 +24,7 @@ export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
   return withBodies([sent], [job])[0] as EnqueuedJob;
 }
 
-/** The body with the times that the queue has: those of another request in a repeated answer, or of the job it replaces. */
+/** The body with the queue's times: those of the first request in a repeated answer, or of the job it replaces. */
 function bodyAsKept(sent: NewJob, { scheduled_at, expires_at }: EnqueuedJob): string {
   if (sent.scheduledAt === scheduled_at && sent.expiresAt === expires_at) return sent.body;
   const { scheduled_at: _, expires_at: __, ...body } = parseExactly(sent.body) as JobBody;

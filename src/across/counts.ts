@@ -10,7 +10,7 @@ import type { StateCounts } from '../rpc/stats';
 import { queueObject } from '../rpc/stubs';
 import { nextQueues, queuesOf } from './queues';
 
-/** Jobs looked at in all queues, beside a list and before an operation; of each queue so many at least. */
+/** Jobs looked at in all queues, for a list and before an operation; and the minimum for each queue. */
 const BESIDE_LIST = 40_000;
 const BEFORE_OPERATION = 100_000;
 const LEAST_OF_QUEUE = 500;
@@ -20,7 +20,7 @@ const STEP = 20_000;
 
 export interface Counted {
   counts: StateCounts;
-  /** Queues that have some. */
+  /** Queues with matching jobs. */
   byQueue: Map<string, number>;
   /** False: there may be more. */
   exact: boolean;
@@ -28,7 +28,7 @@ export interface Counted {
   searched: number;
 }
 
-/** How many of the jobs that match are in each state, whatever states the selection names: for the tabs of a list. */
+/** How many of the matching jobs are in each state, whatever states the selection names: for the tabs of a list. */
 export async function countByState(env: Env, { filter, queues }: Selection): Promise<Counted> {
   const { names, more } = await nextQueues(env, undefined, queues);
   const { states: _, ...others } = filter;
@@ -36,7 +36,7 @@ export async function countByState(env: Env, { filter, queues }: Selection): Pro
   return { ...counted, exact: counted.exact && !more };
 }
 
-/** What an operation would act on, if it began now. @throws {ApiError} 422 when it would ask too many queues */
+/** What an operation would act on, if it began now. @throws {ApiError} 422 if it would ask too many queues */
 export async function countMatches(env: Env, action: BulkAction, selection: Selection): Promise<Counted> {
   const { filter } = selection;
   const states = (filter.states ?? ACTS_ON[action]).filter((state) => ACTS_ON[action].includes(state));

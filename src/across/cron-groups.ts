@@ -1,7 +1,7 @@
 /**
- * Groups of cron entries, replaced as a whole. What is new is added, what has changed is replaced, what is no longer listed is
- * deleted; what is the same is left alone, with its history and its next fire, and costs nothing. Entries of other groups, and
- * those of none that are not listed, are not touched.
+ * Groups of cron entries, replaced as a whole. New entries are added, changed ones replaced, and those no longer listed
+ * deleted. An unchanged entry is skipped, with its history and its next fire, and costs nothing. Entries of other
+ * groups, and unlisted entries without a group, are not touched.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -13,7 +13,7 @@ import { deleteCron, ifThere, type Located, readCrons, saveCron } from './crons'
 /** Changes under way at a time. */
 const WIDTH = 10;
 
-/** An entry after its group was replaced, and what that meant for it. */
+/** An entry after its group was replaced, and the change to it. */
 export interface GroupEntry {
   view: CronView;
   change: 'created' | 'updated' | 'unchanged';
@@ -21,7 +21,7 @@ export interface GroupEntry {
 
 /**
  * Makes `definitions` the entries of the group.
- * @param known every entry there is
+ * @param known all existing entries
  * @returns the entries in the order of the definitions, and the names of those that were deleted
  * @throws {ApiError} with `details.index` of the first definition that could not be saved
  */
@@ -46,12 +46,12 @@ export async function replaceCronGroup(
     }
   };
   const entries = await inParallel([...definitions.entries()], ([index, definition]) => save(definition, index), WIDTH);
-  // Last, so that a change that cannot be made whole takes nothing away.
+  // Deletes last, so that a change that fails halfway removes nothing.
   await deleteCrons(env, gone);
   return { entries, deleted: gone };
 }
 
-/** Deletes these entries; one that somebody else deleted first is no error. */
+/** Deletes these entries; an entry that is already deleted is not an error. */
 export async function deleteCrons(env: Env, names: readonly string[]): Promise<void> {
   await inParallel(names, (name) => ifThere(deleteCron(env, name)), WIDTH);
 }

@@ -1,7 +1,9 @@
 /**
- * Cron entries wherever they are. A name belongs to the deployment; the queue that owns the jobs owns the entry, and the directory
- * knows which one that is. Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as
- * carried through; whatever is cut off in between is found and finished by the next change.
+ * Cron entries wherever they are. A name belongs to the deployment, the entry to the queue that owns its jobs, and the
+ * directory knows that queue.
+ *
+ * Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as done. A change
+ * that was cut off in between is found and finished by the next one.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -14,10 +16,10 @@ import { directoryObject, queueObject } from '../rpc/stubs';
 import { MAX_WHOLE_PAGE } from './paging';
 import { queuesOf } from './queues';
 
-/** A name that no queue knows is forgotten when it was last changed this long ago, ms. No change is under way for longer. */
+/** A name that no queue knows expires this long after its last change, ms. No change is under way for longer. */
 const FORGET_AFTER_MS = 120_000;
 
-/** How often a change is tried that others get in the way of. */
+/** How often a change is tried when others interfere. */
 const CHANGE_TRIES = 3;
 
 /** 404 for a name that no entry has. */
@@ -66,8 +68,8 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 
 /**
  * Creates or replaces an entry.
- * @param before the entry as it was read, if there is one; one that says the same is left alone, at no cost
- * @param exact refuse (409) when the entry is no longer what `before` says
+ * @param before the entry as it was read, if there is one; an identical one is skipped, at no cost
+ * @param exact refuse (409) when the entry has changed since `before`
  */
 export async function saveCron(
   env: Env,
@@ -78,7 +80,7 @@ export async function saveCron(
   if (before && JSON.stringify(before.definition) === JSON.stringify(definition)) return { ...before, created: false };
   const { name, queue } = definition;
   const target = queueObject(env, queue);
-  // Before the other queue lets go of it, it must be certain that this one takes it.
+  // Before the other queue releases it, it must be certain that this one takes it.
   if (before && before.definition.queue !== queue) unwrap(await target.checkCron(definition));
   const directory = directoryObject(env);
   const { version, others } = await directory.placeCron(name, queue);
@@ -101,9 +103,9 @@ export async function saveCron(
 }
 
 /**
- * Changes an entry, again and again while other changes get in the way.
- * @param change makes the definition out of what the entry is now
- * @throws {ApiError} 404; 409 when others got in the way each time
+ * Changes an entry, and tries again while other changes interfere.
+ * @param change makes the new definition from the current entry
+ * @throws {ApiError} 404; 409 when others interfered each time
  */
 export async function changeCron(
   env: Env,
@@ -122,7 +124,7 @@ export async function changeCron(
   }
 }
 
-/** Deletes an entry. @returns what it was. @throws {ApiError} 404 */
+/** Deletes an entry. @returns the deleted entry. @throws {ApiError} 404 */
 export async function deleteCron(env: Env, name: string): Promise<CronView> {
   const directory = directoryObject(env);
   const place = await directory.cronPlace(name);

@@ -1,4 +1,4 @@
-/** The dead letters of many queues as one list, newest first, and what can be counted about them. */
+/** The dead letters of many queues as one list, newest first, and their statistics. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined } from '../job/envelope/fields';
@@ -12,7 +12,7 @@ import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
 import { knownQueues, queuesOf } from './queues';
 
-/** Queues asked at a time: each may answer with as many places as the page lies deep. */
+/** Queues asked at a time: each may answer with as many places as the depth of the page. */
 const WIDTH = 5;
 /** Jobs fetched at a time, so that large ones are never all in memory. */
 const FETCHED = 25;
@@ -46,7 +46,7 @@ interface Start {
   atLeast: boolean;
 }
 
-/** The list's order: newest first; of the same moment by the name of the queue, and there by key, highest first. */
+/** The list's order: newest first; equal moments by the name of the queue, and there by key, highest first. */
 function compare(a: Placed, b: Placed): number {
   if (a.at !== b.at) return b.at - a.at;
   if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
@@ -73,7 +73,7 @@ export async function listDeadLetters(env: Env, filter: DeadLetterFilter, paging
 }
 
 /**
- * Where the newest ones of all queues lie, at most `limit`, and how many match in all.
+ * The places of the newest ones of all queues, at most `limit`, and how many match in all.
  * @returns `horizon`: nothing beyond this place is known, because a queue had too much to look at
  */
 async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit: number) {
@@ -100,15 +100,15 @@ async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit:
   return { places, total, atLeast, horizon };
 }
 
-/** Where a list that goes on after `after` goes on in one queue. */
+/** Where a list that continues after `after` continues in one queue. */
 function placeIn(queue: string, after: Placed | undefined): Place | undefined {
   if (!after) return undefined;
   if (queue === after.queue) return { at: after.at, key: after.key };
-  // Of the same moment, queues with lesser names were shown before and those with greater names come now.
+  // At the same moment, queues with lesser names were shown before and those with greater names come now.
   return { at: after.at, key: queue < after.queue ? 0 : Number.MAX_SAFE_INTEGER };
 }
 
-/** The jobs at these places, until the page is large enough. @returns `last`: the last place that was seen to */
+/** The jobs at these places, until the page is large enough. @returns `last`: the last place that was processed */
 async function fetchJobs(env: Env, places: readonly Placed[]): Promise<{ jobs: JobView[]; last?: Placed }> {
   const jobs: JobView[] = [];
   let last: Placed | undefined;
@@ -148,8 +148,8 @@ export interface DeadLetterRetention {
 }
 
 /**
- * Counts by queue, type and error type, when the first and the last were discarded (epoch ms), and how long they are kept: in all
- * queues, and in those that say otherwise. Of each queue the newest 10,000 are looked at for their types.
+ * Counts by queue, type and error type, when the first and the last were discarded (epoch ms), and their retention: in
+ * all queues, and in queues that differ. The types of the newest 10,000 of each queue are counted.
  */
 export async function deadLetterStats(env: Env) {
   const queues = await knownQueues(env);

@@ -1,7 +1,7 @@
 /**
- * Webhooks and alert rules that the code declares, put into effect. Each is known by the name that it is declared under, which
- * is stored with it: whatever was made over HTTP has none, and is never touched. What cannot be put into effect holds up
- * nothing else: an observer may not fail what it observes.
+ * Applies the webhooks and alert rules that the code declares. Each is known by its declared name, which is stored with
+ * it. Those made over HTTP have none, and are never touched. A failure here blocks nothing else: an observer must not
+ * fail what it observes.
  */
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
@@ -16,7 +16,7 @@ import { directoryObject } from '../rpc/stubs';
 
 type Entry = Record<string, unknown>;
 
-/** As it is compared: without what an operator may change at any time, and without the secret. */
+/** In the form for comparison: without what an operator may change at any time, and without the secret. */
 export function textOfWebhook({ url, events, filter, metadata, format }: WebhookMembers): string {
   return JSON.stringify([url, events, filter, metadata, format]);
 }
@@ -42,15 +42,15 @@ export function withVariables(webhooks: Declared['webhooks'] = {}, env: Env): Re
   );
 }
 
-/** Names to be put back as they are declared, whatever an operator did to them. */
+/** Names to be reset to their declarations, whatever an operator changed. */
 export interface ObserversAgain {
   webhooks: ReadonlySet<string>;
   alerts: ReadonlySet<string>;
 }
 
 /**
- * Puts them into effect.
- * @param before what was put into effect last
+ * Applies them.
+ * @param before what was applied last
  * @returns what is in effect now, and what is wrong with the rest
  */
 export async function applyObservers(
@@ -71,7 +71,7 @@ export async function applyObservers(
   for (const [name, entry] of Object.entries(alerts)) {
     await work.trying(`alerts.${name}`, () => work.putAlert(name, entry));
   }
-  // A subscription that a rule tells alone cannot go before it.
+  // A webhook that only a rule notifies cannot be deleted before the rule.
   for (const name of Object.keys(before?.alerts ?? {})) {
     if (!Object.hasOwn(alerts, name)) await work.trying(`alerts.${name}`, () => work.withdrawAlert(name));
   }
@@ -99,7 +99,7 @@ class ObserverWork {
     this.directory = directoryObject(env);
   }
 
-  /** Finds those that are there by the names that they were declared under. */
+  /** Finds existing ones by the names that they were declared under. */
   async look(): Promise<void> {
     const named = <T extends { declared?: string }>(all: readonly T[]) =>
       new Map(all.flatMap((one) => (one.declared === undefined ? [] : [[one.declared, one] as const])));
@@ -107,7 +107,7 @@ class ObserverWork {
     this.alerts = named((await this.directory.alerts()).map(({ rule }) => rule));
   }
 
-  /** Does one thing; what is refused is noted. Whatever else goes wrong ends the whole, which is tried again. */
+  /** Applies one change; a refusal is noted. Any other failure ends the whole, which is tried again. */
   async trying(what: string, act: () => Promise<void>): Promise<void> {
     try {
       await act();
@@ -138,7 +138,7 @@ class ObserverWork {
       unwrap(await directory.createWebhook({ ...members, declared: name }, secret ?? newWebhookSecret())).webhook;
     this.webhooks.set(name, put);
     if (existing && (isWanted || text !== textOfWebhook(existing))) {
-      // A receiver that was given up has another address now.
+      // A receiver that was given up has a new address.
       const active = existing.active || (existing.disabled !== undefined && existing.url !== members.url);
       const change = { filter: null, metadata: null, format: null, ...members, active };
       this.webhooks.set(name, unwrap(await directory.changeWebhook(existing.id, change)).webhook);
@@ -177,14 +177,14 @@ class ObserverWork {
     const existing = this.webhooks.get(name);
     const before = this.known.webhooks[name] as string;
     if (!existing || before !== textOfWebhook(existing)) return;
-    // It is tried again as long as a rule needs it.
+    // It is retried while a rule needs it.
     this.webhookTexts[name] = before;
     unwrap(await this.directory.deleteWebhook(existing.id));
     delete this.webhookTexts[name];
   }
 }
 
-/** Has an operator changed it? @param before as it was put into effect; undefined: it never was @param now undefined: it is gone */
+/** Has an operator changed it? @param before as it was applied; undefined: never @param now undefined: it is gone */
 function isChanged(before: string | undefined, now: string | undefined): boolean {
   return before !== undefined && before !== now;
 }

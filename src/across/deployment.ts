@@ -1,9 +1,10 @@
 /**
- * Putting into effect what the code of a deployment declares: settings of queues and limits of keys go to all queues as a part
- * of the settings of all, schedules to the queues of their jobs. Doing it again changes nothing and costs one read.
+ * Applies what the code of a deployment declares. Settings of queues and limits of keys go to all queues, schedules to
+ * the queues of their jobs. Repeating it changes nothing and costs one read.
  *
- * What an operator changed at run time is kept. Settings and limits of operators are a layer above what is declared. A schedule
- * counts as changed when it is other than it was put into effect, or gone; whether it is enabled is the operator's in any case.
+ * What an operator changed at run time is kept. Settings and limits of operators are a layer above the declared ones. A
+ * schedule counts as changed when it differs from what was applied, or is gone; whether it is enabled is always the
+ * operator's decision.
  */
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
@@ -18,12 +19,12 @@ import { applyObservers, type ObserversAgain, withVariables } from './declared-o
 /** The group of schedules that the code declares. */
 export const DECLARED_GROUP = 'deployment';
 
-/** What becomes of a declared schedule. */
+/** What happens to a declared schedule. */
 export type CronChange = 'save' | 'keep';
 
 /**
- * What becomes of a declared schedule.
- * @param before as it was put into effect last; undefined: it is declared for the first time
+ * What happens to a declared schedule.
+ * @param before as it was last applied; undefined: it is declared for the first time
  * @param existing as it is now
  * @param declared as it is declared now
  */
@@ -37,12 +38,12 @@ export function cronChange(
   return isFree ? 'save' : 'keep';
 }
 
-/** As it is compared: without what an operator may change at any time. */
+/** In the form for comparison: without what an operator may change at any time. */
 export function textOf({ enabled: _, ...definition }: CronDefinition): string {
   return JSON.stringify(Object.entries(definition).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A name for what is declared (SHA-256), the values of variables included. */
+/** A digest of what is declared (SHA-256), including the values of variables. */
 export async function digestOf(declared: Declared, env: Env): Promise<string> {
   const { queues, limits, crons, alerts } = declared;
   const webhooks = declared.webhooks && withVariables(declared.webhooks, env);
@@ -51,15 +52,15 @@ export async function digestOf(declared: Declared, env: Env): Promise<string> {
   return hexOf(hash.subarray(0, 8));
 }
 
-/** What was put into effect, and how many queues have not confirmed it yet. */
+/** What was applied, and how many queues have not confirmed it yet. */
 export interface Applied {
   declaration: StoredDeclaration | null;
   untold: number;
 }
 
 /**
- * Puts it into effect, unless it is.
- * @param again schedules to be put back as they are declared, whatever an operator did to them
+ * Applies it, unless that is done.
+ * @param again schedules to be reset to their declarations, whatever an operator changed
  * @param observers webhooks and alert rules, the same
  * @throws {ApiError} 500 `invalid_configuration` naming the schedule that is wrong; nothing was changed then
  */
@@ -80,8 +81,8 @@ export async function applyDeclared(
   const { queues, limits } = declared;
   const known = before?.crons ?? {};
   const next = { queues: { ...queues }, limits, applied_at: now };
-  // The queues hear of their settings before a schedule brings them work. Until all is done no digest fits, not even that of the
-  // code before, which may be deployed again: what is cut off is done again.
+  // The queues receive their settings before a schedule brings them work. Until all is done no digest matches, not even
+  // that of the code before, which may be deployed again. So what is cut off is repeated.
   const untold = await directory.declare({ ...before, ...next, digest: '', crons: known });
   const crons: StoredDeclaration['crons'] = {};
   for (const definition of definitions) {
@@ -98,12 +99,12 @@ export async function applyDeclared(
   return { declaration, untold };
 }
 
-/** Does the code say nothing that could be put into effect? */
+/** Does the code declare nothing that could be applied? */
 export function declaresNothing({ queues, limits, crons, webhooks, alerts }: Declared): boolean {
   return [queues, limits, crons, webhooks, alerts].every((kind) => Object.keys(kind ?? {}).length === 0);
 }
 
-/** @returns as it was put into effect, now or before; null: there was another one of that name */
+/** @returns as it was applied, now or before; null: there was another one of that name */
 async function putCron(
   env: Env,
   declared: CronDefinition,

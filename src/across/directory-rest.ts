@@ -1,4 +1,4 @@
-/** A directory that could not be asked is left alone for a while, wherever work can go on without it. */
+/** Backing off from a directory that could not be asked, wherever work can continue without it. */
 import type { Env } from '../config';
 import { Backoff } from '../durable/backoff';
 import { onEmptied } from '../durable/memory';

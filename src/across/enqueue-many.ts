@@ -1,6 +1,6 @@
 /**
- * Enqueues many jobs of which some may be refused: all of them or none, or each that can be accepted. Every entry has an
- * outcome of its own.
+ * Enqueues many jobs, some of which may be refused: all or none of them, or each that can be accepted. Every entry has
+ * an outcome of its own.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -15,7 +15,7 @@ import { withBodies } from './bodies';
 import { enqueueAll, enqueueEntries, recallJobs } from './enqueue';
 import { underSchemas } from './schemas';
 
-/** What became of the entries. */
+/** The outcomes of the entries. */
 export interface Enqueued {
   /** One for each entry, in order. */
   outcomes: Outcome<EnqueuedJob>[];
@@ -23,7 +23,7 @@ export interface Enqueued {
   replayed: boolean;
 }
 
-/** What became of an entry with which nothing is wrong. */
+/** The outcome of a valid entry. */
 export const ROLLED_BACK: ErrorData = {
   status: 422,
   code: 'conflict',
@@ -50,7 +50,7 @@ export async function enqueueAllOrNone(
   const { outcome, replayed } = await enqueueAll(env, accepted, true, idempotency);
   if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed };
   const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
-  // An error that no entry has caused is the whole request's.
+  // An error that no entry has caused belongs to the whole request.
   if (typeof index !== 'number') throw new ApiError(outcome.error);
   return { outcomes: rolledBack(accepted.map((_, at) => (at === index ? outcome : undefined))), replayed: false };
 }
@@ -80,7 +80,7 @@ export async function enqueueEach(
       continue;
     }
     const entry = outcome.value;
-    // Uniqueness across queues is decided one by one; it has no place in the transaction of a single queue.
+    // Uniqueness across queues is decided one by one; a single queue's transaction cannot include it.
     if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
     else together.push({ index, entry });
   }

@@ -1,4 +1,4 @@
-/** Enqueues validated jobs, into however many queues: all of them or none. */
+/** Enqueues validated jobs, into any number of queues: all of them or none. */
 import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
@@ -46,7 +46,7 @@ export async function enqueueEntries(
 }
 
 /**
- * Enqueues all entries, or none; a request that is sent again under its key gets the first answer.
+ * Enqueues all entries, or none; a request that is repeated under its key gets the first answer.
  * @param numbered name the entry's place in errors
  * @param here absent: this runs in no queue's object
  * @returns one job for each entry, in order; `replayed`: the answer is that of an earlier request
@@ -64,7 +64,7 @@ export async function enqueueOnce(
 }
 
 /**
- * The same for whoever says of each entry what it came to.
+ * The same for callers that need an outcome for each entry.
  * @throws {ApiError} an error of the whole request: too many queues, or a key that was used for another one
  */
 export async function enqueueAll(
@@ -85,7 +85,7 @@ export async function enqueueAll(
 }
 
 /**
- * What was answered under this key before, by the queue of the first entry.
+ * The earlier answer under this key, from the queue of the first entry.
  * @throws {ApiError} 409 when that was another request
  */
 export async function recallJobs(

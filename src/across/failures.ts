@@ -1,4 +1,4 @@
-/** The failed jobs of many queues in groups: what failed in the same way, how often, and when first and last. */
+/** The failed jobs of many queues in groups of equal failures: how many, and when the first and the last. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { defined, isObject } from '../job/envelope/fields';
@@ -9,7 +9,7 @@ import { queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor } from './paging';
 import { busiestQueues, queuesOf } from './queues';
 
-/** Jobs looked at for one answer, in all queues; of each queue at least so many. */
+/** Jobs looked at for one answer, in all queues; and the minimum for each queue. */
 const MAX_LOOKED = 20_000;
 const LEAST_OF_QUEUE = 500;
 
@@ -31,17 +31,17 @@ export interface FailureGroupAcross extends FailureGroup {
 
 export interface FailuresFound {
   groups: FailureGroupAcross[];
-  /** Jobs looked at, those of the answers before included. */
+  /** Jobs looked at, including those of the answers before. */
   searched: number;
   /** Queues that were not asked, because there are too many: those that change least. */
   leftOut: number;
-  /** Leads to the failures that were not looked at; null: these were all. */
+  /** The cursor of the remaining failures; null: these were all. */
   cursor: string | null;
 }
 
 /**
  * Groups the newest failures of each queue, as many as one answer looks at.
- * @param cursor of an answer that did not look at all: then these are the groups of the others
+ * @param cursor of an incomplete answer: then these are the groups of the rest
  * @throws {ApiError} 400 for a cursor of another list; 422 when more queues are named than may be asked
  */
 export async function findFailures(env: Env, selection: FailureSelection, cursor?: string): Promise<FailuresFound> {
@@ -87,7 +87,7 @@ export async function findFailures(env: Env, selection: FailureSelection, cursor
   };
 }
 
-/** Adds what another queue has of the group. */
+/** Adds another queue's part of the group. */
 function merge(known: FailureGroup, other: FailureGroup): void {
   for (const state of FAILURE_STATES) known[state] += other[state];
   known.first_seen_at = Math.min(known.first_seen_at, other.first_seen_at);

@@ -1,4 +1,4 @@
-/** Reports about many jobs, in however many queues: each has an outcome of its own. */
+/** Reports about many jobs, in any number of queues: each has an outcome of its own. */
 import type { Env } from '../config';
 import type { AttemptOutcome } from '../job/attempt/outcome';
 import { apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
@@ -15,11 +15,12 @@ export interface Following {
 }
 
 /**
- * Hands each report to the queue that has its job; those of one queue keep their order and share a transaction. A queue that
- * cannot be reached fails only its own.
+ * Passes each report to the queue that has its job; those of one queue keep their order and share a transaction. A
+ * queue that cannot be reached fails only its own.
  * @param entries an error: the report was refused already
  * @param following goes along with the first reports, if they are for its queue
- * @param sent is called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go along
+ * @param sent is called once the first are on their way, or cannot be; `claimed` is absent when the claim did not go
+ * along
  * @returns an outcome for each, in order
  */
 export async function takeReports(
@@ -43,7 +44,7 @@ export async function takeReports(
       const answer = reportTo(env, queue, group.map(reportAt), claim, mostTold);
       sent(claim && answer.then(({ claimed }) => claimed));
       const { told } = await answer;
-      // Of what several queues say about a job, that of the one that has it counts.
+      // If queues disagree about a job, the owning queue's answer wins.
       for (const [at, place] of group.entries()) if (isOpen(place)) outcomes[place] = told[at];
     }
   };
@@ -79,7 +80,7 @@ function isMissing(outcome: Outcome<unknown> | undefined): boolean {
   return outcome?.ok === false && outcome.error.code === 'not_found';
 }
 
-/** @param claim follows them. @param mostTold bytes of steps on record in the answer */
+/** @param claim follows them. @param mostTold bytes of recorded steps in the answer */
 async function reportTo(
   env: Env,
   queue: string,
@@ -98,7 +99,7 @@ async function reportTo(
 
 const NOTHING: Outcome<JobView[]> = { ok: true, value: [] };
 
-/** Why the reports of a queue were not taken: what it said, or that it could not be reached. */
+/** Why the reports of a queue were not taken: its refusal, or that it could not be reached. */
 function failureOf(error: unknown): ErrorData {
   const told = apiErrorData(error);
   if (!told) console.error('tocsin: reports could not be handed to a queue:', error);
@@ -116,7 +117,7 @@ function bytesOfReport(report: Report): number {
   return 512 + bytesOf(bulkOf(report)) + bytesOf(steps) + (log ? bytesOf(JSON.stringify(log)) : 0);
 }
 
-/** What may be long of how an attempt ended. */
+/** The long members of an attempt's end. */
 function bulkOf(outcome: AttemptOutcome): string {
   if (outcome.kind === 'completed') return outcome.result ?? '';
   if (outcome.kind === 'failed') return JSON.stringify(outcome.error);

@@ -1,4 +1,4 @@
-/** Unique jobs that keep others away, over all queues: by the name of the queue, then by fingerprint. */
+/** Unique jobs that conflict with new ones, over all queues: by the name of the queue, then by fingerprint. */
 import type { Env } from '../config';
 import { invalidRequest } from '../job/errors';
 import { queueObject } from '../rpc/stubs';
@@ -6,10 +6,10 @@ import type { HeldUnique, UniquePlace } from '../rpc/uniques';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
 import { nextQueues } from './queues';
 
-/** How far in a page may lie that its number leads to; further in, the list is read with its cursor. */
+/** How deep a numbered page may be; beyond that, the list is read with its cursor. */
 const MAX_DEPTH = 2_000;
 
-/** Jobs looked at once the page is full, to say how many there are in all; and for a page that does not fill. */
+/** Jobs looked at once the page is full, to count them all; and for a page that does not fill. */
 const MAX_COUNTED = 5_000;
 const MAX_LOOKED = 20_000;
 
@@ -24,7 +24,7 @@ interface Start {
   place: UniquePlace;
 }
 
-/** After every fingerprint, which are of hexadecimal digits. */
+/** After every fingerprint, which consist of hexadecimal digits. */
 const AFTER_ALL: UniquePlace = { fingerprint: '~', key: 0 };
 
 /** @param named only these queues @throws {ApiError} 400 for a page too far in, or a cursor of another list */
@@ -59,7 +59,7 @@ export async function listHeldUniques(
   const isAll = !rest.more && !mustStop();
   const shown = items.slice(paging.offset);
   const last = shown.at(-1);
-  // A page that could not be filled goes on where looking stopped.
+  // A page that could not be filled continues where looking stopped.
   const end = total >= wanted && last ? { queue: last.queue, place: last } : seen;
   return {
     items: shown,

@@ -1,7 +1,7 @@
 /**
- * Ids that do not name the queue of their job: a client chose them, or the job brought them from another queue. Shards of the
- * directory know which queues may have such a job. Whoever is about to put one into a queue has that noted first, so a job
- * that was accepted is found by its id, and one that does not exist costs a call or two.
+ * Ids that do not name the queue of their job: a client chose them, or the job brought them from another queue. Shards
+ * of the directory know which queues may have such a job. An id is noted there before its job goes into a queue. So an
+ * accepted job is found by its id, and a missing one costs a call or two.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -10,14 +10,14 @@ import { type ApiError, unavailable } from '../job/errors';
 import { type IdPlace, type IdsApi, idShardOf } from '../rpc/ids';
 import { directoryObject, idShard } from '../rpc/stubs';
 
-/** All queues of earlier releases have had their ids noted: known once, it stays so. */
+/** All queues of earlier releases have had their ids noted: once true, always true. */
 let allListed = false;
 onEmptied(() => {
   allListed = false;
 });
 
 /**
- * Notes that queues are about to take jobs under these ids; one that is noted for another queue only if that was looked into.
+ * Notes that queues are about to take jobs under these ids; an id noted for another queue only if that was looked into.
  * @param lookedInto none of the other queues has such a job
  * @returns the other queues
  */
@@ -40,7 +40,10 @@ export function placesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
   );
 }
 
-/** As {@link placesOf}, also for jobs accepted before ids were noted. @returns `left`: queues whose ids are not noted yet */
+/**
+ * As {@link placesOf}, also for jobs accepted before ids were noted. @returns `left`: queues whose ids are not noted
+ * yet
+ */
 export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ places: IdPlace[]; left: number }> {
   if (ids.length === 0) return { places: [], left: 0 };
   const places = await placesOf(env, ids);
@@ -53,14 +56,17 @@ export async function allPlacesOf(env: Env, ids: readonly string[]): Promise<{ p
   return { places: [...places, ...found], left: isUnknown ? left : 0 };
 }
 
-/** As {@link allPlacesOf}. @throws {ApiError} 503 when an id is not known, and ids of earlier releases are still being noted */
+/**
+ * As {@link allPlacesOf}. @throws {ApiError} 503 when an id is unknown, and ids of earlier releases are still being
+ * noted
+ */
 export async function certainPlacesOf(env: Env, ids: readonly string[]): Promise<IdPlace[]> {
   const { places, left } = await allPlacesOf(env, ids);
   if (left === 0) return places;
   throw beingListed(left);
 }
 
-/** 503: nobody knows yet where the job is. */
+/** 503: it is not known yet where the job is. */
 export function beingListed(left: number): ApiError {
   return unavailable(`The ids of ${left} queues are still being listed after an upgrade.`, 2);
 }

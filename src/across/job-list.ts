@@ -1,11 +1,13 @@
 /**
  * One list of jobs, newest first, out of many queues. Each queue gives its own pages, already in order; they are merged
- * by creation time. The cursor holds how far each queue was read and the time of the first page's newest job, so that
- * jobs enqueued meanwhile do not shift the pages. A job keeps its place for life, so one that runs, fails or ends between
+ * by creation time.
+ *
+ * The cursor holds how far each queue was read. It also holds the time of the first page's newest job, so that jobs
+ * enqueued meanwhile do not shift the pages. A job keeps its place for life. So one that runs, fails or ends between
  * two pages is neither shown twice nor passed over.
  *
- * Only so many queues are merged at a time. Where there are more, the list goes through them in groups, by name, each newest
- * first. So neither a cursor nor what a page costs grows with the queues.
+ * The number of queues merged at a time is bounded. If there are more, the list takes them in groups, by name, each
+ * newest first. So neither a cursor nor what a page costs grows with the queues.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -28,30 +30,30 @@ import {
 } from './paging';
 import { nextQueues, queuesOf } from './queues';
 
-/** Most jobs asked from a queue at once, and most places where the reader passes over the jobs. */
+/** Most jobs asked from a queue at once, and most places while the reader passes over jobs. */
 const CHUNK = 50;
 const PLACES = 2_000;
 /** Bytes that all queues give at once: they are in memory together. Each gives one job at least. */
 const GIVEN_AT_ONCE = 4 * MAX_PAGE_BYTES;
 /**
- * Calls to queues for one page, and jobs looked at for it in vain, in all queues; of each queue so many at least. A filter that
- * fits hardly any job then gives a short page that says there is more.
+ * Calls to queues for one page; jobs looked at without a match, in all queues; and the minimum for each queue. A filter
+ * with rare matches then gives a short page that says there is more.
  */
 const MAX_CALLS = 100;
 const MAX_VAIN = 20_000;
 const LEAST_OF_QUEUE = 500;
-/** Queues asked by one page, before it goes on to another group because it found no job. */
+/** Queues asked by one page that finds no job, before it ends. */
 const QUEUES_OF_PAGE = 400;
 
 export interface JobPage extends PagePlace {
   jobs: JobView[];
   /** The total is a lower bound. */
   atLeast: boolean;
-  /** Jobs looked at so far, for the pages before too, where the filter looks inside them. */
+  /** Jobs looked at so far, including the pages before, if the filter looks inside them. */
   searched?: number;
 }
 
-/** A job of a list, or only its place where it is passed over. */
+/** A job of a list, or only its place if it is passed over. */
 interface Entry {
   position: number;
   created_at: number;
@@ -113,7 +115,7 @@ async function groupAt(env: Env, named: readonly string[] | undefined, { from, t
   return { names: group, last: more || group.length < names.length ? (group.at(-1) ?? to) : undefined };
 }
 
-/** What stands for each queue in a cursor: short, and for most the hash of its name. */
+/** The name of each queue in a cursor: short, and for most the hash of its name. */
 function keysOf(queues: readonly string[]): string[] {
   const hashes = queues.map((queue) => routeCandidate(queue, 0).toString(36));
   const times = Map.groupBy(hashes, (hash) => hash);
@@ -125,7 +127,7 @@ class Reader {
   private readonly sources: Source[];
   private calls = 0;
   private searched: number;
-  /** What was spent on jobs that do not match. */
+  /** Spent on jobs that do not match. */
   private vain = 0;
   private readonly most: number;
   private total: number;
@@ -159,7 +161,7 @@ class Reader {
   async begin(): Promise<void> {
     const counted = this.start.total === undefined;
     await inParallel(this.sources, (source) => this.fill(source, counted));
-    // They were asked for their counts; what is passed over is passed over by its place.
+    // They were asked for their counts; places suffice for passing over jobs.
     if (this.skip > 0 && counted) for (const source of this.sources) forget(source, this.start.after.get(source.key));
   }
 
@@ -230,7 +232,7 @@ class Reader {
       filter,
       before: source.read,
       createdUntil: this.until,
-      // Whoever only counts needs no job, but one is the least that can be asked for.
+      // A count alone needs no job, but one is the least that can be asked for.
       limit: this.skip > 0 ? 1 : Math.min(this.paging.limit, CHUNK),
       max_bytes: Math.floor(GIVEN_AT_ONCE / this.sources.length),
       budget: Math.max(LEAST_OF_QUEUE, Math.floor(this.most / this.sources.length)),
@@ -257,7 +259,7 @@ function forget(source: Source, taken: number | undefined): void {
   else source.read = taken;
 }
 
-/** How many jobs match. Reads every job where the filter looks inside. */
+/** How many jobs match. Reads every job if the filter looks inside. */
 export async function countJobs(env: Env, selection: Selection): Promise<number> {
   const { filter } = selection;
   const counts = await inParallel(await queuesOf(env, selection), async (queue) => {
@@ -288,7 +290,7 @@ function writeCursor(rest: Omit<Start, 'after'>, sources: readonly Source[]): st
     // What was read without a match need not be read again.
     const position = buffer.length === 0 && hasMore ? (read ?? taken) : taken;
     if (position !== undefined) return [`${key} ${position.toString(36)}`];
-    // A queue in which nothing matched is done with.
+    // A queue without further matches is finished.
     return hasMore || buffer.length > 0 ? [] : [`${key} 0`];
   });
   return encodeCursor({ ...defined(rest), after: after.join(',') });

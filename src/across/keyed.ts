@@ -1,4 +1,4 @@
-/** All or none under an idempotency key: which queue decides, and what it answered when the request was sent before. */
+/** All or none under an idempotency key: which queue decides, and its earlier answer to the same request. */
 import type { Env } from '../config';
 import { unavailable, unwrap } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
@@ -17,7 +17,7 @@ export function onceFor({ id }: KeyedOperation, step: string): IdempotencyKey {
   return { key: `bulk\n${id}\n${step}`, hash: '' };
 }
 
-/** All that send the same request must name the same queue to decide, or two of them could. */
+/** All senders of the same request must name the same queue to decide, or two of them could. */
 export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed, first: string): Promise<string> {
   const queue = await directoryObject(env).coordinateOperation(idempotency.key, operation.id, first);
   if (queue === null) throw unavailable('The same request was just rejected; try again.');
@@ -25,7 +25,7 @@ export async function coordinatorOf(env: Env, { idempotency, operation }: Keyed,
   return queue;
 }
 
-/** What was answered before, if anything. */
+/** The earlier answer, if there is one. */
 export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAnswer | null> {
   const coordinator = keyed?.operation.coordinator;
   if (keyed === undefined || coordinator === undefined) return null;
@@ -33,8 +33,8 @@ export async function recall(env: Env, keyed: Keyed | undefined): Promise<BulkAn
 }
 
 /**
- * The answer to a request. If it was refused, what is in the way may be that the same request, sent a moment before, has
- * done it all: then that one's answer counts. Otherwise the operation is forgotten, and the key free.
+ * The answer to a request. The obstacle of a refused one may be that the same request, sent a moment before, has done
+ * it all: then that one's answer counts. Otherwise the operation is forgotten, and the key is free.
  */
 export async function earlierIfRefused(env: Env, answer: BulkAnswer, keyed: Keyed | undefined): Promise<BulkAnswer> {
   if (answer.applied || !keyed) return answer;

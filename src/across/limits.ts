@@ -1,6 +1,6 @@
 /**
- * The keys that limit jobs, over all queues. A key counts within its queue; what an operator puts in the place of its limits holds in
- * all queues, also in those that have not met the key yet: the directory keeps it, and that is enough for the key to be known.
+ * The keys that limit jobs, over all queues. A key counts within its queue. An operator's override of its limits holds
+ * in all queues, also in those that have not met the key yet. The directory keeps it, which makes the key known.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -12,14 +12,14 @@ import type { RateLimitView } from '../rpc/limits';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { knownIfFew, queuesOf } from './queues';
 
-/** A key: what the queues say of it (none when no job has counted under it lately), and what is said for it in all queues. */
+/** A key: its state in the queues (none if no job has counted under it recently), and its override for all queues. */
 export interface LimitKey {
   key: string;
   views: RateLimitView[];
   override?: LimitOverride;
 }
 
-/** Every key that is known, in order, and what it takes to look at some of them. */
+/** Every known key, in order, and what is needed to look at some of them. */
 export interface LimitKeys {
   keys: string[];
   /** The queues that have keys. */
@@ -50,9 +50,9 @@ export async function readLimitKey(env: Env, key: string, named?: readonly strin
 }
 
 /**
- * Puts an override in the place of a key's limits. A limit without a period keeps, in each queue, the period that the key has there;
- * where it has none, that of another queue, and where none has, a minute: the unchanged admin UI sends none then.
- * @returns the key, and how many queues have not heard of it yet
+ * Sets an override of a key's limits. A limit without a period keeps, in each queue, the period that the key has there.
+ * Otherwise it is that of another queue, or else a minute: the unchanged admin UI sends none then.
+ * @returns the key, and how many queues have not received it yet
  */
 export async function overrideLimit(
   env: Env,
@@ -82,12 +82,12 @@ async function overridesByKey(env: Env): Promise<Map<string, LimitOverride>> {
   return new Map(Object.entries(await directoryObject(env).limitOverrides()));
 }
 
-/** What all queues say of a key; nothing where there are too many to ask them all. */
+/** The state of a key in all queues; none if there are too many to ask them all. */
 async function viewsOfKey(env: Env, key: string): Promise<RateLimitView[]> {
   return (await viewsOf(env, [key], (await knownIfFew(env)) ?? [])).get(key) ?? [];
 }
 
-/** What the queues say of these keys, by key. */
+/** The state of these keys in the queues, by key. */
 async function viewsOf(
   env: Env,
   keys: readonly string[],

@@ -1,7 +1,9 @@
 /**
- * From a job id to its queue. Ids minted here carry the route of their queue, so one lookup (remembered by the isolate,
- * routes never change hands) finds it. Where the job is not there, the id was chosen by a client, or the job has moved: then a
- * shard of the directory knows which queues may have it (see `ids.ts`). No queue is asked in vain but those two name.
+ * From a job id to its queue. Ids minted here carry the route of their queue. So one lookup finds it (the isolate
+ * remembers it, because routes never change).
+ *
+ * Otherwise a client chose the id, or the job has moved: then a shard of the directory knows which queues may have it
+ * (see `ids.ts`). Only these queues are asked.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -42,7 +44,7 @@ export async function queueOfRoute(env: Env, id: string): Promise<string | undef
 
 /**
  * Runs `call` on the queue that holds the job.
- * @returns what `call` answered; 404 when no queue has the job or `id` is no job id
+ * @returns the result of `call`; 404 when no queue has the job or `id` is not a job id
  */
 export async function withJob<T>(
   env: Env,
@@ -73,12 +75,12 @@ function byQueue(places: readonly IdPlace[]): Map<string, string[]> {
   return new Map([...groups].map(([queue, group]) => [queue, group.map(({ id }) => id)]));
 }
 
-/** Asks one queue about some ids; `isSearch`: none of them names this queue, and where they lead to there is no such job. */
+/** Asks one queue about some ids; `isSearch`: none of them names this queue, and the queues they name lack the job. */
 type AskQueue = (queue: string, ids: string[], isSearch: boolean) => Promise<void>;
 
 /**
- * Asks about each of these ids the queue that it names, or else those that may have it; then about those that were not found
- * where they lead to the queues that may have them: a job may have moved with its id, and an id chosen by a client may carry a
+ * Asks about each of these ids the queue that it names, or else those that may have it. Then it asks the queues that
+ * may have the ids that were not found. A job may have moved with its id, and an id chosen by a client may carry a
  * route by accident.
  * @param queues where to look for ids that do not lead to their jobs; absent: wherever they may be
  * @param width how many queues to search at a time

@@ -1,4 +1,4 @@
-/** What has happened in several queues, and how they get on, in one. */
+/** The activity of several queues, combined. */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
@@ -11,7 +11,7 @@ import type { PointsRequest, QueueActivity, QueueReading } from '../rpc/metrics'
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { nextQueues } from './queues';
 
-/** What queues say. */
+/** The answers of queues. */
 export interface Reading {
   queues: QueueReading[];
   /** How many queues there are. */
@@ -28,10 +28,10 @@ async function asked(env: Env, queue: string | undefined): Promise<string[]> {
   return known === undefined ? [] : [known];
 }
 
-/** Queues that the directory is asked about at a time: it answers with all that they have counted. */
+/** Queues that the directory is asked about at a time: it answers with all their counts. */
 const AT_A_TIME = 50;
 
-/** The numbers of these queues: the directory knows those of queues that have done nothing since they were asked. */
+/** The numbers of these queues: the directory knows those of queues without changes since they were asked. */
 async function readQueues(env: Env, names: readonly string[]): Promise<QueueReading[]> {
   const pages: string[][] = [];
   for (let at = 0; at < names.length; at += AT_A_TIME) pages.push(names.slice(at, at + AT_A_TIME));
@@ -50,7 +50,7 @@ export async function readMetrics(env: Env, queue?: string): Promise<Reading> {
   return { queues, total: all.total, workers, at: Math.max(0, ...queues.map(({ computed_at }) => computed_at)) };
 }
 
-/** However many scrape, the queues are asked so often by an isolate, ms. */
+/** Minimum interval between reads of the queues, per isolate, ms. */
 const SCRAPE_EVERY_MS = 10_000;
 
 let readings = new WeakMap<Env, Reading>();
@@ -70,7 +70,7 @@ export async function scrape(env: Env, now: number): Promise<Reading> {
 /** Queues asked for their history at a time: an answer may be large. */
 const WIDTH = 8;
 
-/** The points of the queue, or of all that one request may ask. */
+/** The points of the queue, or of all queues that one request may ask. */
 export async function readPoints(env: Env, queue: string | undefined, request: PointsRequest): Promise<Point[]> {
   const points = await inParallel(await asked(env, queue), (name) => queueObject(env, name).points(request), WIDTH);
   return points.flat();
@@ -82,7 +82,7 @@ export const meterOf = ({ totals }: Pick<QueueActivity, 'totals'>): Meter => sum
 /** What a queue, or one of its types, has cost. */
 export interface Cost {
   queue: string;
-  /** Null: what the queue wrote for itself, such as the removal of old jobs. */
+  /** Null: the queue's own writes, such as the removal of old jobs. */
   type: string | null;
   jobs: number;
   rows: number;

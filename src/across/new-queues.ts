@@ -1,6 +1,6 @@
 /**
- * How many queues a key may bring into being in a day. A key that may enqueue can name any queue, so whoever has it could make up
- * names without end: each is an object, a row of the directory, and a line in every list.
+ * How many queues a key may create in a day. A key that may enqueue can name any queue, so it could make up names
+ * without end. Each is an object, a row of the directory, and a line in every list.
  *
  * The directory counts, and is asked only about names that this isolate has not seen before.
  */
@@ -9,7 +9,7 @@ import { onEmptied } from '../durable/memory';
 import { eventualOutcomeOf, unwrap } from '../job/errors';
 import { directoryObject } from '../rpc/stubs';
 
-/** Names that are remembered; then all are forgotten, and asked about again. */
+/** Names that are remembered; beyond that all are forgotten, and asked about again. */
 const MAX_NAMES = 10_000;
 
 /** Queues that exist, or that the directory has counted. */
@@ -27,7 +27,7 @@ export async function admitQueues(env: Env, by: string | undefined, queues: Iter
   if (unseen.length === 0) return;
   const most = readConfig(env).maxNewQueues;
   const outcome = await eventualOutcomeOf(async () => unwrap(await directoryObject(env).admitQueues(by, unseen, most)));
-  // While the directory cannot be asked, jobs are worth more than this bound.
+  // While the directory cannot be asked, accepting jobs matters more than this bound.
   if (!outcome.ok && outcome.error.status === 429) unwrap(outcome);
   if (!outcome.ok) return;
   if (seen.size + unseen.length > MAX_NAMES) seen.clear();

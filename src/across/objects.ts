@@ -6,7 +6,7 @@ import { lockObjects } from './reservation';
 
 const PAGE = 200;
 
-/** The stubs, by names that say what each is. */
+/** The stubs, by name. */
 export async function allObjects(env: Env): Promise<{ name: string; stub: DurableObjectStub }[]> {
   const directory = directoryObject(env);
   const found: { name: string; stub: unknown }[][] = await Promise.all([
@@ -17,7 +17,7 @@ export async function allObjects(env: Env): Promise<{ name: string; stub: Durabl
     lockObjects(env).then((locks) => locks.map(({ name, lock }) => ({ name, stub: lock }))),
     [{ name: 'directory', stub: directory }],
   ]);
-  // What the rooms see of a stub is its verbs.
+  // The rooms see only the verbs of a stub.
   return found.flat() as { name: string; stub: DurableObjectStub }[];
 }
 

@@ -1,4 +1,4 @@
-/** Operations on all jobs that match a filter: those of all queues that it names, as one. */
+/** Operations on all jobs that match a filter, in all queues that it names, as one. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -12,19 +12,19 @@ import { queueObject } from '../rpc/stubs';
 import { noteIds, placesOf } from './ids';
 import { knownIfFew, queuesOf } from './queues';
 
-/** What came of an operation in all its queues, the items queue by queue. */
+/** The result of an operation in all its queues, the items queue by queue. */
 export type OperationSummary = Omit<OperationView, 'started_at'>;
 
-/** How an operation is done. */
+/** Options of an operation. */
 export interface OperateOptions {
-  /** It was begun under an idempotency key, perhaps by an earlier request: then it goes on. */
+  /** It was begun under an idempotency key, perhaps by an earlier request: then it continues. */
   keyed?: KeyedOperation | undefined;
-  /** Note and tell what becomes of the first jobs. */
+  /** Note and return the results of the first jobs. */
   items?: boolean;
 }
 
 /**
- * Begins an operation in every queue, and waits a while for its end. It goes on by itself.
+ * Begins an operation in every queue, and waits a while for its end. It continues by itself.
  * @param waitMs how long to wait for the end
  */
 export async function operate(
@@ -37,10 +37,10 @@ export async function operate(
   const id = keyed?.id ?? uuidv7();
   const deadline = Date.now() + waitMs;
   const names = await queuesOf(env, defined({ queues: selection.queues ?? keyed?.queues }));
-  // A queue that the earlier request did not reach begins now, with the jobs of then.
+  // A queue that the earlier request did not reach begins now, with the jobs of that time.
   const createdUntil = keyed?.replayed ? { createdUntil: keyed.started_at } : {};
   const request = { id, action, filter: selection.filter, items, ...createdUntil };
-  // Whoever asks how far it is finds its queues.
+  // A later request for its progress finds its queues.
   const places = names.map((queue) => ({ id, queue }));
   await noteIds(env, places, true);
   const begun = await inParallel(names, async (queue) => ({
@@ -58,7 +58,7 @@ export async function operate(
   return { ...summaryOf(id, action, views), ...first.asMember() };
 }
 
-/** How far an operation is; undefined when no queue knows it. */
+/** The progress of an operation; undefined when no queue knows it. */
 export async function findOperation(env: Env, id: string, waitMs: number): Promise<OperationSummary | undefined> {
   if (!isUuidV7(id)) return undefined;
   const first = new FirstItems(false);
@@ -74,7 +74,7 @@ export async function findOperation(env: Env, id: string, waitMs: number): Promi
 
 /**
  * Stops an operation in all its queues, each before its next step.
- * @returns how far it came; undefined when no queue knows it
+ * @returns its progress; undefined when no queue knows it
  */
 export async function abortOperation(env: Env, id: string): Promise<OperationSummary | undefined> {
   const known = await findOperation(env, id, 0);
@@ -93,7 +93,7 @@ export async function abortOperation(env: Env, id: string): Promise<OperationSum
 export type ListedOperation = OperationSummary & Pick<OperationView, 'started_at'>;
 
 /**
- * The operations that run and those that ended lately, the newest first.
+ * The running operations and those that ended recently, the newest first.
  * @throws {ApiError} 422 when there are too many queues to ask them all
  */
 export async function listOperations(env: Env, named?: readonly string[]): Promise<ListedOperation[]> {
@@ -116,7 +116,9 @@ async function queuesNoted(env: Env, id: string): Promise<string[]> {
   return noted.length > 0 ? noted : ((await knownIfFew(env)) ?? []);
 }
 
-/** The first items of an operation over many queues, in the order of the queues. Holds no more than will be told. */
+/**
+ * The first items of an operation over many queues, in the order of the queues. Holds no more than the answer shows.
+ */
 class FirstItems {
   private parts: (BulkItem[] | undefined)[] = [];
 

@@ -3,24 +3,24 @@ import { isObject } from '../job/envelope/fields';
 import { type ApiError, invalidRequest, unsupported } from '../job/errors';
 import { MAX_ANSWER_BYTES } from '../job/size';
 
-/** Bytes of a page that its number leads to: it cannot end early, or the next number would lead past jobs. */
+/** Bytes of a numbered page: it cannot end early, or the next number would skip jobs. */
 export const MAX_WHOLE_PAGE = 2 * MAX_ANSWER_BYTES;
 
-/** Which part of a list was asked for. */
+/** The requested part of a list. */
 export interface Paging {
   limit: number;
   offset: number;
-  /** As given by a former page; decoded by the list that made it. */
+  /** From a former page; decoded by the list that made it. */
   cursor?: string;
   page?: number;
-  /** Jobs looked at in vain at most, if that is less than a list looks at by itself. */
+  /** Jobs looked at without a match at most, if that is less than the list's own bound. */
   most?: number;
 }
 
-/** Does a number lead to this page? Then it is given whole. */
+/** Is the page numbered? Then it is given as a whole. */
 export const isNumbered = ({ page, offset }: Paging): boolean => page !== undefined || offset > 0;
 
-/** Where a page stands in its list. */
+/** The position of a page in its list. */
 export interface PagePlace {
   total: number;
   hasMore: boolean;
@@ -28,7 +28,7 @@ export interface PagePlace {
   nextCursor: string | null;
 }
 
-/** The name or id after which a list goes on. @throws {ApiError} 400 for a cursor of another list */
+/** The name or id after which a list continues. @throws {ApiError} 400 for a cursor of another list */
 export function readAfter({ cursor }: Paging): string | undefined {
   if (cursor === undefined) return undefined;
   const { after } = decodeCursor(cursor);
@@ -57,7 +57,10 @@ export function decodeCursor(cursor: string): Record<string, unknown> {
   throw badCursor();
 }
 
-/** 422 for a page of so many jobs that is larger than {@link MAX_WHOLE_PAGE}. @param orElse what else the client may do */
+/**
+ * 422 for a page of this many jobs that is larger than {@link MAX_WHOLE_PAGE}. @param orElse what else the client may
+ * do
+ */
 export function pageTooLarge(limit: number, orElse = ''): ApiError {
   const message = `A page of these ${limit} jobs would have more than ${MAX_WHOLE_PAGE} bytes.`;
   return unsupported(message, { limit, max_bytes: MAX_WHOLE_PAGE }, `Ask for fewer jobs per page${orElse}.`);

@@ -1,4 +1,7 @@
-/** Fetching by a pool: its object says who is next and how much, the Worker takes it from the queues and tells how it came out. */
+/**
+ * Fetching by a pool: its object decides which queue is next and how much; the Worker takes the jobs and reports the
+ * result.
+ */
 import type { Env } from '../config';
 import { notFound, unwrap } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
@@ -10,7 +13,7 @@ import { directoryObject, poolObject, queueObject } from '../rpc/stubs';
 /** Claims from one queue, perhaps after waiting for work. */
 export type ClaimFrom = (queue: string, count: number, waitMs: number) => Promise<JobView[]>;
 
-/** What a fetch is like. */
+/** The terms of a fetch. */
 export interface PoolFetch {
   count: number;
   worker?: string | undefined;
@@ -23,8 +26,8 @@ export interface PoolFetch {
 }
 
 /**
- * Claims jobs of a pool: the portions first, then what is left of the count from whoever has more. When no queue has any, it waits
- * at the one that is next. A queue that fails does not keep the worker from the jobs of the others.
+ * Claims jobs of a pool: the portions first, then the rest of the count from queues that have more. If no queue has
+ * any, it waits at the next one. A queue that fails does not keep the worker from the jobs of the others.
  * @throws {ApiError} 404; what a queue said, when none had a job
  */
 export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): Promise<JobView[]> {
@@ -57,14 +60,14 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
       await take(next, count, fetch.waitMs);
     }
   } finally {
-    // A report that is lost costs a bit of fairness, and keeps its room for a minute.
+    // A lost report costs some fairness, and keeps its room for a minute.
     await object.endFetch(ticket, outcome).catch((error) => console.error(`tocsin: pool ${name}:`, error));
   }
   if (claimed.length === 0 && failures.length > 0) throw failures[0];
   return claimed;
 }
 
-/** Makes a pool what it says here. @returns whether it is new */
+/** Creates or replaces a pool. @returns whether it is new */
 export async function putPool(env: Env, pool: Pool): Promise<boolean> {
   const isNew = unwrap(await directoryObject(env).putPool(pool));
   await poolObject(env, pool.name).definePool(pool);
@@ -73,7 +76,7 @@ export async function putPool(env: Env, pool: Pool): Promise<boolean> {
 
 /** @throws {ApiError} 404 */
 export async function removePool(env: Env, name: string): Promise<void> {
-  // Its object first: cut off in between, the list still leads to it.
+  // Its object first: if it is cut off in between, the list still leads to it.
   await poolObject(env, name).definePool(null);
   if (!(await directoryObject(env).removePool(name))) throw noPool(name);
 }

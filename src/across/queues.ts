@@ -1,6 +1,6 @@
 /**
- * Which queues there are, and which of them one request asks. A request may make only so many calls, so it never asks all
- * queues where there are many: lists go on with the next ones, and what needs all queues at once must name them.
+ * The list of queues, and which of them one request asks. The calls of a request are bounded, so it never asks all of
+ * very many queues. Lists continue with the next ones, and requests that need all queues at once must name them.
  */
 import type { Env } from '../config';
 import { defined } from '../job/envelope/fields';
@@ -24,7 +24,11 @@ export async function nextQueues(
   return { names: queues.map(({ name }) => name), more };
 }
 
-/** A page of the queues, by name. @param part only those with this in their name @throws {ApiError} 400 for a cursor of another list */
+/**
+ * A page of the queues, by name.
+ * @param part only those with this in their name
+ * @throws {ApiError} 400 for a cursor of another list
+ */
 export async function listKnown(
   env: Env,
   paging: Paging,
@@ -44,7 +48,7 @@ export async function knownQueues(env: Env): Promise<string[]> {
   return names;
 }
 
-/** All queues; where they are too many to ask with one request, the busiest of them, and how many were left out. */
+/** All queues; if they are too many for one request, the busiest of them, and how many were left out. */
 export async function busiestQueues(env: Env): Promise<BusiestQueues> {
   const names = await knownIfFew(env);
   return names ? { names, leftOut: 0 } : await directoryObject(env).busiest();
@@ -56,7 +60,10 @@ export async function knownIfFew(env: Env): Promise<string[] | undefined> {
   return more ? undefined : names;
 }
 
-/** The queues that a selection names, each once; all queues when it names none. @throws {ApiError} 422 when they are too many */
+/**
+ * The queues that a selection names, each once; all queues if it names none. @throws {ApiError} 422 if they are too
+ * many
+ */
 export async function queuesOf(env: Env, { queues }: { queues?: readonly string[] | undefined }): Promise<string[]> {
   if (!queues) return knownQueues(env);
   const names = [...new Set(queues)];
@@ -64,7 +71,7 @@ export async function queuesOf(env: Env, { queues }: { queues?: readonly string[
   return names;
 }
 
-/** Every queue, page by page: for what is done in a time of its own. */
+/** Every queue, page by page: for work without a time limit. */
 export async function* allQueues(env: Env): AsyncGenerator<KnownQueue[]> {
   let after: string | undefined;
   for (;;) {

@@ -1,4 +1,4 @@
-/** What producers are told of the jobs that they have enqueued. */
+/** The answers to producers about the jobs that they have enqueued. */
 import type { ParsedJob } from '../job/envelope/parse';
 import { type Envelope, renderJob, renderReceipt, type Variables } from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
@@ -10,8 +10,7 @@ import type { EnqueuedJob } from '../rpc/receipts';
 
 /**
  * The envelope of an entry's job, which is that of another job when the entry was a duplicate.
- * @param repeated the trace of a request that only repeats an earlier one: the job has that of the earlier one, so this one
- *   is not told
+ * @param repeated the trace of a repeated request: the job has that of the first one, so this one is left out
  */
 function renderEnqueued(
   view: EnqueuedJob,
@@ -26,26 +25,26 @@ function renderEnqueued(
   return { ...envelope, meta: rest };
 }
 
-/** The body that the entry brought, if it is that of the job. */
+/** The body of the entry, if it is that of the job. */
 function bodyAsWritten({ record }: EnqueuedJob, entry: ParsedJob | undefined): JobBody | undefined {
   return entry?.job.body === record.body ? entry.body : undefined;
 }
 
 /**
- * Characters of envelopes in one answer, about, after which jobs are told briefly, whatever was asked for: those of the largest
- * request, and what the server adds to a thousand jobs.
+ * Approximate characters of envelopes in one answer, after which jobs are shown briefly, whatever was asked for: those
+ * of the largest request, and what the server adds to a thousand jobs.
  */
 const MAX_WHOLE_CHARS = 18 * 1024 * 1024;
 
 /**
- * How the jobs of one answer are told. Whole, they repeat what their entries brought and show a retry policy that many may have
- * in common: so one answer could have many times the size of its request.
+ * The form of the jobs in one answer. Whole jobs repeat the content of their entries and show a retry policy that many
+ * may have in common. So one answer could have many times the size of its request.
  */
 export class Telling {
   private chars = 0;
 
   /**
-   * @param isBrief were no more than the sender cannot know asked for? A job that existed already is told whole even then
+   * @param isBrief only what the sender cannot know is wanted; a job that existed already is shown whole even then
    * @param repeated see {@link renderEnqueued}
    */
   constructor(
@@ -54,7 +53,7 @@ export class Telling {
     private readonly repeated?: Trace,
   ) {}
 
-  /** @param entry absent: the sender has to be told what the job consists of */
+  /** @param entry absent: the sender needs the whole job */
   envelope(view: EnqueuedJob, entry?: ParsedJob): Envelope {
     const { variables } = this;
     if (entry && !view.deduplicated && (this.isBrief || this.isFull)) return renderReceipt(view, variables, entry.body);
@@ -114,8 +113,9 @@ function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
 }
 
 /**
- * What {@link renderBatch} makes of whole envelopes, as JSON: most jobs say what their entries said, and that is text already.
- * @param members beside it
+ * The result of {@link renderBatch} for whole envelopes, as JSON: most jobs equal their entries, which are text
+ * already.
+ * @param members the other members of the answer
  */
 export function writeBatch(
   views: readonly EnqueuedJob[],
@@ -137,14 +137,14 @@ const MAX_WARNINGS = 20;
 /** A warning, or a job that may have one. */
 export type Warned = string | Pick<EnqueuedJob, 'warning'>;
 
-/** What producers are warned of, once each. @param unknown members of their request */
+/** The warnings for producers, once each. @param unknown members of their request */
 export function warningTexts(about: readonly Warned[], unknown?: UnknownMembers): string[] {
   const others = about.flatMap((one) => (typeof one === 'string' ? one : (one.warning ?? [])));
   const texts = [...(unknown?.warnings ?? []), ...others];
   return [...new Set(texts)].slice(0, MAX_WARNINGS);
 }
 
-/** The fullest of the queues, of those that are nearly full. */
+/** The fullest of the nearly full queues. */
 export function fullestOf(jobs: readonly EnqueuedJob[]): EnqueuedJob['pressure'] {
   const pressures = jobs.flatMap(({ pressure }) => pressure ?? []);
   return pressures.sort((a, b) => b.depth / b.bound - a.depth / a.bound)[0];

@@ -1,6 +1,6 @@
 /**
- * An enqueue's side of the lock objects: reserves all its fingerprints, has open tickets decided, and releases everything. The
- * lock objects are asked one after the other in the order of their names, so that two batches never wait for each other.
+ * An enqueue's side of the lock objects: reserves all its fingerprints, has open tickets decided, and releases
+ * everything. The lock objects are asked in the order of their names, so that two batches never wait for each other.
  */
 import type { Env } from '../config';
 import { ApiError, type Outcome, unavailable, unwrap } from '../job/errors';
@@ -9,7 +9,7 @@ import { lockObject, queueObject } from '../rpc/stubs';
 
 /** How long an enqueue waits for others of the same fingerprint, ms. */
 const WAIT_MS = 10_000;
-/** How long a reservation lasts when nobody ends it: of one job, of a batch; ms. */
+/** How long a reservation lasts if it is not ended: of one job, of a batch; ms. */
 const TTL_MS = { job: 5_000, batch: 15_000 };
 
 /** Empties all lock objects in use. */
@@ -30,7 +30,7 @@ export class Reservations {
   /** Names of the lock objects. */
   private readonly reservedAt: string[] = [];
   private readonly decided: string[] = [];
-  /** Is it known what became of what was sent under the ticket? Until something is sent, nothing has. */
+  /** Is the result of what was sent under the ticket known? Before something is sent, it is. */
   private isKnown = true;
   private vacant: Wanted[] = [];
 
@@ -46,8 +46,8 @@ export class Reservations {
 
   /**
    * Reserves fingerprints, each for the queue its job goes to.
-   * @param isNeedless for one fingerprint: asked each time another enqueue of it has ended, with the queues that may have a
-   * job with it
+   * @param isNeedless for one fingerprint: asked each time another enqueue of it has ended, with the queues that may
+   * have a job with it
    * @returns the queues that may have a job with one of them; undefined when no reservation is needed
    * @throws {ApiError} 503 when others keep them for too long
    */
@@ -59,7 +59,7 @@ export class Reservations {
     const shards = Map.groupBy(wanted, ({ fingerprint }) => shardOf(fingerprint));
     const holders: Wanted[] = [];
     for (const name of [...shards.keys()].sort()) {
-      // Noted before the call: an answer that is lost may have been a yes.
+      // Noted before the call: a lost answer may have been a yes.
       this.reservedAt.push(name);
       const ask = async () =>
         unwrap(
@@ -86,7 +86,7 @@ export class Reservations {
     return holders;
   }
 
-  /** Has an earlier enqueue decided: its jobs are there afterwards, or will never be. */
+  /** Has an earlier enqueue decided: afterwards its jobs exist, or never will. */
   private async decide({ ticket, coordinator, queue }: OpenTicket): Promise<void> {
     const at = (name: string) => queueObject(this.env, name);
     const decision = unwrap(await at(coordinator).batchDecision(ticket));
@@ -104,7 +104,7 @@ export class Reservations {
     this.vacant = [...vacant];
   }
 
-  /** Sends jobs under the ticket. A refusal says what became of them; any other error may hide an answer. */
+  /** Sends jobs under the ticket. A refusal decides about them; any other error may hide an answer. */
   async use<T>(send: () => Promise<T>): Promise<T> {
     this.isKnown = false;
     try {

@@ -1,8 +1,8 @@
-/** Tries again what was refused only because something else is being decided. That is over in a moment, as a rule. */
+/** Retries what was refused only because something else is being decided. That usually takes a moment. */
 import { ApiError } from '../job/errors';
 import { isBeingDecided } from '../job/undecided';
 
-/** How often in all, and the unit of the pauses between; ms. */
+/** The number of tries, and the unit of the pauses between; ms. */
 const TRIES = 6;
 const PAUSE_MS = 20;
 
@@ -18,7 +18,7 @@ const PAUSES: Pauses = { random: Math.random, wait: (ms) => scheduler.wait(ms) }
 /**
  * Makes up to six attempts, with pauses of at most 40, 80, … 640 ms between them. Their length is random, so that two
  * operations that met do not meet again.
- * @throws {ApiError} what the last attempt throws, or an earlier one that another attempt does not help
+ * @throws {ApiError} from the last attempt, or an earlier one that another attempt does not help
  */
 export async function untilDecided<T>(attempt: () => Promise<T>, { random, wait }: Pauses = PAUSES): Promise<T> {
   for (let tries = 1; ; tries++) {

@@ -1,11 +1,13 @@
 /**
- * Validating jobs by the schemas of their types, before they go to their queues.
+ * Validates jobs by the schemas of their types, before they go to their queues.
  *
- * The Worker validates, so that a job that takes long to validate holds up nobody but its own request. Each isolate keeps the
- * schemas in memory and asks nobody whether they are still those of now: every queue knows the stamp of the last change, as it
- * knows the settings of all queues, and refuses jobs that were validated by earlier ones. Only then the directory is asked, and
- * the jobs are validated again. So a change holds from the moment at which the queue has heard of it, in every isolate, and a
- * deployment without schemas never asks.
+ * The Worker validates, so that a slow validation delays only its own request. Each isolate keeps the schemas in memory
+ * and does not check whether they are current. Every queue knows the stamp of the last change, like the settings of all
+ * queues, and refuses jobs that were validated by earlier schemas. Only then the directory is asked, and the jobs are
+ * validated again.
+ *
+ * So a change holds in every isolate from the moment at which the queue has received it, and a deployment without
+ * schemas never asks.
  */
 import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
@@ -26,14 +28,14 @@ onEmptied(() => {
 
 const NONE = new Registry(undefined, []);
 
-/** How often jobs are validated anew because the schemas have changed meanwhile. */
+/** How often jobs are validated again because the schemas have changed meanwhile. */
 const TRIES = 4;
 
 interface Sent {
   job: NewJob;
 }
 
-/** The entries with what the schemas that are known here say of their jobs. */
+/** The entries with the verdict of the schemas known here. */
 function validated<T extends Sent>(env: Env, entries: readonly T[]): T[] {
   const registry = registries.get(env) ?? NONE;
   const { stamp } = registry;
@@ -56,8 +58,8 @@ function validation(
 }
 
 /**
- * Sends jobs that were validated, and validates them anew when their queue says that the schemas have changed.
- * @param send throws what the queue refused them for
+ * Sends validated jobs, and validates them again when their queue reports that the schemas have changed.
+ * @param send throws the queue's refusal
  */
 export async function underSchemas<T extends Sent, R>(
   env: Env,
@@ -74,7 +76,7 @@ export async function underSchemas<T extends Sent, R>(
   }
 }
 
-/** Asks for the schemas of now. */
+/** Asks for the current schemas. */
 async function refresh(env: Env): Promise<Registry> {
   const known = registries.get(env) ?? NONE;
   const changed = await directoryObject(env).schemas(known.stamp);
@@ -85,9 +87,9 @@ async function refresh(env: Env): Promise<Registry> {
 }
 
 /**
- * Validates jobs that are only kept for later, such as those of schedules, by the schemas of now.
- * @returns what their author should be warned of
- * @throws {ApiError} 400 where the queue of one refuses what does not fit, with `details.index` of that one
+ * Validates jobs that are only kept for later, such as those of schedules, by the current schemas.
+ * @returns warnings for their author
+ * @throws {ApiError} 400 if the queue of one refuses misfits, with `details.index` of that one
  */
 export async function validateKept(env: Env, entries: readonly (Sent & { queue: string })[]): Promise<string[]> {
   const registry = await refresh(env);

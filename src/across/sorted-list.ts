@@ -1,7 +1,6 @@
 /**
- * Lists in another order than that of making. Every job that matches has to be looked at for them, so they are offered
- * where these are not too many, and refused where they are: a page out of the middle of an order that was only half
- * looked at would be a wrong answer.
+ * Lists in another order than that of creation. They look at every matching job, so they are offered up to a number of
+ * jobs, and refused beyond. A page from an order that was only half looked at would be a wrong answer.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -19,10 +18,10 @@ import { queuesOf } from './queues';
 /** Jobs looked at for one page, in all queues. */
 const MAX_LOOKED = 100_000;
 
-/** How far into the order a page may lie. */
+/** How deep a page may be in the order. */
 const MAX_DEPTH = 10_000;
 
-/** Queues read at a time: each may give as many entries as the page lies deep. */
+/** Queues read at a time: each may give as many entries as the depth of the page. */
 const WIDTH = 5;
 
 export interface SortOrder {
@@ -36,7 +35,7 @@ interface Placed extends SortedEntry {
 
 /**
  * Reads one page.
- * @param render what is kept of each job, so that not all bodies are in memory at once
+ * @param render the part of each job to keep, so that not all bodies are in memory at once
  * @throws {ApiError} 400 for a page too far in; 422 when too many jobs would have to be looked at
  */
 export async function listSorted<T>(
@@ -75,7 +74,7 @@ export async function listSorted<T>(
   return { items: await readAll(env, first.slice(paging.offset), render), total };
 }
 
-/** The jobs of these entries, in order. One that has gone meanwhile is left out. */
+/** The jobs of these entries, in order. A job that has gone meanwhile is left out. */
 async function readAll<T>(env: Env, entries: readonly Placed[], render: (view: JobView) => T): Promise<T[]> {
   const found = new Map<string, T>();
   let bytes = 0;

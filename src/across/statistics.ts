@@ -1,4 +1,4 @@
-/** What queues say of themselves, gathered over many of them: counts, and what happened lately. */
+/** Statistics of many queues: counts, and recent events. */
 import type { Env } from '../config';
 import type { QueueEvent } from '../durable/event-log';
 import { onEmptied } from '../durable/memory';
@@ -21,14 +21,14 @@ export function statsOfEach(env: Env, queues: readonly { name: string }[]): Prom
   return inParallel(queues, ({ name }) => statsOf(env, name));
 }
 
-/** The counts of each queue, and how it gets on. */
+/** The counts and the activity of each queue. */
 export function activityOfEach(env: Env, queues: readonly { name: string }[]): Promise<(QueueStats & QueueActivity)[]> {
   return inParallel(queues, async ({ name }) => {
     return { ...(await statsOf(env, name)), ...(await queueObject(env, name).activity()) };
   });
 }
 
-/** Whoever probes how often: the directory is asked so often by an isolate, ms. */
+/** Minimum interval between reads of the directory for probes, per isolate, ms. */
 const PING_EVERY_MS = 5_000;
 
 let pings = new WeakMap<Env, { at: number; answer: DirectoryHealth | undefined }>();
@@ -37,9 +37,9 @@ onEmptied(() => {
 });
 
 /**
- * Does storage answer, and how many queues and workers are there? At most one call in {@link PING_EVERY_MS} is made.
+ * Does storage answer, and how many queues and workers are there? Makes at most one call in {@link PING_EVERY_MS}.
  * @param now epoch ms
- * @param note is told of a failure
+ * @param note called with a failure
  * @returns undefined: it did not answer, now or a moment ago
  */
 export async function ping(
@@ -49,7 +49,7 @@ export async function ping(
 ): Promise<DirectoryHealth | undefined> {
   const last = pings.get(env);
   if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.answer;
-  // Whoever asks meanwhile is told what was known before.
+  // Probes meanwhile get the last known answer.
   if (last) pings.set(env, { ...last, at: now });
   let answer: DirectoryHealth | undefined;
   try {
@@ -65,8 +65,8 @@ export async function ping(
 const EVENTS_WIDTH = 8;
 
 /**
- * Events of these queues in the order of their ids, at most `limit`; absent: of all queues (of very many, the busiest), and of the workers, which belong to
- * none. Never more than `limit` are held, however many queues there are.
+ * Events of these queues in the order of their ids, at most `limit`. Absent: of all queues (of very many, the busiest),
+ * and of the workers, which belong to none. Never more than `limit` are held, however many queues there are.
  * @param newest the last ones that match, instead of the first
  * @throws {ApiError} 422 when more queues are named than may be asked
  */

@@ -1,6 +1,6 @@
 /**
- * Targets over many queues: each queue finds out for itself whether a handler takes its calls, so what is told of a target is
- * gathered when somebody asks.
+ * Targets over many queues: each queue finds out for itself whether a handler takes its calls, so the view of a target
+ * is gathered on request.
  */
 import { type Config, type Env, readConfig } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -25,7 +25,7 @@ export interface KnownTarget {
   queues: TargetInQueue[];
 }
 
-/** What some queues say of the targets. */
+/** The views of some queues of the targets. */
 export interface GatheredTargets {
   targets: KnownTarget[];
   /** How many queues were asked, and those of them that did not answer. */
@@ -36,7 +36,7 @@ export interface GatheredTargets {
 }
 
 /**
- * The targets of the deployment, and what the next queues say of them, as many as one request may ask.
+ * The targets of the deployment, and the views of the next queues, as many as one request may ask.
  * @param name only this target
  * @throws {ApiError} 404 when there is no target of this name
  */

@@ -1,7 +1,7 @@
 /**
- * Enqueues jobs whose unique policy looks across queues: reserves their fingerprints, asks the queues that can have such
- * jobs, plans the conflicts with jobs of other queues, and enqueues what is left under the reservation's ticket. Each queue
- * then plans the conflicts with its own jobs. Policies that name the queue need none of this.
+ * Enqueues jobs whose unique policy looks across queues. It reserves their fingerprints, asks the queues that can have
+ * such jobs, and plans the conflicts with jobs of other queues. It enqueues the rest under the reservation's ticket.
+ * Each queue then plans the conflicts with its own jobs. Policies that name the queue need none of this.
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
@@ -74,7 +74,7 @@ export async function enqueueReserved(
   }
 }
 
-/** The ticket is given up at its coordinator, so that queue takes part even when none of the jobs is left for it. */
+/** The ticket is given up at its coordinator, so that queue takes part even when it gets none of the jobs. */
 function coordinatedBy(coordinator: string, groups: BatchGroup[]): BatchGroup[] {
   if (groups.length === 0) return groups;
   const own = groups.find(({ queue }) => queue === coordinator) ?? { queue: coordinator, jobs: [], indexes: [] };
@@ -121,8 +121,8 @@ function questionOf({ fingerprint, states, period_ms }: UniquePolicy): UniqueQue
 }
 
 /**
- * Looks into the queues without a reservation, while others have it. A job that is seen in conflict was in conflict at that
- * moment, which is all that refusing or ignoring a duplicate takes.
+ * Looks into the queues without a reservation, while others have it. A job seen in conflict was in conflict at that
+ * moment, which suffices to refuse or ignore a duplicate.
  */
 async function existingDuplicate(
   env: Env,
@@ -137,7 +137,7 @@ async function existingDuplicate(
   return seen && { ...seen, deduplicated: true };
 }
 
-/** Cancels jobs that are replaced. One that has ended by now is out of the way as well. */
+/** Cancels jobs that are replaced. A job that has ended by now does not conflict either. */
 async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
   await inParallel(jobs, async ({ record: { id, queue } }) => {
     const outcome = await queueObject(env, queue).cancel(id);
@@ -145,9 +145,9 @@ async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
   });
 }
 
-/** What becomes of the entries, as far as jobs of other queues have a say in it. */
+/** The decisions about the entries, as far as jobs of other queues matter. */
 interface Resolution {
-  /** What is left to enqueue, each in its place. */
+  /** The rest to enqueue, each in its place. */
   entries: (Entry | undefined)[];
   /** Jobs of other queues that are replaced. */
   cancels: JobView[];

@@ -1,4 +1,4 @@
-/** Subscriptions with how they fare, and deliveries of several subscriptions in one list. */
+/** Webhooks with their status, and deliveries of several webhooks in one list. */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { notFound, unwrap } from '../job/errors';
@@ -7,15 +7,15 @@ import type { Webhook } from '../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../rpc/stubs';
 import type { ChangedWebhook, DeliveriesRequest, Delivery, DeliveryPage, WebhookStats } from '../rpc/webhooks';
 
-/** A subscription and how it fares. */
+/** A webhook and its status. */
 export interface WebhookView {
   webhook: Webhook;
   stats: WebhookStats;
-  /** Objects that have not heard of its change yet. */
+  /** Objects that have not received its change yet. */
   untold?: number;
 }
 
-/** How subscriptions fare. */
+/** The status of webhooks. */
 export function viewsOf(env: Env, webhooks: readonly Webhook[]): Promise<WebhookView[]> {
   return inParallel(webhooks, async (webhook) => ({
     webhook,
@@ -23,14 +23,14 @@ export function viewsOf(env: Env, webhooks: readonly Webhook[]): Promise<Webhook
   }));
 }
 
-/** One subscription. @throws {ApiError} 404 */
+/** One webhook. @throws {ApiError} 404 */
 export async function readWebhook(env: Env, id: string): Promise<Webhook> {
   const webhook = await directoryObject(env).webhook(id);
   if (!webhook) throw notFound('webhook', id);
   return webhook;
 }
 
-/** A subscription after a change. @throws {ApiError} 404, 409 */
+/** A webhook after a change. @throws {ApiError} 404, 409 */
 export async function viewOfChanged(
   env: Env,
   change: Promise<Parameters<typeof unwrap<ChangedWebhook>>[0]>,
@@ -40,7 +40,7 @@ export async function viewOfChanged(
   return { ...(view as WebhookView), untold };
 }
 
-/** Deliveries, newest first: of one subscription, or of all. */
+/** Deliveries, newest first: of one webhook, or of all. */
 export async function listDeliveries(
   env: Env,
   request: DeliveriesRequest,

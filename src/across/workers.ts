@@ -1,4 +1,4 @@
-/** Workers that pull: what they take, hold and hear, over all the queues they work on. */
+/** Workers that pull: their fetches, leases and directives, over all the queues they work on. */
 import type { Env } from '../config';
 import { hasTestHooks } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -20,7 +20,7 @@ import { knownIfFew, nextQueues, queuesOf } from './queues';
 export interface Fetch {
   /** The jobs claimed. Rejects only when none were. */
   jobs: Promise<JobView[]>;
-  /** The caller is gone: no more jobs are claimed for it, and those on their way to it go back as they were. */
+  /** The caller is gone: no more jobs are claimed for it, and those on their way to it go back unused. */
   abandon(): Promise<void>;
 }
 
@@ -28,10 +28,10 @@ export interface Fetch {
 export type Counts = ReadonlyMap<string, number>;
 
 /**
- * Drains the queues in the order given until `count` jobs are claimed. Waiting is left to a single queue, the last:
- * two that wait at once might both hand out jobs, more than were asked for. A queue that fails does not keep the worker
- * from the jobs of the others.
- * @param queues or a pool in their place: then each gives its portion
+ * Drains the queues in the order given until `count` jobs are claimed. Only the last queue waits: two that wait at once
+ * might together hand out more jobs than were asked for. A queue that fails does not keep the worker from the jobs of
+ * the others.
+ * @param queues or a pool instead: then each gives its portion
  * @param counts the most that some of these queues give
  * @param requestId names the request in the log
  */
@@ -122,7 +122,7 @@ class FetchUnderWay {
     if (last !== undefined) await queueObject(this.env, last).withdraw(this.waiter);
   }
 
-  /** Gives jobs back that nobody has seen. */
+  /** Gives back jobs that never reached a handler. */
   async takeBack(jobs: readonly JobView[]): Promise<void> {
     const groups = Map.groupBy(jobs, ({ record }) => record.queue);
     await inParallel([...groups], async ([queue, views]) => {
@@ -141,8 +141,8 @@ class FetchUnderWay {
 }
 
 /**
- * Extends the worker's leases and registers it. Its jobs come first: when the directory cannot be reached, the worker is
- * told to go on, and its leases are extended all the same.
+ * Extends the worker's leases and registers it. Its jobs come first: if the directory cannot be reached, the worker may
+ * continue, and its leases are extended all the same.
  * @param requestId names the request in the log
  */
 export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
@@ -154,9 +154,10 @@ export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: strin
 
 function whatBecameOf({ job_ids, queues }: Heartbeat, answers: readonly HeartbeatReceipt[]) {
   const extended = new Set(answers.flatMap((answer) => answer.extended));
-  // An id that a client chose may be known in several queues: what one of them extends is neither cancelled nor lost.
+  // An id that a client chose may be known in several queues: a job that one of them extends is neither cancelled nor
+  // lost.
   const cancelled = new Set(answers.flatMap((answer) => answer.cancelled).filter((id) => !extended.has(id)));
-  // A job that is in none of the worker's own queues is not its job. Without their names it may be in another one.
+  // A job that is in none of the worker's own queues is not its job. If they are unknown it may be in another one.
   const missing = [...answers.flatMap((answer) => answer.lost), ...(queues ? (job_ids ?? []) : [])];
   const lost = new Set(missing.filter((id) => !extended.has(id) && !cancelled.has(id)));
   return { extended: [...extended], cancelled: [...cancelled], lost: [...lost] };
@@ -187,7 +188,7 @@ async function register(env: Env, heard: Heartbeat, requestId: string): Promise<
   return told?.directive ?? 'running';
 }
 
-/** Lets queues know at once whether these workers may get jobs; what is missed here they find out within a minute. */
+/** Notifies queues at once whether these workers may get jobs; a queue that misses this finds out within a minute. */
 async function tellQueues(env: Env, ids: string[], silenced: boolean, queues?: readonly string[]): Promise<void> {
   const names = queues ?? (await nextQueues(env, undefined)).names;
   await inParallel(names, (name) => queueObject(env, name).silence(ids, silenced));
@@ -201,9 +202,9 @@ export async function knownWorker(env: Env, id: string): Promise<WorkerView> {
 }
 
 /**
- * Tells workers what to do. The directory hears it first: a queue that has just woken asks it.
+ * Directs workers. The directory receives it first: a queue that has just woken asks it.
  * @param ids absent: all workers
- * @returns the workers that were told
+ * @returns the workers that were notified
  */
 export async function directWorkers(env: Env, directive: Directive, ids?: string[]): Promise<string[]> {
   const told = await directoryObject(env).direct(directive, ids);
@@ -212,14 +213,14 @@ export async function directWorkers(env: Env, directive: Directive, ids?: string
     await tellQueues(env, told, true);
     return told;
   }
-  // Some go on being silent: they said themselves that they are leaving.
+  // Some stay quiet: they announced that they leave.
   const silent = new Set(await directoryObject(env).silencedWorkers());
   const speaking = told.filter((id) => !silent.has(id));
   await tellQueues(env, speaking, false);
   return told;
 }
 
-/** Where a worker may hold jobs: in any queue; where there are too many to ask them all, in those that it named. */
+/** Where a worker may hold jobs: in any queue; if these are too many to ask them all, in those that it named. */
 async function queuesOfWorker(env: Env, { queues = [] }: WorkerView): Promise<string[]> {
   return (await knownIfFew(env)) ?? queues;
 }

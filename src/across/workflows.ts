@@ -21,7 +21,10 @@ export async function readWorkflow(env: Env, id: string, withResults = false): P
   return unwrap(await workflowNamed(env, id).get(withResults));
 }
 
-/** Asks every queue whether it would take its jobs. @returns what their author should be warned of @throws {ApiError} as for a single job, naming which one */
+/**
+ * Asks every queue whether it would take its jobs. @returns warnings for their author
+ * @throws {ApiError} as for a single job, naming which one
+ */
 export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<string[]> {
   const validated = await eventualOutcomeOf(() => validateKept(env, checks));
   if (!validated.ok) throw new ApiError(located(validated.error, checks));
@@ -53,18 +56,18 @@ export async function runningJobs(env: Env, view: WorkflowView): Promise<Readonl
   return new Set(answers.flat());
 }
 
-/** How far a job is, by what its queue says. */
+/** The progress of a job, from its queue. */
 export interface LiveJob {
   state: JobState;
   /** 0 … 1. */
   progress?: number | undefined;
 }
 
-/** What the queues say of the jobs that have not ended, by id. */
+/** The answers of the queues about the jobs that have not ended, by id. */
 export async function liveJobs(env: Env, view: WorkflowView): Promise<ReadonlyMap<string, LiveJob>> {
   const live = new Map<string, LiveJob>();
   await inParallel(openJobs(view), async ([queue, ids]) => {
-    // An answer holds so many bytes of jobs; the rest is asked for again.
+    // The bytes of jobs in an answer are bounded; the rest is asked for again.
     for (let left = ids; left.length > 0; ) {
       const { jobs, omitted } = await queueObject(env, queue).getMany(left);
       for (const { record } of jobs) live.set(record.id, { state: record.state, progress: record.progress });

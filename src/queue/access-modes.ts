@@ -1,13 +1,13 @@
 /**
- * Access modes of queue RPC methods: what a verb may do where the queue does not exist, or the job is not here.
+ * Access modes of queue RPC methods: what a verb may do if the queue does not exist, or does not have the job.
  *
- *  - `look` and `read` read; `read` may refuse. A queue that does not exist answers what stands beside.
- *  - `readAll` reads the whole queue: it waits a while when so much is overdue that one transaction cannot end it.
+ *  - `look` and `read` read; `read` may refuse. For a queue that does not exist the second argument is the answer.
+ *  - `readAll` reads the whole queue: it waits a while if too much is overdue for one transaction.
  *  - `change` is about a job that must exist here; a locked one is refused.
- *  - `write` may bring the queue into being; `writeIfExists` does not.
- *  - `consider` says what `write` would come to, and leaves nothing behind.
+ *  - `write` may create the queue; `writeIfExists` does not.
+ *  - `consider` tells the result that `write` would have, and leaves nothing behind.
  *
- * Verbs about jobs that the caller names say which (`About`), so that these are seen to first whatever else is overdue.
+ * Verbs about named jobs list them (`About`), so that these are processed first whatever else is overdue.
  */
 import { notFound, type Outcome } from '../job/errors';
 import { isUuidV7 } from '../job/ids';
@@ -86,7 +86,7 @@ export const jobs =
   (q) =>
     ids.map((id) => (isUuidV7(id) ? keyOf(q, id) : undefined));
 
-/** The jobs that may stand in the way of these. */
+/** The jobs that may conflict with these. */
 export const rivals =
   (newcomers: SentJobs): About =>
   (q) =>

@@ -1,11 +1,11 @@
 /**
- * How a queue comes into being: in the transaction that first writes to it, with the code that checks any other operation.
+ * The creation of a queue: in the transaction that first writes to it, with the code that checks any other operation.
  *
  *     try it, rolled back ──▶ register in the directory ──▶ tables, name and the operation, one transaction
  *
- * The trial keeps refused requests from the directory. Registering comes before the transaction because job ids carry the
- * route that the directory gives out. An operation that is refused after all (the clock has moved on) is rolled back with the
- * tables, and the queue is taken off the directory's list again.
+ * The trial keeps refused requests from the directory. Registering comes before the transaction because job ids carry
+ * the route that the directory gives out. An operation that is refused after all (the clock has moved on) is rolled
+ * back with the tables. The queue then leaves the directory's list again.
  */
 import type { AlarmClock } from '../durable/alarm-clock';
 import { QUEUE, Schema } from '../durable/schema';
@@ -22,7 +22,7 @@ import type { QueueParts } from './store/parts';
 /** What is done to a queue in a transaction at `now` (epoch ms). */
 export type Operation<T> = (q: QueueParts, now: number) => T;
 
-/** What a creation needs of the object around it. */
+/** What a creation needs from its object. */
 export interface Creation {
   readonly name: string;
   readonly storage: DurableObjectStorage;
@@ -31,7 +31,7 @@ export interface Creation {
   readonly directory: Pick<DirectoryApi, 'queueDefaults' | 'register' | 'unregister'>;
   /** Opens the queue whose tables are there. */
   open(): QueueEngine;
-  /** The queue has not come into being after all. */
+  /** The queue was not created after all. */
   abandon(): void;
 }
 
@@ -67,7 +67,7 @@ function makeTables(
   if (defaults) writeMeta(storage.sql, 'defaults', defaults);
 }
 
-/** What would the operation come to in this queue, which does not exist yet? Nothing stays written. */
+/** The result that the operation would have in this queue, which does not exist yet. Nothing stays written. */
 export async function tryCreation<T>(creation: Creation, operation: Operation<T>): Promise<Outcome<T>> {
   const defaults = (await creation.directory.queueDefaults()) ?? undefined;
   const now = Date.now();
@@ -86,7 +86,7 @@ export async function tryCreation<T>(creation: Creation, operation: Operation<T>
 
 /**
  * Runs the first operation of a queue.
- * @param creates is this result worth a queue? If not, none comes into being
+ * @param creates does this result need a queue? If not, none is created
  */
 export async function createQueue<T>(
   creation: Creation,

@@ -1,9 +1,9 @@
 /**
  * The engine of one opened queue: its state, its transactions, and its features.
  *
- * Time is a comparison: every transaction first treats what is due as due, so nothing depends on the alarm being on time. The
- * alarm only makes happen what nobody asks for: it lets the features act, arms the next wake and returns, and never throws.
- * An alarm that was lost is armed again whenever the queue is touched.
+ * Time is a comparison: every transaction first treats what is due as due, so nothing depends on the alarm being on
+ * time. The alarm only does what no request brings about: it lets the features act, arms the next wake and returns, and
+ * never throws. A lost alarm is armed again whenever the queue is touched.
  */
 import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
@@ -39,13 +39,13 @@ import { QueueMemory } from './store/memory';
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
 
-/** A reader of the whole queue waits so long until what is overdue is ended, ms. */
+/** A reader of the whole queue waits at most this long until overdue jobs are ended, ms. */
 const CATCH_UP_MS = 5_000;
 
 /** Pause before the alarm is tried again when its work failed, ms. */
 const RETRY_ALARM_MS = 1_000;
 
-/** What an engine needs of the object around it. */
+/** What an engine needs from its object. */
 export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
   readonly storage: DurableObjectStorage;
   readonly clock: AlarmClock;
@@ -64,7 +64,7 @@ export class QueueEngine {
   readonly q: QueueMemory<HandledTypes>;
   private readonly committer: Committer;
   private readonly features: readonly Feature[];
-  /** What follows from a commit is being done. */
+  /** The work after a commit is running. */
   private following = false;
   private readonly overdue: Overdue;
   private readonly push: Pump;
@@ -178,14 +178,14 @@ export class QueueEngine {
     }
   }
 
-  /** As {@link write}, at once: in a transaction of its own, or in the one that is open. @throws what the operation throws */
+  /** As {@link write}, at once: in a transaction of its own, or in the open one. @throws what the operation throws */
   writeNow<T>(operation: (now: number) => T): T {
     return this.committer.runNow(operation);
   }
 
   /**
    * The state to read from. What is due is treated as due, in a bounded number of steps.
-   * @param about the jobs that are to be read: whatever else is left to do, these are as they should be
+   * @param about the jobs to be read: these are up to date, whatever else is left to do
    */
   tidied(about?: About): QueueMemory {
     if (this.committer.isStale || this.host.now() >= this.overdueAt()) {
@@ -197,8 +197,8 @@ export class QueueEngine {
   }
 
   /**
-   * For whoever looks at the whole queue: when so much is overdue that one transaction could not end it, waits until all
-   * of it is ended. Others have their turn in between.
+   * For readers of the whole queue: if too much is overdue for one transaction, waits until all of it is ended. Other
+   * requests have their turn in between.
    * @returns why it took too long
    */
   async caughtUp(): Promise<ApiError | undefined> {
@@ -244,7 +244,7 @@ export class QueueEngine {
     if (armed !== null && armed + LOST_AFTER_MS < this.host.now()) this.armNext();
   }
 
-  /** Operations that are still on their way are refused from now on: the queue was emptied. */
+  /** Operations that are still under way are refused from now on: the queue was emptied. */
   close(): void {
     this.relay.close();
     this.committer.close();
@@ -265,7 +265,7 @@ export class QueueEngine {
     this.armNext();
   }
 
-  /** Does what follows from a commit. */
+  /** Does the work after a commit. */
   private goOn(run: () => void): void {
     const { following } = this;
     this.following = true;
@@ -277,8 +277,8 @@ export class QueueEngine {
   }
 
   /**
-   * One piece of what the alarm does, or of what follows from a commit. One that fails keeps none of the others from being
-   * done, and whoever has committed from going on: the alarm tries again soon.
+   * One part of an alarm's work, or of the work after a commit. Its failure stops no other part, nor the caller that
+   * has committed: the alarm tries again soon.
    */
   private attempt(run: () => void): void {
     try {

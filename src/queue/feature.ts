@@ -1,6 +1,7 @@
 /**
- * A feature: something a queue does beside answering its verbs, in one folder below `features/`. The engine keeps a list of
- * them and knows nothing else about them; adding one is a folder and a line in that list (see `docs/reference`).
+ * A feature: something a queue does besides answering its verbs, in one folder below `features/`. The engine keeps a
+ * list of features and knows nothing else about them. Adding one takes a folder and a line in that list (see
+ * `docs/reference`).
  */
 import type { Entry } from '../across/batch';
 import type { Reservations } from '../across/reservation';
@@ -18,13 +19,13 @@ import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/job-row';
 import type { QueueParts } from './store/parts';
 
-/** Says which jobs an operation is about, by their keys. Asked only when the time of some may be over. */
+/** The jobs that an operation is about, by their keys. Asked only if some may be overdue. */
 export type About = (q: QueueParts) => Iterable<number | undefined>;
 
 export interface Feature {
-  /** When it has something to do by itself, epoch ms: the alarm is set for the earliest of all features. */
+  /** When it next has work of its own, epoch ms: the alarm is set for the earliest of all features. */
   due?(now: number): number | undefined;
-  /** What is due at this moment (epoch ms) must be done before anybody reads the queue. Infinity: nothing is. */
+  /** Work due at this moment (epoch ms) must be done before any read of the queue. Infinity: there is none. */
   readonly overdueAt?: number;
   /** First in every transaction: treats what is due as due. Must not throw because of a single job. */
   before?(now: number): void;
@@ -32,22 +33,25 @@ export interface Feature {
   steps?(now: number, when: 'before' | 'after'): Step[];
   /** Ends each operation, as a part of it. */
   follow?(now: number): void;
-  /** Clears up, in a transaction of the alarm's own. Bounded: what is left waits for the next alarm. */
+  /** Cleans up, in a transaction of the alarm's own. Bounded: the rest waits for the next alarm. */
   tidy?(now: number): void;
   /** A commit has made jobs available. */
   workArrived?(): void;
-  /** Goes on with what takes longer than a transaction: after every commit and at every alarm. Neither waits nor throws. */
+  /**
+   * Continues work that takes longer than a transaction: after every commit and at every alarm. Neither waits nor
+   * throws.
+   */
   start?(why: 'commit' | 'alarm'): void;
   /**
-   * Why this job does not run, if that is the feature's to say. Asked about a job that is available, feature by feature, and
-   * answered by the predicates that decide about it. Reads a bounded number of rows.
+   * Why this job does not run, if this feature is the reason. Asked about a job that is available, feature by feature,
+   * and answered by the predicates that decide about it. Reads a bounded number of rows.
    */
   waitsFor?(row: JobRow, now: number): WaitingFor | undefined;
-  /** What it has to tell other objects, or itself later on: the outbox relay delivers it. */
+  /** Its messages to other objects, or to itself later: the outbox relay delivers them. */
   readonly messages?: readonly MessageKind[];
 }
 
-/** What features need of the engine and the object around them. */
+/** What features need from the engine and its object. */
 export interface Host {
   readonly q: QueueParts;
   readonly targets: readonly TargetConfig[];
@@ -67,38 +71,40 @@ export interface Host {
   request<T>(operation: (now: number) => T): Promise<Outcome<T>>;
   /** Arms the alarm for `at`, epoch ms. */
   wakeAt(at: number): void;
-  /** When the first feature is overdue for whoever reads, epoch ms. */
+  /** When the first feature is overdue for readers, epoch ms. */
   overdueAt(): number;
-  /** Does the running transaction only go on with what follows from a commit of the same event? */
+  /** Does the running transaction only continue work after a commit of the same event? */
   following(): boolean;
-  /** The next operation is about these jobs: however many are overdue, these are seen to before it. */
+  /** The next operation is about these jobs: however many are overdue, these are processed before it. */
   about(jobs: About): void;
   readonly others: Others;
-  /** Delivers what features post, or have to say. */
+  /** Delivers the messages of features. */
   relay(): OutboxRelay;
 }
 
-/** Whom a queue talks to. */
+/** The other objects that a queue calls. */
 export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
   /** The object of a subscription. */
   webhook(id: string): WebhookSenderApi;
-  /** Tells the directory how an alert rule stands here. */
+  /** Reports the state of an alert rule here to the directory. */
   noteAlert(rule: string, state: AlertState): Promise<unknown>;
-  /** Tells the directory that the numbers of this queue are no longer what it was told. */
+  /** Notifies the directory that its numbers of this queue are outdated. */
   noteChange(): Promise<unknown>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**
    * Enqueues jobs into whatever queues, all or none, as a producer would.
-   * @param idempotency asked again under it: the same jobs
-   * @throws {ApiError} with `details.index` of the one that was refused
+   * @param idempotency a repeated request under it gets the same jobs
+   * @throws {ApiError} with `details.index` of the job that was refused
    */
   enqueue(entries: readonly Entry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
-  /** Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up */
+  /**
+   * Begins to reserve unique fingerprints, under a new ticket. @param coordinator the queue that can give the ticket up
+   */
   reservations(coordinator: string): Reservations;
   /** Leaves the directory and empties the object, for good. @param at when the deletion began, epoch ms */
   destroy(at: number): Promise<void>;

@@ -1,7 +1,7 @@
 /**
- * The life of one queue inside its object: whether it exists, how it comes into being and is emptied, and the access modes on which
- * verbs stand. The object is constructed when touched and evicted when idle, at any moment and without notice; so everything
- * that matters is in SQLite, and what is in memory can be rebuilt ({@link QueueEngine}).
+ * The life of one queue inside its object: whether it exists, its creation and its end, and the access modes of its
+ * verbs. The object is constructed when touched and evicted when idle, at any moment and without notice. So everything
+ * that matters is in SQLite, and memory can be rebuilt ({@link QueueEngine}).
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
@@ -35,7 +35,7 @@ import { followedJob } from './read/followed-job';
 import { enqueueFromSocket } from './socket-enqueue';
 import type { QueueParts } from './store/parts';
 
-/** How often a fetch looks whether a queue that does not exist has come into being, ms. */
+/** Interval at which a waiting fetch checks whether its queue exists by now, ms. */
 const LOOK_EVERY_MS = 250;
 
 export class QueueLife {
@@ -45,11 +45,11 @@ export class QueueLife {
   /** This code must leave the stored queue as it is. */
   private readonly refusal: ApiError | undefined;
   private clock!: AlarmClock;
-  /** The queue is coming into being. */
+  /** The queue is being created. */
   private creation: Promise<unknown> | undefined;
-  /** Claims that have not come to the engine yet, by the names of their waiters. */
+  /** Claims that have not reached the engine yet, by the names of their waiters. */
   private readonly early = new Map<string, { isGone: boolean }>();
-  /** Whoever follows the live feed. */
+  /** Followers of the live feed. */
   readonly followers: Followers;
   /** Workers that pull over sockets. */
   readonly workers: WorkerSockets;
@@ -58,7 +58,7 @@ export class QueueLife {
     () => Date.now(),
   );
 
-  /** @param own what the object itself answers */
+  /** @param own the object's own answers */
   constructor(
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
@@ -113,28 +113,28 @@ export class QueueLife {
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 
-  // ---- access modes ----------------------------------------------------------------------------------------------------
+  // ---- access modes --------------------------------------------------------------------------------
 
-  /** The state to read from; undefined when the queue does not exist. @param about the jobs that are to be read */
+  /** The state to read from; undefined when the queue does not exist. @param about the jobs to be read */
   present(about?: About): QueueParts | undefined {
     return this.engine?.tidied(about);
   }
 
-  /** Reads what may be refused; undefined when the queue does not exist. @param about the jobs that are to be read */
+  /** A read that may be refused; undefined when the queue does not exist. @param about the jobs to be read */
   read<T>(operation: Operation<T>, about?: About): Outcome<T> | undefined {
     const q = this.present(about);
     return q && outcomeOf(() => operation(q, Date.now()));
   }
 
-  /** As {@link read}, of the whole queue: waits a while when much is overdue. */
+  /** As {@link read}, of the whole queue: waits a while if much is overdue. */
   async readAll<T>(operation: Operation<T>): Promise<Outcome<T> | undefined> {
     const late = await this.engine?.caughtUp();
     return late ? { ok: false, error: late.data } : this.read(operation);
   }
 
   /**
-   * Runs a writing operation, in the transaction that brings the queue into being if need be. A refused one leaves nothing.
-   * @param creates is this result worth a queue that does not exist yet?
+   * Runs a writing operation, in the transaction that creates the queue if need be. A refused one leaves nothing.
+   * @param creates does this result need a queue that does not exist yet?
    * @param about the jobs that it names, if it names any
    */
   async write<T>(
@@ -160,17 +160,17 @@ export class QueueLife {
     return engine?.write((now) => operation(engine.q, now), about);
   }
 
-  /** What would the queue say to this, whether it exists or not? Nothing stays written. */
+  /** The result that an operation would have, whether the queue exists or not. Nothing stays written. */
   async consider<T>(operation: Operation<T>): Promise<Outcome<T>> {
     return this.read(operation) ?? tryCreation(this.creationPlace(), operation);
   }
 
-  /** Waits while the queue is coming into being. */
+  /** Waits while the queue is being created. */
   async created(): Promise<void> {
     await this.creation;
   }
 
-  // ---- verbs that need more than the engine ------------------------------------------------------------------------
+  // ---- verbs that need more than the engine --------------------------------------------------------
 
   /** A claim that may wait, also for the queue itself. */
   async claim(request: ClaimRequest): Promise<Outcome<JobView[]>> {
@@ -180,7 +180,7 @@ export class QueueLife {
     if (waiter !== undefined) this.early.set(waiter, early);
     if (worker_id !== undefined && this.engine) {
       const silenced = this.silenced.has(worker_id);
-      // What is known at once costs no turn, so that a claim stays in the transaction of the reports before it.
+      // An answer known at once costs no turn, so that a claim stays in the transaction of the reports before it.
       if (typeof silenced === 'boolean' ? silenced : await silenced) early.isGone = true;
     }
     while (!this.engine && !early.isGone && Date.now() < deadline) {
@@ -239,7 +239,7 @@ export class QueueLife {
     return answer ?? { ok: false, error: notFound('job', job).data };
   }
 
-  /** What the queue says itself, and what holds. */
+  /** The queue's own settings, and those in force. */
   async settings(): Promise<Outcome<QueueSettings>> {
     const { engine } = this;
     const { own, defaults } = engine ? engine.q.config : { own: {}, defaults: await this.defaults() };
@@ -247,12 +247,12 @@ export class QueueLife {
     return { ok: true, value: defined(value) };
   }
 
-  /** What holds in a queue that is not there yet. */
+  /** The settings in force in a queue that does not exist. */
   private async defaults(): Promise<QueueDefaults | undefined> {
     return (await directoryObject(this.env).queueDefaults(this.name)) ?? undefined;
   }
 
-  /** Enqueues here a job that is unique across queues: others have a say in it. */
+  /** Enqueues here a job that is unique across queues: other queues may decide about it. */
   async enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
     const outcome = await enqueueEntries(this.env, [{ queue: this.name, job }], false);
     return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
@@ -263,7 +263,7 @@ export class QueueLife {
     return queueObject(this.env, name);
   }
 
-  // ---- creation and deletion -----------------------------------------------------------------------------------------
+  // ---- creation and deletion -----------------------------------------------------------------------
 
   private creationPlace(): Creation {
     return {

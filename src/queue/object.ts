@@ -1,4 +1,4 @@
-/** The queue object: one per queue. What it answers stands in `verbs.ts`, how it lives in `life.ts`. */
+/** The queue object: one per queue. Its answers are in `verbs.ts`, its life in `life.ts`. */
 import type { Env } from '../config';
 import { followed } from '../durable/followed';
 import { upgradeAnswer } from '../durable/upgrade';

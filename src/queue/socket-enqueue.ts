@@ -1,6 +1,6 @@
 /**
- * Jobs of producers that hold a socket to the queue. They go the way of those of `POST /jobs/batch`: read, validated and
- * enqueued by the same code, with the one difference that the queue takes its own without a call to itself.
+ * Jobs of producers that hold a socket to the queue. They are handled like those of `POST /jobs/batch`: read, validated
+ * and enqueued by the same code. The only difference is that the queue takes its own without a call to itself.
  */
 import type { Here } from '../across/batch';
 import { enqueueOnce } from '../across/enqueue';
@@ -20,7 +20,7 @@ const AS_REQUEST = { method: 'POST', path: '/ojs/v1/jobs/batch' };
 
 /**
  * Enqueues all jobs of a message, or none.
- * @param creator by what the queues count that this creates
+ * @param creator counts the queues that this creates
  * @param now epoch ms
  * @returns the answer on the wire
  * @throws {ApiError} as over HTTP, with `details.index` of the first wrong job

@@ -1,6 +1,6 @@
 /**
- * What a queue object answers, verb by verb ({@link QueueApi} says what each means). Almost every verb is one operation of
- * `jobs/`, `read/` or a feature, on one of the access modes of `access modes.ts`; the engine does the rest.
+ * The answers of a queue object, verb by verb ({@link QueueApi} explains each). Almost every verb is one operation of
+ * `jobs/`, `read/` or a feature, in one of the access modes of `access-modes.ts`; the engine does the rest.
  */
 import type { Verbs } from '../durable/answering';
 import type { QueueApi } from '../rpc/queue';

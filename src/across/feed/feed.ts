@@ -1,7 +1,7 @@
 /**
- * The live feed of a channel: of one job, one queue, several queues, or all of them and the workers. Each object of the channel
- * is followed over a socket of its own, which lets it sleep. The directory is followed where all queues are, and tells of new
- * ones; it has no part in what happens in a queue.
+ * The live feed of a channel: of one job, one queue, several queues, or all of them and the workers. Each object of the
+ * channel is followed over a socket of its own, which lets it sleep. A feed of all queues also follows the directory,
+ * which reports new queues; the events inside a queue do not pass through it.
  */
 import type { Env } from '../../config';
 import { Allowance } from '../../durable/allowance';
@@ -25,29 +25,32 @@ export interface FeedOptions {
   after?: string | undefined;
 }
 
-/** Who hears of the feed. `queue` is absent for the workers. */
+/** The receiver of the feed. `queue` is absent for the workers. */
 export interface FeedSink {
-  /** Oldest first, as far as they are of one queue. */
+  /** Oldest first, within one queue. */
   events(events: readonly QueueEvent[]): void;
-  /** Something has happened in this queue, whether it is told or was left out. */
+  /** Something has happened in this queue, whether its events are sent or were left out. */
   touched?(queue: string | undefined): void;
   /** Events of this queue after this one may be missing. */
   gap(after: string, queue: string | undefined): void;
-  /** So many events of this queue were left out; `after`: the last one before them. */
+  /** This many events of this queue were left out; `after`: the last one before them. */
   dropped(count: number, after: string | undefined, queue: string | undefined): void;
-  /** Nothing follows. `gone`: what was followed is no more. `lost`: it cannot be reached. */
+  /** Nothing follows. `gone`: what was followed is deleted. `lost`: it cannot be reached. */
   ended(why: 'gone' | 'lost'): void;
 }
 
-/** Objects that one follower follows at most. Of very many queues, a follower of all has the busiest, and the first new ones. */
+/**
+ * Objects that one follower follows at most. Of very many queues, a follower of all has the busiest, and the first new
+ * ones.
+ */
 const MAX_LINKS = 256;
 
 /** Queues whose sockets are opened at a time. */
 const WIDTH = 20;
 
 /**
- * Ids of different queues are in order to about this, ms. A follower of several is told again what happened so long before the
- * last event it knows.
+ * Ids of different queues are in order to about this, ms. A follower of several receives again the events of this time
+ * before the last one it knows.
  */
 const OVERLAP_MS = 1_000;
 
@@ -69,7 +72,7 @@ export class Feed {
   position = idAt(Date.now());
   /** What happened since `after`, oldest first. */
   missed: QueueEvent[] = [];
-  /** Queues of which something may be missing since `after`. */
+  /** Queues whose events since `after` may be incomplete. */
   readonly gaps: (string | undefined)[] = [];
 
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -112,19 +115,19 @@ export class Feed {
     } else {
       const from = after === undefined ? undefined : idAt(timeOf(after) - OVERLAP_MS);
       const all = channel.queues === undefined;
-      // Before the queues are listed, so that none comes into being unseen.
+      // Before the queues are listed, so that none is created unseen.
       if (all) unwrap(await this.link(WORKERS, { after, from }));
       const names = channel.queues ? await queuesOf(env, { queues: channel.queues }) : await this.all();
       const open = async (queue: string) => {
         const opened = await this.link(queue, { after, from });
-        // Of all queues, one may be deleted meanwhile.
+        // When all are followed, one may be deleted meanwhile.
         if (!opened.ok && !(all && opened.error.status === 404)) unwrap(opened);
       };
       await inParallel(names, open, WIDTH);
     }
   }
 
-  /** Of very many queues, those that are busiest. Something of the others may be missing, at any time. */
+  /** Of very many queues, the busiest ones. Events of the others may be missing at any time. */
   private async all(): Promise<string[]> {
     const { names, leftOut } = await busiestQueues(this.env);
     if (leftOut > 0) this.gaps.push(undefined);
@@ -149,7 +152,7 @@ export class Feed {
     return new Link(open, { ...wanted, ...(types && { types }) });
   }
 
-  /** From now on the sink is told everything. What happened before is in {@link missed}. */
+  /** From now on the sink receives everything. Earlier events are in {@link missed}. */
   start(sink: FeedSink): void {
     this.sink = sink;
     for (const [name, link] of [...this.links]) this.startLink(name, link);
@@ -175,24 +178,24 @@ export class Feed {
       },
       ended: (why) => {
         this.links.delete(name);
-        // One of several queues was deleted: the others go on, and it may be created anew.
+        // One of several queues was deleted: the others continue, and it may be created again.
         if (why === 'gone' && this.isOfSeveral && this.links.size > 0) void this.join(name);
         else this.end(why);
       },
     });
   }
 
-  /** A queue has come into being. */
+  /** A queue was created. */
   private async join(queue: string): Promise<void> {
     if (this.links.has(queue) || this.isClosed) return;
-    // It is followed by those who name it.
+    // Followers that name it follow it already.
     if (this.links.size >= MAX_LINKS) return;
     const link = this.linkTo(queue, { from: idAt(Date.now() - OVERLAP_MS) });
     this.links.set(queue, link);
     try {
       const opened = await link.connectSoon();
       if (!opened.ok) {
-        // It has not come into being after all.
+        // It was not created after all.
         this.links.delete(queue);
         return;
       }
@@ -207,7 +210,7 @@ export class Feed {
     }
   }
 
-  /** Each object keeps to what a follower may be sent in a second; where there are several, they must share it. */
+  /** Each object limits what a follower may be sent in a second; several objects must share that limit. */
   private pass(events: readonly QueueEvent[]): void {
     if (events.length === 0) return;
     const count = this.links.size < 2 ? events.length : this.allowance.take(events.length, Date.now());
@@ -220,7 +223,7 @@ export class Feed {
     }, wait);
   }
 
-  /** Looks whether every object is still there. To be called every now and then. */
+  /** Checks whether every object is still there. Call it periodically. */
   beat(): void {
     for (const link of this.links.values()) link.beat();
   }
@@ -231,7 +234,7 @@ export class Feed {
     this.sink?.ended(why);
   }
 
-  /** Nothing more is told. */
+  /** Sends nothing more. */
   close(): void {
     this.isClosed = true;
     if (this.timer !== undefined) clearTimeout(this.timer);

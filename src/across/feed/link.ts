@@ -1,6 +1,6 @@
 /**
- * A socket to one object that is followed. Where it breaks off, it is opened again from the last event on; what may be missing
- * then is told.
+ * A socket to one object that is followed. If it breaks off, it is opened again from the last event on, and a possible
+ * gap is reported.
  */
 import type { QueueEvent } from '../../durable/event-log';
 import {
@@ -15,24 +15,24 @@ import {
 } from '../../durable/feed-messages';
 import type { ErrorData, Outcome } from '../../job/errors';
 
-/** Pauses before a socket that broke off, or did not come about, is opened again, ms. */
+/** Pauses before a socket that broke off, or could not be opened, is opened again, ms. */
 const PAUSES_MS = [100, 1_000, 4_000];
 
-/** Who hears of a link. */
+/** The listener of a link. */
 export interface LinkSink {
   events(events: readonly QueueEvent[]): void;
   /** Events after this one may be missing. */
   gap(after: string): void;
   dropped(count: number, after: string | undefined): void;
   notice(notice: string, name: string): void;
-  /** `gone`: what was followed is no more. `lost`: it cannot be reached. */
+  /** `gone`: what was followed is deleted. `lost`: it cannot be reached. */
   ended(why: 'gone' | 'lost'): void;
 }
 
 export class Link<About = unknown> {
   private socket: WebSocket | undefined;
   private sink: LinkSink | undefined;
-  /** What came before anybody listened. */
+  /** Events before there was a listener. */
   private early: FeedMessage[] = [];
   private unread = 0;
   private isAlive = true;
@@ -57,7 +57,7 @@ export class Link<About = unknown> {
     return { ok: true, value: hello };
   }
 
-  /** As {@link connect}, again for a while where the object is not there yet. */
+  /** As {@link connect}, repeated for a while if the object is not there yet. */
   async connectSoon(): Promise<Outcome<Hello<About>>> {
     let answer = await this.connect();
     for (const pause of PAUSES_MS) {
@@ -106,7 +106,7 @@ export class Link<About = unknown> {
     send(socket, READ);
   }
 
-  /** From now on everything is told. */
+  /** From now on everything is passed on. */
   start(sink: LinkSink): void {
     this.sink = sink;
     const { early } = this;
@@ -122,7 +122,7 @@ export class Link<About = unknown> {
     else if ('notice' in message) sink.notice(message.notice, message.name);
   }
 
-  /** Asks for a sign of life; one that gave none since the last time counts as broken off. */
+  /** Asks for a sign of life; a socket without one since the last call counts as broken off. */
   beat(): void {
     const { socket } = this;
     if (this.isClosed || !socket) return;
@@ -176,7 +176,7 @@ function send(socket: WebSocket, text: string): void {
   try {
     socket.send(text);
   } catch {
-    // It is closed; its listeners hear of it.
+    // It is closed; notifies its listeners.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Telling subscriptions of events: messages of the object where they happen, gathered in the transaction that makes them, and only
- * where a subscription matches. The object of the subscription takes them over, and has the rest to do.
+ * Notices of events for webhooks: messages of the object where the events happen, gathered in the transaction that
+ * makes them, and only where a webhook matches. The webhook's object takes them over, and does the rest.
  */
 
 import type { QueueEvent } from '../../durable/event-log';
@@ -10,18 +10,18 @@ import { isFor, type WebhookRoute } from '../../job/webhook/subscription';
 import type { Notice, WebhookSenderApi } from '../../rpc/webhooks';
 import { renderEvent } from './written';
 
-/** The kind of these messages. Their address is the id of the subscription, their data a JSON array of {@link Notice}. */
+/** The kind of these messages. Their address is the id of the webhook, their data a JSON array of {@link Notice}. */
 const NOTICE = 'notice';
 
 /** Notices sent at once, unless a single outbox message has more. */
 const MAX_NOTICES = 200;
 
-/** Messages to a subscription that wait at most: where its object cannot be reached for very long, the oldest go. */
+/** Waiting messages to a webhook, at most: while its object cannot be reached, the oldest are dropped. */
 export const MAX_MESSAGES = 1_000;
 
 /**
- * Gathers what these subscriptions must hear: a row for up to a hundred events of a transaction, for each subscription. What cannot
- * be told is not: it does not fail the transaction that it tells of.
+ * Gathers the notices for these webhooks: a row for up to a hundred events of a transaction, for each webhook. A
+ * failure here drops the notices; it does not fail the transaction that they are about.
  */
 export function gatherNotices(outbox: Outbox, routes: readonly WebhookRoute[], events: Iterable<QueueEvent>): void {
   try {

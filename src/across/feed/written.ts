@@ -1,11 +1,11 @@
-/** An event as the world sees it: in lists, and in webhooks. Streams may have it flat. */
+/** An event on the wire: in lists, and in webhooks. Streams may have it flat. */
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { formatInstant } from '../../job/time';
 
 type Data = Record<string, unknown>;
 
-/** An event as lists have it. */
+/** An event in lists. */
 export function renderEvent(event: QueueEvent) {
   const time = formatInstant(event.time);
   return {
@@ -25,7 +25,7 @@ export function renderEvent(event: QueueEvent) {
   };
 }
 
-/** What an event is about beside its job. */
+/** What an event is about, besides its job. */
 export function aboutOf({ type, subject, queue }: Pick<QueueEvent, 'type' | 'subject' | 'queue'>): Data {
   if (queue !== '') return { queue };
   return type.startsWith('worker.') ? { worker_id: subject } : { subscription_id: subject };

@@ -1,11 +1,11 @@
-/** How a queue gets on: what has happened in it, how long jobs wait, and what holds them up. */
+/** The activity of a queue: what has happened in it, how long jobs wait, and what delays them. */
 import { gathered, MINUTE_MS, type Point, RECENT_MS } from '../../job/metrics/series';
 import type { PointsRequest, QueueActivity } from '../../rpc/metrics';
 import type { TargetView } from '../../rpc/targets';
 import type { Configured, Observed, Stored } from '../store/parts';
 import { oldestAvailable } from './stats';
 
-/** Of a queue that does not exist. */
+/** For a queue that does not exist. */
 export const noActivity = (): QueueActivity => ({
   oldest_available_at: null,
   concurrency: { limit: null, active: 0 },

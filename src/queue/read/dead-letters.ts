@@ -1,6 +1,6 @@
 /**
- * The dead letters of a queue: where the newest ones lie, the jobs there, and what kinds there are. A page reads as many
- * index entries as it shows. What has to look inside the jobs looks at so many rows and says where to go on.
+ * The dead letters of a queue: the places of the newest ones, their jobs, and their kinds. A page reads as many index
+ * entries as it shows. A search inside the jobs looks at a bounded number of rows and says where to continue.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -31,7 +31,7 @@ const KINDS_STEP = 100;
 const MAX_KINDS = 1000;
 const MAX_NAME = 255;
 
-/** Where the newest dead letters lie that match, and how many match in all. */
+/** Where the newest matching dead letters are, and how many match in all. */
 export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: number): DeadLetterPlaces {
   const { limit, since = 0, until = Number.MAX_SAFE_INTEGER } = request;
   const condition = conditionOf(request, now);
@@ -51,7 +51,7 @@ export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: num
   }
 }
 
-/** What looks inside the jobs; undefined when nothing does. */
+/** The part that looks inside the jobs; undefined when nothing does. */
 function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Fragment | undefined {
   if (type === undefined && error_type === undefined) return undefined;
   const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type }) };
@@ -70,7 +70,9 @@ function totalOf(
   return { total: matched, ...(looked === TOTAL_BUDGET && { total_is_exact: false as const }) };
 }
 
-/** The dead letters with these keys, as many as fit into a message. Those that are none any more are left out. */
+/**
+ * The dead letters with these keys, as many as fit into a message. Jobs that no longer are dead letters are left out.
+ */
 export function deadLettersAt(q: Named & Stored & Configured, keys: readonly number[], now: number): DeadLettersAt {
   const jobs: (JobView & { key: number })[] = [];
   let bytes = 0;
@@ -85,7 +87,7 @@ export function deadLettersAt(q: Named & Stored & Configured, keys: readonly num
   return { jobs, rest: [] };
 }
 
-/** What kinds of dead letters there are. Counted anew only when one has come or gone. */
+/** The kinds of dead letters. Counted again only when one has come or gone. */
 export function deadLetterKinds(q: Stored): DeadLetterKinds {
   q.store.counts.deadKinds ??= countKinds(q);
   return q.store.counts.deadKinds;

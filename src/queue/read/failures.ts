@@ -1,6 +1,7 @@
 /**
- * The failed jobs of a queue in groups: those that ended, newest first, then those that wait for their next attempt. Nothing is
- * kept of it: a step looks at so many jobs and says where to go on, and the last answers are remembered while nothing changes.
+ * The failed jobs of a queue in groups: those that ended, newest first, then those that wait for their next attempt.
+ * Nothing is stored for it: a step looks at a bounded number of jobs and says where to continue, and the last answers
+ * are cached while nothing changes.
  */
 import { defined } from '../../job/envelope/fields';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
@@ -26,12 +27,12 @@ const STEP = 250;
 /** Groups of one step. */
 const MAX_GROUPS = 500;
 
-/** Answers remembered for a queue, and for how long: retried jobs come to be available without a change. */
+/** Cached answers of a queue, and their lifetime: retried jobs become available without a change. */
 const MAX_REMEMBERED = 20;
 const REMEMBER_MS = 5_000;
 
-/** Everything that a group wants to know of a row. */
-// As text: it is not to become an array within the array.
+/** The columns of a row that a group needs. */
+// As text: it must not become an array within the array.
 const MEASURE = `json_array(type, alias, created_at, ended_at, (${FAILURE}) || '')`;
 type Measured = [
   type: string,
@@ -77,7 +78,7 @@ function look(q: Named & Stored & Configured, request: FailuresRequest, now: num
   return groups.told();
 }
 
-/** Jobs that ended in this state, newest first. @returns where to go on */
+/** Jobs that ended in this state, newest first. @returns where to continue */
 function lookAtEnded(
   q: Named & Stored & Configured,
   groups: Groups,
@@ -99,7 +100,7 @@ function lookAtEnded(
   }
 }
 
-/** Jobs that wait for their next attempt. @returns where to go on */
+/** Jobs that wait for their next attempt. @returns where to continue */
 function lookAtWaiting(
   q: Named & Stored & Configured,
   groups: Groups,

@@ -1,8 +1,8 @@
 /**
- * What can be asked of jobs, and the SQL that answers it. One filter reads both places where jobs lie: the rows of `jobs`
- * and the entries of archive chunks, whose members have other names but the same meaning.
+ * Filters of jobs, and their SQL. One filter reads both places of jobs: the rows of `jobs` and the entries of archive
+ * chunks, whose members have other names but the same meaning.
  *
- * Whether a job is in one of the states asked for is not part of the SQL: that depends on leases in memory.
+ * Whether a job is in one of the wanted states is not part of the SQL: that depends on leases in memory.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -10,7 +10,7 @@ import { listed } from '../../durable/sql';
 import { type JobFilter, type PatternParts, partsOf, type Range } from '../../job/filter';
 import { STATE } from '../store/job-row';
 
-/** Where the members of a job stand. */
+/** Where a table has the members of a job. */
 interface Columns {
   type: string;
   priority: string;
@@ -113,8 +113,8 @@ function conditionOn(filter: JobFilter, columns: Columns): Fragment {
 }
 
 /**
- * Does the text fit the pattern? LIKE and GLOB are not for what clients send: a pattern of theirs may have 50 characters.
- * The parts in the middle are looked for one after the other, each in what the one before has left.
+ * Does the text match the pattern? LIKE and GLOB allow patterns of 50 characters only, too few for clients. The middle
+ * parts are looked for one after the other, each in what the one before has left.
  */
 function conditionOnText(text: string, { first, rest }: PatternParts): Fragment {
   if (!rest) return { sql: `${text} = ?`, bindings: [first] };

@@ -11,7 +11,7 @@ import type { Configured, Named, Stored } from '../store/parts';
 import { completedByKey, rowByKey } from '../store/row-lookup';
 import { type ArchivedJob, recordOf, recordOfArchived } from '../store/rows';
 
-/** Where a job lies. */
+/** Where a job is. */
 export type Found = { row: JobRow; archived?: undefined } | { row?: undefined; archived: ArchivedJob };
 
 function byKey(q: Stored, key: number, matches: (job: { created: number; alias: string | null }) => boolean) {
@@ -20,7 +20,7 @@ function byKey(q: Stored, key: number, matches: (job: { created: number; alias: 
     const seen = q.store.locks.seen(row);
     return seen && matches({ created: row.created_at, alias: row.alias }) ? { row: seen } : undefined;
   }
-  // Completed by this very transaction, it is not in the archive yet.
+  // A job that this very transaction has completed is not in the archive yet.
   const archived = completedByKey(q.store, key);
   if (archived && matches({ created: archived.at[0], alias: archived.a ?? null })) return { archived };
   return undefined;
@@ -81,8 +81,8 @@ export function mustFind(q: Named & Stored, id: string): Found {
 }
 
 /**
- * Finds the job that a runner reports about. One that is on its way to another queue may run there already, so it is not
- * here for its runner. @throws {ApiError} 404
+ * Finds the job that a runner reports about. A job on its way to another queue may run there already, so its runner
+ * does not find it here. @throws {ApiError} 404
  */
 export function mustFindForReport(q: Named & Stored, id: string): Found {
   const found = mustFind(q, id);
@@ -90,7 +90,7 @@ export function mustFindForReport(q: Named & Stored, id: string): Found {
   return found;
 }
 
-/** A row as the outside sees it. */
+/** A row for clients. */
 export function viewOfRow(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
   const record = recordOf(row, q.store.leases.active.get(row.key), { queue: q.name, route: q.route, now });
   const reported = q.store.progress.read(row.key)?.reported;
@@ -99,7 +99,7 @@ export function viewOfRow(q: Named & Stored & Configured, row: JobRow, now: numb
   return { record, layers: q.config.layersFor(row.type) };
 }
 
-/** A row as whoever runs it sees it: with the checkpoint and the steps to go on from. */
+/** A row for its runner: with the checkpoint and the steps to continue from. */
 export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: number): JobView {
   const view = viewOfRow(q, row, now);
   const checkpoint = q.store.checkpoints.read(row.key);
@@ -112,14 +112,14 @@ export function viewForRunner(q: Named & Stored & Configured, row: JobRow, now: 
   return view;
 }
 
-/** A completed job as the outside sees it. */
+/** A completed job for clients. */
 export function viewOfArchived(q: Named & Stored & Configured, job: ArchivedJob): JobView {
   const result = farResult(q.store.sql, job);
   const record = recordOfArchived(job, { queue: q.name, route: q.route, ...(result !== undefined && { result }) });
   return { record, layers: q.config.layersFor(job.t) };
 }
 
-/** A job as the outside sees it. */
+/** A job for clients. */
 export function viewOf(q: Named & Stored & Configured, found: Found, now: number): JobView {
   return found.row ? viewOfRow(q, found.row, now) : viewOfArchived(q, found.archived);
 }

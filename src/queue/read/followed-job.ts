@@ -1,4 +1,4 @@
-/** What a follower of a job is told of it at first. */
+/** The first message to a follower of a job. */
 import type { FollowedJob } from '../../rpc/follow';
 import type { Configured, Named, Stored } from '../store/parts';
 import { mustFind, viewOf } from './find';

@@ -1,10 +1,10 @@
-/** The ids that do not lead to their jobs by themselves: those that clients chose, and that jobs brought from other queues. */
+/** The ids that do not lead to their jobs by themselves: chosen by clients, or brought by jobs from other queues. */
 import { rows } from '../../durable/sql';
 
-/** Ids told at once. */
+/** Ids of one answer. */
 const PAGE = 1000;
 
-/** Those of these ids that are written down here, those of operations on many jobs among them. */
+/** Those of these ids that are noted here, including those of operations on many jobs. */
 export function knownIds(sql: SqlStorage, ids: readonly string[]): string[] {
   const query = `SELECT id FROM aliases WHERE id IN (SELECT value FROM json_each(?1))
     UNION SELECT id FROM tasks WHERE id IN (SELECT value FROM json_each(?1))`;

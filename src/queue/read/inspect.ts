@@ -1,6 +1,6 @@
 /**
- * Conditions that SQL cannot tell: what a job says, and which group its last failure belongs to. They are asked of one job at
- * a time, so that no more than one large payload is in memory, and what they read counts against the reader's bounds.
+ * Conditions that SQL cannot check: the text of a job, and the group of its last failure. They are checked one job at a
+ * time, so that memory holds one large payload only. What they read counts towards the reader's bounds.
  */
 import { type Failure, fingerprintOfFailure, MAX_LOOKED_AT } from '../../job/failures/fingerprint';
 import { failureOf } from '../../job/failures/last';
@@ -9,10 +9,10 @@ import { saysAll, searcherFor } from '../../job/search';
 import type { JobRow } from '../store/job-row';
 import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
 
-/** Reading so many characters counts as much as looking at one more job. */
+/** Reading this many characters counts as much as looking at one more job. */
 const CHARS_PER_JOB = 1024;
 
-/** What is read of a row for it. Absent columns were not asked for. */
+/** The columns of a row that this needs. Others were not read. */
 export type InspectedRow = Pick<JobRow, 'key'> &
   Partial<Pick<JobRow, 'type' | 'alias' | 'created_at' | 'body'>> & { failure?: string | null };
 
@@ -45,7 +45,7 @@ export function foundFailure(type: string, json: string | null | undefined): Fou
   return { ...failure, ...(typeof at === 'number' && { occurred_at: at }) };
 }
 
-/** What of this filter is to be asked in this way; undefined when nothing is. */
+/** The part of this filter that must be checked in this way; undefined without one. */
 export function inspectionOf(filter: JobFilter, route: number): Inspection | undefined {
   const { words, error_words, fingerprints } = filter;
   if (!words && !error_words && !fingerprints) return undefined;

@@ -15,7 +15,7 @@ import { viewOfArchived, viewOfRow } from './find';
 import { type Hit, scan } from './scan';
 import { stats } from './stats';
 
-/** Jobs looked at for one page; for the total beside it so many times as many. */
+/** Jobs looked at for one page, and how many times as many for its total. */
 const PAGE_BUDGET = 10_000;
 const TOTAL_TIMES = 2;
 
@@ -55,7 +55,7 @@ export function list(q: Named & Stored & Configured, request: ListRequest, now: 
   };
 }
 
-/** Where the jobs that match lie, without the jobs: for a reader that passes over them. */
+/** The places of matching jobs, without the jobs: for a reader that passes over them. */
 export function listPlaces(q: Named & Stored & Configured, request: ListRequest, now: number): ListPlaces {
   const places: ListPlaces['places'] = [];
   const page = {
@@ -91,7 +91,7 @@ function viewOfHit(q: Named & Stored & Configured, hit: Hit, now: number): JobVi
   return seen && viewOfRow(q, seen, now);
 }
 
-/** How many match, exactly where that is cheap; else at least so many. */
+/** How many match: exactly where that is cheap; else a lower bound. */
 function totalOf(
   q: Named & Stored & Configured,
   filter: JobFilter,
@@ -114,7 +114,7 @@ function countByState(q: Named & Stored & Configured, filter: JobFilter, now: nu
   return [...new Set(filter.states ?? JOB_STATES)].reduce((sum, state) => sum + counts[state], 0);
 }
 
-/** Counts the jobs that match, in steps: `next` says where the count goes on. */
+/** Counts matching jobs in steps: `next` says where the count continues. */
 export function count(
   q: Named & Stored & Configured,
   request: { filter: JobFilter; before?: number },
@@ -135,7 +135,7 @@ export function count(
   return { count: total, ...(next !== undefined && { next }) };
 }
 
-/** How many of the jobs that match are in each state; in steps as {@link count}, of at most `budget` jobs each. */
+/** How many of the matching jobs are in each state; in steps as {@link count}, of at most `budget` jobs each. */
 export function countStates(q: Named & Stored & Configured, request: StatesRequest, now: number): StatesCounted {
   const { filter } = request;
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as StateCounts;

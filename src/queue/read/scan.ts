@@ -1,10 +1,10 @@
 /**
- * Reading jobs that match a filter, in the order of their sequence numbers, wherever they lie. A job keeps its number for
- * life, so a reader who remembers how far it came sees every job at most once, whatever moves meanwhile.
+ * Reads jobs that match a filter, in the order of their sequence numbers, wherever they are. A job keeps its number for
+ * life, so a reader that remembers its position sees every job at most once, whatever moves meanwhile.
  *
- * No call reads without bound: it stops after so many rows and says where to go on. Jobs are first looked for in the order
- * of their keys, which finds what is common at once; where matches turn out to be rare and an index knows the states asked
- * for, the index takes over, so that three failures among a million waiting jobs cost a few reads.
+ * Each call is bounded: it stops after a number of rows and says where to continue. It first reads jobs in the order of
+ * their keys, which finds frequent matches at once. If matches turn out to be rare and an index knows the wanted
+ * states, it reads the index. So three failures among a million waiting jobs cost a few reads.
  */
 
 import type { Fragment } from '../../durable/sql';
@@ -31,11 +31,11 @@ export interface Hit {
   state: JobState;
   /** JSON of the archived job, when it has completed. */
   archived?: string;
-  /** What was asked for as `measure`, when it has a row. */
+  /** The value of `measure`, if the job has a row. */
   measure?: Measure;
 }
 
-/** What an SQL expression over a row has come to. */
+/** The value of an SQL expression over a row. */
 export type Measure = number | string | null;
 
 /** A job that was looked at. */
@@ -49,35 +49,35 @@ interface Candidate {
 
 export interface ScanRequest {
   filter: JobFilter;
-  /** Where to go on, exclusive: below this number, or above it when ascending. Absent: from the end. */
+  /** Where to continue, exclusive: below this number, or above it when ascending. Absent: from the end. */
   from?: number;
   /** Oldest first. Completed jobs are left out then. */
   ascending?: boolean;
-  /** An SQL expression over a row of `jobs`, to be told of each job that matches. */
+  /** An SQL expression over a row of `jobs`, to be evaluated for each match. */
   measure?: string;
   /** How many to find at most. */
   limit: number;
-  /** How many jobs to look at, at most; one that is large counts for several where its text is read. */
+  /** How many jobs to look at, at most; a large one counts for several if its text is read. */
   budget: number;
 }
 
 export interface ScanResult {
-  /** Where to go on; absent when everything was looked at. */
+  /** Where to continue; absent when everything was looked at. */
   next?: number;
-  /** How many jobs were looked at, and what of the budget that took. */
+  /** How many jobs were looked at, and how much of the budget that took. */
   looked: number;
   spent: number;
 }
 
-/** So many jobs are looked at in vain before an index is tried. */
+/** After this many jobs without a match an index is tried. */
 const SPARSE_AFTER = 500;
 
-/** Rows read by one statement; of those whose text is read, which may be 1 MiB each. */
+/** Rows read by one statement; and of those whose text is read, which may be 1 MiB each. */
 const PAGE = 250;
 const TEXT_PAGE = 50;
 const INDEX_PAGE = 1000;
 
-/** An index is used for states that it knows so many rows of at most: it has no order by number, so each page reads them all. */
+/** An index is used up to this many rows: it has no order by number, so each page reads them all. */
 const MAX_INDEXED = 20_000;
 
 /** Characters of bodies given to one statement, unless a single one is larger: a value holds 2 MB. */
@@ -87,8 +87,8 @@ const MAX_GIVEN = 256 * 1024;
 const SEQUENCE = `(key & ${MAX_SEQUENCE - 1})`;
 
 /**
- * Finds jobs in order and hands them to `visit`.
- * @returns where the next call goes on
+ * Finds jobs in order and passes them to `visit`.
+ * @returns where the next call continues
  */
 export function scan(
   q: Named & Stored & Configured,
@@ -118,7 +118,7 @@ export function scan(
     let switching = false;
     for (const { sequence, hit, cost = 1 } of reader.candidates(from, indexed)) {
       if (hit) {
-        // One more than wanted was seen: there is a next page, and it begins with that one.
+        // One more than wanted was seen: the next page begins with it.
         if (found === limit) return { next: from, looked, spent };
         found++;
         visit(hit);
@@ -136,8 +136,8 @@ export function scan(
 }
 
 /**
- * Those of the rows with these keys that match, in no order. For a reader that has an order of its own.
- * @param measure an SQL expression over a row, to be told of each
+ * The rows with these keys that match, in any order. For a reader that has an order of its own.
+ * @param measure an SQL expression over a row, to be evaluated for each
  */
 export function matchingRows(
   q: Named & Stored & Configured,
@@ -150,7 +150,7 @@ export function matchingRows(
   return [...reader.rowsOf(keys)].flatMap(({ hit }) => hit ?? []);
 }
 
-/** A row as one statement tells it. */
+/** A row in the form of one statement. */
 type Told = Pick<JobRow, 'key' | 'state' | 'due_at' | 'attempt'> &
   InspectedRow & { hit: number | null; measure: Measure };
 
@@ -173,10 +173,10 @@ class Reader {
   /** Does an index know all rows in the states asked for, and not too many? The line of immediate jobs has none. */
   hasIndex(): boolean {
     if (this.states.has('available') && this.q.store.counts.line !== 0) return false;
-    // Counting them only to know would read them all.
+    // Counting them only for this check would read them all.
     if (!this.q.store.tally.isCounted) return true;
     const { counts } = stats(this.q, this.now);
-    // The index does not tell delayed jobs from retried ones.
+    // The index does not separate delayed jobs from retried ones.
     const asked = new Set(this.states);
     if (asked.has('scheduled') || asked.has('retryable')) asked.add('scheduled').add('retryable');
     asked.delete('completed');
@@ -238,7 +238,7 @@ class Reader {
     }
   }
 
-  /** Rows in the order of their numbers, of those that some index knows to be in the states asked for. */
+  /** Rows in the order of their numbers, of those in the wanted states by some index. */
   private *indexed(from: number): Generator<Candidate> {
     const { q, states, ascending } = this;
     const parts: string[] = [];
@@ -252,7 +252,7 @@ class Reader {
     if (due || later) {
       const moment = Math.floor(this.now);
       const when = due && later ? '' : due ? ` AND due_at <= ${moment}` : ` AND due_at > ${moment}`;
-      // The index begins with the priority: without it, every entry would be read to find those of the other side of now.
+      // The index begins with the priority: without one, every entry would be read to find those on one side of now.
       const everywhere = `priority IN (${[...q.store.priorities].join(', ')})`;
       parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL AND ${everywhere}${when}`);
       if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
@@ -294,7 +294,7 @@ class Reader {
     for (const keys of table.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
   }
 
-  /** Those of blocks that the due index knows to be in the states asked for; what runs is found by the leases. */
+  /** The jobs of blocks that are in the wanted states by the due index; leases know those that run. */
   private *indexedBlocks(from: number): Generator<Candidate> {
     const { states, q } = this;
     const [due, later] = [states.has('available'), states.has('scheduled')];
@@ -310,7 +310,7 @@ class Reader {
   private inBlocks(keys: readonly number[]): Candidate[] {
     const { condition, inspection, measure } = this;
     const { blocks } = this.q.store;
-    // Where nothing is asked about their bodies, none is read.
+    // If the filter does not need their bodies, none is read.
     if (condition.sql === '1' && !inspection && (measure === 'NULL' || measure === 'created_at')) {
       return keys.flatMap((key) => {
         const row = blocks.head(key);
@@ -328,7 +328,7 @@ class Reader {
     return this.told({ sql: 'jobs', bindings: [] }, { sql: `WHERE ${where}`, bindings });
   }
 
-  /** What is asked of the rows of a table. */
+  /** The filter over the rows of a table. */
   private told(table: Fragment, where: Fragment = { sql: '', bindings: [] }): Candidate[] {
     const { condition, inspection, measure } = this;
     const columns = inspection ? `, ${inspection.columns}` : '';

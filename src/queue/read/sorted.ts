@@ -1,6 +1,6 @@
 /**
- * Jobs in another order than that of their making. No index knows such an order over all jobs, so every job that matches
- * is looked at, in steps, and of each step only the first ones are kept.
+ * Jobs in another order than that of their creation. No index has such an order over all jobs. So every matching job is
+ * looked at, in steps, and only the first ones of each step are kept.
  */
 import { inOrder } from '../../job/order';
 import type { JobBody } from '../../job/record';
@@ -14,7 +14,7 @@ import { type Hit, scan } from './scan';
 /** Jobs looked at by one call. */
 const STEP_BUDGET = 20_000;
 
-/** What rows are sorted by, as SQL: as the job shows it. */
+/** What rows are sorted by, as SQL: as clients see the value. */
 const MEASURES: Record<SortKey, (now: number) => string> = {
   created_at: () => 'created_at',
   priority: () => 'priority',
@@ -31,7 +31,7 @@ const ARCHIVED: Record<SortKey, (job: ArchivedJob) => number | null> = {
   scheduled_at: ({ b }: { b: JobBody }) => b.scheduled_at ?? null,
 };
 
-/** An entry before it is known which job it is. */
+/** An entry before its job is identified. */
 interface Ranked {
   value: number | null;
   position: number;
@@ -42,7 +42,7 @@ interface Ranked {
 
 type Identity = Pick<SortedEntry, 'id' | 'created_at'>;
 
-/** The first ones of the jobs that match and are looked at by this call. */
+/** The first of the matching jobs that this call looks at. */
 export function sorted(q: Named & Stored & Configured, request: SortedRequest, now: number): SortedPart {
   const { filter, sort, descending, limit, before } = request;
   const compare = inOrder(descending);
@@ -84,7 +84,7 @@ function rank(q: Named, hit: Hit, sort: SortKey): Ranked {
   return { value: ARCHIVED[sort](job), position, key, identity };
 }
 
-/** Reads of each job that has a row which one it is. */
+/** Identifies the job of each entry that has a row. */
 function identified(q: Named & Stored, ranked: readonly Ranked[]): SortedEntry[] {
   const rows = identitiesOf(
     q.store,

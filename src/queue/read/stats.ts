@@ -68,7 +68,7 @@ function lineLength(q: Stored): number {
   return q.store.counts.line;
 }
 
-/** How many jobs that have not ended there are of each priority, highest first. */
+/** The number of jobs that have not ended, by priority, highest first. */
 export function priorities(q: Stored, now: number): { priority: number; count: number }[] {
   const counts = new Map(q.store.tally.read(q.store.priorities, now).priorities);
   let fromLine = lineLength(q);
@@ -141,7 +141,7 @@ export function upcoming(q: Stored, now: number): Upcoming[] {
 /** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */
 const MAX_GROUPS = 100;
 
-/** When the job that waits longest for its key became available, as far as that many groups tell; epoch ms. */
+/** When the longest waiting job of the keys became available, as far as this many groups show; epoch ms. */
 function oldestLimited(sql: SqlStorage): number | undefined {
   type Group = { key: string; priority: number; at: number };
   const first = (where: string, ...bindings: (string | number)[]): Group | undefined =>

@@ -1,4 +1,4 @@
-/** What operators ask of a queue: about its jobs, many at once too, and about itself. */
+/** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
 import { notFound } from '../../job/errors';
 import type { BulkAnswer, OperationRequest, OperationView } from '../../rpc/operations';

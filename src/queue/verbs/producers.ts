@@ -1,4 +1,4 @@
-/** What producers ask of a queue: to take jobs, and to change those that it has. */
+/** Verbs for producers: enqueuing jobs, and changing them. */
 import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
 import type { QueueApi } from '../../rpc/queue';

@@ -1,4 +1,4 @@
-/** What is read of a queue: its jobs, its numbers, its events. */
+/** Verbs that read a queue: its jobs, its numbers, its events. */
 import type { Verbs } from '../../durable/answering';
 import type { JobView } from '../../job/record';
 import type { JobStory, QueueApi } from '../../rpc/queue';
@@ -20,14 +20,14 @@ import { storageUse } from '../store/storage';
 
 const viewJob: On<[id: string], ReturnType<typeof viewOf>> = (q, now, id) => viewOf(q, mustFind(q, id), now);
 
-/** A job with what it waits for, if it waits, or with what the worker holds it by that has pulled it. */
+/** A job, with what it waits for if it waits, or with its lease if a worker has pulled it. */
 function explained(life: QueueLife, q: Named & Stored & Configured, now: number, id: string): JobView {
   const found = mustFind(q, id);
   const view = viewOf(q, found, now);
   const waiting = found.row && life.engine?.waitingFor(found.row, now);
   if (waiting) view.record.waiting_for = waiting;
   const active = found.row && q.store.leases.active.get(found.row.key);
-  // Each heartbeat sets the end of the lease anew.
+  // Each heartbeat sets a new end of the lease.
   if (active && active.target === undefined) {
     const { expiresAt: expires_at, visibilityMs } = active;
     view.record.lease = { renewed_at: expires_at - visibilityMs, expires_at };
@@ -35,7 +35,7 @@ function explained(life: QueueLife, q: Named & Stored & Configured, now: number,
   return view;
 }
 
-/** What lives beside the state of a queue. */
+/** What belongs to a queue besides its stored state. */
 const besideState = ({ engine, followers }: QueueLife) => ({
   targets: engine?.targets() ?? [],
   events_dropped: followers.dropped,
@@ -105,7 +105,7 @@ export const READING_VERBS = {
     const around = besideState(life);
     const read = await life.readAll((q, now) => {
       const reading = { ...stats(q, now), storage: storageUse(q), ...activity(q, around, now) };
-      // What changes from here on is to be told of.
+      // Changes from here on must be reported.
       life.engine?.readers.read();
       return { ...reading, upcoming: upcoming(q, now) };
     });

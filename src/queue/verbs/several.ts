@@ -1,4 +1,4 @@
-/** What a queue does together with others: all or nothing, with global uniqueness, with jobs that move, in workflows. */
+/** Verbs for work of several queues: all or nothing, global uniqueness, jobs that move, workflows. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
 import { notFound } from '../../job/errors';

@@ -1,4 +1,4 @@
-/** What workers that pull ask of a queue. */
+/** Verbs for workers that pull. */
 import type { Verbs } from '../../durable/answering';
 import type { Outcome } from '../../job/errors';
 import { MAX_CLAIM_BYTES } from '../../job/size';
