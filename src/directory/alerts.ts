@@ -1,4 +1,7 @@
-/** Alert rules, and how they stand. The queues judge: they hear of the rules with the settings of all, and tell what changes. */
+/**
+ * Alert rules and their states. The queues evaluate them: they receive the rules with the settings of all queues, and
+ * report changes.
+ */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import type { AlertMembers } from '../job/alert/parse';
@@ -14,7 +17,7 @@ const MAX_SHOWN = 200;
 export interface AlertListHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   hasWebhook(id: string): boolean;
-  /** The queues must hear of other rules. */
+  /** The queues must receive other rules. */
   rulesChanged(now: number): void;
 }
 
@@ -41,7 +44,7 @@ export class AlertList {
     return rule && this.view(rule);
   }
 
-  /** The rules that tell this subscription alone. */
+  /** The rules that notify only this webhook. */
   telling(subscription: string): string[] {
     return this.stored().flatMap(({ id, subscription_id }) => (subscription_id === subscription ? [id] : []));
   }
@@ -49,7 +52,7 @@ export class AlertList {
   /** @throws {ApiError} 400, 409 */
   create(id: string, members: AlertMembers, now: number): AlertView {
     const { declared } = members;
-    // Two isolates may put the same into effect at once.
+    // Two isolates may apply the same declaration at once.
     const same = declared === undefined ? undefined : this.stored().find((one) => one.declared === declared);
     if (same) return this.change(same.id, members, now);
     if (this.stored().length >= MAX_ALERTS) {
@@ -80,7 +83,7 @@ export class AlertList {
     return true;
   }
 
-  /** How a rule stands in a queue; what comes of a rule that is gone, or is not looked at, changes nothing. */
+  /** The state of a rule in a queue; reports about a deleted or inactive rule change nothing. */
   note(id: string, queue: string, state: AlertState): void {
     const rule = this.find(id)?.rule;
     if (!rule?.active || (rule.queue ?? queue) !== queue) return;
@@ -117,7 +120,7 @@ export class AlertList {
     this.tables.create();
     this.host.storage.transactionSync(() => {
       put(this.sql, 'alerts', { id: rule.id, data: JSON.stringify(rule) });
-      // Where it is not looked at any more, nobody tells that it has resolved.
+      // An inactive rule gets no report that it has resolved.
       if (!rule.active) rows(this.sql, 'DELETE FROM alert_states WHERE rule = ?', rule.id);
       else if (rule.queue !== undefined) {
         rows(this.sql, 'DELETE FROM alert_states WHERE rule = ? AND queue <> ?', rule.id, rule.queue);

@@ -1,6 +1,7 @@
 /**
- * What operators have changed. The log is bounded in rows, in bytes and in age. Room for a new entry is made by the oldest one of
- * the actor that has most: whoever writes much pushes out what others have done last of all. A bounded number goes at a time.
+ * What operators have changed. The log is bounded in rows, in bytes and in age. A new entry displaces the oldest one of
+ * the actor that has most. So an actor that writes much displaces the entries of others last. A bounded number is
+ * removed at a time.
  */
 
 import type { Schema } from '../durable/schema';
@@ -18,11 +19,11 @@ const REMOVE_STEP = 50;
 interface Share {
   rows: number;
   bytes: number;
-  /** None of its entries has this number or one below. */
+  /** No entry has this number or a lower one. */
   after: number;
 }
 
-/** What is looked at of a row. */
+/** The columns of a row that are read. */
 type Stored = {
   id: number;
   at: number;
@@ -59,7 +60,7 @@ export class AuditLog {
     }
   }
 
-  /** Removes what is too old or too much, a bounded part of it. @param now epoch ms */
+  /** Removes entries beyond the bounds, a limited number. @param now epoch ms */
   prune(now: number): void {
     if (!this.tables.exist()) return;
     const { sql } = this.storage;
@@ -90,7 +91,7 @@ export class AuditLog {
     return true;
   }
 
-  /** A page of the entries that match, the newest first. What is too old is not shown. @param now epoch ms */
+  /** A page of the entries that match, the newest first. Expired ones are not shown. @param now epoch ms */
   page({ actor, actions, queue, job, since, until, offset, limit }: AuditRequest, now: number): AuditPage {
     if (!this.tables.exist()) return { entries: [], total: 0 };
     this.prune(now);

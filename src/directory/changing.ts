@@ -1,8 +1,8 @@
-/** Changes that other objects must hear of. */
+/** Changes that other objects must receive. */
 import { type Outcome, outcomeOf } from '../job/errors';
 
 /**
- * Makes a change, and then tells whom it concerns.
+ * Makes a change, and then notifies the objects concerned.
  * @param spread returns how many have not confirmed yet
  */
 export async function changing<T extends object>(

@@ -1,9 +1,10 @@
 /**
- * Which queue has the cron entry with a name: names belong to the deployment, entries to the queues that own their jobs.
+ * Which queue has the cron entry with a name: names belong to the deployment, entries to the queues that own their
+ * jobs.
  *
- * Nothing fires from here. A change is noted before it is made, together with every queue that may have the entry, and gets a
- * number by which the queues know changes that come too late. So wherever a change is cut off, the next one finds all there
- * is, and until then reading finds the entry in one of the queues noted.
+ * The directory fires nothing. A change is noted before it is made, with every queue that may have the entry. It gets a
+ * number by which queues recognise late changes. So if a change is cut off, the next one finds every place. Until then
+ * a reader finds the entry in one of the noted queues.
  */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
@@ -37,14 +38,14 @@ export class CronPlaces {
     return row ? { ...row, others: JSON.parse(row.others) as string[] } : null;
   }
 
-  /** The change with this number was carried through. */
+  /** The change with this number is done. */
   confirm(name: string, version: number): void {
     if (!this.tables.exist()) return;
     const change = "UPDATE cron_places SET others = '[]' WHERE name = ? AND version = ? AND others <> '[]'";
     rows(this.storage.sql, change, name, version);
   }
 
-  /** Forgets a name that nobody has, unless it was changed since. */
+  /** Forgets a name without an entry, unless it was changed since. */
   drop(name: string, version: number): void {
     if (!this.tables.exist()) return;
     rows(this.storage.sql, 'DELETE FROM cron_places WHERE name = ? AND version = ?', name, version);

@@ -1,11 +1,12 @@
 /**
- * What holds in all queues, and getting it there: settings of every queue which says nothing else (`_default`), what the
- * deployment's code declares, and what operators put in the place of the limits of keys, whether a queue has met the key or not.
+ * The settings of all queues, and their delivery. They include the defaults of queues without settings of their own
+ * (`_default`), and the declarations of the deployment's code. They also include operators' overrides of key limits,
+ * even for keys that a queue has not met.
  *
- * A change is one row, which also says how far it was told: the queues are told in the order of their routes, so many with a
- * message, and those that could not be told are noted and told again until they have confirmed. So a change costs one row, and
- * another for each message, however many queues there are. A queue that is created later gets the settings with its number.
- * Versions rise: what comes late to a queue changes nothing.
+ * A change is one row, which also records its delivery. The queues are notified in the order of their routes, up to a
+ * hundred with a message. Those that could not be reached are noted and notified again until they have confirmed. So a
+ * change costs one row, and another for each message, however many queues there are. A queue that is created later gets
+ * the settings with its number. Versions rise: a late message to a queue changes nothing.
  */
 
 import { STANDBY_MS } from '../durable/outbox';
@@ -21,22 +22,22 @@ import { nextStamp, type SchemaStamp } from '../job/schemas/stamp';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 import type { StoredDeclaration } from '../rpc/deployment';
 
-/** The fact that holds what the code declares. */
+/** The fact with the declarations of the code. */
 const DECLARED = 'declared';
 
-/** The fact that holds the stamp of the last change to the schemas. */
+/** The fact with the stamp of the last change to the schemas. */
 const SCHEMAS = 'schemas';
 
-/** The fact that holds the last maintenance. */
+/** The fact with the last maintenance. */
 const MAINTENANCE = 'maintenance';
 
-/** Queues told with one outbox message. */
+/** Queues notified with one outbox message. */
 const QUEUES_PER_MESSAGE = 100;
 
 /** Above every route: all queues have had their turn. */
 const ALL_ROUTES = 2 ** 32 - 1;
 
-/** Tells one queue. Rejects when that was not possible. */
+/** Notifies one queue. Rejects when that was not possible. */
 export type Tell = (queue: string, defaults: QueueDefaults) => Promise<void>;
 
 type Row = { version: number; config: string; limit_overrides: string; told_to: number };
@@ -44,25 +45,25 @@ type Row = { version: number; config: string; limit_overrides: string; told_to: 
 /** The queues that an outbox message is for. */
 interface Round {
   names: string[];
-  /** They are all those up to this route. Absent: they were noted because they could not be told before. */
+  /** They are all queues up to this route. Absent: they were noted because they could not be reached before. */
   upTo?: number;
 }
 
-/** What the settings of all queues need of the object around them. */
+/** What the settings of all queues need from their object. */
 export interface DefaultsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Something must be sent at this moment (epoch ms) at the latest. */
   wakeAt(at: number): void;
   /** What else a queue must know. Absent: nothing. */
   alsoFor?(queue: string): Pick<QueueDefaults, 'webhooks' | 'alerts'>;
-  /** How large a queue may become where no setting says. Absent: as is built in. */
+  /** The size limit of a queue without a setting. Absent: the built-in one. */
   readonly maxStorageBytes?: number | undefined;
 }
 
 export class DefaultsStore {
-  /** What the outbox relay must tell the queues. */
+  /** The messages to the queues for the outbox relay. */
   readonly messages: MessageKind<void>;
-  /** Of the queues that could not be told, those up to this name have had another try. */
+  /** Of the queues that could not be reached, those up to this name have had another try. */
   private triedTo = '';
 
   constructor(
@@ -77,13 +78,13 @@ export class DefaultsStore {
     });
   }
 
-  /** The settings; undefined when nobody has ever made any. */
+  /** The settings; undefined when none were ever made. */
   read(): QueueDefaults | undefined {
     const row = this.row();
     return row && { version: row.version, config: JSON.parse(row.config), overrides: JSON.parse(row.limit_overrides) };
   }
 
-  /** What one queue is told of them, with what the code declares for it. */
+  /** The settings for one queue, with what the code declares for it. */
   for(queue: string): QueueDefaults | undefined {
     const said = this.read();
     if (!said) return undefined;
@@ -106,7 +107,7 @@ export class DefaultsStore {
     return this.fact(SCHEMAS);
   }
 
-  /** Changes the schemas: with a new stamp, in one transaction. @param now epoch ms @returns what `change` gives */
+  /** Changes the schemas: with a new stamp, in one transaction. @param now epoch ms @returns the result of `change` */
   changeSchemas<T>(change: () => T, now: number): T {
     this.tables.create();
     return this.host.storage.transactionSync(() => {
@@ -124,7 +125,7 @@ export class DefaultsStore {
   }
 
   /**
-   * Begins maintenance, changes the one under way, or ends it (null): all queues must hear of it.
+   * Begins maintenance, changes the one under way, or ends it (null): all queues are notified.
    * @param now epoch ms
    */
   declareMaintenance(notice: MaintenanceNotice | null, now: number): void {
@@ -147,7 +148,7 @@ export class DefaultsStore {
     return this.tables.exist() ? readFact<T>(this.host.storage.sql, key) : undefined;
   }
 
-  /** The code declares this from now on. The queues hear of it when settings or limits are others than before. */
+  /** Stores a new declaration of the code. The queues are notified if settings or limits differ from before. */
   declare(declared: StoredDeclaration, now: number): void {
     this.tables.create();
     const { queues, limits } = this.declared() ?? { queues: {}, limits: {} };
@@ -160,9 +161,9 @@ export class DefaultsStore {
   }
 
   /**
-   * Merges a change, of which all queues must hear.
+   * Merges a change, and notifies all queues.
    * @param now epoch ms
-   * @param mayPurge false: the queues there are must keep ended jobs for as long as now
+   * @param mayPurge false: retentions of existing queues must not get shorter
    * @throws {ApiError} 403
    */
   change(change: SettingsChange, now: number, mayPurge = true): QueueDefaults {
@@ -173,14 +174,14 @@ export class DefaultsStore {
     return this.replace(after, this.overrides(now), now);
   }
 
-  /** What operators put in the place of the limits of keys, as it holds at `now` (epoch ms). */
+  /** Operators' overrides of key limits at `now` (epoch ms). */
   overrides(now: number): LimitOverrides {
     return holding(this.read()?.overrides, now);
   }
 
   /**
-   * Puts other limits in the place of a key's own, or takes them back (null), in all queues and those to come. Those that
-   * have ended are forgotten with it. Writes nothing when they are what they were.
+   * Overrides a key's own limits, or removes the override (null), in all queues and those to come. Ended overrides are
+   * forgotten with it. Writes nothing if nothing changes.
    * @param now epoch ms
    * @returns whether there was an override
    * @throws {ApiError} 409 when there are too many
@@ -194,12 +195,12 @@ export class DefaultsStore {
     return present !== null;
   }
 
-  /** What goes with the settings has changed: the queues hear of it. */
+  /** The parts besides the settings have changed: notifies the queues. */
   spreadAnew(now: number): void {
     this.replace(this.read()?.config ?? {}, this.overrides(now), now);
   }
 
-  /** One row written, and one for each queue that had not heard of the settings before; the alarm stands by. */
+  /** One row written, and one for each queue that had missed the settings before; the alarm is armed. */
   private replace(config: QueueConfig, overrides: LimitOverrides, now: number): QueueDefaults {
     this.tables.create();
     const { storage } = this.host;
@@ -233,7 +234,7 @@ export class DefaultsStore {
     return row.told_to >= ALL_ROUTES && rows(this.host.storage.sql, 'SELECT 1 FROM untold_queues LIMIT 1').length === 0;
   }
 
-  /** Tells the next queues that have not heard. Rejects when it is time for a pause. */
+  /** Notifies the next queues. Rejects when it is time for a pause. */
   private async tellSome(): Promise<void> {
     const row = this.row();
     const defaults = this.read();
@@ -245,7 +246,7 @@ export class DefaultsStore {
         failed.set(queue, error);
       }),
     );
-    // What they heard means nothing once there is a later version.
+    // A confirmation means nothing once there is a later version.
     if (this.row()?.version !== defaults.version) return;
     this.host.storage.transactionSync(() => this.note(round, failed));
     const wasLast = round.upTo === undefined && round.names.length < QUEUES_PER_MESSAGE;
@@ -266,7 +267,7 @@ export class DefaultsStore {
     return { names: rows<{ name: string }>(sql, again, this.triedTo, QUEUES_PER_MESSAGE).map(({ name }) => name) };
   }
 
-  /** Of these queues, all but those that failed have heard. */
+  /** All of these queues have confirmed, except those that failed. */
   private note({ names, upTo }: Round, failed: ReadonlyMap<string, unknown>): void {
     const { sql } = this.host.storage;
     if (upTo === undefined) {

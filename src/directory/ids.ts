@@ -1,10 +1,10 @@
 /**
- * What a shard of the directory knows: which queues may have a job under an id that does not name its queue.
+ * A shard of the directory knows which queues may have a job under an id that does not name its queue.
  *
  *     note the id here ──▶ the queue takes the job ──▶ … ──▶ the job is removed ──▶ a round finds the row vacant
  *
- * A row that is there too early, or too long, costs whoever looks for the id one question to a queue. The end of a job
- * releases nothing: once a day a round asks the queues which of the ids they still have.
+ * A row that is early or outdated costs a search for the id one question to a queue. The end of a job releases nothing:
+ * once a day a round asks the queues which of the ids they still have.
  */
 import type { Schema } from '../durable/schema';
 import { readFact, rows, writeMeta } from '../durable/sql';
@@ -12,7 +12,7 @@ import type { IdPlace } from '../rpc/ids';
 
 const ROUND_MS = 24 * 3_600_000;
 
-/** A job noted so long ago has been taken by its queue, or never will be, ms. */
+/** A job noted longer ago than this has been taken by its queue, or never will be, ms. */
 const CERTAIN_AFTER_MS = 3_600_000;
 
 /** Rows looked at in one step of a round, steps in one event, and the pause to the next event, ms. */
@@ -22,14 +22,14 @@ const NEXT_STEP_MS = 1_000;
 
 /** Where the round is. */
 interface Round {
-  /** When it goes on, epoch ms. */
+  /** When it continues, epoch ms. */
   at: number;
   after: IdPlace;
 }
 
 const START: IdPlace = { id: '', queue: '' };
 
-/** What a shard needs of the object around it. */
+/** What a shard needs from its object. */
 export interface IdsHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   now(): number;
@@ -75,16 +75,18 @@ export class IdRegister {
     return rows<{ id: string; queue: string }>(this.host.storage.sql, query, JSON.stringify(ids));
   }
 
-  /** When the round goes on, epoch ms; undefined: there is nothing to go round. */
+  /** When the round continues, epoch ms; undefined: there is nothing to check. */
   due(): number | undefined {
     return this.planned()?.at;
   }
 
-  /** Goes on with the round, if it is time. Bounded. Rejects when a queue could not be asked; the round goes on later. */
+  /**
+   * Continues the round, if it is time. Bounded. Rejects when a queue could not be asked; the round continues later.
+   */
   async goRound(): Promise<void> {
     const round = this.planned();
     if (!round || round.at > this.host.now()) return;
-    // Whatever becomes of this event, the round goes on after it.
+    // However this event ends, the round continues after it.
     this.plan({ ...round, at: this.host.now() + NEXT_STEP_MS });
     let after: IdPlace | undefined = round.after;
     for (let step = 0; after && step < ROUND_STEPS; step++) after = await this.removeVacant(after);
@@ -114,7 +116,7 @@ export class IdRegister {
       const ids = group.map(({ id }) => id);
       const known = new Set(await this.host.knownIds(queue, ids));
       const vacant = JSON.stringify(ids.filter((id) => !known.has(id)));
-      // One that was noted again since the question was asked stays.
+      // An id that was noted again since the question was asked stays.
       const drop = `DELETE FROM ids WHERE queue = ? AND noted_at <= ? AND id IN (SELECT value FROM json_each(?))`;
       rows(sql, drop, queue, before, vacant);
     }

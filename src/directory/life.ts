@@ -1,4 +1,4 @@
-/** What the directory knows, or one of its shards, and how it lives: what it keeps in memory, its alarm, its end. */
+/** The life of the directory, or of one of its shards: its memory, its alarm, its end. */
 
 import { noteIds } from '../across/ids';
 import { type Env, usableConfig } from '../config';
@@ -34,10 +34,13 @@ import { Webhooks } from './webhooks/part';
 import { WorkerRegistry } from './workers';
 import { WorkflowList } from './workflows';
 
-/** Whoever changes the settings of all queues waits so long for the queues to hear of it; an answer to that effect, ms. */
+/** A caller that changes the settings of all queues waits this long for them to be notified; and for the answer, ms. */
 const DONE_WITHIN_MS = 3_000;
 
-/** Messages sent in one event: a Durable Object may make only so many calls in one, and a message takes up to a hundred. */
+/**
+ * Messages sent in one event: the calls of a Durable Object in one event are bounded, and a message takes up to a
+ * hundred.
+ */
 const MESSAGES_PER_EVENT = 4;
 
 export class DirectoryLife {
@@ -52,14 +55,14 @@ export class DirectoryLife {
   readonly pools: PoolList;
   /** This object's pool, if it is that of one. */
   pool!: PoolDesk;
-  /** Whoever follows the workers, and which queues there are. */
+  /** Followers of the workers, and of the list of queues. */
   readonly followers: Followers;
   workers!: WorkerRegistry;
   /** The settings of all queues. */
   defaults!: DefaultsStore;
   /** A shard's part of the ids that name no queue. */
   ids!: IdRegister;
-  /** Subscriptions to events; in the object of a subscription: what sends. */
+  /** Subscriptions to events; in the object of a webhook: its sender. */
   webhooks!: Webhooks;
   alerts!: AlertList;
   /** The numbers of the queues. */
@@ -90,13 +93,13 @@ export class DirectoryLife {
     this.audit = new AuditLog(storage, this.tables);
     this.schemas = new SchemaStore(this.sql, this.tables);
     this.pools = new PoolList(this.sql, this.tables);
-    // Which alarm is stored need not be known: the first that is armed here is the earliest there has to be.
+    // The stored alarm need not be known: the first one armed here is the earliest necessary one.
     this.clock = new AlarmClock(storage, null);
     this.open();
     if (!this.tables.refusal) this.watch();
   }
 
-  /** Makes anew what keeps anything in memory. */
+  /** Rebuilds everything that is in memory. */
   private open(): void {
     const { ctx, env, sql, tables } = this;
     const now = () => Date.now();
@@ -150,7 +153,7 @@ export class DirectoryLife {
       (limit) => this.queues.page({ limit }).queues.map(({ name }) => name),
       async (queue) => (await this.readings.of(queue)).paused,
     );
-    // Not as others speak with a queue: that it is asked is no sign of a change.
+    // Not through the usual stub: this question is not a sign of a change.
     this.readings = new QueueReadings((queue) => (queueStub(env, queue) as unknown as QueueApi).watch(), around);
     this.queues.forget();
     this.newQueues.forget();
@@ -170,7 +173,7 @@ export class DirectoryLife {
     this.watch();
   }
 
-  /** Arms the alarm for what must still be done; it may have been lost. */
+  /** Arms the alarm for the remaining work; it may have been lost. */
   private watch(): void {
     const now = Date.now();
     this.audit.prune(now);
@@ -183,21 +186,21 @@ export class DirectoryLife {
     return outcomeOf(() => this.followers.accept(wanted));
   }
 
-  /** What a probe is told. */
+  /** The answer to a probe. */
   async health(now: number): Promise<DirectoryHealth> {
     const total = this.queues.count();
     const paused = Math.min(total, await this.paused.count(now));
     return { queues: { total, paused }, workers: this.workers.summary(now) };
   }
 
-  /** The numbers of these queues, those that exist. @param fresh these are asked anyway */
+  /** The numbers of these queues, if they exist. @param fresh these are asked anyway */
   async readQueues(names: readonly string[], fresh: readonly string[]): Promise<QueueReading[]> {
     const readings = await inParallel(names, (name) => this.readings.of(name, fresh.includes(name)));
     this.readings.linger();
     return readings.filter(({ exists }) => exists);
   }
 
-  /** Begins an operation under a key, with the queues that there are now. */
+  /** Begins an operation under a key, with the current queues. */
   beginOperation(idempotency: IdempotencyKey, id: string): Outcome<KeyedOperation> {
     const { queues, more } = this.queues.page({ limit: MAX_QUEUES_AT_ONCE });
     const names = more ? {} : { queues: queues.map(({ name }) => name) };
@@ -212,13 +215,13 @@ export class DirectoryLife {
     this.readings.changed(name);
   }
 
-  /** Tells the queues the settings, and waits a moment for that. @returns how many have not confirmed yet */
+  /** Notifies the queues of the settings, and waits a moment for that. @returns how many have not confirmed yet */
   async spread(): Promise<number> {
     await this.goOn(this.defaults.messages);
     return this.defaults.untold;
   }
 
-  /** Goes on to list ids, and waits a moment for that. @returns how many queues are left */
+  /** Continues to list ids, and waits a moment for that. @returns how many queues are left */
   async listIds(): Promise<number> {
     if (this.listing.left > 0) await this.goOn(this.listing.messages);
     return this.listing.left;
@@ -242,7 +245,9 @@ export class DirectoryLife {
     return this.ids.note(places, lookedInto);
   }
 
-  /** Tells subscriptions, and queues, what has changed, and waits a moment for that. @returns how many have not confirmed yet */
+  /**
+   * Notifies webhooks' objects, and queues, of changes, and waits a moment. @returns how many have not confirmed yet
+   */
   async spreadWebhooks(): Promise<number> {
     const { list } = this.webhooks;
     await Promise.all([this.goOn(list.messages), this.spread()]);

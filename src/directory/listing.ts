@@ -1,16 +1,16 @@
 /**
- * Queues of an earlier release took jobs under ids of their clients without noting them in the shards. The directory catches
- * up on that, once for each such queue, in bounded turns; until it has, an id that nobody knows may still be found.
+ * Queues of an earlier release took jobs under ids of their clients without noting them in the shards. The directory
+ * catches up on that, once for each such queue, in bounded turns. Until then an unknown id may still exist.
  */
 import { derived, type MessageKind } from '../durable/outbox-relay';
 import type { Schema } from '../durable/schema';
 import { rows } from '../durable/sql';
 import type { IdPlace } from '../rpc/ids';
 
-/** Queues that are begun with together. */
+/** Queues that are read at the same time. */
 const AT_ONCE = 10;
 
-/** What the listing needs of the other objects. */
+/** What the listing needs from the other objects. */
 export interface ListingHost {
   readonly sql: SqlStorage;
   /** The next ids after this one that clients chose in a queue; none: that was all. */
@@ -21,9 +21,9 @@ export interface ListingHost {
 
 export class IdListing {
   readonly messages: MessageKind<void>;
-  /** How far a queue was read. Only in memory: to note an id again does no harm. */
+  /** How far a queue was read. Only in memory: noting an id again does no harm. */
   private readonly readTo = new Map<string, string>();
-  /** Queues up to this route were begun with in this pass. */
+  /** Queues up to this route were begun in this pass. */
   private from = -1;
 
   constructor(
@@ -40,7 +40,7 @@ export class IdListing {
     return rows<{ n: number }>(this.host.sql, count)[0]?.n ?? 0;
   }
 
-  /** Those that were begun with, and the next ones. */
+  /** Those that were begun, and the next ones. */
   private open(): string[] {
     if (!this.tables.exist()) return [];
     const next = this.next();
@@ -71,7 +71,7 @@ export class IdListing {
     rows(this.host.sql, 'UPDATE queues SET ids_listed = 1 WHERE name = ?', queue);
   }
 
-  /** A queue that cannot be reached does not keep those behind it waiting. */
+  /** A queue that cannot be reached does not delay those behind it. */
   private passOver(queue: string): void {
     this.readTo.delete(queue);
     const [row] = rows<{ route: number }>(this.host.sql, 'SELECT route FROM queues WHERE name = ?', queue);

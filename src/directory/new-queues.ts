@@ -1,4 +1,4 @@
-/** Counts the queues that each key brings into being, by the day. */
+/** Counts the queues that each key creates, by the day. */
 import type { Schema } from '../durable/schema';
 import { readFact, rows, writeMeta } from '../durable/sql';
 import { ApiError } from '../job/errors';
@@ -24,8 +24,7 @@ export class NewQueues {
   ) {}
 
   /**
-   * May this key bring these queues into being? Those that exist, or were counted already, do not count. One row written where
-   * there are others.
+   * May this key create these queues? Existing or already counted ones are free. One row written if there are others.
    * @param most of a key in a day
    * @throws {ApiError} 429
    */
@@ -45,7 +44,7 @@ export class NewQueues {
     for (const name of fresh) this.counted.add(name);
   }
 
-  /** Memory must be built anew. */
+  /** Memory must be rebuilt. */
   forget(): void {
     this.counted.clear();
   }

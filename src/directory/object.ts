@@ -1,6 +1,6 @@
 /**
- * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number that
- * its job ids carry. Never on the way of a job. What it answers stands in `verbs.ts`, how it lives in `life.ts`.
+ * The directory: the small object that knows which queues exist. A queue registers itself once, and gets the number
+ * that its job ids carry. No job passes through it. Its answers are in `verbs.ts`, its life in `life.ts`.
  */
 import type { Env } from '../config';
 import { followed } from '../durable/followed';
@@ -8,7 +8,7 @@ import type { DirectoryApi, KnownQueue } from '../rpc/directory';
 import { DirectoryLife } from './life';
 import { VERBS } from './verbs';
 
-/** As the runtime's types can say it: they know no way to send settings, which may hold anything. */
+/** As the runtime's types can express it: they cannot describe settings, which may hold any JSON. */
 type Sent = Omit<DirectoryApi, 'register'> & { register(name: string): Promise<KnownQueue> };
 
 export class DirectoryObject extends followed<Env, DirectoryLife, Sent>(VERBS) {

@@ -1,7 +1,7 @@
 /**
- * Operations on many jobs that were begun under an idempotency key. Which queues take part must not change when the same
- * request is sent again, and a key must be known wherever the jobs of its requests are; so it is kept here, beside the list
- * of queues. What the queues did they remember themselves, in the transaction that did it.
+ * Operations on many jobs that were begun under an idempotency key. Repeating the request must not change which queues
+ * take part, and a key must be known wherever the jobs of its requests are. So it is kept here, with the list of
+ * queues. Each queue remembers its own part, in the transaction that did it.
  */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
@@ -9,7 +9,7 @@ import { type Outcome, usedOtherwise } from '../job/errors';
 import type { KeyedOperation } from '../rpc/directory';
 import type { IdempotencyKey } from '../rpc/receipts';
 
-/** A key is remembered for so long, ms. */
+/** Retention of a key, ms. */
 export const REMEMBER_KEY_MS = 24 * 3_600_000;
 
 /** Keys forgotten at a time. */
@@ -24,8 +24,9 @@ export class OperationKeys {
   ) {}
 
   /**
-   * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting it.
-   * @param operation what it is, if it is new
+   * The operation of this key; a new one when there is none. Two rows written for a new one, and later for forgetting
+   * it.
+   * @param operation used if it is new
    * @returns 409 when the key was used for another request
    */
   begin({ key, hash }: IdempotencyKey, operation: Stored): Outcome<KeyedOperation> {
@@ -43,7 +44,9 @@ export class OperationKeys {
     });
   }
 
-  /** Makes `queue` the one that decides, unless there is one. One row written. @returns the one that decides; null: the key is not known */
+  /**
+   * Makes `queue` the deciding one, unless there is one. One row written. @returns the deciding one; null: unknown key
+   */
   coordinate(key: string, id: string, queue: string, now: number): string | null {
     this.tables.create();
     return this.storage.transactionSync(() => {
@@ -57,7 +60,7 @@ export class OperationKeys {
     });
   }
 
-  /** The operation came to nothing: the key may be used again. */
+  /** The operation did nothing: the key may be used again. */
   forget(key: string, id: string): void {
     this.tables.create();
     this.storage.transactionSync(() => {

@@ -1,6 +1,6 @@
-/** How many queues are paused, as far as a probe needs to know: some are asked, now and then, whoever asks how often. */
+/** How many queues are paused, for probes: some queues are asked, now and then, however often a probe comes. */
 
-/** Queues looked at, and for how long the number is good, ms: a probe must not keep queues awake. */
+/** Queues looked at, and the lifetime of the number, ms: a probe must not keep queues awake. */
 const LOOKED_AT = 50;
 const GOOD_FOR_MS = 60_000;
 

@@ -1,4 +1,4 @@
-/** Pools: the list of them, in the directory; and one pool, in an object of its own, which its workers ask who is next. */
+/** Pools: the list of them, in the directory; and one pool, in an object of its own, which decides for its workers. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Schema } from '../durable/schema';
 import { readFact, writeMeta } from '../durable/sql';
@@ -10,13 +10,13 @@ import type { PoolCounts, PoolPlan, PoolTaken } from '../rpc/pools';
 /** Pools at most: their list is one row. */
 const MAX_POOLS = 100;
 
-/** A fetch that did not say how it ended is forgotten after this, ms: none takes as long. */
+/** A fetch that did not report its end is forgotten after this, ms: none takes as long. */
 const FETCH_MS = 60_000;
 
 /** A worker that fetched within this time belongs to the pool, ms. */
 const RECENTLY_MS = 60_000;
 
-/** What was dispatched is written at most this often, ms: a row each. */
+/** Dispatch counts are written at most this often, ms: a row each. */
 const SAVE_EVERY_MS = 10_000;
 
 export class PoolList {
@@ -58,7 +58,7 @@ interface Past {
   since: number;
 }
 
-/** One pool at work. */
+/** The planner of one pool. */
 export class PoolDesk {
   private past: Past | undefined;
   private savedAt = 0;
@@ -113,7 +113,7 @@ export class PoolDesk {
     return plan;
   }
 
-  /** How many more jobs may run. What fetches under way may take counts as if it ran. */
+  /** How many more jobs may run. What fetches under way may take counts as running. */
   private async room({ concurrency, queues }: Pool, now: number): Promise<number> {
     if (concurrency === undefined) return Number.POSITIVE_INFINITY;
     let taken = 0;

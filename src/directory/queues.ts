@@ -1,4 +1,4 @@
-/** Which queues there are: each has a number of its own, which the ids of its jobs carry. */
+/** The list of queues: each has a number of its own, which the ids of its jobs carry. */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { routeCandidate } from '../job/ids';
@@ -10,15 +10,15 @@ import {
   type QueuePage,
 } from '../rpc/directory';
 
-/** Where a page of queues begins, when nothing is said: before all names. */
+/** Where the first page of queues begins: before all names. */
 const FIRST = '';
 
 export class QueueList {
   private counted: number | undefined;
-  /** The oldest queues, once they were asked for: new ones change nothing about that. */
+  /** The oldest queues, once they were asked for: new ones do not change them. */
   private oldest: string[] | undefined;
 
-  /** @param created hears of a new queue, in the transaction that creates it */
+  /** @param created called with a new queue, in the transaction that creates it */
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>,
     private readonly tables: Schema,
@@ -52,7 +52,7 @@ export class QueueList {
     return { queues: found.slice(0, limit), total, more: found.length > limit };
   }
 
-  /** As many as may be asked at once, of these, and then the oldest: so names that somebody makes up come last. */
+  /** As many as may be asked at once, of these, and then the oldest: so made-up names come last. */
   busiest(restless: readonly string[]): BusiestQueues {
     if (!this.tables.exist()) return { names: [], leftOut: 0 };
     const first = restless.slice(0, MAX_QUEUES_AT_ONCE);
@@ -81,7 +81,7 @@ export class QueueList {
     this.forget();
   }
 
-  /** Memory must be built anew. */
+  /** Memory must be rebuilt. */
   forget(): void {
     this.counted = undefined;
     this.oldest = undefined;

@@ -1,7 +1,6 @@
 /**
- * The numbers of the queues, as they were when somebody looked. They are in memory, and cost no row: a queue says when its numbers
- * have changed, so only those that did anything since are asked, and those that sleep sleep on. When this object was evicted, the
- * next look asks all of them once.
+ * The numbers of the queues, as last read. They are in memory, and cost no row. A queue reports when its numbers have
+ * changed, so only active queues are asked, and idle ones sleep. After an eviction the next read asks all of them once.
  */
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, unwrap } from '../job/errors';
@@ -9,56 +8,56 @@ import { asOf, goodUntil } from '../job/metrics/as-of';
 import type { QueueReading, WatchedReading } from '../rpc/metrics';
 
 /**
- * However quiet a queue is, its numbers are no older than this, ms. A queue that is killed between a change and telling of it
- * tells with its next one; this is for those that have no next one.
+ * Maximum age of the numbers of an idle queue, ms. A queue that died between a change and its report corrects it with
+ * the next report; this is for queues without a next one.
  */
 const MAX_AGE_MS = 15 * 60_000;
 
-/** Numbers that are held, as JSON, characters. Queues beyond that are asked at every look. */
+/** Numbers that are held, as JSON, characters. Queues beyond that are asked at every read. */
 const MAX_SIZE = 16 * 1024 * 1024;
 
-/** The object stays in memory for so long after a look at most, ms. */
+/** The object stays in memory for at most this long after a read, ms. */
 const MAX_STAY_MS = 2 * 60_000;
 
-/** What that costs, and what it saves, in billionths of a dollar at list prices: a second in memory, a request, a row read. */
+/** Costs and savings of that, in billionths of a dollar at list prices: a second in memory, a request, a row read. */
 const PRICE = { second: 1_563, request: 150, row: 1 };
 
-/** Queues of which it is remembered how often they said that they changed. */
+/** Queues whose number of reported changes is remembered. */
 const MAX_RESTLESS = 1_000;
 
 interface Held {
   reading: WatchedReading;
   size: number;
-  /** From then on it has to be asked, epoch ms. */
+  /** From then on it must be asked, epoch ms. */
   until: number;
 }
 
 export class QueueReadings {
   private readonly held = new Map<string, Held>();
   private size = 0;
-  /** How often a queue has said that it changed, since this object woke. */
+  /** How often a queue has reported a change, since this object woke. */
   private readonly changes = new Map<string, number>();
-  /** Queues that are being asked and have not said since that they changed. */
+  /** Queues that are being asked and have reported no change since. */
   private readonly asking = new Map<string, Promise<WatchedReading>>();
   private stay = new AbortController();
 
-  /** @param ask asks a queue, which will say when its answer is no longer right */
+  /** @param ask asks a queue, which will report when its answer is outdated */
   constructor(
     private readonly ask: (queue: string) => Promise<Outcome<WatchedReading>>,
     private readonly around: { now(): number; keepAlive(promise: Promise<unknown>): void },
   ) {}
 
-  /** The numbers of a queue now. @param isFresh what is held will not do */
+  /** The current numbers of a queue. @param isFresh held numbers are not good enough */
   async of(queue: string, isFresh = false): Promise<QueueReading> {
     const held = this.held.get(queue);
     const now = this.around.now();
     if (held && !isFresh && now < held.until && now >= held.reading.computed_at) return shown(held.reading, now);
-    // An answer that is on its way may be from before what this look has to show.
+    // An answer that is under way may be older than this read requires.
     const asked = (!isFresh && this.asking.get(queue)) || this.look(queue);
     return shown(await asked, this.around.now());
   }
 
-  /** The numbers of this queue are no longer right. */
+  /** The numbers of this queue are outdated. */
   changed(queue: string): void {
     const changes = (this.changes.get(queue) ?? 0) + 1;
     this.changes.delete(queue);
@@ -68,19 +67,19 @@ export class QueueReadings {
     this.drop(queue);
   }
 
-  /** Queues that have changed more than once, those that did so most often first. */
+  /** Queues that have changed more than once, most frequent first. */
   restless(): string[] {
     const often = [...this.changes].filter(([, changes]) => changes > 1);
     return often.sort(([, a], [, b]) => b - a).map(([name]) => name);
   }
 
-  /** The half that has changed least; of two alike the one that has been quiet for longer. */
+  /** The half that has changed least; of two equal ones the longer unchanged. */
   private forgetCalmest(): void {
     const ranked = [...this.changes].sort(([, a], [, b]) => a - b);
     for (const [name] of ranked.slice(0, MAX_RESTLESS / 2)) this.changes.delete(name);
   }
 
-  /** After a look: stays in memory for the next one, for as long as that costs no more than to ask all queues anew. */
+  /** After a read: stays in memory for the next one, while that costs no more than asking all queues again. */
   linger(): void {
     this.leave();
     const readings = Array.from(this.held.values(), ({ reading }) => reading);
@@ -114,7 +113,7 @@ export class QueueReadings {
   private hold(queue: string, reading: WatchedReading): void {
     this.drop(queue);
     const size = JSON.stringify(reading).length;
-    // Of queues that do not exist there is no end.
+    // Don't cache unknown names: they are unbounded.
     if (!reading.exists || this.size + size > MAX_SIZE) return;
     const until = Math.min(reading.computed_at + MAX_AGE_MS, goodUntil(reading.upcoming));
     this.held.set(queue, { reading, size, until });
@@ -133,8 +132,8 @@ function shown(reading: WatchedReading, now: number): QueueReading {
 }
 
 /**
- * How long to stay in memory so as not to ask these queues again, ms: until that has cost what asking them costs. An object that
- * wakes counts its jobs, apart from completed ones. The platform keeps it for ten seconds anyway.
+ * How long to stay in memory instead of asking these queues again, ms: until that has cost what asking them costs. An
+ * object that wakes counts its jobs, apart from completed ones. The platform keeps it for ten seconds anyway.
  */
 export function stayFor(readings: readonly Pick<QueueReading, 'counts'>[]): number {
   const jobs = readings.reduce((all, { counts: { completed, ...counts } }) => {

@@ -1,10 +1,10 @@
-/** The schemas of jobs. They are read by the Workers that validate; the queues only know the stamp of the last change. */
+/** The schemas of jobs. Workers that validate read them; the queues only know the stamp of the last change. */
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { conflict, payloadTooLarge } from '../job/errors';
 import type { RegisteredSchema } from '../job/schemas/registry';
 
-/** Schemas that are kept, and bytes of them: whoever validates holds them all in memory. */
+/** Schemas that are kept, and their bytes: a Worker that validates holds them all in memory. */
 const MAX_SCHEMAS = 1_000;
 const MAX_BYTES = 1_048_576;
 

@@ -1,4 +1,4 @@
-/** What the directory answers, verb by verb ({@link DirectoryApi} says what each means). */
+/** The answers of the directory, verb by verb ({@link DirectoryApi} explains each). */
 import type { Verbs } from '../durable/answering';
 import { rows } from '../durable/sql';
 import { defined } from '../job/envelope/fields';

@@ -1,10 +1,10 @@
 /**
- * The workers that pull, as far as they say so in heartbeats. Fetching registers nobody: a worker without heartbeats
- * works as well, it is just not known.
+ * The workers that pull, as far as they send heartbeats. Fetching registers no worker: one without heartbeats works as
+ * well, but is unknown.
  *
- * Memory knows every heartbeat; a row is written when a worker is new, when what it says about itself changes, and
- * otherwise at most every half minute. So a registry that was evicted takes nobody for stale who was alive half a minute
- * ago, and a fleet of a hundred quiet workers costs about three rows a second instead of twenty.
+ * Memory knows every heartbeat. A row is written when a worker is new, when its description changes, and otherwise at
+ * most every half minute. So after an eviction no live worker counts as stale. A fleet of a hundred idle workers costs
+ * about three rows a second instead of twenty.
  */
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
@@ -24,7 +24,7 @@ const FORGET_AFTER_MS = 86_400_000;
 /** Workers known at most; beyond, the one silent for longest is forgotten. */
 const MAX_WORKERS = 10_000;
 
-/** What is stored about a worker beside its id and the time of its last heartbeat. */
+/** What is stored of a worker besides its id and the time of its last heartbeat. */
 interface Stored {
   started_at: number;
   reported: ReportedState;
@@ -41,7 +41,7 @@ interface Known extends Stored {
 type Row = { id: string; seen_at: number; data: string };
 
 export class WorkerRegistry {
-  /** `worker.started`, `worker.quiet`, `worker.stopped`; heartbeats would push everything else out. */
+  /** `worker.started`, `worker.quiet`, `worker.stopped`; heartbeats would displace everything else. */
   readonly events = new EventLog('', 0);
   private known: Map<string, Known> | undefined;
 
@@ -105,7 +105,7 @@ export class WorkerRegistry {
     return worker ? view(id, worker, now) : null;
   }
 
-  /** Tells these workers, or all, what to do. @returns the ids of those that are known */
+  /** Directs these workers, or all. @returns the ids of those that are known */
   direct(directive: Directive, ids: readonly string[] | undefined, now: number): string[] {
     const known = this.load();
     const told = (ids ?? [...known.keys()]).filter((id) => known.has(id));
@@ -129,7 +129,7 @@ export class WorkerRegistry {
     return 'removed';
   }
 
-  /** Ids of the workers that are to get no jobs. */
+  /** Ids of the workers that get no jobs. */
   silenced(): string[] {
     return [...this.load()].flatMap(([id, worker]) => (isSilenced(worker) ? [id] : []));
   }
@@ -159,7 +159,7 @@ export class WorkerRegistry {
     this.note('worker.stopped', id, now, { reason });
   }
 
-  /** Workers that said goodbye and fell silent, and those nobody has heard of for a day. */
+  /** Workers that left and fell silent, and those without a heartbeat for a day. */
   private forgetGone(now: number): void {
     for (const [id, worker] of [...this.load()]) {
       if (worker.reported === 'shutting_down' && isStale(worker, now)) this.drop(id, 'stopped', now);
@@ -186,7 +186,7 @@ const isStale = (worker: Known, now: number): boolean => now - worker.seen_at > 
 
 const isLeaving = (worker: Stored): boolean => worker.reported === 'draining' || worker.reported === 'shutting_down';
 
-/** Is the worker to get no jobs? Told so, or leaving by itself. */
+/** True if the worker is quiet or shutting down. */
 const isSilenced = (worker: Stored): boolean => worker.directive !== 'running' || isLeaving(worker);
 
 const isQuiet = (worker: Stored): boolean => isSilenced(worker) || worker.reported === 'quiet';
@@ -195,8 +195,8 @@ const isQuiet = (worker: Stored): boolean => isSilenced(worker) || worker.report
 const describes = ({ reported, facts }: Stored): string => JSON.stringify([reported, facts]);
 
 /**
- * Is this a new process under an old name? What the former one was told does not concern it: a worker that was told to
- * terminate and is started again must not be stopped again.
+ * Is this a new process under an old name? Directives for the former one do not concern it: a worker that was directed
+ * to terminate and is started again must not be stopped again.
  */
 function isAnotherProcess(before: Known, beat: WorkerBeat, now: number): boolean {
   const { hostname, pid } = before.facts;

@@ -1,4 +1,4 @@
-/** The list of workflows. A workflow is found by its id without it; the list is for those who look for ids. */
+/** The list of workflows. A workflow is found by its id without it; the list serves searches for ids. */
 import type { Schema } from '../durable/schema';
 import { rows } from '../durable/sql';
 import type { WorkflowListRequest, WorkflowPage } from '../rpc/directory';

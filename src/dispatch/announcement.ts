@@ -11,11 +11,11 @@ export interface Announcement {
   payload: Payload;
   /** Types that it takes; null when it does not announce them, so it gets every type that is mapped to it. */
   types: AnnouncedType[] | null;
-  /** Names what is announced: its answers name it too, so another name means that it was deployed anew. */
+  /** Names the announcement, also in answers: another name means that the Worker was deployed again. */
   version?: string;
   /** It reads on while it runs a batch, and stops the jobs that are cancelled meanwhile. */
   control: boolean;
-  /** Types whose handlers may say something while they run: calls with them stay open. */
+  /** Types whose handlers may send messages while they run: calls with them stay open. */
   talking: ReadonlySet<string>;
   /** The Worker failed when asked, so this is only the fallback. */
   provisional: boolean;
@@ -24,8 +24,8 @@ export interface Announcement {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * What is known of a target over the network, which is not asked: nothing says that it has more than its one path. The table
- * of handlers says which types it takes, and in which form.
+ * The known facts about a target over the network, which is not asked: it may have only its one path. The table of
+ * handlers maps its types, in their form.
  */
 export function announcementOfRemote(target: Pick<TargetConfig, 'payload'>): Announcement {
   return { payload: target.payload ?? 'envelope', types: null, control: false, talking: NONE, provisional: false };

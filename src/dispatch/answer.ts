@@ -99,7 +99,7 @@ export function readBatchAnswer(
   return outcomes;
 }
 
-/** The outcome of a delivery that the answer to its batch does not mention. @param hasResults does it mention others? */
+/** The outcome of a delivery that its batch's answer does not mention. @param hasResults does it mention others? */
 export function unmentioned(hasResults: boolean): AttemptOutcome {
   return invalidAnswer(
     hasResults

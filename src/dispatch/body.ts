@@ -1,6 +1,6 @@
 /**
- * Reading the body of an answer within bounds. A handler may send as much as it likes, and an object has 128 MB for all its
- * calls together, so nothing here holds more of an answer than it must.
+ * Reads the body of an answer within bounds. A handler may send any amount, and an object has 128 MB for all its calls
+ * together. So nothing here holds more of an answer than it must.
  */
 
 /** Bytes of one text, or of one entry in the answer to a batch, that are held. A result may have 1 MiB of them. */
@@ -28,7 +28,7 @@ export class BodyReader {
       const { value } = await this.reader.readAtLeast(wanted, new Uint8Array(wanted));
       if (value) chunks.push(value);
       bytes += value?.length ?? 0;
-      // A read that was not filled came to the end.
+      // A read that was not filled reached the end.
       if ((value?.length ?? 0) < wanted) return { chunks, isWhole: true };
     }
     return { chunks, isWhole: false };
@@ -113,8 +113,9 @@ const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x
 const RESULTS = [...new TextEncoder().encode('results')];
 
 /**
- * Finds the entries of `{"results": [{…}, …]}` in chunks of bytes as they arrive, each as soon as it is whole. The marks of
- * JSON are single bytes that are part of no other character in UTF-8. It does not judge: whoever parses an entry does.
+ * Finds the entries of `{"results": [{…}, …]}` in chunks of bytes as they arrive, each as soon as it is whole. The
+ * marks of JSON are single bytes that are part of no other character in UTF-8. Entries are not validated here: their
+ * parser does that.
  */
 export class EntryScanner {
   /** Has the list begun? */
@@ -123,7 +124,7 @@ export class EntryScanner {
   private inString = false;
   private escaped = false;
   private inResults = false;
-  /** The last text that stood directly in the outermost object. */
+  /** The last text at the top level of the outermost object. */
   private name: number[] = [];
   /** The entry that is arriving. */
   private readonly entry = new HeldText();

@@ -8,7 +8,7 @@ export class NoAnswer extends Error {}
 const ARRIVING_STEP_MS = 1_000;
 const MAX_ARRIVING_STEPS = 8;
 
-/** A call that takes long is looked at so often, ms. */
+/** Interval between checks of a long call, ms. */
 export const LONG_CALL_MS = 30_000;
 
 /** The terms of one request. */
@@ -16,7 +16,7 @@ export interface CallLimits {
   timeoutMs: number;
   /** Has more of the answer arrived since this was last asked? Such a call gets some seconds more. */
   isArriving?(): boolean;
-  /** Half a minute has passed, and the call goes on. */
+  /** Half a minute has passed, and the call continues. */
   goesOn?(): void;
   /** Gets the function that ends the call before its time. */
   stoppable?(stop: (reason: NoAnswer) => void): void;

@@ -6,7 +6,7 @@
  *     "reports/*" = "REPORTS"                 # every job of the queue `reports`
  *     "image.resize" = { binding = "IMAGES", batch_size = 20, timeout_ms = 60000 }
  *     "crm.*" = "https://crm.example/hooks/jobs"   # signed with TARGET_SECRET
- *     "invoice.*" = { url = "https://pay.example/jobs", secret_binding = "PAY_SECRET", signature = ["standard", "ojs"] }
+ *     "invoice.*" = { url = "https://pay.example/jobs", secret_binding = "PAY_SECRET", signature = ["ojs"] }
  *
  * The most specific pattern wins: one that names the queue before one that does not, then the longer one. A queue named
  * in a pattern belongs to handlers: a job there that no pattern takes has no handler. In all other queues, jobs that no
@@ -47,8 +47,8 @@ export interface TargetConfig {
   /** It is called over the network: it may be unreachable, and it announces nothing. */
   isRemote?: true;
   /**
-   * The queues in which its answers may enqueue; `*`: in any. Absent: in any, because the Worker is one of this account. Whoever
-   * answers for a URL has no key, so its mapping says so, or it may not.
+   * The queues in which its answers may enqueue; `*`: in any. Absent: in any, because the Worker is one of this
+   * account. A URL's owner has no key, so only its mapping can allow it.
    */
   mayEnqueue?: readonly string[];
   /** It takes the jobs that name such a URL, and no others; each is sent to its own. */
@@ -67,7 +67,7 @@ export interface TargetConfig {
 const PATTERN =
   /^(?:(?<queue>[a-z0-9][a-z0-9.-]{0,127})\/)?(?<type>\*|[a-z][a-z0-9_-]*(?:\.[a-z][a-z0-9_-]*)*(?:\.\*)?)$/;
 
-/** What holds where a target's options do not say. */
+/** Defaults of a target's options. */
 export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
 const COMMON_OPTIONS = ['batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
@@ -204,7 +204,7 @@ function specificity(pattern: TargetPattern, queue: string, type: string): numbe
 
 /**
  * The target for a job in a queue, or undefined when there is none.
- * @param url the one that the job names: only a target that takes it will do, whatever the type is mapped to
+ * @param url the one that the job names: only a target that takes it is used, whatever the type is mapped to
  */
 export function targetFor(
   targets: readonly TargetConfig[],

@@ -1,7 +1,7 @@
 /**
- * The body of a call that stays open while the call runs: its first line is the batch, each later line is something that
- * the handler library must hear meanwhile: whose job was cancelled, and the replies to what its handlers ask for. Only targets
- * that announce `control` are called so.
+ * The body of a call that stays open while the call runs. Its first line is the batch. Each later line is a message to
+ * the handler library: a job was cancelled, or the reply to a handler's message. Only targets that announce `control`
+ * are called like this.
  */
 
 import type { ErrorData } from '../job/errors';
@@ -25,23 +25,23 @@ export class ControlStream {
     void this.write(JSON.stringify({ cancel: deliveryId }));
   }
 
-  /** What a call of the handler came to. @returns when the handler has read it, or will not */
+  /** The reply to a message of the handler. @returns when the handler has read it, or will not */
   reply(call: number, said: { value?: unknown } | { error: ErrorData }): Promise<void> {
     return this.write(JSON.stringify({ reply: call, ...('error' in said ? { error: shown(said.error) } : said) }));
   }
 
-  /** The answer has come, or nobody waits for it any more. */
+  /** The answer has arrived, or is no longer awaited. */
   close(): void {
     this.writer.close().catch(() => undefined);
   }
 
-  // A handler that is gone cannot be told anything, and its call ends by itself.
+  // A handler that is gone cannot be notified, and its call ends by itself.
   private write(line: string): Promise<void> {
     return this.writer.write(new TextEncoder().encode(`${line}\n`)).catch(() => undefined);
   }
 }
 
-/** An error as a handler is told it. */
+/** An error for a handler. */
 function shown({ code, type, message, retryable, details }: ErrorData): object {
   return { code, type: type ?? code, message, retryable, ...(details && { details }) };
 }

@@ -1,4 +1,4 @@
-/** Delivering jobs to a handler Worker: one call over its service binding, and what becomes of each job in it. */
+/** Delivers jobs to a handler Worker: one call over its service binding, and the outcome of each job in it. */
 
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { cut } from '../job/text';
@@ -22,10 +22,10 @@ export interface Delivery {
   timeoutMs: number;
 }
 
-/** The media type of an answer that is said while its batch runs. */
+/** The media type of an answer that is sent while its batch runs. */
 const LINES = 'application/x-ndjson';
 
-/** What a call carries, and how. More than one delivery needs the payload `batch`. */
+/** The content and form of a call. More than one delivery needs the payload `batch`. */
 export interface CallTerms {
   payload: Payload;
   workerId: string;
@@ -37,23 +37,23 @@ export interface CallTerms {
   /** Takes outcomes of a large answer while the rest of it arrives. Must not reject. */
   settle(outcomes: ReadonlyMap<string, AttemptOutcome>): Promise<void>;
   /**
-   * Takes what the handler of a delivery says while it runs.
-   * @returns what it is answered, once that is durable. Rejects with an `ApiError` that it is told
+   * Handles a message of a delivery's handler while it runs.
+   * @returns the reply, once the message is durable. Rejects with an `ApiError` for the handler
    */
   hear(deliveryId: string, message: RunMessage): Promise<unknown>;
-  /** Half a minute has passed, and the call goes on. */
+  /** Half a minute has passed, and the call continues. */
   goesOn(): void;
 }
 
-/** What a call led to. */
+/** The result of a call. */
 export interface CallResult {
-  /** By delivery id, but for those that were settled while the answer arrived. */
+  /** By delivery id, except those that were settled while the answer arrived. */
   outcomes: ReadonlyMap<string, AttemptOutcome>;
   /** Did the target itself fail, rather than a job? */
   deliveryError: boolean;
   /** How it failed, for humans. */
   trouble?: string;
-  /** Names what the target announces now, if it says so. */
+  /** Names the target's current announcement, if the answer has that name. */
   version?: string;
   /** Bytes of the answer, as far as it was read. */
   bytes: number;
@@ -61,7 +61,7 @@ export interface CallResult {
 
 /** Added to the longest limit in a batch, so that the handler library's own report of a timeout can arrive, ms. */
 const BATCH_GRACE_MS = 1_000;
-/** Characters that are kept of what went wrong with a target. */
+/** Characters that are kept of a target's failure. */
 const MAX_TROUBLE = 300;
 /** Bytes of an answer that is read whole before any of it is looked at. A larger one is settled while it arrives. */
 const SMALL_ANSWER_BYTES = 1024 * 1024;
@@ -81,12 +81,12 @@ export class Call {
   private gathered = new Map<string, AttemptOutcome>();
   private version: string | undefined;
   private unreachable = false;
-  /** Bytes of the answer, without what was said before it. */
+  /** Bytes of the answer, without the messages before it. */
   private bytes = 0;
-  /** Bytes that have come, and had come when this was last asked. */
+  /** Bytes that have arrived, and had arrived when this was last asked. */
   private bytesArrived = 0;
   private bytesSeen = 0;
-  /** Nobody waits for the rest of the answer. */
+  /** The rest of the answer is no longer awaited. */
   private isOver = false;
 
   constructor(
@@ -101,8 +101,8 @@ export class Call {
   }
 
   /**
-   * The job of this delivery was cancelled, or taken from the handler otherwise: its report would be refused. The handler
-   * hears of it where the call is open; a call that carries nothing else is aborted.
+   * The job of this delivery was cancelled, or taken from the handler otherwise: its report would be refused. Over an
+   * open call the handler is notified; a call that carries nothing else is aborted.
    */
   cancel(deliveryId: string): void {
     this.cancelled.add(deliveryId);
@@ -174,8 +174,7 @@ export class Call {
   }
 
   /**
-   * Reads the answer to a batch. Of one that is large, each job whose outcome came whole is settled, whatever becomes of
-   * the rest.
+   * Reads the answer to a batch. Each job of a large one whose outcome arrives whole is settled, however the rest ends.
    */
   private async readBatch(body: ReadableStream<Uint8Array>): Promise<void> {
     const reader = new BodyReader(body);
@@ -198,8 +197,8 @@ export class Call {
   }
 
   /**
-   * Reads an answer that is said while the batch runs: what the handlers have to say, and each outcome as it comes, which is
-   * settled at once.
+   * Reads an answer that is sent while the batch runs: messages of the handlers, and each outcome, which is settled at
+   * once.
    */
   private async readLines(body: ReadableStream<Uint8Array>): Promise<void> {
     const reader = new BodyReader(body);
@@ -261,7 +260,7 @@ function isDeliveryError(outcome: AttemptOutcome): boolean {
   return outcome === NOT_REACHED || (outcome.kind === 'failed' && outcome.error.target_rejected === true);
 }
 
-/** What a delivery error says of the target. */
+/** The meaning of a delivery error for the target. */
 function troubleOf(outcome: AttemptOutcome): string {
   const said = outcome.kind === 'failed' ? outcome.error.message : undefined;
   return said === undefined ? WORKER_NOT_RUNNING : cut(said, MAX_TROUBLE);

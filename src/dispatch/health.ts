@@ -30,8 +30,8 @@ export interface StoppedTarget extends Partial<TargetTrouble> {
 }
 
 /**
- * How long a target is left alone after `errors` delivery errors in a row, ms.
- * @param longest no pause is longer, ms: on a developer's machine a handler that is started again is found at once
+ * The pause of a target after `errors` delivery errors in a row, ms.
+ * @param longest limit of the pause, ms: on a developer's machine a handler that is started again is found at once
  */
 export function pauseAfter(errors: number, longest: number = STOP_FOR_MS): number {
   const pause = errors < STOP_AFTER_ERRORS ? FIRST_PAUSE_MS * 2 ** (errors - 1) : STOP_FOR_MS;

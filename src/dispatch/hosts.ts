@@ -1,10 +1,10 @@
 /**
- * The hosts that single jobs may name as their target. Whoever may enqueue could otherwise have this deployment call and sign
- * anything, so there are none until the deployment lists them:
+ * The hosts that single jobs may name as their target. Otherwise any producer could have this deployment call and sign
+ * anything. So there are none until the deployment lists them:
  *
  *     ALLOWED_TARGET_HOSTS = "app.example *.hooks.example"
  *
- * Each entry is a target of its own, with its own health: a host that is down stops none but the jobs for its entry.
+ * Each entry is a target of its own, with its own health: a host that is down stops only the jobs for its entry.
  */
 import type { Reader } from '../job/envelope/fields';
 import { invalidConfiguration, invalidRequest } from '../job/errors';

@@ -1,6 +1,6 @@
 /**
- * Handlers that run in the Worker of the queue. They are called through an entrypoint of that Worker, so a call to them is
- * what a call to any handler Worker is: an invocation of its own, which can die without taking the queue with it.
+ * Handlers that run in the Worker of the queue. They are called through an entrypoint of that Worker, like any handler
+ * Worker: each call is an invocation of its own, which can die without the queue.
  */
 import { exports } from 'cloudflare:workers';
 import type { OwnHandlers } from '../declaration';

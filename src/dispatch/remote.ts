@@ -1,20 +1,20 @@
 /**
- * Calling a URL in the place of a service binding: the request is signed and leaves this Worker. Whatever a handler answers
- * means the same as from a bound Worker; only that it may not be there at all is different.
+ * Calls a URL instead of a service binding: the request is signed and leaves this Worker. The answer of a handler means
+ * the same as from a bound Worker; the only difference is that it may be unreachable.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { type Signature, signatureHeaders } from './signature';
 
 /**
- * Calls to URLs that one object makes at once. The platform lets six connections wait for the headers of their answers, and
- * keeps any further one back while its time limit runs. So jobs are not even taken for a seventh call: they stay where they
- * are until one of the six is over. Calls over service bindings do not count.
+ * Calls to URLs that one object makes at once. The platform lets six connections wait for the headers of their answers,
+ * and delays any further one while its time limit runs. So jobs for a seventh call are not even taken: they wait until
+ * one of the six is over. Calls over service bindings do not count.
  */
 export const MAX_CONNECTIONS = 6;
 
 /**
- * Cloudflare's answers in the place of an origin that it could not reach: down, timed out while connecting, unreachable, TLS
- * that failed, or a name that does not resolve. No handler has seen the call.
+ * Cloudflare's answers for an origin that it could not reach: down, timed out while connecting, unreachable, TLS that
+ * failed, or a name that does not resolve. No handler has seen the call.
  */
 const UNREACHED: ReadonlySet<number> = new Set([521, 522, 523, 525, 526, 530]);
 
@@ -61,7 +61,7 @@ export class Remote {
     const signed = await signatureHeaders(signatures, secrets, { url, id, body, at: this.world.now() });
     for (const [name, value] of Object.entries(signed)) headers.set(name, value);
     headers.set('User-Agent', USER_AGENT);
-    // A redirect is an answer: where it leads has not been looked at, and the job would not be sent there.
+    // A redirect is an answer: its target was not checked, and the job would not be sent there.
     const init: RequestInit = { method: 'POST', headers, body, redirect: 'manual', signal: request.signal };
     const response = await this.world.fetch(new Request(url, init));
     if (!UNREACHED.has(response.status)) return response;

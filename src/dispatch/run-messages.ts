@@ -1,6 +1,6 @@
 /**
- * What a handler says about a run: beside its outcome, in an entry of its answer, or as one message while the run goes on,
- * where the call has a live line. Nothing that a handler says makes this throw anything but an {@link ApiError}.
+ * Messages of a handler about a run: with its outcome, in an entry of its answer, or while the run continues, over a
+ * live connection. Whatever a handler sends, this throws nothing but {@link ApiError}.
  */
 
 import { checkpointContent, type Progress, readProgress } from '../job/attempt/notes';
@@ -14,13 +14,13 @@ import type { EntryText } from './body';
 
 type Json = Record<string, unknown>;
 
-/** Something that is answered once it is durable. @param children jobs to enqueue, as written */
+/** A message that is answered once it is durable. @param children jobs to enqueue, as written */
 export type RunRequest = RunNote | { kind: 'enqueue'; children: unknown };
 
-/** What a handler says while it runs. */
+/** A message of a handler while it runs. */
 export type RunMessage = RunRequest | { kind: 'log'; lines: LogLine[] };
 
-/** A line of an answer that is said as it goes, about one delivery. */
+/** A line of an answer that is sent while the call runs, about one delivery. */
 export type StreamedLine = { id: string } & (
   | { kind: 'outcome'; outcome: AttemptOutcome }
   | { kind: 'log'; lines: LogLine[] }
@@ -28,7 +28,7 @@ export type StreamedLine = { id: string } & (
   | { kind: 'wrong'; call: number; error: ErrorData }
 );
 
-/** Reads a line; undefined when it says nothing that this side knows. */
+/** Reads a line; undefined when it has no known meaning. */
 export function readLine(line: EntryText, now: number): StreamedLine | undefined {
   const entry = line.isWhole ? parseObject(line.text) : undefined;
   if (!entry || 'status' in entry) {
@@ -67,7 +67,7 @@ function mustProgress(value: unknown): Progress {
   throw invalidRequest('progress', 'progress must be an object with progress, 0 to 1.');
 }
 
-/** What a call is refused with: nothing that a handler says is a defect of this side. */
+/** The refusal of a call: no message of a handler is a defect of this side. */
 export function refusalOf(error: unknown): ErrorData {
   if (error instanceof ApiError) return error.data;
   const message = error instanceof Error ? error.message : String(error);

@@ -1,15 +1,15 @@
 /**
- * Signing the calls to URLs, so that a receiver can tell them from anybody else's. A call may be signed in several ways at
- * once, each in headers of its own:
+ * Signs the calls to URLs, so that a receiver can recognise them. A call may be signed in several ways at once, each in
+ * headers of its own:
  *
  * | kind | headers | what is signed |
  * |---|---|---|
- * | `standard` | `webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>` | `id.timestamp.body` (Standard Webhooks) |
+ * | `standard` (Webhooks) | `webhook-id`, `webhook-timestamp`, `webhook-signature: v1,…` | `id.timestamp.body` |
  * | `ojs` | `X-OJS-Timestamp`, `X-OJS-Signature: sha256=<hex>` | `timestamp.body` |
  * | `qstash` | `Upstash-Signature`: a JWT | the URL and the SHA-256 of the body, for five minutes |
  *
- * While a secret is replaced there are two, the new one first: both sign, but in a JWT, which has room for one signature.
- * QStash's receivers take the current key and the next for that reason.
+ * While a secret is replaced there are two, the new one first. Both sign, except in a JWT, which has room for one
+ * signature. QStash's receivers take the current key and the next for that reason.
  */
 
 import { SignJWT } from 'jose';
@@ -22,7 +22,7 @@ export type Signature = (typeof SIGNATURES)[number];
 /** What is signed. */
 export interface Signable {
   url: string;
-  /** Names the call. No other one has it. */
+  /** Names the call. No other call has it. */
   id: string;
   body: string;
   /** When it is sent, epoch ms. */
@@ -41,7 +41,7 @@ export const SINGLE_SECRET_RULE = 'must be 16 to 512 visible ASCII characters wi
 export const SECRET_RULE =
   'must be one secret, or the new and the old one with a space between, each of 16 or more visible ASCII characters (after "whsec_": base64)';
 
-/** The secrets in a text, the current one first; undefined when it is no such text. */
+/** The secrets in a text, the current one first; undefined when the text is invalid. */
 export function parseSecrets(text: string): string[] | undefined {
   const secrets = text.split(/[\s,]+/).filter(Boolean);
   const fits = (secret: string) => /^[\x21-\x7e]{16,512}$/.test(secret) && canSign(secret);
@@ -56,7 +56,7 @@ function canSign(secret: string): boolean {
   }
 }
 
-/** Standard Webhooks takes what follows `whsec_` as base64. Any other secret is used as it is written, as OJS uses all. */
+/** Standard Webhooks takes what follows `whsec_` as base64. Any other secret is used as written, as OJS uses all. */
 function standard(secret: string): Webhook {
   return secret.startsWith(BASE64_PREFIX) ? new Webhook(secret) : new Webhook(secret, { format: 'raw' });
 }

@@ -1,14 +1,14 @@
-/** How the calls to a URL are signed, as the deployment's variables say. */
+/** How the calls to a URL are signed, by the deployment's variables. */
 import type { ApiError } from '../job/errors';
 import { invalidConfiguration } from '../job/errors';
 import type { Signing } from './remote';
 import { parseSecrets, SECRET_RULE, SIGNATURES, type Signature } from './signature';
 
-/** The variables that say it for URLs that do not say it themselves. */
+/** The variables for URLs without settings of their own. */
 const DEFAULT_SECRET = 'TARGET_SECRET';
 const DEFAULT_SIGNATURE = 'TARGET_SIGNATURE';
 
-/** Where nothing says it. */
+/** The default. */
 const USUAL: readonly Signature[] = ['standard', 'ojs'];
 
 type Values = Record<string, unknown>;
@@ -48,7 +48,7 @@ function defaultSignatures(env: Values): readonly Signature[] {
   throw invalidConfiguration(message, { variable: DEFAULT_SIGNATURE });
 }
 
-/** A call that nobody can tell from a forged one is worth nothing, so there is always a secret. */
+/** An unsigned call could be forged by anyone, so there is always a secret. */
 function readSecrets(key: string, options: Values, env: Values, wrong: Wrong): string[] {
   const { secret, secret_binding: variable = DEFAULT_SECRET } = options;
   if (secret !== undefined) {

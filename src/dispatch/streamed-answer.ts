@@ -1,6 +1,7 @@
 /**
- * The answer to a call that is said while its batch runs: messages are dealt with as they come and answered on the live line,
- * outcomes are settled. However much a handler says, and whether it listens or not, what is held of it is bounded.
+ * The answer to a call that is sent while its batch runs: messages are handled as they arrive and answered on the live
+ * connection, outcomes are settled. However much a handler sends, and whether it reads or not, memory for it is
+ * bounded.
  */
 import type { AttemptOutcome } from '../job/attempt/outcome';
 import { type ApiError, conflict } from '../job/errors';
@@ -20,20 +21,20 @@ export interface Listener {
 export interface UnderWay {
   /** Is this one of them, and does it run? */
   isOpen(deliveryId: string): boolean;
-  /** Its outcome has come. @param size of the line, in characters */
+  /** Its outcome has arrived. @param size of the line, in characters */
   ended(deliveryId: string, size: number): void;
 }
 
 /**
- * Characters of messages that are being dealt with, or whose replies nobody has read, at most: meanwhile no more are read, so
- * a handler that says very much, or does not listen, waits.
+ * Characters of messages that are being handled, or whose replies are unread, at most. Beyond, no more are read, so a
+ * handler that sends too much, or does not read, waits.
  */
 const MAX_UNANSWERED = 1024 * 1024;
 
-/** What is said of steps is counted with so many more: the reply may repeat a record of 768 KiB. */
+/** A message about steps counts this many characters more: the reply may repeat a record of 768 KiB. */
 const STEPS_CHARS = 64 * 1024;
 
-/** A failure is counted with so many characters. */
+/** A failure counts this many characters. */
 const FAILURE_CHARS = 16 * 1024;
 
 /** Characters that an outcome holds, about. */
@@ -42,18 +43,18 @@ export function charsOf(outcome: AttemptOutcome): number {
 }
 
 export class StreamedAnswer {
-  /** Characters of messages that are being dealt with. */
+  /** Characters of messages that are being handled. */
   private unanswered = 0;
   private answeredSome: () => void = () => undefined;
 
-  /** @param line absent: the call is closed, and nobody hears a reply */
+  /** @param line absent: the call is closed, and replies are dropped */
   constructor(
     private readonly listener: Listener,
     private readonly line: ControlStream | undefined,
     private readonly underWay: UnderWay,
   ) {}
 
-  /** May more be read? Waits until it may; for ever where the handler never listens, so that its call ends by its limit. */
+  /** May more be read? Waits until it may; for ever if the handler never reads, so that its call ends by its limit. */
   async room(): Promise<void> {
     while (this.unanswered > MAX_UNANSWERED) {
       await new Promise<void>((resolve) => {
@@ -62,7 +63,7 @@ export class StreamedAnswer {
     }
   }
 
-  /** Takes some lines. What is said of a delivery that is not under way, or is none of this call, changes nothing. */
+  /** Takes some lines. Messages about a delivery that is not under way, or of another call, change nothing. */
   hear(lines: readonly EntryText[]): void {
     const outcomes = new Map<string, AttemptOutcome>();
     for (const line of lines) {

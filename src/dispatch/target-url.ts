@@ -1,21 +1,22 @@
 /**
- * Which URLs jobs may be sent to. A request to a URL that somebody wrote into a job or a variable leaves this Worker with its
- * network position, so only addresses of the public Internet are taken:
+ * Which URLs jobs may be sent to. A request to a URL from a job or a variable leaves this Worker with its network
+ * position. So only addresses of the public Internet are allowed:
  *
  * - `https:` on its own port, with no user name, password or fragment;
- * - a host by its public name: no address in numbers, in whatever notation, no single word, no name that is reserved for
- *   private networks, no dot at its end;
+ * - a host by its public name: no numeric address in any notation, no single word, no reserved name of private
+ *   networks, no final dot;
  * - with `loopback`, for development alone: `http:` or `https:` to `localhost`, `127.0.0.1` or `[::1]` on any port.
  *
- * The *parsed* host is judged, because parsers read `2130706433`, `0x7f.1` and `①27.0.0.1` as 127.0.0.1. A public name may
- * still lead to a private address. A Worker can neither look that up beforehand nor hold a name to an address; on Cloudflare
- * it reaches no private network, under `wrangler dev` it reaches that of the machine. Redirects are never followed.
+ * The *parsed* host is judged, because parsers read `2130706433`, `0x7f.1` and `①27.0.0.1` as 127.0.0.1. A public name
+ * may still lead to a private address. A Worker can neither look that up beforehand nor hold a name to an address. On
+ * Cloudflare it reaches no private network; under `wrangler dev` it reaches that of the machine. Redirects are never
+ * followed.
  */
 
 /** Longest URL, in characters. */
 const MAX_LENGTH = 2048;
 
-/** Names that end so mean a machine or a private network (RFC 6761, 6762, 7686, 8375, and ICANN's list of collisions). */
+/** Names with these endings mean a machine or a private network (RFC 6761, 6762, 7686, 8375, ICANN's collisions). */
 const PRIVATE_SUFFIXES = [
   'localhost',
   'local',
@@ -66,7 +67,7 @@ const isWeb = (protocol: string) => protocol === 'https:' || protocol === 'http:
 export function isPublicName(host: string): boolean {
   const labels = host.split('.');
   const last = labels.at(-1) as string;
-  // The last label of an address in numbers has a digit first; no top-level domain does.
+  // The last label of a numeric address begins with a digit; no top-level domain does.
   if (labels.length < 2 || host.length > 253 || /^\d/.test(last)) return false;
   return labels.every((label) => LABEL.test(label)) && !PRIVATE_SUFFIXES.includes(last);
 }

@@ -1,4 +1,4 @@
-/** A handler Worker as it is seen from outside: where it is called, and how it looks when it is not there. */
+/** A handler Worker from outside: where it is called, and the signs that it is not there. */
 
 /** The parts of an HTTP answer that matter. */
 export interface HandlerAnswer {
@@ -15,7 +15,7 @@ export const ORIGIN = 'https://handler.tocsin';
 /** A call that never reached a handler. */
 export const NOT_RUNNING = 'not_running';
 
-/** The same, as humans are told. */
+/** The same, for humans. */
 export const WORKER_NOT_RUNNING = 'The handler Worker is not running.';
 
 /**

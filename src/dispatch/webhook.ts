@@ -1,6 +1,7 @@
 /**
- * One attempt to tell a receiver of an event: a signed POST to its URL. The URL is judged again before it is called, and so is
- * each place that a redirect leads to: only to the same host, with the same method and body. What comes back is read a little.
+ * One attempt to notify a receiver of an event: a signed POST to its URL. The URL is checked again before it is called.
+ * So is each place that a redirect leads to: only the same host, with the same method and body. A little of the answer
+ * is read.
  */
 
 import { cut } from '../job/text';
@@ -21,7 +22,7 @@ const MAX_KEPT = 1024;
 
 const MAX_REDIRECTS = 3;
 
-/** What is to be sent, and how. */
+/** The content and form of a delivery. */
 export interface WebhookCall {
   url: string;
   /** Names the delivery, in all its attempts. */

@@ -1,9 +1,9 @@
 /**
- * When an object wakes by itself: the earliest of all that is due, by its one alarm.
+ * When an object wakes by itself: at the earliest due moment, by its one alarm.
  *
  * Rules the platform forces on the alarm, each learned from a measurement:
- *  - an alarm set for the very millisecond of the alarm that is running, or for one already past, is stored but never
- *    fires: every alarm is set strictly after now and after the last one;
+ *  - an alarm set for the very millisecond of the running alarm, or for a past one, is stored but never fires: every
+ *    alarm is set strictly after now and after the last one;
  *  - each `setAlarm` is a billed row: it is called only when the new time is earlier than the armed one;
  *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again.
  */
@@ -22,8 +22,8 @@ const LOST_AFTER_MS = 5_000;
 const EARLY_MS = 5;
 
 /**
- * The time to hand to `setAlarm` for something due at `at`: never now, never the past, never the last one again. A last one
- * that lies ahead ran before the clock was set back: then only its own millisecond is left out.
+ * The time for `setAlarm` of something due at `at`: never now, never past, never the last one again. If the last one is
+ * in the future, the clock was set back since: then only its own millisecond is left out.
  */
 export function alarmTime(at: number, now: number, last: number): number {
   const time = Math.max(Math.ceil(at), now + 1);
@@ -49,7 +49,7 @@ export class AlarmClock {
   arm(at: number, now: number): void {
     if (!Number.isFinite(at)) return;
     const lost = this.armed !== null && this.armed + LOST_AFTER_MS <= now;
-    // What a lost alarm stood for is known only to a new plan, so that one is made at once.
+    // Only a new plan knows the work of a lost alarm, so one is made at once.
     const time = alarmTime(lost ? now : at, now, this.last);
     if (this.armed !== null && !lost && this.armed <= time) return;
     this.armed = time;

@@ -1,4 +1,4 @@
-/** How many events a follower is sent: so many in each second, and it is told how many it did not get. */
+/** How many events a follower is sent in each second. It is notified of the number that it did not get. */
 
 /** Events that one follower is sent in a second at most. */
 export const EVENTS_PER_SECOND = 100;
@@ -8,7 +8,7 @@ const WINDOW_MS = 1000;
 export class Allowance {
   private opened = Number.NEGATIVE_INFINITY;
   private used = 0;
-  /** Events that did not fit, and nobody was told of yet. */
+  /** Events that did not fit, and were not reported yet. */
   private dropped = 0;
 
   constructor(private readonly perSecond: number = EVENTS_PER_SECOND) {}
@@ -18,13 +18,13 @@ export class Allowance {
    * @returns how many may be sent; the others count as dropped
    */
   take(wanted: number, now: number): number {
-    // A clock that went back opens a new second, too. While the follower has to be told of dropped events, none begins: that would
-    // put off when it is told, again and again where events come all the time.
+    // A clock that went back begins a new second, too. While dropped events are unreported, no second begins: under
+    // constant events that would put the report off for ever.
     if ((now >= this.opened + WINDOW_MS && this.dropped === 0) || now < this.opened) {
       this.opened = now;
       this.used = 0;
     }
-    // Once events were dropped, none follow before the follower was told so.
+    // After dropped events, none follow before they were reported.
     const room = this.dropped > 0 ? 0 : this.perSecond - this.used;
     const granted = Math.min(wanted, room);
     this.used += granted;
@@ -32,12 +32,12 @@ export class Allowance {
     return granted;
   }
 
-  /** When the follower is to be told of dropped events, epoch ms; undefined when there are none. */
+  /** When the dropped events must be reported, epoch ms; undefined when there are none. */
   get tellAt(): number | undefined {
     return this.dropped > 0 ? this.opened + WINDOW_MS : undefined;
   }
 
-  /** Takes the number of dropped events, to tell it. */
+  /** Takes the number of dropped events, to report it. */
   takeDropped(): number {
     const { dropped } = this;
     this.dropped = 0;

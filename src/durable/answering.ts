@@ -10,14 +10,14 @@ export type Verbs<Life, Api> = {
     : never;
 };
 
-/** A class of objects with the verbs on its prototype, where the runtime looks for what may be called over RPC. */
+/** A class of objects with the verbs on its prototype, where the runtime looks for methods callable over RPC. */
 export function answering<Env, Life, Api>(verbs: Verbs<Life, Api>) {
   abstract class Answering extends DurableObject<Env> {
     abstract readonly life: Life;
   }
   for (const [name, verb] of Object.entries(verbs) as [string, (life: Life, ...args: unknown[]) => unknown][]) {
     Object.defineProperty(Answering.prototype, name, {
-      // As a method that is written into a class.
+      // Like a method that is written in a class.
       writable: true,
       configurable: true,
       value(this: Answering, ...args: unknown[]) {

@@ -1,14 +1,14 @@
-/** Leaving alone for a while what has just failed, where work can go on without it. */
+/** Backing off from what has just failed, where work can continue without it. */
 
 /**
- * Is a pause that ends at `until` (epoch ms) still going on? One that would be longer than `longest` (ms) began before the
- * clock was set back, and is over.
+ * Does a pause that ends at `until` (epoch ms) still last? One longer than `longest` (ms) began before the clock was
+ * set back, and is over.
  */
 export function isPausedUntil(until: number, now: number, longest: number): boolean {
   return now < until && until <= now + longest;
 }
 
-/** Was `at` (epoch ms) less than `ms` ago? A moment that lies ahead was noted before the clock was set back: long ago. */
+/** Was `at` (epoch ms) less than `ms` ago? A future moment was noted before the clock was set back: long ago. */
 export function isWithin(at: number, ms: number, now: number): boolean {
   return at <= now && now < at + ms;
 }
@@ -23,7 +23,7 @@ export class Backoff {
   /** @param now epoch ms */
   constructor(private readonly now: () => number) {}
 
-  /** Is it being left alone? */
+  /** Is it backing off? */
   get isResting(): boolean {
     return isPausedUntil(this.until, this.now(), PAUSE_MS.longest);
   }
@@ -39,9 +39,9 @@ export class Backoff {
   }
 
   /**
-   * Asks, unless it is being left alone.
-   * @returns what `ask` gave; undefined when it was not asked, or failed
-   * @param note is told of a failure
+   * Asks, unless it is backing off.
+   * @returns the result of `ask`; undefined when it was not asked, or failed
+   * @param note called with a failure
    */
   async ask<T>(ask: () => Promise<T>, note: (error: unknown) => void): Promise<T | undefined> {
     if (this.isResting) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The live feed of one queue: its last events, in memory only, gone when the object sleeps. It costs no rows. It is bounded in
- * number and in bytes: what clients and handlers wrote into an event is cut, and the oldest events go.
+ * The live feed of one queue: its last events, in memory only, gone when the object sleeps. It costs no rows. It is
+ * bounded in number and in bytes: long texts of clients and handlers are cut, and the oldest events are dropped.
  */
 import { mintId } from '../job/ids';
 import type { JobState } from '../job/states';
@@ -17,7 +17,7 @@ export interface QueueEvent {
   /** Epoch ms. */
   time: number;
   data: Record<string, unknown>;
-  /** How the state of a job changed by it. */
+  /** How it changed the state of a job. */
   change?: StateChange;
 }
 
@@ -27,7 +27,7 @@ export interface StateChange {
   to: JobState;
 }
 
-/** What was published, before anybody looks at it. */
+/** A published event, before it is rendered. */
 export interface Published extends Pick<QueueEvent, 'type' | 'subject'> {
   /** The worker whose attempt at the job ended by it. Not shown. */
   heldBy?: string;
@@ -43,12 +43,14 @@ export const ENDS: ReadonlySet<string> = new Set(['job.completed', 'job.discarde
 export const KEPT_EVENTS = 1000;
 const KEPT_BYTES = 2 * 1024 * 1024;
 
-/** A text inside an event is cut after so many characters. */
+/** A text inside an event is cut after this many characters. */
 const MAX_TEXT = 1000;
-/** An object inside an event, such as the data of a progress report, is left out beyond this many characters of JSON. */
+/**
+ * An object inside an event, such as the data of a progress report, is left out beyond this many characters of JSON.
+ */
 const MAX_OBJECT = 2000;
 
-/** About what an event takes beside its texts, and what each member takes, in bytes. */
+/** Approximate bytes of an event besides its texts, and of each member. */
 const EVENT_BYTES = 200;
 const MEMBER_BYTES = 24;
 
@@ -61,7 +63,7 @@ export class EventLog {
   private readonly listeners = new Set<Listener>();
   private number = 0;
   private stamp = 0;
-  /** Every event after the one with this id is kept. Undefined: no id was given out yet. */
+  /** Every event after the one with this id is kept. Undefined: no id was minted yet. */
   private floor: string | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
@@ -76,8 +78,8 @@ export class EventLog {
   }
 
   /**
-   * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out, and
-   * `truncated: true` stands beside them.
+   * Notes an event of the running transaction; it shows only after {@link publish}. Long members are cut or left out,
+   * and `truncated: true` is added.
    * @param heldBy the worker whose attempt ended by it
    */
   add(
@@ -126,7 +128,7 @@ export class EventLog {
       try {
         listener(published);
       } catch (error) {
-        // What they tell of is committed, and whoever asked for it waits for the answer.
+        // Their transaction is committed, and its caller waits for the answer.
         console.error(`tocsin: events of ${this.queue} could not be sent`, error);
       }
     }
@@ -137,7 +139,7 @@ export class EventLog {
     return this.pending.map((event) => this.shown(event));
   }
 
-  /** A published event, as others see it. */
+  /** A published event, for others. */
   shown(published: Published): QueueEvent {
     const { number, stamp, bytes: _, heldBy: __, ...event } = published as Stored;
     return { id: this.idOf({ number, stamp }), queue: this.queue, ...event };
@@ -186,7 +188,7 @@ export class EventLog {
 
 type Members = Record<string, unknown>;
 
-/** The data of an event within its bounds, and about how many bytes of memory it takes. */
+/** The data of an event within its bounds, and its approximate bytes of memory. */
 function bounded(data: Members): { members: Members; bytes: number } {
   let bytes = EVENT_BYTES;
   let members = data;
@@ -207,7 +209,7 @@ function shortened(value: unknown): unknown {
   if (typeof value === 'string') return value.length > MAX_TEXT ? `${cut(value, MAX_TEXT - 1)}…` : value;
   if (typeof value !== 'object' || value === null || jsonLength(value) <= MAX_OBJECT) return value;
   if (Array.isArray(value)) return undefined;
-  // The error of an attempt: its texts may be long, and it is worth more than nothing.
+  // The error of an attempt: its texts may be long, and a cut one is better than none.
   const texts = Object.entries(value).flatMap(([name, member]) =>
     typeof member === 'string' ? [[name, shortened(member)] as const] : [],
   );

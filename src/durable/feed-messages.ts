@@ -1,4 +1,4 @@
-/** What followers and the object that they follow say to each other; `followers.ts` shows in which order. */
+/** The messages between followers and the object that they follow; `followers.ts` shows their order. */
 import type { QueueEvent } from './event-log';
 
 /** What a follower wants of an object. */
@@ -7,13 +7,13 @@ export interface FollowRequest {
   job?: string | undefined;
   /** Only events of these types. */
   types?: readonly string[] | undefined;
-  /** It has had all events up to the one with this id, and must be told when some since then are lost. */
+  /** It has received all events up to the one with this id, and must be notified if some since then are lost. */
   after?: string | undefined;
   /** The first message has the events that are still kept since this id. Default: `after`. */
   from?: string | undefined;
 }
 
-/** The first message to a follower. `About` is what else the object tells of what is followed. */
+/** The first message to a follower. `About` is what else the object reports about itself. */
 export interface Hello<About = unknown> {
   /** The place in the feed where following begins, as the id of an event. */
   position: string;
@@ -28,12 +28,12 @@ export interface Hello<About = unknown> {
 export type FeedMessage<About = unknown> =
   | { hello: Hello<About> }
   | { events: QueueEvent[] }
-  /** So many events did not fit into this second; `after`: the last one that did. */
+  /** This many events did not fit into this second; `after`: the last one that did. */
   | { dropped: number; after?: string }
-  /** Something happened that is no event of the feed. */
+  /** Something that is not an event of the feed. */
   | { notice: string; name: string };
 
-/** A follower sends {@link READ} when it has read so many characters since the last time. */
+/** A follower sends {@link READ} when it has read this many characters since the last time. */
 export const READ_EVERY = 64 * 1024;
 export const READ = 'read';
 
@@ -44,6 +44,6 @@ export const PONG = 'pong';
 export const CLOSED = {
   /** It does not read. */
   slow: 4008,
-  /** What is followed is no more. */
+  /** What is followed is deleted. */
   gone: 4004,
 } as const;

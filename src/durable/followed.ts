@@ -6,7 +6,7 @@ import type { FollowRequest } from './feed-messages';
 import type { Followers } from './followers';
 import { askForSocket, upgradeAnswer, wantedBy } from './upgrade';
 
-/** What stands behind an object that is followed. */
+/** The life of an object that is followed. */
 export interface FollowedLife {
   readonly followers: Followers;
   /** Answers the upgrade of a follower. */

@@ -1,10 +1,10 @@
 /**
- * Whoever follows the live feed of an object, over a hibernating WebSocket each. The runtime holds the sockets while the object
- * is evicted, and what a follower wants stands in its socket's attachment. So followers keep no object awake, no row is written
- * for them, and an object that nobody follows does nothing.
+ * Followers of an object's live feed, over a hibernating WebSocket each. The runtime holds the sockets while the object
+ * is evicted, and the socket's attachment holds the follower's request. So followers keep no object awake, no row is
+ * written for them, and an object without followers does nothing.
  *
- * A commit costs one message for each follower, whatever it holds; followers that want the same share its text. A follower is
- * sent {@link EVENTS_PER_SECOND}, and says now and then that it has read: one that does not is dropped.
+ * A commit costs one message for each follower, whatever it holds; followers with the same request share its text. A
+ * follower is sent {@link EVENTS_PER_SECOND}, and confirms now and then that it has read: one that does not is dropped.
  *
  *     follower                                   object
  *        │ upgrade ?follow={job?, types?, after?}   │
@@ -12,17 +12,17 @@
  *        │ ◀─ {events: […]}                         │  one for each commit
  *        │ ◀─ {dropped: n, after?}                  │  too many in this second
  *        │ ── read ─▶                               │  after every {@link READ_EVERY_BYTES}
- *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object sleeps on
+ *        │ ── ping ─▶ ◀─ pong                       │  answered by the runtime: the object stays asleep
  */
 import { unavailable } from '../job/errors';
 import { Allowance } from './allowance';
 import type { EventLog, Published, QueueEvent } from './event-log';
 import { CLOSED, type FeedMessage, type FollowRequest, type Hello, PING, PONG, READ } from './feed-messages';
 
-/** A follower that has so many characters to read is dropped. */
+/** A follower with this many unread characters is dropped. */
 const MAX_UNREAD = 1024 * 1024;
 
-/** Followers of one object at most; the runtime takes 32,768 sockets. One more may try again after so many seconds. */
+/** Followers of one object at most; the runtime takes 32,768 sockets. A further one may retry after these seconds. */
 const MAX_FOLLOWERS = 10_000;
 const FULL_FOR_S = 30;
 
@@ -43,7 +43,7 @@ interface Group {
   members: Set<Follower>;
 }
 
-/** What the hub needs of the object around it. */
+/** What the hub needs from its object. */
 export type SocketHost = Pick<DurableObjectState, 'acceptWebSocket' | 'getWebSockets' | 'setWebSocketAutoResponse'>;
 
 /** Everything that is not about one job. */
@@ -65,7 +65,7 @@ export class Followers {
     private readonly now: () => number,
   ) {}
 
-  /** Tells followers what is published here from now on. After an eviction the runtime knows who they are. */
+  /** Sends followers what is published here from now on. After an eviction the runtime knows them. */
   attach(log: EventLog): void {
     this.unlisten?.();
     this.unlisten = undefined;
@@ -86,9 +86,9 @@ export class Followers {
   }
 
   /**
-   * Answers the upgrade of a new follower. In one turn it gets what it missed and is among the followers: nothing is lost
-   * between the two.
-   * @param about told in the first message
+   * Answers the upgrade of a new follower. In one turn it gets what it missed and joins the followers: nothing is lost
+   * in between.
+   * @param about goes into the first message
    * @throws {ApiError} 503 when there are too many
    */
   accept(wanted: FollowRequest, about?: unknown): Response {
@@ -113,7 +113,7 @@ export class Followers {
     return new Response(null, { status: 101, webSocket: theirs });
   }
 
-  /** A follower has said something: it has read. */
+  /** A follower confirms that it has read. */
   heard(socket: WebSocket, message: string | ArrayBuffer): void {
     const known = this.followers.get(socket);
     if (known && message === READ) known.follower.unread = 0;
@@ -125,13 +125,13 @@ export class Followers {
     close(socket, 1000);
   }
 
-  /** Tells all followers something that is no event of the feed. */
+  /** Notifies all followers of something that is not an event of the feed. */
   announce(notice: string, name: string): void {
     const text = JSON.stringify({ notice, name } satisfies FeedMessage);
     for (const { follower } of [...this.followers.values()]) this.send(follower, text);
   }
 
-  /** What they follow is no more. */
+  /** What they follow is deleted. */
   dismiss(): void {
     for (const socket of [...this.followers.keys()]) {
       this.leave(socket);
@@ -139,7 +139,7 @@ export class Followers {
     }
   }
 
-  // ---- who follows -------------------------------------------------------------------------------------------------
+  // ---- followers -----------------------------------------------------------------------------------
 
   private join(socket: WebSocket, wanted: FollowRequest): void {
     const follower = { socket, allowance: new Allowance(), unread: 0 };
@@ -167,7 +167,7 @@ export class Followers {
     this.listen();
   }
 
-  // ---- what they are told ------------------------------------------------------------------------------------------
+  // ---- messages to them ----------------------------------------------------------------------------
 
   private publish(log: EventLog, published: readonly Published[]): void {
     const texts = new Texts(log, published);
@@ -187,7 +187,7 @@ export class Followers {
     // Most may be sent all of it, or as much of it as the others.
     const messages = new Map<number, string>();
     for (const follower of [...members]) {
-      // Where events come all the time, the timer may have no turn.
+      // Under constant events the timer may have no turn.
       this.tellDropped(follower, now);
       const count = follower.allowance.take(wanted.length, now);
       this.dropped += wanted.length - count;
@@ -200,7 +200,7 @@ export class Followers {
     }
   }
 
-  /** At the end of the second, followers are told how many events they did not get. */
+  /** At the end of the second, followers are notified of the events they did not get. */
   private tellLater(): void {
     if (this.timer !== undefined) return;
     const due = [...this.followers.values()].map(
@@ -233,7 +233,7 @@ export class Followers {
   }
 }
 
-/** The texts of published events, each made once and only when somebody wants it. */
+/** The texts of published events, each made once, on demand. */
 class Texts {
   private readonly events: (QueueEvent | undefined)[] = [];
   private readonly texts: (string | undefined)[] = [];
@@ -268,7 +268,7 @@ class Texts {
 
 const nameOf = (types: readonly string[] | undefined): string => types?.toSorted().join() ?? '*';
 
-/** @returns false when the socket is closed: the runtime may tell later, or not at all */
+/** @returns false when the socket is closed: the runtime may report that later, or never */
 function send(socket: WebSocket, message: string): boolean {
   try {
     socket.send(message);

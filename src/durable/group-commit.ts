@@ -1,61 +1,64 @@
 /**
- * Group commit: operations that arrive together share one transaction and its flush. Whoever comes alone is written at once;
- * whoever comes while that becomes durable is written with all others that do.
+ * Group commit: operations that arrive together share one transaction and its flush. An operation that comes alone is
+ * written at once. Those that come while it becomes durable are written together.
  *
- * Each operation runs in a savepoint of its own, so one that is refused changes nothing and spares its neighbours. What an
- * operation wants to happen afterwards (events, a wake, calling waiting workers) happens once the transaction is committed.
- * Some of it may be written by what happens then, in the same turn: all that is written in one turn becomes durable together.
- * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: nobody was told of a
- * success that is not there. A group is bounded by the work that its operations make.
+ * Each operation runs in a savepoint of its own, so a refused one changes nothing and spares its neighbours. Its
+ * consequences (events, a wake, calls of waiting workers) happen once the transaction is committed. They may write too,
+ * in the same turn: all that one turn writes becomes durable together.
+ *
+ * If the transaction itself fails, memory is rebuilt from storage and every caller gets the error: none was promised a
+ * success that is not stored. The work of a group's operations is bounded.
  */
 import { unavailable } from '../job/errors';
 import type { AlarmClock } from './alarm-clock';
 import { waitAtMost } from './wait';
 
-/** Operations wait no longer than this for others that share their transaction, ms: it may take far longer to be durable. */
+/**
+ * Operations wait at most this long for others that share their transaction, ms: becoming durable may take far longer.
+ */
 const LONGEST_GATHERING_MS = 1;
 
 /**
- * Work of one transaction, in characters of rows: when its operations have made so much, the others wait for the next one, in
- * their order. So no turn of the object takes long, however much waits; the first operation always has its turn.
+ * Work of one transaction, in characters of rows. When its operations have made this much, the others wait for the next
+ * one, in their order. So no turn of the object takes long, however many wait; the first operation always has its turn.
  */
 const MAX_WORK = 8 * 1024 * 1024;
 
-/** Every operation counts as so much work, whatever it touches. */
+/** Every operation counts as this much work, whatever it touches. */
 const OPERATION_WORK = 512;
 
-/** What is in memory of an object, as a transaction works on it. */
+/** The memory of an object, as a transaction works on it. */
 export interface Memory {
-  /** The earliest moment at which something the running transaction wrote becomes due, epoch ms. */
+  /** The earliest due moment of what the running transaction wrote, epoch ms. */
   readonly wanted: number;
   /** Rises with every change that the running transaction makes to it. */
   readonly changes: number;
-  /** What operations have read and written so far, in characters of rows, about. It rises. */
+  /** Approximate characters of rows that operations have read and written up to now. It rises. */
   readonly written: { readonly work: number };
   /** Rebuilds everything from storage. */
   load(): void;
-  /** Notes what the running transaction has gathered so far. */
+  /** Notes what the running transaction has gathered up to now. */
   mark(): Undo;
   /** Writes what was gathered. The last thing in a transaction. */
   flush(): void;
   /** The transaction is committed: what it gathered becomes visible. */
   publish(): void;
   /**
-   * What follows from the commit is done: writes what the turn has left, in a transaction of its own. If that fails, every caller
-   * gets the error, and nothing of what they did may be left.
+   * The work after the commit is done: writes what the turn has left, in a transaction of its own. If that fails, every
+   * caller gets the error, and nothing that they did may be left.
    */
   finish(): void;
 }
 
 /** Goes back to what a transaction had gathered: what came after was rolled back. */
 export interface Undo {
-  /** Forgets what was to be written, which {@link Memory.load} has to know. Reads nothing. */
+  /** Drops what was to be written, which {@link Memory.load} must know. Reads nothing. */
   gathered(): void;
-  /** Forgets the rest, once memory was rebuilt if it had to be. */
+  /** Forgets the rest, once memory was rebuilt if necessary. */
   rest(): void;
 }
 
-/** Something that an object does of itself inside a transaction. It is undone alone when it fails. */
+/** The object's own work inside a transaction. It is undone alone when it fails. */
 export interface Step {
   run(now: number): void;
   failed(error: unknown): void;
@@ -66,7 +69,7 @@ export interface CommitHooks {
   now(): number;
   /** Runs first in every transaction: what is due is treated as due. */
   before(now: number): void;
-  /** What the object itself has to do, before the operations of a transaction and after them. */
+  /** The object's own work, before the operations of a transaction and after them. */
   steps(now: number, when: 'before' | 'after'): Step[];
   /** Runs after each operation and each step, as a part of it. */
   follow(now: number): void;
@@ -82,14 +85,14 @@ interface Waiting {
 
 export class Committer {
   private waiting: Waiting[] = [];
-  /** Those that wait will be written soon. */
+  /** Waiting operations will be written soon. */
   private gathering = false;
   private closed = false;
   /** Until what was committed last is durable. */
   private settling: Promise<void> | undefined;
-  /** Memory may differ from storage: it has to be rebuilt before anything else. */
+  /** Memory may differ from storage: it must be rebuilt before anything else. */
   private stale = false;
-  /** What follows from a commit is going on. */
+  /** The work after a commit is running. */
   private following = false;
 
   constructor(
@@ -99,12 +102,12 @@ export class Committer {
     private readonly hooks: CommitHooks,
   ) {}
 
-  /** Does memory have to be rebuilt before it is read? The next transaction does that. */
+  /** Must memory be rebuilt before it is read? The next transaction does that. */
   get isStale(): boolean {
     return this.stale;
   }
 
-  /** The object was emptied: operations that were still on their way are refused. */
+  /** The object was emptied: operations that were still under way are refused. */
   close(): void {
     this.closed = true;
   }
@@ -143,7 +146,7 @@ export class Committer {
 
   private async flushSoon(): Promise<void> {
     if (this.settling) await waitAtMost(LONGEST_GATHERING_MS, this.settling);
-    // What the same turn has to write belongs together, too.
+    // What the same turn must write belongs together, too.
     else await undefined;
     const batch = this.waiting;
     this.waiting = [];
@@ -152,7 +155,7 @@ export class Committer {
       this.transact(batch);
     } finally {
       this.settle();
-      // What the transaction had no room for.
+      // The operations that did not fit into the transaction.
       this.gather();
     }
   }
@@ -165,7 +168,7 @@ export class Committer {
     this.settling = settling;
   }
 
-  /** @param batch what of it has no room waits for the next transaction, before all others */
+  /** @param batch operations that do not fit wait for the next transaction, before all others */
   private transact(batch: Waiting[]): void {
     const { memory, storage } = this;
     if (this.closed) {
@@ -218,7 +221,7 @@ export class Committer {
     if (failed) throw failed.error;
   }
 
-  /** Does what follows from a commit. @returns what it threw, for after the answers */
+  /** Does the work after a commit. @returns what it threw, for after the answers */
   private follow(): { error: unknown } | undefined {
     const { following } = this;
     this.following = true;
@@ -246,9 +249,9 @@ export class Committer {
   }
 
   /**
-   * Runs something in a savepoint of the open transaction. What fails leaves nothing behind, in storage or in memory: what
-   * follows in this transaction must not build on it.
-   * @param changesNothing errors that come before any change as a rule: then memory is rebuilt only if there was one
+   * Runs something in a savepoint of the open transaction. A failure leaves nothing behind, in storage or in memory:
+   * what follows in this transaction must not build on it.
+   * @param changesNothing errors that usually come before any change: then memory is rebuilt only if there was one
    */
   attempt(
     run: () => unknown,
@@ -272,7 +275,7 @@ export class Committer {
     this.stale = false;
   }
 
-  /** Whoever waits for an answer gets it even when storage cannot be read now. */
+  /** Waiting callers get their answers even if storage cannot be read now. */
   private rebuildIfPossible(): void {
     try {
       this.rebuild();

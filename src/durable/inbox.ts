@@ -1,6 +1,7 @@
 /**
- * The inbox: answers to what may be sent again, remembered under a key. An answer is written in the transaction that acts, so
- * that a request or a message which comes again, whatever became of the first answer, gets that answer and changes nothing.
+ * The inbox: remembered answers to messages that may be repeated, each under a key. An answer is written in the
+ * transaction that acts. So a repeated request or message gets that answer and changes nothing, also if the first
+ * answer was lost.
  */
 import { usedOtherwise } from '../job/errors';
 import { piecesOf } from '../job/text';
@@ -13,21 +14,21 @@ export interface Inbox {
   wake(at: number): void;
 }
 
-/** What names a request that may be sent again. */
+/** Names a request that may be repeated. */
 export interface RequestKey {
   key: string;
   /** Hash of what was asked for. */
   hash: string;
 }
 
-/** How long an answer is remembered, unless its kind says otherwise; ms. */
+/** Default retention of an answer; ms. */
 export const REMEMBER_ANSWER_MS = 24 * 3_600_000;
 
 /** Characters in a part; a row holds 2 MB, and a character takes up to three bytes. */
 const PART = 512 * 1024;
 
 /**
- * What was answered under this key, if anything.
+ * The earlier answer under this key, if there is one.
  * @throws {ApiError} 409 when it was the answer to another request
  */
 export function recallAnswer<T>(q: Inbox, { key, hash }: RequestKey, now: number): T | undefined {
@@ -74,14 +75,14 @@ export function answerOnce<T>(
   return answer;
 }
 
-/** Forgets answers whose time is over, at most `limit` rows. */
+/** Forgets expired answers, at most `limit` rows. */
 export function forgetAnswers(q: Inbox, now: number, limit: number): void {
   if ((oldestAnswer(q) ?? now) > now - REMEMBER_ANSWER_MS) return;
   const due = `SELECT key, part FROM inbox WHERE expires_at <= ? ORDER BY expires_at ${LIMIT}`;
   rows(q.sql, `DELETE FROM inbox WHERE (key, part) IN (${due})`, now, limit);
 }
 
-/** When the answer was given that is forgotten next; {@link REMEMBER_ANSWER_MS} before that moment, if it is kept longer. */
+/** When the answer that expires next was given; {@link REMEMBER_ANSWER_MS} before its expiry, if it is kept longer. */
 export function oldestAnswer(q: Inbox): number | undefined {
   const first = q.sql.exec<{ at: number | null }>('SELECT min(expires_at) AS at FROM inbox').one().at;
   return first === null ? undefined : first - REMEMBER_ANSWER_MS;

@@ -1,6 +1,6 @@
 /**
- * What an isolate remembers of what is stored, so as not to ask again. Where storage is emptied, all of that has to be forgotten
- * with it: routes are given out anew, and what was known once need not be so any more.
+ * What an isolate remembers of stored facts, to avoid reading them again. When storage is emptied, it must forget all
+ * of that: routes are given out again, and a known fact need not hold any more.
  */
 const forgetting: (() => void)[] = [];
 
@@ -9,7 +9,7 @@ export function onEmptied(forget: () => void): void {
   forgetting.push(forget);
 }
 
-/** Storage was emptied: this isolate forgets what was there. Others do not hear of it; only tests empty storage. */
+/** Storage was emptied: this isolate forgets what was there. Others are not notified; only tests empty storage. */
 export function forgetStored(): void {
   for (const forget of forgetting) forget();
 }

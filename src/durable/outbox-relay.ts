@@ -1,14 +1,14 @@
 /**
- * The outbox relay: whatever must arrive at another object goes through here, and nothing else retries.
+ * The outbox relay: every message that must arrive at another object goes through here, and nothing else retries.
  *
  *     decide, and note what must arrive (one transaction) ──▶ send ──▶ it was taken: forget it (one transaction)
  *
- * What must arrive is a message: a row of the outbox ({@link posted}), or whatever follows from rows that exist anyway. Messages
- * to one address go one after the other. An address that fails is left alone, for longer each time, and holds up no other. An
- * answer may be lost, so a message may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its
- * own). The outbox relay keeps addresses in memory, never messages, and an object that dies over it finds them again.
+ * A message is a row of the outbox ({@link posted}), or is derived from rows that exist anyway. Messages to one address
+ * go one after the other. A failing address is backing off, for longer each time, and delays no other. An answer may be
+ * lost, so a message may arrive more than once: its receiver must act on it once (`inbox.ts`, or a check of its own).
+ * The outbox relay keeps addresses in memory, never messages, and finds them again after a restart.
  *
- * While it sends, the alarm stands by. One event sends a bounded number of messages; the next event goes on.
+ * While it sends, the alarm is armed. One event sends a bounded number of messages; the next event continues.
  */
 import { apiErrorData } from '../job/errors';
 import { isPausedUntil } from './backoff';
@@ -23,13 +23,13 @@ const WIDTH = 20;
 /** Messages sent in one event. An object may make 1000 calls in one, and an outbox message may take several. */
 const SENDS_PER_EVENT = 200;
 
-/** Addresses of one kind that are left alone at once. While there are more, others of the kind wait for them. */
+/** Addresses of one kind that are backing off at once. Beyond that number, others of the kind wait for them. */
 const MAX_RESTING = 5_000;
 
 /** Characters of outbox messages that go together. A message holds 32 MiB. */
 const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
 
-/** No address. Most commits leave nothing to send, and nothing is made to find that out. */
+/** No address. Most commits leave nothing to send, and finding that out allocates nothing. */
 const NONE: readonly string[] = [];
 
 /** One sort of outbox messages, and how they are delivered: {@link posted} or {@link derived}. */
@@ -41,9 +41,9 @@ export interface MessageKind<A = unknown> {
   /** When the next message to an address other than `except` is due, epoch ms. Infinity: there is none. */
   nextAt(except: readonly string[]): number;
   /**
-   * Sends the next messages to an address, if there still are any, and forgets them once they were taken. Rejects when they
-   * must be sent again.
-   * @returns what the receiver's answer came to here
+   * Sends the next messages to an address, if there still are any, and forgets them once they were taken. Rejects when
+   * they must be sent again.
+   * @returns the result of the receiver's answer here
    */
   deliver(address: string): Promise<A>;
 }
@@ -57,13 +57,13 @@ export interface RelayHost {
   wakeAt(at: number): void;
 }
 
-/** How much of an outbox relay's work is done at once. */
+/** Bounds of the work of an outbox relay. */
 export interface RelayBounds {
   /** Addresses that are served at once. */
   width?: number;
   /** Messages sent in one event. */
   sends?: number;
-  /** Addresses of one kind that are left alone at once. */
+  /** Addresses of one kind that are backing off at once. */
   resting?: number;
 }
 
@@ -77,7 +77,7 @@ export class OutboxRelay {
   /** Addresses to be served next. */
   private line: Stop[] = [];
   private readonly busy = new Map<string, Stop & { done: Promise<unknown> }>();
-  /** Addresses that are left alone until `at`, epoch ms. */
+  /** Addresses that are backing off until `at`, epoch ms. */
   private readonly failing = new Map<string, Stop & { at: number; tries: number }>();
   private left = 0;
   private closed = false;
@@ -94,7 +94,7 @@ export class OutboxRelay {
     this.next();
   }
 
-  /** As {@link start}, for somebody who waits: addresses that failed a moment ago are served too. */
+  /** As {@link start}, for a caller that waits: addresses that failed a moment ago are served too. */
   startAnew(): void {
     for (const failure of this.failing.values()) failure.at = this.host.now();
     this.start('alarm');
@@ -114,7 +114,7 @@ export class OutboxRelay {
 
   /**
    * Serves an address now, whatever happened there before.
-   * @returns what {@link MessageKind.deliver} gives; rejects as it does, and the message is sent again later
+   * @returns the result of {@link MessageKind.deliver}; rejects as it does, and the message is sent again later
    */
   deliver<A>(kind: MessageKind<A>, address: string): Promise<A> {
     const running = this.busy.get(idOf(kind, address))?.done as Promise<A> | undefined;
@@ -182,12 +182,12 @@ export class OutboxRelay {
     return found;
   }
 
-  /** Are as many addresses of a kind left alone as memory, and a question to storage, should hold? */
+  /** Are as many addresses of a kind backing off as memory, and a query, should hold? */
   private isFull(failing: readonly string[]): boolean {
     return failing.length >= (this.bounds.resting ?? MAX_RESTING);
   }
 
-  /** Addresses that were left alone for long enough. */
+  /** Addresses whose pause is over. */
   private rested(kind: MessageKind, now: number): string[] {
     const isRested = ({ at }: { at: number }) => !isPausedUntil(at, now, RETRY_MS.longest);
     const rested = [...this.failing.values()].filter((one) => one.kind === kind && isRested(one));
@@ -225,7 +225,7 @@ export class OutboxRelay {
 
   private failed(kind: MessageKind, address: string, error: unknown): void {
     if (this.closed) return;
-    // An object that says "try again" is no defect.
+    // An object that answers "try again" is not a defect.
     if (!apiErrorData(error)?.retryable) {
       console.error(`tocsin: ${kind.kind} ${address} could not be delivered yet`, error);
     }
@@ -240,7 +240,7 @@ function idOf({ kind }: MessageKind, address: string): string {
   return `${kind} ${address}`;
 }
 
-/** Messages that follow from rows which exist anyway. Once delivered, the address is open no more, or has another one. */
+/** Messages derived from rows that exist anyway. Once delivered, the address has none, or another one. */
 export interface Derived<A> extends Pick<MessageKind<A>, 'kind' | 'deliver'> {
   /** Addresses that have one. */
   open(): readonly string[];
@@ -262,14 +262,16 @@ export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>)
 
 /**
  * The outbox messages are taken: removes them in a transaction, unless they were replaced meanwhile.
- * @param act what follows from the answer, in the same transaction
+ * @param act the consequences of the answer, in the same transaction
  */
 export type Taken = <T>(act: (now: number) => T) => Promise<T>;
 
 /** How outbox messages of the outbox are sent. */
 export interface Sending<A> {
   readonly kind: string;
-  /** Sends messages to an address and calls `taken` once the receiver has them. Rejects when they must be sent again. */
+  /**
+   * Sends messages to an address and calls `taken` once the receiver has them. Rejects when they must be sent again.
+   */
   send(address: string, messages: readonly [OutboxMessage, ...OutboxMessage[]], taken: Taken): Promise<A>;
   /** Messages that go together have `most` items at most, unless the first alone has more. Absent: each goes alone. */
   readonly together?: { most: number; itemsIn(message: OutboxMessage): number };

@@ -1,9 +1,9 @@
 /**
- * The outbox: what must arrive at other objects, written in the transaction that decided it and kept until it has arrived.
+ * The outbox: messages to other objects, written in the transaction that decided them and kept until they have arrived.
  * One row to post an outbox message and one to remove it. The outbox relay (`outbox-relay.ts`) sends them.
  *
- * A message is found by its kind and its address. Messages to one address that are gathered go in order, many to a row; any
- * other kind has one outbox message to an address, which a later one replaces.
+ * A message is found by its kind and its address. Messages to one address that are gathered go in order, many to a row.
+ * Any other kind has one outbox message to an address, which a later one replaces.
  */
 
 import { LIMIT, put, rows } from './sql';
@@ -38,7 +38,7 @@ export class Outbox {
     private readonly wake: (at: number) => void,
   ) {}
 
-  /** Memory must be built anew. */
+  /** Memory must be rebuilt. */
   load(): void {
     this.filled.clear();
   }
@@ -76,9 +76,9 @@ export class Outbox {
   }
 
   /**
-   * Posts the only outbox message to an address, in the place of the one before. One row written.
-   * @param dueAt from when the outbox relay sends it, epoch ms, where somebody else usually does its work; absent: at once,
-   *   whatever the clock says by then
+   * Posts the only outbox message to an address, replacing the one before. One row written.
+   * @param dueAt when the outbox relay sends it if no caller has, epoch ms; absent: at once, whatever the clock says
+   * then
    */
   post(kind: string, address: string, data: string, now: number, dueAt = 0): void {
     this.write(kind, address, 0, data, dueAt);
@@ -110,7 +110,7 @@ export class Outbox {
     for (const { of, items } of chunks.values()) this.append(of, items);
   }
 
-  /** The outbox message to an address need not arrive any more. @returns whether there was one */
+  /** The outbox message to an address is void. @returns whether there was one */
   withdraw(kind: string, address: string): boolean {
     if (this.find(kind, address) === undefined) return false;
     rows(this.sql, 'DELETE FROM outbox WHERE kind = ? AND address = ?', kind, address);
@@ -118,7 +118,9 @@ export class Outbox {
     return true;
   }
 
-  /** Drops the oldest of the gathered messages to an address beyond so many. @returns how many. One row written for each */
+  /**
+   * Drops the oldest of the gathered messages to an address beyond `most`. @returns how many. One row written for each
+   */
   dropOldest(kind: string, address: string, most: number): number {
     if (!this.has(kind)) return 0;
     const newest = 'SELECT max(number) FROM outbox WHERE kind = ?1 AND address = ?2';
@@ -131,7 +133,7 @@ export class Outbox {
     return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;
   }
 
-  // ---- for the outbox relay -----------------------------------------------------------------------------------------------
+  // ---- for the outbox relay ------------------------------------------------------------------------
 
   /** Addresses with an outbox message that is due, at most `limit`, none of `except`. */
   due(kind: string, now: number, except: readonly string[], limit: number): string[] {

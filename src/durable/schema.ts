@@ -1,12 +1,12 @@
 /**
  * The schema of each object's own SQLite database, and how a stored one is brought up to date.
  *
- * `migrations/<object>.sql` is the whole schema as it is now: a new database is made from it. A stored one of an earlier
- * version goes through `<object>_<version>.sql`, step by step, in one transaction. The version stands in the table `meta`; a
- * database with tables of version 1 and without `meta` has that version. An object that is only read stays empty.
+ * `migrations/<object>.sql` is the whole current schema: a new database is made from it. A stored one of an earlier
+ * version goes through `<object>_<version>.sql`, step by step, in one transaction. The version is in the table `meta`;
+ * a database with tables of version 1 and without `meta` has that version. An object that is only read stays empty.
  *
- * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused, the
- * alarm stands by, and the object goes on when the later version is deployed again.
+ * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused,
+ * the alarm is armed, and the object continues when the later version is deployed again.
  */
 import directory from '../../migrations/directory.sql';
 import directory4 from '../../migrations/directory_4.sql';
@@ -23,7 +23,9 @@ export interface SchemaVersion {
   readonly object: string;
   /** From 1 on. */
   readonly version: number;
-  /** Tables of version 1: any of them shows a database that tells no version. The platform's own tables do not count. */
+  /**
+   * Tables of version 1: any of them shows a database without a stored version. The platform's own tables do not count.
+   */
   readonly first: readonly string[];
   /** Makes the tables of this version in an empty database; with the table `meta`, from version 2 on. */
   readonly tables: string;

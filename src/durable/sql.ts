@@ -1,10 +1,10 @@
-/** What every object asks of its SQLite. Statements are run to their end, because their cursors may go on lazily. */
+/** SQL helpers of all objects. Statements are run to their end, because their cursors may continue lazily. */
 
 type Row = Record<string, SqlStorageValue>;
 
 /**
- * `LIMIT ?` of a query that is run often. SQLite looks at a bound limit while it prepares a statement, so it prepares that anew
- * whenever one is bound, which takes longer than the query. It does not look into a sum.
+ * `LIMIT ?` of a frequent query. SQLite inspects a bound limit while it prepares a statement, so it prepares the
+ * statement again for each one, which takes longer than the query. It does not inspect a sum.
  */
 export const LIMIT = 'LIMIT ?+0';
 
@@ -13,7 +13,7 @@ export function rows<T extends Row>(sql: SqlStorage, statement: string, ...bindi
   return sql.exec<T>(statement, ...bindings).toArray();
 }
 
-/** Writes a row, in the place of the one with the same key. One row written, and one for each index. */
+/** Writes a row, replacing the one with the same key. One row written, and one for each index. */
 export function put(sql: SqlStorage, table: string, row: Row): void {
   const names = Object.keys(row);
   const places = names.map(() => '?').join(', ');

@@ -1,16 +1,16 @@
 /**
- * What clients of WebSockets and streams were sent and may not have read. It waits in the memory of the isolate, and the runtime
- * does not say how much of it there is. So each client is asked now and then, by a ping with a number that it cannot guess. Its
- * answer says that it has read what was sent before that ping; nothing else that it says does. All clients of an isolate share a
- * budget: where that is used up, whoever has more than its share of it is over its own.
+ * What clients of WebSockets and streams were sent and may not have read. It waits in the memory of the isolate, and
+ * the runtime does not report its size. So each client is asked now and then, by a ping with a number that it cannot
+ * guess. Its answer confirms that it has read what was sent before that ping; nothing else does. All clients of an
+ * isolate share a budget. Once that is used up, a client with more than its share is over its own.
  */
 import { utf8Bytes } from '../job/bytes';
 
-/** Bytes that wait for all clients of an isolate together, about; and what a client may have in any case. */
+/** Approximate bytes that wait for all clients of an isolate together; and the minimum of a client. */
 const MAX_IN_ALL = 24 * 1024 * 1024;
 const LEAST_SHARE = 64 * 1024;
 
-/** What a message takes beside its text, in bytes: many are small. */
+/** Bytes of a message besides its text: many are small. */
 const AROUND = 64;
 
 /** What waits for one client. */
@@ -20,7 +20,7 @@ interface Waiting {
 
 const clients = { count: 0, bytes: 0 };
 
-/** A client may go away without a word: the runtime then drops whatever served it. */
+/** A client may leave without a word: the runtime then drops what served it. */
 const dropped = new FinalizationRegistry<Waiting>((waiting) => leave(waiting));
 
 function leave(waiting: Waiting): void {
@@ -70,7 +70,7 @@ interface Asked {
   bytes: number;
 }
 
-/** What the client of a WebSocket was sent and has not said that it has read. */
+/** What the client of a WebSocket was sent and has not confirmed. */
 export class Unread {
   private readonly share = new Share();
   private readonly asked: Asked[] = [];
@@ -90,7 +90,7 @@ export class Unread {
     return this.share.isTooMuch;
   }
 
-  /** Has it left pings unanswered for so long, ms, without any answer in between? */
+  /** Has it left pings unanswered for this long, ms, without any answer in between? */
   isSilent(ms: number, now: number): boolean {
     return this.asked.length > 0 && now - this.waitsSince >= ms;
   }
@@ -112,7 +112,7 @@ export class Unread {
     return n;
   }
 
-  /** It has answered a ping: it has read what was sent before that. Any other number says nothing. @param now epoch ms */
+  /** It has answered a ping: it has read what was sent before that. Any other number is ignored. @param now epoch ms */
   answered(n: unknown, now: number): void {
     const at = this.asked.findIndex((asked) => asked.n === n);
     for (const { bytes } of this.asked.splice(0, at + 1)) this.share.bytes -= bytes;

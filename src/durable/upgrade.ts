@@ -1,4 +1,4 @@
-/** WebSockets between objects: an upgrade says in a parameter of its own what it is for, as JSON. */
+/** WebSockets between objects: a parameter of the upgrade has its purpose, as JSON. */
 import type { ErrorData, Outcome } from '../job/errors';
 
 /** Asks an object for a socket. @returns it, not accepted yet */
@@ -14,13 +14,13 @@ export async function askForSocket(
   return { ok: false, error: (await answer.json()) as ErrorData };
 }
 
-/** What an upgrade of this name is for; undefined: it is another one. */
+/** The purpose of an upgrade of this name; undefined: it is another one. */
 export function wantedBy<T>(request: Request, name: string): T | undefined {
   const wanted = new URL(request.url).searchParams.get(name);
   return wanted === null ? undefined : (JSON.parse(wanted) as T);
 }
 
-/** What the asking side is answered. */
+/** The answer to the asking side. */
 export function upgradeAnswer(answer: Outcome<Response>): Response {
   return answer.ok ? answer.value : Response.json(answer.error, { status: answer.error.status });
 }

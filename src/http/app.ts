@@ -15,11 +15,11 @@ import { type Check, METHODS, type RouteHandler, type Rules } from './route';
 import { ROUTES, rulesElsewhere } from './routes';
 import { frontDoor } from './ui/routes';
 
-/** Who is asked for a key. */
+/** Which callers need a key. */
 export interface AppOptions {
-  /** Nobody: the requests come from code of this account, over a binding that the network cannot reach. */
+  /** None: the requests come from code of this account, over a binding that the network cannot reach. */
   trusted?: boolean;
-  /** What must have happened before a request is served. */
+  /** Must be done before a request is served. */
   ready?: Ready;
 }
 
@@ -40,8 +40,8 @@ export function createApp({ trusted = false, ready }: AppOptions = {}): App {
 }
 
 /**
- * A handler with all that surrounds it. One function for each request, not a chain of middleware: a chain costs a promise or two
- * for every link, which is a third of what a small request takes.
+ * A handler with everything that surrounds it. One function for each request, not a chain of middleware. A chain costs
+ * a promise or two for every link, a third of the time of a small request.
  */
 function surrounded(checks: readonly Check[], handler: RouteHandler) {
   return async (c: AppContext, rules: Rules): Promise<Response> => {
@@ -69,7 +69,7 @@ async function answered(c: AppContext, handler: RouteHandler): Promise<Response>
   }
 }
 
-/** The methods that some route offers for this path; none: the path does not exist. */
+/** The methods of the routes for this path; none: the path does not exist. */
 function allowedMethods(app: App, path: string): string[] {
   const offered = METHODS.filter((method) => app.router.match(method, path)[0].length > 0);
   return offered.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));

@@ -1,4 +1,4 @@
-/** What every handler finds in its context, and how it answers. */
+/** The context of every handler, and its answers. */
 import type { Context, Hono } from 'hono';
 import type { Env } from '../config';
 import type { Media } from '../contract/route';
@@ -6,15 +6,15 @@ import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
 import type { From, Hold } from './request/room';
 
-/** Who a request comes from. */
+/** The caller of a request. */
 export interface Caller {
-  /** Nobody was asked for a key. */
+  /** No key was required. */
   open: boolean;
   /** The name of the key, where it has one. */
   name: string | null;
   role: Role;
   scopes: readonly Scope[];
-  /** Tells keys without a name apart; says nothing of the key itself. Null where there is none. */
+  /** Distinguishes keys without a name; reveals nothing of the key itself. Null without a key. */
   key_hint: string | null;
 }
 
@@ -25,19 +25,19 @@ export interface AppEnv {
     headers: Record<string, string>;
     /** Echoed in `X-Request-ID` and in every error. */
     requestId: string;
-    /** Whose room it takes; absent: it has brought no key. */
+    /** Whose room it uses; absent: it has brought no key. */
     from?: From;
     /** The room that its body takes, and its page of jobs. */
     held?: Hold;
     page?: Hold;
-    /** Who asks; absent on routes that need no key. */
+    /** The caller; absent on routes that need no key. */
     caller?: Caller;
-    /** The body of the request, and its answer before anything is redacted: what the audit log is made of. */
+    /** The body of the request, and its answer before redaction: the source of the audit log. */
     sent?: unknown;
     answer?: Record<string, unknown>;
-    /** What the path names, where it does so by a pseudonym. */
+    /** The target of the path, if the path has a pseudonym. */
     named?: string;
-    /** What was asked for was so already. */
+    /** The requested state existed already. */
     unchanged?: true;
     /** Takes out of answers what the caller may not see; absent: it may see everything. */
     redact?: Redactor;
@@ -47,7 +47,7 @@ export interface AppEnv {
 export type App = Hono<AppEnv>;
 export type AppContext = Context<AppEnv>;
 
-/** Has whoever sent this request the scope? */
+/** Does the caller have the scope? */
 export function may(c: AppContext, scope: Scope): boolean {
   return c.get('caller')?.scopes.includes(scope) === true;
 }
@@ -57,7 +57,7 @@ export function seesEverything({ scopes }: Caller): boolean {
   return scopes.includes('data:reveal');
 }
 
-/** May the key of this request have ended jobs removed? */
+/** May the key of this request remove ended jobs? */
 export function mayPurge(c: AppContext): boolean {
   return may(c, 'admin:purge');
 }
@@ -82,8 +82,8 @@ export interface AnswerOf<Body, Status extends number> extends Response {
 }
 
 /**
- * An answer that holds this: what a contract promises is compared with it. Body and status are there in types only. Where the
- * status is one of several, it is an answer of each.
+ * An answer of this type, for comparison with a contract. Body and status exist in types only. If the status is one of
+ * several, it is an answer of each.
  */
 export type Answer<Body, Status extends number = 200> = Status extends number ? AnswerOf<Body, Status> : never;
 
@@ -118,7 +118,7 @@ export function jsonText<Body, Status extends number = 200>(
   return respond(c, text, status, { ...headers, 'Content-Type': mediaType(c) }) as Answer<Body, Status>;
 }
 
-/** An answer that is no JSON of the protocol's. */
+/** An answer that is not the protocol's JSON. */
 export function media<Type extends string>(
   c: AppContext,
   body: BodyInit | null,
@@ -133,10 +133,12 @@ export function noContent(c: AppContext, headers: Record<string, string> = {}): 
   return respond(c, null, 204, headers) as Answer<null, 204>;
 }
 
-/** The Python SDK asks for the protocol's type like every other, but reads only plain JSON. It is known by its library. */
+/**
+ * The Python SDK asks for the protocol's type like every other, but reads only plain JSON. Its library identifies it.
+ */
 const READS_PLAIN_JSON_ONLY = /^python-httpx\//i;
 
-/** A client that takes nothing but plain JSON is told that this is what it gets. */
+/** A client that accepts only plain JSON gets that media type. */
 export function mediaType(c: AppContext): string {
   if (READS_PLAIN_JSON_ONLY.test(c.req.header('User-Agent') ?? '')) return 'application/json';
   const accepted = c.req.header('Accept')?.toLowerCase() ?? '*/*';
@@ -144,7 +146,7 @@ export function mediaType(c: AppContext): string {
   return isPlain ? 'application/json' : MEDIA_TYPE;
 }
 
-/** How the caller may see what it is told. */
+/** The view of a value for the caller. */
 export function asShown(c: AppContext): Redactor {
   return c.get('redact') ?? ((answer) => answer);
 }

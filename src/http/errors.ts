@@ -29,13 +29,13 @@ const HINTS: Record<ErrorCode, string> = {
   timeout: 'Try again later.',
 };
 
-/** Answers `error`, whatever was thrown. Defects are logged with the request id and say nothing of the inside. */
+/** Answers `error`, whatever was thrown. Defects are logged with the request id and reveal nothing of the inside. */
 export function answerError(thrown: unknown, c: AppContext): Response {
   const error = errorData(thrown, c);
   return unredacted(c, { error: renderError(error, c) }, error.status, error.headers);
 }
 
-/** An error on the wire; also beside what else a refused request is told. */
+/** An error on the wire; also next to the other members of a refusal. */
 export function renderError(error: Omit<ErrorData, 'status' | 'headers'>, c: AppContext): ErrorBody {
   return {
     code: error.code,

@@ -13,19 +13,19 @@ export interface Rules extends RouteRules {
   scope: NonNullable<RouteRules['scope']>;
 }
 
-/** Looks at a request before its handler does: answers it, throws what refuses it, or lets it go on. */
+/** Checks a request before its handler: answers it, throws its refusal, or passes it on. */
 export type Check = (c: AppContext, rules: Rules) => Response | undefined | Promise<Response | undefined>;
 
 export interface Route extends RouteRules {
   method: Method;
-  /** As Hono reads it; relative to the prefix under which `routes.ts` mounts it. */
+  /** In Hono's syntax; relative to the prefix under which `routes.ts` mounts it. */
   path: string;
   handler: RouteHandler;
   /** What it answers. */
   contract: Contract;
 }
 
-/** The answers of success that a contract promises. */
+/** The successful answers that a contract promises. */
 type Answers<T extends Exchange> = { [Status in keyof T & number]: Answer<T[Status], Status> }[keyof T & number];
 
 /** A handler that answers what its contract says. */
@@ -46,7 +46,9 @@ export function serve<Contracts extends Record<string, Contract>>(
 /** Operators' routes are below this path. */
 export const ADMIN_PREFIX = '/ojs/v1/admin';
 
-/** The scope of a route that declares none, and of a path that no route has: by who uses the path, and whether it only reads. */
+/**
+ * The scope of a route that declares none, and of an unknown path: by the users of the path, and whether it only reads.
+ */
 export function defaultScope(method: string, path: string): Scope {
   const side = path === ADMIN_PREFIX || path.startsWith(`${ADMIN_PREFIX}/`) ? 'admin' : 'data';
   return `${side}:${method === 'GET' || method === 'HEAD' ? 'read' : 'write'}`;

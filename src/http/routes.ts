@@ -42,7 +42,10 @@ const PREFIX = '/ojs/v1';
 /** A route at its full path, with the scope that holds. */
 export type MountedRoute = Route & Rules;
 
-/** Where two routes match the same path, the earlier one answers: `jobs/bulk` stands before `jobs/:id`, `_default` before `:name`. */
+/**
+ * If two routes match the same path, the earlier one answers: `jobs/bulk` comes before `jobs/:id`, `_default` before
+ * `:name`.
+ */
 export const ROUTES: readonly MountedRoute[] = [
   ...below('', systemRoutes, metricsRoutes, uiRoutes),
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
@@ -81,14 +84,16 @@ function below(prefix: string, ...groups: (readonly Route[])[]): MountedRoute[] 
 }
 
 const publicPaths = new Set(ROUTES.flatMap(({ scope, path }) => (scope === 'public' ? [path] : [])));
-/** What public paths with anything behind them begin with. */
+/** Beginnings of public paths with parameters. */
 const publicFolders = [...publicPaths].flatMap((path) => (path.endsWith('/*') ? [path.slice(0, -1)] : []));
 
 function isPublic(path: string): boolean {
   return publicPaths.has(path) || publicFolders.some((folder) => `${path}/`.startsWith(folder));
 }
 
-/** The rules of a request that no route answers. A path that is public for one method is public for all: 405 without a key. */
+/**
+ * The rules of a request without a route. A path that is public for one method is public for all: 405 without a key.
+ */
 export function rulesElsewhere(method: string, path: string): Rules {
   return { scope: isPublic(path) ? 'public' : defaultScope(method, path) };
 }

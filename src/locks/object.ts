@@ -5,10 +5,10 @@
  *     reserve ──▶ ask the queues it names ──▶ enqueue under the ticket ──▶ release
  *
  * Reservations are in memory, so an eviction, a new version or their timeout can lose them while the enqueue is on its
- * way. Stored before a reservation is granted: the queue of the job, and the ticket of the enqueue. The next reservation
- * is notified of every ticket that is not known to be decided, and asks the ticket's queue: it already has the job, or
- * will
- * reject it on arrival. So at most one job comes of it, and no enqueue waits longer than one reservation lasts.
+ * way. Stored before a reservation is granted: the queue of the job, and the ticket of the enqueue. The next
+ * reservation is notified of every ticket that is not known to be decided, and asks the ticket's queue: it already has
+ * the job, or will reject it on arrival. So at most one job comes of it, and no enqueue waits longer than one
+ * reservation lasts.
  *
  * The end of a job releases nothing. A queue without the job says so when the next enqueue asks it, or the daily round.
  */
@@ -29,7 +29,7 @@ import {
 import { MAX_TICKET_AGE_MS } from '../rpc/queue';
 import { lockObject, queueObject } from '../rpc/stubs';
 
-/** A ticket so old is refused by its queue, even if the clocks of the two differ by as much again: it cannot be open. */
+/** A ticket of this age is refused by its queue, even if the two clocks differ by as much again: it cannot be open. */
 const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
 
 const ROUND_MS = 24 * 3_600_000;
@@ -152,8 +152,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   }
 
   /**
-   * Answers all requests that wait for this fingerprint, once a reservation has ended. When many producers send the same
-   * job at once, all but the first are duplicates and need no turn of their own.
+   * Answers all requests that wait for this fingerprint, once a reservation has ended. When many producers send the
+   * same job at once, all but the first are duplicates and need no turn of their own.
    */
   private letPeek(fingerprint: string): void {
     this.waiting = this.waiting.filter(({ request, resolve, timer }) => {

@@ -15,7 +15,7 @@ export interface AlertView {
   queues: AlertInQueue[];
 }
 
-/** A rule, and how many queues have not heard of its change yet. */
+/** A rule, and how many queues have not received its change yet. */
 export interface ChangedAlert extends AlertView {
   untold: number;
 }

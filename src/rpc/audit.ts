@@ -20,11 +20,11 @@ export interface AuditEntry {
   job: string | null;
   /** Which jobs were meant, where the request said so by conditions or by a list. */
   filter: unknown;
-  /** What the request wanted changed, where it is no filter. */
+  /** The changes that the request wanted, without its filter. */
   change: unknown;
   /** How many jobs, workers or schedules were changed by the time of the answer. */
   count: number | null;
-  /** The operation that goes on after the answer. */
+  /** The operation that continues after the answer. */
   operation_id: string | null;
   /** HTTP status of the answer. */
   status: number;

@@ -1,6 +1,6 @@
 /**
- * Queues that this isolate has called a moment ago. They are awake, and the call may have changed them. A reader of numbers here
- * asks them, and so sees what was done here before.
+ * Queues that this isolate has called a moment ago. They are awake, and the call may have changed them. A reader of
+ * numbers here asks them, and so sees earlier changes made here.
  */
 import { onEmptied } from '../durable/memory';
 

@@ -19,8 +19,8 @@ export interface StoredDeclaration extends Observers {
   queues: Record<string, QueueConfig>;
   limits: LimitOverrides;
   /**
-   * Schedules by name: each as it was put into effect, as JSON. An entry that is other than that, or gone, was changed by an
-   * operator. null: there was one of the same name already.
+   * Schedules by name: each as it was applied, as JSON. An entry that differs, or is gone, was changed by an operator.
+   * null: there was one of the same name already.
    */
   crons: Record<string, string | null>;
 }

@@ -28,7 +28,7 @@ export interface KnownQueue {
   created_at: number;
 }
 
-/** Queues that one request asks at most: it may make only so many calls, and some take several for each queue. */
+/** Queues that one request asks at most: its calls are bounded, and some requests make several for each queue. */
 export const MAX_QUEUES_AT_ONCE = 200;
 
 /** Queues that stand for all of them. */
@@ -67,7 +67,7 @@ export type Directive = 'running' | 'quiet' | 'terminate';
 /** A worker that pulls, as operators see it. Times in epoch ms. */
 export interface WorkerView extends WorkerFacts {
   id: string;
-  /** `stale`: silent for longer than 60 s. Else what it does or has been told to do, whichever is stronger. */
+  /** `stale`: silent for longer than 60 s. Otherwise its own state or its directive, whichever is stronger. */
   state: Directive | 'stale';
   reported_state: ReportedState;
   directive: Directive;
@@ -79,7 +79,7 @@ export interface WorkerView extends WorkerFacts {
 /** How many workers there are, in all and in each state. */
 export type WorkerSummary = Record<WorkerView['state'] | 'total', number>;
 
-/** What a probe is told. */
+/** The answer to a probe. */
 export interface DirectoryHealth {
   queues: { total: number; paused: number };
   workers: WorkerSummary;
@@ -155,11 +155,14 @@ export interface DirectoryApi
   unregister(name: string, until: number): Promise<void>;
   /** How many there are of what; of the queues that are paused, as it was a minute ago at most. */
   health(): Promise<DirectoryHealth>;
-  /** The settings of all queues; null when nobody has made any. @param queue with what is declared for this one */
+  /** The settings of all queues; null when there are none. @param queue with its declarations */
   queueDefaults(queue?: string): Promise<QueueDefaults | null>;
   /** What the code of the deployment declares; null: nothing ever. */
   declaration(): Promise<StoredDeclaration | null>;
-  /** The code declares this now: the queues are told. Waits a moment for that. @returns how many have not confirmed yet */
+  /**
+   * Stores the code's new declarations and notifies the queues. Waits a moment for that. @returns how many have not
+   * confirmed yet
+   */
   declare(declared: StoredDeclaration): Promise<number>;
   /**
    * Merges a change into the settings of all queues and tells them; waits a moment for that.
@@ -179,13 +182,13 @@ export interface DirectoryApi
   /** What operators put in the place of the limits of keys, as it holds now. */
   limitOverrides(): Promise<LimitOverrides>;
   /**
-   * Puts other limits in the place of a key's own in all queues, or takes them back (null), and tells the queues; waits a
-   * moment for that.
+   * Overrides a key's own limits in all queues, or removes the override (null), and notifies the queues; waits a moment
+   * for that.
    * @returns whether there was an override, and how many queues have not confirmed yet; 409 when there are too many
    */
   overrideLimit(key: string, override: LimitOverride | null): Promise<Outcome<{ existed: boolean; untold: number }>>;
   /**
-   * A worker is alive. Answers what it is to do, and whether queues must be told that it may (or may not) get jobs.
+   * A worker is alive. Answers its directive, and whether queues must be notified that it may (or may not) get jobs.
    */
   beat(beat: WorkerBeat): Promise<{ directive: Directive; silenced: boolean; silencedChanged: boolean }>;
   /** Workers by id, a page of them. */
@@ -199,7 +202,9 @@ export interface DirectoryApi
   silencedWorkers(): Promise<string[]>;
   /** What happened to workers lately, from memory. */
   workerEvents(request: EventsRequest): Promise<QueueEvent[]>;
-  /** The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request */
+  /**
+   * The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request
+   */
   beginOperation(idempotency: IdempotencyKey, id: string): Promise<Outcome<KeyedOperation>>;
   /** Which queue decides: `queue`, unless another was chosen before; null when the operation is not known. */
   coordinateOperation(key: string, id: string, queue: string): Promise<string | null>;

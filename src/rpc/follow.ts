@@ -1,4 +1,4 @@
-/** Following the live feeds of objects: what a follower asks for and is told, and the sockets it is told over. */
+/** Following the live feeds of objects: the requests of followers, the messages to them, and their sockets. */
 import type { Env } from '../config';
 import type { FollowRequest } from '../durable/feed-messages';
 import { askToFollow } from '../durable/followed';

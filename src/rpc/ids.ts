@@ -1,6 +1,6 @@
 /**
- * Which queues may have a job under an id that does not name its queue: one that a client chose, or that the job brought with
- * it from another queue. Shards of the directory know, each for its part of the ids; the job is taken after they do.
+ * Which queues may have a job under an id that does not name its queue: a client chose it, or the job brought it from
+ * another queue. Shards of the directory know, each for its part of the ids; the job is taken after they do.
  */
 
 /** A queue that may have a job under an id. */
@@ -19,8 +19,8 @@ export function idShardOf(id: string): string {
 
 export interface IdsApi {
   /**
-   * A shard notes ids under which queues are about to take jobs. One row written for each. Those that are noted for other
-   * queues are not, unless that was looked into.
+   * A shard notes ids under which queues are about to take jobs. One row written for each. Ids noted for other queues
+   * are skipped, unless that was looked into.
    * @param lookedInto none of the other queues has such a job
    * @returns the other queues
    */
@@ -32,7 +32,7 @@ export interface IdsApi {
   /** The directory itself: its shards in use. */
   shards(): Promise<string[]>;
   /**
-   * The directory itself: goes on to note the ids of queues of an earlier release, and waits a moment for that.
+   * The directory itself: continues to note the ids of queues of an earlier release, and waits a moment for that.
    * @returns how many queues are left
    */
   listIds(): Promise<number>;

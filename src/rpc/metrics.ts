@@ -11,7 +11,7 @@ export interface PointsRequest {
   /** The points of this time, epoch ms. */
   from: number;
   to: number;
-  /** Those of so long are one, ms. */
+  /** Length of a point's period. */
   period_ms: number;
   /** Only of this type. */
   type?: string | undefined;
@@ -53,7 +53,7 @@ export interface MetricsApi {
 /** The part of the directory's interface that is about the numbers of the queues. */
 export interface ReadingsApi {
   /**
-   * The numbers of these queues, those that exist. A queue that has changed nothing since it was asked is not asked again.
+   * The numbers of these queues, if they exist. A queue without changes since it was asked is not asked again.
    * @param fresh these are asked anyway
    */
   readings(queues: string[], fresh: string[]): Promise<Outcome<QueueReading[]>>;

@@ -12,7 +12,7 @@ import type { RetentionChange } from '../job/retention';
 import { type JobState, MOVES } from '../job/states';
 import type { EnqueueReceipt, IdempotencyKey, QueueStatus, SentEachReceipt } from './receipts';
 
-/** How many jobs match. `next`: so far; the next call goes on below this position. */
+/** How many jobs match. `next`: an intermediate count; the next call continues below this position. */
 export interface CountResult {
   count: number;
   next?: number;
@@ -83,7 +83,7 @@ export interface SortedPart {
   /** How many of the jobs that were looked at match. */
   matched: number;
   looked: number;
-  /** Where the next call goes on; absent when all were looked at. */
+  /** Where the next call continues; absent when all were looked at. */
   next?: number;
 }
 
@@ -114,13 +114,13 @@ export interface OperationRequest {
   id: string;
   action: BulkAction;
   filter: JobFilter;
-  /** Jobs created after this time (epoch ms) are left alone: the operation began elsewhere before. */
+  /** Jobs created after this time (epoch ms) are skipped: the operation began elsewhere before. */
   createdUntil?: number;
   /** Note what became of each job, of the first {@link MAX_ITEMS} and of some failures after these. */
   items?: boolean;
 }
 
-/** Items told of one operation by filter, and how many failures beyond these. */
+/** Items in the answer about an operation by filter, and how many failures beyond these. */
 export const MAX_ITEMS = 1000;
 export const MAX_ERRORS = 100;
 
@@ -213,7 +213,7 @@ export interface OperationsApi {
   bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
   /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
   prepareBulk(batch: string, coordinator: string, request: BulkCheck): Promise<Outcome<BulkAnswer>>;
-  /** Begins an operation, which then goes on by itself, whatever dies; waits up to `waitMs` for its end. */
+  /** Begins an operation, which then continues by itself, whatever fails; waits up to `waitMs` for its end. */
   operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
   /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
   operation(id: string, waitMs: number, items?: boolean): Promise<OperationView | null>;
@@ -226,7 +226,7 @@ export interface OperationsApi {
   operations(): Promise<OperationView[]>;
   /** Takes no more jobs, and gives out those it has, until `resume`. */
   drain(): Promise<Outcome<QueueStatus>>;
-  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 when jobs are in the way. */
+  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 while jobs prevent it. */
   remove(request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
   /**
    * Takes jobs over from a queue that is being deleted, once for each `move`.
@@ -234,9 +234,9 @@ export interface OperationsApi {
    */
   adopt(move: string, jobs: MovedJob[], ticket?: string): Promise<Outcome<void>>;
   /**
-   * Gives a dead letter its second life in another queue. The job as it is there; 404 unless it is a dead letter; what that
-   * queue says against it, and then nothing has changed; 409 when something else has been decided about the job; 503 when
-   * it is on its way and arrives automatically.
+   * Gives a dead letter its second life in another queue. Answers the job in its new queue. 404 unless it is a dead
+   * letter; that queue's refusal, and then nothing has changed. 409 when something else has been decided about the job;
+   * 503 when it is on its way and arrives automatically.
    */
   moveDeadLetter(id: string, request: MoveRequest): Promise<Outcome<JobView>>;
   /** Would this queue take the job? Writes nothing. */

@@ -38,7 +38,7 @@ export interface UniqueConflicts {
   blocking: JobView[];
 }
 
-/** A ticket is honoured for so long after it was made, ms. */
+/** A ticket is honoured until this age, ms. */
 export const MAX_TICKET_AGE_MS = 60_000;
 
 /** A page of jobs, newest first. */
@@ -56,7 +56,7 @@ export interface ListRequest {
   total?: boolean;
   /** Bytes of the page at most, if that is less than an answer may have; a single job may be larger. */
   max_bytes?: number;
-  /** Jobs looked at for the page at most, if that is less than a queue looks at by itself; for the total twice as many. */
+  /** Jobs looked at for the page at most, if that is less than the queue's own bound; for the total twice as many. */
   budget?: number;
   /** 1 … 200; of places, more. */
   limit: number;
@@ -73,13 +73,13 @@ export interface ListPage {
   jobs: (JobView & { position: number })[];
   /** How many match in all. */
   total: number;
-  /** False: at least so many; counting all would have meant reading too much. */
+  /** False: a lower bound; counting all would have meant reading too much. */
   total_is_exact?: false;
   /** There may be more: the page is full, or too much was read without filling it. */
   has_more: boolean;
   /** Where the next page begins: `before` of the next request. */
   next?: number;
-  /** How many jobs were looked at for the page, and what that cost: a large one whose text was read counts for several. */
+  /** How many jobs were looked at for the page, and the cost: a large one whose text was read counts for several. */
   looked: number;
   spent: number;
 }
@@ -95,7 +95,7 @@ export interface StatesRequest {
 export interface StatesCounted {
   counts: StateCounts;
   looked: number;
-  /** Where the next call goes on; absent when all were counted. */
+  /** Where the next call continues; absent when all were counted. */
   next?: number;
 }
 
@@ -126,9 +126,9 @@ export interface DeadLetterPlaces {
   places: Place[];
   /** How many match in all. */
   total: number;
-  /** False: at least so many; counting all would have meant reading too much. */
+  /** False: a lower bound; counting all would have meant reading too much. */
   total_is_exact?: false;
-  /** Too much was looked at to go on: everything up to this place was seen. */
+  /** Too much was looked at to continue: everything up to this place was seen. */
   next?: Place;
 }
 
@@ -217,8 +217,9 @@ export interface QueueApi
   /** The same unless the queue does not exist: null when it would be created and hold them. */
   prepareBatchIfExists(batch: string, coordinator: string, jobs: SentJobs): Promise<Outcome<EnqueueReceipt | null>>;
   /**
-   * Decides for a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503 when it was given up in the meantime. With an answer to
-   * remember: an earlier answer under the same key, when there is one; the batch is then given up.
+   * Decides a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503
+   * when it was abandoned meanwhile. With an answer to remember: an earlier answer under the same key, if there is one;
+   * the batch is then abandoned.
    */
   decideBatch<T = EnqueueReceipt>(
     batch: string,
@@ -275,7 +276,9 @@ export interface QueueApi
    * @param mayPurge false: 403 when ended jobs would be kept for less time than now
    */
   configure(change: SettingsChange, mayPurge?: boolean): Promise<Outcome<QueueConfig>>;
-  /** The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created. */
+  /**
+   * The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created.
+   */
   takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
   events(request: EventsRequest): Promise<QueueEvent[]>;
   /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */

@@ -14,8 +14,8 @@ export interface SchemasApi {
   /** All schemas; null when they are still those of this stamp. */
   schemas(unless?: SchemaStamp): Promise<SchemaSet | null>;
   /**
-   * Registers a schema, and tells the queues that the schemas have changed; waits a moment for that.
-   * @returns how many queues have not confirmed yet; 409 when there is one of this version or URI, 413 when there is no room
+   * Registers a schema, and notifies the queues of the change; waits a moment for that.
+   * @returns how many queues have not confirmed yet; 409 when this version or URI exists, 413 when there is no room
    */
   putSchema(
     schema: Omit<RegisteredSchema, 'created_at'>,

@@ -3,7 +3,7 @@ import type { JobState } from '../job/states';
 
 export type StateCounts = Record<JobState, number>;
 
-/** How full the object of a queue is, in bytes. `full`: it takes no jobs. `pruning`: ended jobs go before their time. */
+/** How full the object of a queue is, in bytes. `full`: it accepts no jobs. `pruning`: ended jobs are removed early. */
 export interface StorageUse {
   bytes: number;
   max_bytes: number;

@@ -1,6 +1,6 @@
 /**
- * Typed stubs of the Durable Objects. Getting one creates nothing. A Worker that holds the queue needs no bindings for them:
- * the runtime offers the classes that it exports. A binding, where there is one, leads to the same objects.
+ * Typed stubs of the Durable Objects. Getting one creates nothing. A Worker that holds the queue needs no bindings for
+ * them: the runtime offers the classes that it exports. A binding leads to the same objects.
  */
 import { exports } from 'cloudflare:workers';
 import type { Env } from '../config';

@@ -1,7 +1,7 @@
 /** Which unique jobs of a queue keep others away, as operators see them. */
 import type { JobState } from '../job/states';
 
-/** Where a list of them goes on: after this job. */
+/** Where a list of them continues: after this job. */
 export interface UniquePlace {
   fingerprint: string;
   key: number;
@@ -26,6 +26,6 @@ export interface HeldUniques {
 }
 
 export interface UniquesApi {
-  /** Those by fingerprint, after a place, at most so many; a bounded number of jobs is looked at. */
+  /** At most `limit` of them by fingerprint, after a place; a bounded number of jobs is looked at. */
   heldUniques(limit: number, after?: UniquePlace): Promise<HeldUniques>;
 }

@@ -1,6 +1,6 @@
 /**
- * Webhooks over RPC. The directory has the list of subscriptions. Each subscription has an object of its own, which sends and
- * keeps the log: a receiver that is slow or gone delays nobody else.
+ * Webhooks over RPC. The directory has their list. Each webhook has an object of its own, which sends and keeps the
+ * log: a slow or missing receiver delays nothing else.
  */
 import type { Outcome } from '../job/errors';
 import type { DeclarableWebhook, DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
@@ -75,7 +75,7 @@ export interface TestAnswer {
   response_body: string;
 }
 
-/** A subscription, and how many objects have not heard of its change yet. */
+/** A webhook, and how many objects have not received its change yet. */
 export interface ChangedWebhook {
   webhook: Webhook;
   untold: number;
@@ -104,7 +104,7 @@ export type WebhookChange = { [K in keyof WebhookMembers]?: WebhookMembers[K] | 
 export interface WebhookSenderApi {
   /** How it is from now on; null: it was deleted, and with it whatever waits. An older version changes nothing. */
   configureWebhook(webhook: Webhook | null): Promise<void>;
-  /** Takes what is to be delivered. Each notice is delivered once, however often it comes. */
+  /** Takes notices to deliver. Each notice is delivered once, however often it arrives. */
   takeNotices(id: string, notices: Notice[]): Promise<void>;
   webhookStats(): Promise<WebhookStats>;
   deliveries(request: DeliveriesRequest): Promise<DeliveryPage>;

@@ -1,4 +1,4 @@
-/** Connecting a worker to its queue: the upgrade goes on to the object, which holds the socket from then on. */
+/** Connecting a worker to its queue: the upgrade is passed on to the object, which holds the socket from then on. */
 import type { Env } from '../config';
 import { askForSocket, wantedBy } from '../durable/upgrade';
 import type { Outcome } from '../job/errors';

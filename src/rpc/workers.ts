@@ -72,7 +72,7 @@ export interface ProgressRequest extends AttemptName, Progress {
   checkpoint?: string;
 }
 
-/** What was last reported about a job; members that nobody reported are absent. */
+/** The last report about a job; members that were not reported are absent. */
 export interface ProgressReport {
   job_id: string;
   state: JobState;
@@ -105,7 +105,7 @@ export interface StoredCheckpoint {
 export interface HeartbeatReceipt {
   /** Ids of the jobs whose leases were extended. */
   extended: string[];
-  /** Of the jobs that were named: those that were cancelled, and those that the worker does not hold for another reason. */
+  /** Of the named jobs: those that were cancelled, and those that the worker does not hold for another reason. */
   cancelled: string[];
   lost: string[];
   /** A test directive found on a held job. */
@@ -135,7 +135,10 @@ export interface WorkersApi {
   claim(request: ClaimRequest): Promise<Outcome<JobView[]>>;
   /** The caller of this claim is gone: it takes no job any more. */
   withdraw(waiter: string): Promise<void>;
-  /** Takes back claims whose jobs never reached the caller, as if they had not been made. Those that are over stay so. */
+  /**
+   * Takes back claims whose jobs never reached the caller, as if they had not been made. Attempts that are over stay
+   * over.
+   */
   takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
   /** Ends an attempt as its worker reports. */
   settle(report: EndReport): Promise<Outcome<JobView>>;
@@ -158,7 +161,7 @@ export interface WorkersApi {
   recordStep(request: StepRequest): Promise<Outcome<StepReceipt>>;
   /** JSON text of what is on record of the job's steps. */
   steps(id: string): Promise<Outcome<string>>;
-  /** A signal for the job, which goes on at once if it waits for it. */
+  /** A signal for the job, which continues at once if it waits for it. */
   signal(request: SignalRequest): Promise<Outcome<SignalReceipt>>;
   addLog(request: LogRequest): Promise<Outcome<{ accepted: number }>>;
   log(id: string): Promise<Outcome<LogLine[]>>;

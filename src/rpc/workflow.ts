@@ -1,6 +1,6 @@
 /**
- * What a workflow object answers over RPC. Errors of the product's rules come back as data, and a write is answered only
- * when it is durable.
+ * The answers of a workflow object over RPC. Errors of the product's rules are returned as data, and a write is
+ * answered only when it is durable.
  */
 
 import type { Outcome } from '../job/errors';

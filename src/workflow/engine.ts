@@ -1,9 +1,10 @@
 /**
- * One workflow at work. It writes each decision first and carries it out afterwards. Which jobs to start follows from the
- * log, and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
- * alarm finds again, and repeating it changes nothing: a queue takes each job of a workflow once
- * (`src/queue/features/workflow/steps.ts`), a repeated ending has no second consequence, and cancelling an ended job is not
- * an error.
+ * One workflow at work. It writes each decision first and carries it out afterwards. Its log shows which jobs to start,
+ * and a job counts as started once its queue has answered. So a crash between any two steps leaves work that the next
+ * alarm finds again.
+ *
+ * Repeating work changes nothing: a queue takes each job of a workflow once (`src/queue/features/workflow/steps.ts`). A
+ * repeated ending has no second consequence, and cancelling an ended job is not an error.
  */
 
 import type { AlarmClock } from '../durable/alarm-clock';
@@ -35,7 +36,7 @@ const MAX_SHOWN_BYTES = 1024 * 1024;
 /** Bytes of a stored job with its parents' results. A row holds 2 MB, with the history of errors in it. */
 const MAX_STORED_BODY = 1.5 * 1024 * 1024;
 
-/** What a workflow needs from the object around it. */
+/** What a workflow needs from its object. */
 export interface WorkflowHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   readonly clock: AlarmClock;
@@ -71,7 +72,7 @@ export class WorkflowEngine {
       deliver: () => this.remove(),
     });
     const at = { now: () => now(), keepAlive: host.keepAlive, wakeAt: (time: number) => clock.arm(time, now()) };
-    // One after the other: which jobs must be cancelled is known when all have started, and only one start is the first.
+    // One after the other: the jobs to cancel are known when all have started, and only one start is the first.
     this.relay = new OutboxRelay([this.removal, ...this.messages()], at, { width: 1 });
   }
 

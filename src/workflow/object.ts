@@ -63,7 +63,7 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
 
   async stepsEnded(queue: string, endings: Ending[]): Promise<EndingsReceipt> {
     const { engine } = this;
-    // One that is gone, or was never there, has nothing to remember.
+    // A workflow that is gone, or was never there, has nothing to remember.
     if (!engine) return { unrecorded: [], events: [] };
     const receipt = engine.stepsEnded(queue, endings);
     this.ctx.waitUntil(engine.work());

@@ -1,11 +1,11 @@
-/** The tables of a workflow object: what was asked for, the bodies of its jobs, what happened, large results. */
+/** The tables of a workflow object: its request, the bodies of its jobs, its log, large results. */
 
 import { grouped } from '../job/size';
 import type { NewStep } from '../job/workflow/plan';
 import type { JobEnd } from '../job/workflow/run';
 import type { NewWorkflow, StepFailure, WorkflowState } from '../rpc/workflow';
 
-/** What was asked for. `at`: epoch ms of its creation. */
+/** The request. `at`: epoch ms of its creation. */
 export interface Meta extends Omit<NewWorkflow, 'steps'> {
   id: string;
   at: number;
@@ -81,7 +81,7 @@ export class WorkflowStore {
     });
   }
 
-  /** Puts a large result aside. @returns the ending as the log is to keep it */
+  /** Stores a large result separately. @returns the ending for the log */
   private keepResult(ending: LoggedEnding): LoggedEnding {
     if (ending.result === undefined || ending.result.length <= FAR_RESULT) return ending;
     const { result, ...rest } = ending;
@@ -89,14 +89,14 @@ export class WorkflowStore {
     return { ...rest, far: true };
   }
 
-  /** Bytes of a result that was put aside. */
+  /** Bytes of a result that is stored separately. */
   farResultBytes(step: number): number {
     const size =
       "SELECT id, CAST(length(CAST(data AS BLOB)) AS TEXT) AS data FROM parts WHERE kind = 'result' AND id = ?";
     return Number(this.query(size, step)[0]?.data ?? 4);
   }
 
-  /** JSON text of a result that was put aside. */
+  /** JSON text of a result that is stored separately. */
   farResult(step: number): string | undefined {
     return this.query("SELECT id, data FROM parts WHERE kind = 'result' AND id = ?", step)[0]?.data;
   }

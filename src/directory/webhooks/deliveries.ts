@@ -1,18 +1,18 @@
 /**
- * What one subscription is to be told, and was: a row for each event. Two or three rows are written for a delivery that
- * succeeds at once: when it comes, when it has arrived, and when it leaves the log. What waits is known in memory too, so that
- * no index has to be written.
+ * The deliveries of one webhook, waiting and past: a row for each event. Two or three rows are written for a delivery
+ * that succeeds at once: when it comes, when it has arrived, and when it leaves the log. Waiting ones are in memory
+ * too, so they need no index.
  */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
 import type { Verdict } from '../../job/webhook/schedule';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../job/webhook/subscription';
 import type { DeliveriesRequest, Delivery, DeliveryAttempt, Notice, WebhookStats } from '../../rpc/webhooks';
 
-/** Deliveries that are over are kept so long, ms, and so many of them. */
+/** Finished deliveries that are kept: their age, ms, and their number. */
 const KEPT_MS = 7 * 86_400_000;
 const KEPT = 1_000;
 
-/** The log is cleared when it is this much too long: in few transactions, each of a bounded size. */
+/** The log is trimmed when it is this much too long: in few transactions, each of a bounded size. */
 const SLACK = 50;
 const CLEARED_AT_ONCE = 500;
 const LOOK_EVERY_MS = 3_600_000;
@@ -49,7 +49,7 @@ interface Log {
 
 type Counts = Record<'success' | 'failure', number>;
 
-/** A delivery as its row tells it. */
+/** A delivery in the form of its row. */
 export type LoggedDelivery = Omit<Delivery, 'id' | 'subscription_id'>;
 
 /** Something that waits. */
@@ -64,7 +64,7 @@ interface Known {
   chars: number;
   /** Deliveries that are over. */
   over: number;
-  /** When the log is looked at for what is too old, epoch ms. */
+  /** When the log is next checked for expired deliveries, epoch ms. */
   lookAt: number;
 }
 
@@ -81,12 +81,12 @@ export class Deliveries {
 
   constructor(private readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>) {}
 
-  /** Memory must be built anew. */
+  /** Memory must be rebuilt. */
   forget(): void {
     this.loaded = undefined;
   }
 
-  /** Takes what is new among these. */
+  /** Takes those of these that are new. */
   add(notices: readonly Notice[], now: number): void {
     this.write(() => {
       const insert = `INSERT OR IGNORE INTO deliveries (event, type, state, tries, due_at, created_at, body, log)
@@ -122,7 +122,7 @@ export class Deliveries {
     return next;
   }
 
-  /** One that waits; undefined: it waits no more. */
+  /** A waiting delivery; undefined: it no longer waits. */
   sendable(event: string): Sendable | undefined {
     const query = `SELECT event, type, body, tries FROM deliveries WHERE event = ? AND state = ${PENDING}`;
     return rows<{ event: string; type: string; body: string; tries: number }>(this.sql, query, event)[0];
@@ -185,7 +185,7 @@ export class Deliveries {
     return { deliveries: found.map(view), total: count[0]?.n ?? 0 };
   }
 
-  /** What they add up to. */
+  /** Their totals. */
   stats(): WebhookStats {
     const counts = { ...this.counts() };
     const states = rows<{ state: number; n: number }>(
@@ -262,7 +262,7 @@ export class Deliveries {
     return readFact<Counts>(this.sql, COUNTS) ?? { success: 0, failure: 0 };
   }
 
-  /** Removes what the log has too much of, and from time to time what is too old. */
+  /** Removes what exceeds the bounds of the log, and from time to time what is expired. */
   private clear(now: number): void {
     const known = this.load();
     const surplus = known.over > KEPT + SLACK ? Math.min(known.over - KEPT, CLEARED_AT_ONCE) : 0;

@@ -1,6 +1,7 @@
 /**
- * The list of subscriptions, in the directory. A change is one row; the outbox relay tells the object of the subscription, and the
- * settings of all queues carry what queues must know. One that was deleted stays as an empty row until its object has heard.
+ * The list of webhooks, in the directory. A change is one row. The outbox relay notifies the object of the webhook, and
+ * the settings of all queues carry what queues must know. A deleted one stays as an empty row until its object is
+ * notified.
  */
 
 import { STANDBY_MS } from '../../durable/outbox';
@@ -18,26 +19,26 @@ import {
 } from '../../job/webhook/subscription';
 import type { WebhookChange } from '../../rpc/webhooks';
 
-/** Subscriptions of a deployment, and the characters that every queue must remember of them. */
+/** Webhooks of a deployment, and the characters that every queue must remember of them. */
 const MAX_WEBHOOKS = 100;
 const MAX_ROUTES_CHARS = 128 * 1024;
 
-/** Objects told of a change at a time. */
+/** Objects notified of a change at a time. */
 const TOLD_AT_ONCE = 20;
 
 export interface WebhookListHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   wakeAt(at: number): void;
-  /** Tells the object of a subscription. Rejects when that was not possible. */
+  /** Notifies the object of a webhook. Rejects when that was not possible. */
   tell(id: string, webhook: Webhook | null): Promise<void>;
-  /** The queues must hear of other subscriptions. */
+  /** The queues must receive other webhooks. */
   routesChanged(now: number): void;
 }
 
 type Row = { id: string; told: number; data: string };
 
 export class WebhookList {
-  /** What the objects of subscriptions must be told. */
+  /** The messages to the objects of webhooks. */
   readonly messages: MessageKind<void>;
   /** Kept in memory: they are read for every event of the directory. */
   private known: Webhook[] | undefined;
@@ -53,7 +54,7 @@ export class WebhookList {
     });
   }
 
-  /** Every subscription, the oldest first. */
+  /** Every webhook, the oldest first. */
   all(): readonly Webhook[] {
     if (!this.tables.exist()) return [];
     this.known ??= this.rows("SELECT * FROM webhooks WHERE data <> '' ORDER BY id").map(({ data }) => JSON.parse(data));
@@ -64,12 +65,12 @@ export class WebhookList {
     return this.all().find((webhook) => webhook.id === id);
   }
 
-  /** What a queue must know; of all of them, when none is named. */
+  /** The part for a queue; for all queues, when none is named. */
   routes(queue?: string): WebhookRoute[] {
     return this.all().flatMap((webhook) => routeFor(webhook, queue) ?? []);
   }
 
-  /** How many objects have not heard of a change. */
+  /** The objects that were not notified of a change. */
   untold(): string[] {
     if (!this.tables.exist()) return [];
     const query = 'SELECT id FROM webhooks WHERE told = 0 LIMIT ?';
@@ -79,7 +80,7 @@ export class WebhookList {
   /** @throws {ApiError} 409 when there are too many */
   create(id: string, members: DeclarableWebhook, secret: string, now: number): Webhook {
     const { declared } = members;
-    // Two isolates may put the same into effect at once.
+    // Two isolates may apply the same declaration at once.
     const same = declared === undefined ? undefined : this.all().find((one) => one.declared === declared);
     if (same) return this.change(same.id, members, now);
     const webhook = { ...members, id, secret, created_at: now, updated_at: now, version: 1 };
@@ -95,7 +96,7 @@ export class WebhookList {
       if (value === null) delete after[name];
       else if (value !== undefined) after[name] = value;
     }
-    // Somebody has decided about it: why it was given up is of no interest once it is active again.
+    // An operator has decided: once it is active again, why it was given up no longer matters.
     if (after.active === false && disabled) after.disabled = disabled;
     return this.write(changed(after as unknown as Webhook, now), now);
   }
@@ -154,7 +155,7 @@ export class WebhookList {
     if (!row) return;
     await this.host.tell(id, row.data === '' ? null : (JSON.parse(row.data) as Webhook));
     const { sql } = this.host.storage;
-    // What was told means nothing once there is something else to tell.
+    // A confirmation means nothing once there is something else to send.
     rows(sql, "DELETE FROM webhooks WHERE id = ? AND data = '' AND ? = ''", id, row.data);
     rows(sql, "UPDATE webhooks SET told = 1 WHERE id = ? AND data = ? AND data <> ''", id, row.data);
   }

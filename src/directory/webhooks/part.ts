@@ -1,4 +1,4 @@
-/** What an object of the directory's class has to do with webhooks: the list, or in the object of a subscription the sender. */
+/** The webhooks in an object of the directory's class: the list, or in the object of a webhook the sender. */
 import { gatherNotices, noticeMessages } from '../../across/feed/notices';
 import { allowsOf, type Env } from '../../config';
 import type { EventLog, QueueEvent } from '../../durable/event-log';
@@ -10,12 +10,12 @@ import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { WebhookList } from './list';
 import { type SenderHost, WebhookSender } from './sender';
 
-/** What it needs of the object around it. */
+/** What it needs from its object. */
 export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 'allowsLoopback'> {
   readonly env: Env;
-  /** What happens that belongs to no queue. */
+  /** An event that belongs to no queue. */
   readonly events: EventLog;
-  /** The queues must hear of other subscriptions. */
+  /** The queues must receive other webhooks. */
   routesChanged(now: number): void;
   /** There are outbox messages to be sent. */
   send(): void;
@@ -24,7 +24,7 @@ export interface WebhooksHost extends Omit<SenderHost, 'directory' | 'random' | 
 export class Webhooks {
   readonly list: WebhookList;
   readonly sender: WebhookSender;
-  /** What other objects must be told. */
+  /** The messages to other objects. */
   readonly messages: readonly MessageKind[];
   private readonly outbox: Outbox;
 
@@ -58,7 +58,7 @@ export class Webhooks {
     this.host.send();
   }
 
-  /** Something has happened that belongs to no queue. */
+  /** An event that belongs to no queue. */
   private tell(events: readonly QueueEvent[]): void {
     const routes = this.list.routes();
     if (routes.length === 0) return;

@@ -1,10 +1,10 @@
 /**
- * One subscription in an object of its own: takes notices of events, sends each to the receiver until it has it, and keeps the
- * log. Queues hand their notices over and are done; whatever the receiver does, it delays nobody else.
+ * One webhook in an object of its own: takes notices of events, sends each to the receiver until it arrives, and keeps
+ * the log. Queues only pass on their notices, so a slow receiver delays nothing else.
  *
- * The outbox relay does the sending: so many at once, one after the other where there are more, none twice at the same time, and the
- * alarm stands by. When a delivery is tried again is up to `job/webhook/schedule`; that a receiver which does not answer is
- * asked with one delivery at a time is up to `dispatch/health`.
+ * The outbox relay sends: a bounded number at once, none twice at the same time, and the alarm is armed.
+ * `job/webhook/schedule` decides when a delivery is retried. `dispatch/health` limits an unresponsive receiver to one
+ * delivery at a time.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { TargetHealth } from '../../dispatch/health';
@@ -35,21 +35,21 @@ import { Deliveries, type LoggedDelivery, type Sendable } from './deliveries';
 /** Attempts at once: a test always finds a connection. */
 const WIDTH = MAX_CONNECTIONS - 1;
 
-/** The alarm waits so long for what is being sent, ms; then the next one goes on. */
+/** The alarm waits at most this long for running deliveries, ms; then the next one continues. */
 const ALARM_WAITS_MS = 25_000;
 
 /** Facts in the table `meta`. */
 const WEBHOOK = 'webhook';
 const FAILING = 'webhook_failing';
 
-/** What is stored of the subscription. */
+/** What is stored of the webhook. */
 interface Known {
   webhook: Webhook;
-  /** It was given up here, and the directory has not heard of it. */
+  /** It was given up here, and the directory was not notified yet. */
   untold?: true;
 }
 
-/** What it needs of the object around it. */
+/** What it needs from its object. */
 export interface SenderHost {
   readonly storage: Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
   /** Epoch ms. */
@@ -86,7 +86,7 @@ export class WebhookSender {
     this.relay = new OutboxRelay([this.sending(), disabled], host, { width: WIDTH });
   }
 
-  /** When it must act by itself, epoch ms. */
+  /** When it must next act, epoch ms. */
   due(now: number): number | undefined {
     return this.load() ? this.relay.due(now) : undefined;
   }
@@ -105,15 +105,15 @@ export class WebhookSender {
     this.relay.close();
   }
 
-  // ---- the subscription ----------------------------------------------------------------------------------------------
+  // ---- the webhook ---------------------------------------------------------------------------------
 
-  /** How it is from now on; null: it was deleted. */
+  /** Its new state; null: it was deleted. */
   async configure(webhook: Webhook | null): Promise<void> {
     if (webhook === null) return this.host.reset();
     const before = this.load()?.webhook;
     if (before && before.version >= webhook.version) return;
     this.store({ webhook });
-    // Somebody has looked after it: what failed before does not count.
+    // An operator has changed it: earlier failures do not count.
     if (webhook.active) this.setFailing(undefined);
     this.goOn();
   }
@@ -135,7 +135,7 @@ export class WebhookSender {
     this.known = known;
   }
 
-  /** The subscription; asks the directory where it is not known here yet. Undefined: there is none. */
+  /** The webhook; asks the directory if it is unknown here. Undefined: there is none. */
   private async find(id: string): Promise<Webhook | undefined> {
     const here = this.load()?.webhook;
     if (here) return here;
@@ -144,9 +144,9 @@ export class WebhookSender {
     return this.load()?.webhook;
   }
 
-  // ---- what it is told, and tells ------------------------------------------------------------------------------------
+  // ---- notices and deliveries ----------------------------------------------------------------------
 
-  /** Takes what is to be delivered. A subscription that is gone takes nothing. */
+  /** Takes notices to deliver. A deleted webhook takes none. */
   async take(id: string, notices: readonly Notice[]): Promise<void> {
     if (!(await this.find(id))) return;
     this.deliveries.add(notices, this.host.now());
@@ -179,7 +179,7 @@ export class WebhookSender {
     return this.delivery(event);
   }
 
-  /** Sends a test, of which nothing is kept. */
+  /** Sends a test, which is not kept. */
   async test(id: string): Promise<Outcome<TestAnswer>> {
     const webhook = await this.find(id);
     if (!webhook) return { ok: false, error: notFound('webhook', id).data };
@@ -209,7 +209,7 @@ export class WebhookSender {
     if (due !== undefined) this.host.wakeAt(due);
   }
 
-  // ---- sending -------------------------------------------------------------------------------------------------------
+  // ---- sending -------------------------------------------------------------------------------------
 
   private sending(): MessageKind<void> {
     const isOpen = () => this.load()?.webhook.active === true;
@@ -217,7 +217,7 @@ export class WebhookSender {
       kind: 'delivery of',
       due: (now, except, limit) => {
         if (!isOpen() || !this.health.allows(now)) return [];
-        // A receiver that did not answer lately is asked with a single delivery.
+        // A receiver that did not answer recently is tried with a single delivery.
         return this.deliveries.due(now, except, this.health.isStopped ? 1 : limit);
       },
       nextAt: (except) => {
@@ -232,7 +232,7 @@ export class WebhookSender {
     const webhook = this.load()?.webhook;
     const sendable = this.deliveries.sendable(event);
     if (!webhook?.active || !sendable) return;
-    // Between the look for work and this turn the receiver may have failed with another delivery.
+    // Since the check for work the receiver may have failed with another delivery.
     if (!this.health.allows(this.host.now())) return;
     this.health.started();
     try {
@@ -267,7 +267,7 @@ export class WebhookSender {
       this.note(verdict.state === 'delivered', now);
       if (verdict.state === 'failed' && verdict.isGone) this.disable({ reason: 'gone', at: now });
     });
-    // Only what may succeed later says that the receiver is not well.
+    // Only failures that a retry may cure show that the receiver is unhealthy.
     if (verdict.state === 'pending' || verdict.state === 'dead') this.health.failed(now, error);
     else this.health.succeeded();
   }
@@ -284,7 +284,7 @@ export class WebhookSender {
     this.failingSince = since;
   }
 
-  /** What waits is kept until somebody makes the subscription active again. */
+  /** Waiting deliveries are kept until an operator makes the webhook active again. */
   private disable(disabled: Disabled): void {
     const known = this.load();
     if (!known?.webhook.active) return;
@@ -300,7 +300,7 @@ export class WebhookSender {
   }
 }
 
-/** The type of what is sent as a test. */
+/** The type of a test event. */
 const TEST_EVENT = 'webhook.test';
 
 function named(webhook: string, delivery: LoggedDelivery): Delivery {

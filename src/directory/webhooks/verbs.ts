@@ -1,4 +1,4 @@
-/** What the directory, and the object of a subscription, answer about webhooks and alert rules. */
+/** Verbs about webhooks and alert rules, of the directory and of a webhook's object. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
 import { conflict, type Outcome, outcomeOf } from '../../job/errors';
@@ -10,13 +10,13 @@ import type { AlertList } from '../alerts';
 import { changing } from '../changing';
 import type { Webhooks } from './part';
 
-/** What stands behind them. */
+/** What these verbs need. */
 export interface WebhookLife {
   readonly webhooks: Pick<Webhooks, 'list' | 'sender' | 'disabled'>;
   readonly alerts: AlertList;
-  /** Tells the queues, and waits a moment for that. @returns how many have not confirmed yet */
+  /** Notifies the queues, and waits a moment for that. @returns how many have not confirmed yet */
   spread(): Promise<number>;
-  /** Tells whom it concerns, and waits a moment for that. @returns how many have not confirmed yet */
+  /** Notifies the objects concerned, and waits a moment for that. @returns how many have not confirmed yet */
   spreadWebhooks(): Promise<number>;
 }
 

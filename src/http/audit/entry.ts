@@ -1,4 +1,4 @@
-/** What an operator's request comes to in the log, out of the request and its answer. */
+/** Makes the log entry of an operator's request, from the request and its answer. */
 import { isObject } from '../../job/envelope/fields';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
@@ -22,23 +22,23 @@ const MAX_TARGET = 255;
 const MAX_TEXT = 2_048;
 const MAX_IDS = 20;
 
-/** Characters that are kept of a text that has no room, and those that a member takes beside its name and its text. */
+/** Characters that are kept of a text without room, and those of a member besides its name and its text. */
 const MAX_CUT_TEXT = 200;
 const MARKS = 4;
 
 /** Members of a request that say which jobs are meant, beside `filter`. */
 const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', 'strategy', 'target_queue'];
 
-/** Parameters that say the same. */
+/** Parameters with the same meaning. */
 const PARAMETERS = [...CONDITIONS, 'type', 'state', 'error_type', 'since', 'until'];
 
-/** Members of a request that are no part of the change, or that nobody may read. */
+/** Members of a request that are not part of the change, or that must stay unread. */
 const ASIDE = ['confirm', 'dry_run', 'secret', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
 
-/** Actions whose request says nothing but what they are done to: whatever else it has is not recorded. */
+/** Actions whose request has only a target: other members are not recorded. */
 const SAYS_NOTHING = /\.(pause|resume|drain|cancel|activate|trigger|delete|purge|discard|abort|restore|forget|quiet)$/;
 
-/** Members of a request that say how; other ones have no say. Actions not named here refuse what they do not know. */
+/** Members of a request that modify an action; others have no effect. Actions not named here refuse unknown members. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'dead_letter.retry': ['override'],
   'dead_letters.retry': ['override'],
@@ -49,7 +49,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'worker.direct': ['directive', 'worker_id'],
 };
 
-/** Under these names an answer says how many were changed. */
+/** Names under which an answer has the number of changes. */
 const COUNTS = [
   'succeeded',
   'retried',
@@ -67,7 +67,7 @@ const ON_A_JOB = /^(job|dead_letter)\./;
 
 type Said = Pick<AuditEntry, 'action' | 'target' | 'queue' | 'job' | 'filter' | 'change' | 'count' | 'operation_id'>;
 
-/** What was done to what, and to how many. */
+/** The action, its target, and the number of changes. */
 export function describeWrite({ action, named, query, sent, answer }: Answered): Said {
   const filter = filterOf(sent, query);
   const change = Object.entries(sent).filter(([name]) => !ASIDE.includes(name) && isKnown(action, name));
@@ -106,7 +106,7 @@ function queueIn(filter: Json | undefined): string | undefined {
   return textOf(Array.isArray(queue) && queue.length === 1 ? queue[0] : queue);
 }
 
-/** How many were changed; undefined: that is not what the answer says. */
+/** The number of changes; undefined: the answer has none. */
 function countIn(answer: Json): number | undefined {
   const counts = [...COUNTS, 'count'].map((name) => answer[name]);
   return counts.find((count): count is number => typeof count === 'number');
@@ -117,8 +117,8 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * A value that is not too large, with numbers that can be sent on; of one that is, what comes first. Its members keep their
- * places, so that redaction finds them by their paths.
+ * A value of bounded size, with numbers that can be sent on; a larger one is cut. Its members keep their places, so
+ * that redaction finds them by their paths.
  */
 function bounded(value: Json): unknown {
   const text = JSON.stringify(value);
@@ -126,7 +126,7 @@ function bounded(value: Json): unknown {
   return text.length <= MAX_TEXT ? whole : { ...(beginning(whole, { left: MAX_TEXT }) as Json), truncated: true };
 }
 
-/** As much of a value as there is room for. @param room characters that are left; is counted down */
+/** The part of a value that fits. @param room characters that are left; is counted down */
 function beginning(value: unknown, room: { left: number }): unknown {
   if (typeof value === 'string') {
     const kept = value.length <= room.left ? value : `${cut(value, Math.min(room.left, MAX_CUT_TEXT))}…`;

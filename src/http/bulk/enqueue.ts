@@ -1,6 +1,6 @@
 /**
- * Enqueuing many jobs of which some may be refused. `partial` accepts what can be accepted and says of each entry what
- * became of it; `atomic` accepts all or none.
+ * Enqueues many jobs, some of which may be refused. `partial` accepts what can be accepted and reports on each entry;
+ * `atomic` accepts all or none.
  */
 
 import { enqueueAllOrNone, enqueueEach, ROLLED_BACK } from '../../across/enqueue-many';
@@ -85,7 +85,7 @@ async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknow
   }
 }
 
-/** Reads every entry; a wrong one keeps its error. An id named twice belongs to the first entry. */
+/** Reads every entry; a wrong one keeps its error. A repeated id belongs to the first entry. */
 function readEntries(jobs: readonly unknown[], ctx: ParseContext): Promise<Outcome<ParsedJob>[]> {
   const seen = new Set<string>();
   return Promise.all(
@@ -102,7 +102,7 @@ function readEntries(jobs: readonly unknown[], ctx: ParseContext): Promise<Outco
   );
 }
 
-/** Why nothing was enqueued: the first entry that has a reason of its own says it. */
+/** Why nothing was enqueued: the first entry with an error of its own. */
 function whyNone(outcomes: readonly Outcome<unknown>[]): ErrorData {
   const refused = outcomes.flatMap((outcome, index) => (outcome.ok ? [] : [{ index, error: outcome.error }]));
   const { index, error } = (refused.find(({ error: { type } }) => type !== ROLLED_BACK.type) ?? refused[0]) as Refused;

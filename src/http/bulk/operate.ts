@@ -1,4 +1,4 @@
-/** Operations on all jobs that match a filter, as requests ask for them: with or without a key, on each job or on all or none. */
+/** Requests for operations on all jobs that match a filter: with or without a key, on each job or on all or none. */
 import { actOnMatches } from '../../across/act-on-matches';
 import { countMatches } from '../../across/counts';
 import { type OperateOptions, type OperationSummary, operate } from '../../across/operations';
@@ -14,7 +14,7 @@ import { refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { integerParam } from '../request/query';
 import { locationOf, renderPreview } from './render';
 
-/** An operation that takes longer goes on after the answer; seconds. */
+/** An operation that takes longer continues after the answer; seconds. */
 const MAX_WAIT_S = 20;
 
 /** How long the answer may wait for the end of an operation, ms: `wait` in seconds, 0 … 20, default 20. */
@@ -23,8 +23,8 @@ export function readWaitMs(c: AppContext): number {
 }
 
 /**
- * The answer to a request that only wants to know what it would act on; undefined for one that is to be done.
- * @throws {ApiError} 400 when `dry_run` is no boolean, and as `select`
+ * The answer to a request for a preview; undefined for any other one.
+ * @throws {ApiError} 400 when `dry_run` is not a boolean, and as `select`
  */
 export async function previewOf(
   c: AppContext,
@@ -36,7 +36,7 @@ export async function previewOf(
   return json(c, renderPreview(action, await countMatches(c.env, action, select(Date.now()))));
 }
 
-/** The same where the request names its jobs by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
+/** The same for jobs named by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
 export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> {
   return previewOf(c, action, body, (now) => {
     refuseConditionsOutsideFilter(c, body);
@@ -44,18 +44,18 @@ export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObj
   });
 }
 
-/** What is answered about an operation. */
+/** The answer about an operation. */
 interface Begun {
   summary: OperationSummary;
   headers: Record<string, string>;
 }
 
 /**
- * The operation of a request: begun, or, under an idempotency key, gone on with.
- * @param body what is asked, with the key if it stands there
- * @param select reads which jobs are meant, with ages counted from `now`; `until` is given when an earlier request began
- * then, so that what came to pass later does not count. Both epoch ms.
- * @returns what came of it so far, and the headers of the answer
+ * The operation of a request: begun, or, under an idempotency key, continued.
+ * @param body the request, which may contain the key
+ * @param select reads which jobs are meant, with ages counted from `now`. If an earlier request began the operation,
+ * `until` is that time, so that later events do not count. Both epoch ms.
+ * @returns the result up to now, and the headers of the answer
  * @throws {ApiError} 400 naming the member; 409 when the key was used for another request
  */
 export async function operateOn(
@@ -76,8 +76,8 @@ export async function operateOn(
 }
 
 /**
- * The same where the request names its jobs by `filter`.
- * @throws {ApiError} as {@link operateOn}; 400 for a condition that stands beside the filter
+ * The same for jobs named by `filter`.
+ * @throws {ApiError} as {@link operateOn}; 400 for a condition outside the filter
  */
 export function operateByFilter(
   c: AppContext,

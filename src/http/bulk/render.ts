@@ -1,4 +1,4 @@
-/** What became of an operation on many jobs, as clients are told. */
+/** The results of operations on many jobs, for clients. */
 import type { Counted } from '../../across/counts';
 import type { OperationSummary } from '../../across/operations';
 import type { AllOrNone, Operation, OperationItem } from '../../contract/bulk';
@@ -11,22 +11,22 @@ import { type BulkAction, type BulkAnswer, type BulkItem, MAX_ERRORS } from '../
 import { type Answer, type AppContext, json } from '../context';
 import { renderError } from '../errors';
 
-/** 202 while an operation goes on, 207 when some jobs could not be acted on. */
+/** 202 while an operation continues, 207 when some jobs could not be acted on. */
 export function statusOf({ done, failed }: OperationSummary): 200 | 202 | 207 {
   return done ? (failed > 0 ? 207 : 200) : 202;
 }
 
-/** What tells a client how to follow an operation that goes on. One that was aborted has ended, too. */
+/** How a client follows an operation that continues. An aborted one has ended, too. */
 export function continuation({ id, done, aborted }: OperationSummary): Continued {
   return { operation_id: id, completed: done, ...(aborted && { aborted }) };
 }
 
-/** Where to follow an operation that goes on. */
+/** Where to follow an operation that continues. */
 export function locationOf({ id, done }: OperationSummary): Record<string, string> {
   return done ? {} : { Location: `/ojs/v1/jobs/bulk/${id}` };
 }
 
-/** What a client is told was done to a job. */
+/** The past participle of each action, for clients. */
 export const DONE: Record<BulkAction, 'cancelled' | 'retried' | 'deleted'> = {
   cancel: 'cancelled',
   retry: 'retried',
@@ -34,7 +34,7 @@ export const DONE: Record<BulkAction, 'cancelled' | 'retried' | 'deleted'> = {
   purge: 'deleted',
 };
 
-/** What a client is told of each job. @param applied false: none was changed, because not all could be */
+/** The result for each job. @param applied false: none was changed, because not all could be */
 export function renderItems(action: BulkAction, items: readonly BulkItem[], applied = true): OperationItem[] {
   return items.map(({ job_id, status, reason }, index) => {
     if (status !== 'done') return { index, job_id, status, ...defined({ reason }) };
@@ -44,7 +44,7 @@ export function renderItems(action: BulkAction, items: readonly BulkItem[], appl
   });
 }
 
-/** The error of a request of which nothing was done, because it could not be done to all. Nothing when it was. */
+/** The error of an all-or-none request that changed nothing. Nothing when it succeeded. */
 export function notApplied(c: AppContext, { items, applied }: BulkAnswer): { error?: ErrorBody } {
   const culprit = items.find(({ status }) => status !== 'done');
   if (applied || !culprit) return {};
@@ -53,7 +53,7 @@ export function notApplied(c: AppContext, { items, applied }: BulkAnswer): { err
   return { error: renderError(conflict(message, { job_id, reason }).data, c) };
 }
 
-/** What all or none has come to, as an operation that has ended is told of. */
+/** The result of all or none, in the form of an operation that has ended. */
 export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAnswer): AllOrNone {
   const culprits = items.filter(({ status }) => status !== 'done');
   const failed = culprits.filter(({ status }) => status === 'failed').length;
@@ -68,7 +68,7 @@ export function allOrNoneSummary(action: BulkAction, { items, applied }: BulkAns
   };
 }
 
-/** What an operation would do, and has not done. */
+/** What an operation would do. */
 export function renderPreview(action: BulkAction, { counts, byQueue, exact, searched }: Counted): OperationPreview {
   const states = Object.entries(counts).filter(([, count]) => count > 0);
   return {

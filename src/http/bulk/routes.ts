@@ -91,7 +91,7 @@ async function progress(c: AppContext) {
   return answerProgress(c, summary);
 }
 
-/** Stops an operation. What it has done stays done, and the answer says how much that is. */
+/** Stops an operation. Its changes up to then stay, and the answer counts them. */
 async function abort(c: AppContext) {
   const id = pathParam(c, 'id');
   const summary = await abortOperation(c.env, id);
@@ -99,7 +99,7 @@ async function abort(c: AppContext) {
   return answerProgress(c, summary);
 }
 
-/** The operations that run, and those that ended lately. */
+/** The running operations, and those that ended recently. */
 async function list(c: AppContext) {
   const known = await listOperations(c.env, queueParam(c, 'queue'));
   const paging = readPaging(c, 'page');

@@ -1,6 +1,6 @@
 /**
- * Checkpoints: a handler's own state, kept between the attempts of its job. Offered under `/jobs/:id/checkpoint` and, for
- * the OJS JavaScript SDK, under `/checkpoints/:id`; that SDK puts the prefix `/ojs/v1` before such a path twice.
+ * Checkpoints: a handler's own state, kept between the attempts of its job. Offered under `/jobs/:id/checkpoint` and,
+ * for the OJS JavaScript SDK, under `/checkpoints/:id`. That SDK puts the prefix `/ojs/v1` before such a path twice.
  */
 
 import { type Checkpoint, type CheckpointResume, checkpoints, sdkCheckpoints } from '../../contract/checkpoints';

@@ -6,7 +6,7 @@ import { defined, given, isObject } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { CronExecutionView, CronSkip, CronView } from '../../rpc/cron';
 
-/** How many fires ahead are shown. */
+/** How many future fires are shown. */
 const FIRES_AHEAD = 5;
 
 /** An entry. With `ahead`, its next fires. */
@@ -55,7 +55,7 @@ export function renderCron(view: CronView, ahead = false): contract.CronStatus {
 
 /**
  * The answer about one entry, flat and under its names.
- * @param isFlat is `cron` the expression? SDKs read it so, other clients the entry
+ * @param isFlat is `cron` the expression? SDKs read that, other clients the entry
  */
 export function renderCronAnswer(view: CronView, isFlat: boolean): contract.CronAnswer {
   const entry = renderCron(view, true);

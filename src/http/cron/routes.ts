@@ -65,7 +65,7 @@ export const cronRoutes = serve(crons, {
   historyOfItem: history,
 });
 
-/** What is offered about one entry in both places. */
+/** The routes of one entry in both places. */
 function about<Shown extends object>(render: (view: CronView, c: AppContext) => Shown) {
   const answer = (read: (c: AppContext) => Promise<CronView>) => async (c: AppContext) =>
     json(c, render(await read(c), c));
@@ -95,7 +95,7 @@ async function create(c: AppContext) {
   const body = await readBody(c);
   refuseRedacted(c, body, 'job_template');
   const before = typeof body.name === 'string' && isCronName(body.name) ? await findCron(c.env, body.name) : undefined;
-  // What an operator has paused stays paused when the application declares it again.
+  // An entry that an operator has paused stays paused when the application declares it again.
   const { enabled, group } = before?.definition ?? {};
   const unknown = new UnknownMembers();
   const definition = await parseCron(body, { now: Date.now(), group, unknown, defaults: { enabled } });
@@ -131,7 +131,7 @@ async function change(c: AppContext) {
   const name = nameIn(c);
   const body = await readBody(c);
   refuseRedacted(c, body, 'job_template');
-  // Nothing but a switch: the queue turns it without looking at the definition.
+  // Only a switch: the queue turns it without looking at the definition.
   if (Object.keys(body).length === 1 && typeof body.enabled === 'boolean') {
     return { view: await setEnabled(c, name, body.enabled), warned: warningsOf([]) };
   }

@@ -32,10 +32,10 @@ export async function purgeDeadLetters(c: AppContext) {
   if (olderThan === undefined || olderThan === null) {
     throw invalidRequest('older_than', 'older_than is required: a duration such as "P30D", or a time.');
   }
-  // Nothing named would be every queue.
+  // Without a name it would mean every queue.
   if (c.req.query('queue') === '') throw invalidRequest('queue', 'queue must not be empty.');
   const queues = queueParam(c, 'queue');
-  // What the query says is a part of what is asked.
+  // The query is a part of the request.
   const asked = { ...body, older_than: olderThan, ...(queues && { queue: queues }) };
   const { summary, headers } = await operateOn(c, 'delete', asked, (now, until) => ({
     filter: deadOnly({}, { max: readAge(olderThan, 'older_than', now) }, until),
@@ -44,7 +44,7 @@ export async function purgeDeadLetters(c: AppContext) {
   return json(c, { deleted: summary.succeeded, ...continuation(summary) }, statusOf(summary), headers);
 }
 
-/** What is changed about a job is changed about one at a time. */
+/** Changes to a job are made one job at a time. */
 function refuseOverride(override: unknown): never {
   const [member] = typeof override === 'object' && override !== null ? Object.keys(override) : [];
   const field = member === undefined ? 'override' : `override.${member}`;
@@ -55,7 +55,7 @@ function refuseOverride(override: unknown): never {
 }
 
 function readDeadLetterFilter(body: JsonObject, now: number, until: number | undefined): Selection {
-  // All of them is a fair wish here, and it is confirmed.
+  // All of them is a legitimate request here, and it is confirmed.
   const given = body.filter === undefined || body.filter === null ? {} : body.filter;
   const everything = typeof given === 'object' && Object.keys(given).length === 0;
   const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);

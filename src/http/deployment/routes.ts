@@ -1,4 +1,4 @@
-/** What the code of the deployment declares, what of it is in effect, and what operators have changed. */
+/** What the code of the deployment declares, which of it is in effect, and what operators have changed. */
 
 import { findCron } from '../../across/crons';
 import { textOfAlert, textOfWebhook } from '../../across/declared-observers';
@@ -35,7 +35,7 @@ async function show(c: AppContext) {
   return json(c, await describe(c, await directoryObject(c.env).declaration()));
 }
 
-/** Puts into effect what is declared. `reset_crons`, `reset_webhooks` and `reset_alerts` name what is put back. */
+/** Applies the declarations. `reset_crons`, `reset_webhooks` and `reset_alerts` name what is reset to them. */
 async function apply(c: AppContext) {
   const body = (await readOptionalBody(c)) ?? {};
   const { crons, webhooks = {}, alerts = {} } = declaration();
@@ -48,7 +48,7 @@ async function apply(c: AppContext) {
   return json(c, { ...(await describe(c, stored)), ...pendingQueues(untold) });
 }
 
-/** Names that a member of the request lists, all with `true`. */
+/** The names in a member of the request, all with `true`. */
 function namesIn(body: Record<string, unknown>, member: string, declared: object, what: string): ReadonlySet<string> {
   const all = body[member] === true && optional(body, member, readBoolean);
   const names = all ? Object.keys(declared) : (optional(body, member, readList(1000, readName(255))) ?? []);
@@ -84,7 +84,7 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
   };
 }
 
-/** `changed`: settings that an operator made, which go before those of the code. */
+/** `changed`: settings of an operator, which override those of the code. */
 async function shownQueue(c: AppContext, name: string): Promise<DeclaredQueue> {
   const { own, declared = {} } = unwrap(await queueObject(c.env, name).settings());
   const [operator, code] = [renderQueueConfig(own), renderQueueConfig(declared)];
@@ -124,7 +124,7 @@ function shownObserver<T extends { id: string; declared?: string; active: boolea
   return { name, state: texts[name] === textOf(existing) ? 'declared' : 'changed', id, active };
 }
 
-/** `state`: as declared, `changed` or `deleted` by an operator, or `pending` until it is put into effect. */
+/** `state`: as declared, `changed` or `deleted` by an operator, or `pending` until it is applied. */
 async function shownCron(c: AppContext, name: string, stored: StoredDeclaration | null): Promise<DeclaredCron> {
   const before = stored && Object.hasOwn(stored.crons, name) ? stored.crons[name] : undefined;
   if (before === undefined) return { name, state: 'pending' };

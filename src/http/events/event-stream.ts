@@ -1,6 +1,6 @@
 /**
- * An answer of type `text/event-stream`, written by the Worker. A client that does not read is cut off once so much waits for it;
- * it may come back and name the last event that it had.
+ * An answer of type `text/event-stream`, written by the Worker. A client that does not read is disconnected once too
+ * much waits for it. It may come back and name the last event that it had.
  */
 import type { StreamItem } from '../../contract/events';
 import { Share } from '../../durable/unread';
@@ -10,7 +10,7 @@ import { type AppContext, asShown, media } from '../context';
 /** How long a client waits before it comes back, ms. */
 const RETRY_MS = 3_000;
 
-/** A stream shows that it is alive at least so often, ms. */
+/** A stream shows at least this often that it is alive, ms. */
 export const HEARTBEAT_MS = 15_000;
 
 /** Bytes that wait for a client at most. */
@@ -66,7 +66,7 @@ export class EventStream {
     this.write(this.written({ id, data, ...(event !== undefined && { event }) }));
   }
 
-  /** The client has everything up to here: it need not have had an event to come back to this place. */
+  /** The client has everything up to here, even if it had no event here to come back to. */
   mark(id: string): void {
     this.write(`id: ${id}\n\n`);
   }
@@ -88,7 +88,7 @@ export class EventStream {
     this.note();
     if (this.share.bytes < MAX_BACKLOG && !this.share.isTooMuch) return;
     this.over();
-    // What waits is let go with it.
+    // What waits is dropped with it.
     this.controller.error(new Error('the client of a stream does not read'));
   }
 
@@ -106,7 +106,7 @@ export class EventStream {
   }
 }
 
-/** What a request for the headers alone is told. */
+/** The answer to a request for the headers alone. */
 export function headersOnly(c: AppContext) {
   return media(c, null, TYPE, HEADERS);
 }

@@ -7,8 +7,8 @@ const PREFIX = 'evt_';
 const FIRST_OF_TWO = '.0';
 
 /**
- * A place in the feed that everything after `id` comes behind.
- * @returns undefined when it is the id of no event
+ * A place in the feed, after which everything behind `id` comes.
+ * @returns undefined when it is not the id of an event
  */
 export function placeOf(id: string): string | undefined {
   const isHalf = id.endsWith(FIRST_OF_TWO);

@@ -20,14 +20,14 @@ export interface Shown {
   types: ReadonlySet<string> | undefined;
 }
 
-/** An event as a stream has it: one item, or before it another one about the change of state that it tells of. */
+/** An event in a stream: one item, or before it another one about the change of state. */
 export function itemsOf(event: QueueEvent, { format, types }: Shown): StreamItem[] {
   const { id, type } = event;
   const timestamp = formatInstant(event.time);
   const isWanted = (name: string) => types?.has(name) ?? true;
   const items: StreamItem[] = [];
   const change = stateChangeOf(event, timestamp);
-  // Whoever reads events as lists have them gets each once, unless it asks for nothing but changes.
+  // In the lists' form each event comes once, unless only state changes are wanted.
   const twin = change && type !== STATE_CHANGED && (format === 'flat' || types?.has(STATE_CHANGED));
   if (twin && isWanted(STATE_CHANGED)) {
     items.push({
@@ -67,7 +67,7 @@ function flat({ type, subject, queue, data }: QueueEvent, timestamp: string): Da
   };
 }
 
-/** Of a job that had ended before anybody followed it: that it is in its last state. */
+/** For a job that had ended before it was followed: its last state. */
 export function endOf(job: FollowedJob, queue: string): QueueEvent {
   const time = job.ended_at ?? 0;
   const from = job.attempt > 0 ? 'active' : 'available';

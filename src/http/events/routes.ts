@@ -1,4 +1,4 @@
-/** The live feed: what happened lately in the queues, from the memory of their objects, and what happens now. */
+/** The live feed: recent events of the queues, from the memory of their objects, and those that happen now. */
 
 import { renderEvent } from '../../across/feed/written';
 import { recentEvents } from '../../across/statistics';

@@ -11,8 +11,8 @@
  *        │ ◀─ {type: "ping", n}
  *        │ {action: "pong", n} ─▶                     it has read what was sent before that ping
  *
- * The runtime does not say how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is cut off when
- * it was sent as much as may wait; it may come back and name the last event that it had.
+ * The runtime does not report how much waits to be sent (`durable/unread.ts`). A client that does not answer pings is
+ * disconnected once the maximum waits for it. It may come back and name the last event that it had.
  */
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';
@@ -39,15 +39,15 @@ const MAX_CHANNELS = 100;
 const MAX_MESSAGE = 8 * 1024;
 const MAX_WAITING = 200;
 
-/** Bytes after which a client is asked whether it has read them; that may wait for it at most. */
+/** Bytes after which a client is asked whether it has read them; and bytes that may wait for it at most. */
 const ASK_AFTER = 32 * 1024;
 const MAX_UNREAD = 2 * 1024 * 1024;
 
-/** Close codes: try again later; does not keep to the protocol. */
+/** Close codes: try again later; violates the protocol. */
 const TRY_LATER = 1013;
 const POLICY = 1008;
 
-/** Answers the upgrade. @throws {ApiError} 426 when it is none */
+/** Answers the upgrade. @throws {ApiError} 426 for any other request */
 export function openSocket(c: AppContext) {
   const offered = offeredProtocols(c, 'GET /ojs/v1/events/stream gives the same over plain HTTP.');
   const { 0: theirs, 1: ours } = new WebSocketPair();
@@ -222,7 +222,7 @@ class Subscriber {
     }
   }
 
-  /** Nothing waits for it any more. What does for one that was cut off and has not left is still there. */
+  /** Nothing waits for it any more. What waits for a disconnected client that has not left is still there. */
   private gone(): void {
     this.over();
     this.unread.end();

@@ -43,11 +43,11 @@ export function readChannel(text: string, field: string): Channel {
   throw invalidRequest(field, `${field} must be "job:" and an id, "queue:" and a name, or "all".`);
 }
 
-/** From where on a client wants events. `isLost`: it named a place that is none. */
+/** The place from which a client wants events. `isLost`: it named an unknown place. */
 function readAfter(c: AppContext): { after?: string; isLost?: true } {
   const asked = textParam(c, 'after') ?? textParam(c, 'last_event_id');
   const header = c.req.header('Last-Event-ID');
-  // A client that comes back names the last event that it had, not the place it was sent to at first.
+  // A client that comes back names the last event that it had, not its first position.
   if (header) {
     const after = placeOf(header);
     return after === undefined ? { isLost: true } : { after };
@@ -60,7 +60,7 @@ async function stream(c: AppContext, channel: Channel) {
   const [format = 'flat'] = oneOf(given(textParam(c, 'format')), FORMATS, 'format') ?? [];
   const { after, isLost } = readAfter(c);
   if (c.req.method === 'HEAD') return headersOnly(c);
-  // Of a job its end must be heard of in any case.
+  // The end of a job is needed in any case.
   const followed = 'job' in channel ? undefined : typesToFollow(types);
   const feed = await Feed.open(c.env, channel, { after, types: followed });
   const shown: Shown = { format, types: types && new Set(types) };
@@ -72,7 +72,7 @@ async function stream(c: AppContext, channel: Channel) {
   const hasEnded = job !== undefined && TERMINAL_STATES.includes(job.state);
   if (hasEnded && after !== undefined && feed.missed.length === 0 && timeOf(after) >= (job.ended_at ?? now)) {
     feed.close();
-    // It has had everything that there is. This answer keeps a browser from asking again.
+    // It has received everything. This answer keeps a browser from asking again.
     return noContent(c);
   }
   const out = new EventStream(c, { beat: () => feed.beat(), over: () => feed.close() });

@@ -25,7 +25,7 @@ export function readTypes(given: readonly string[] | undefined, field: string): 
   return [...new Set(types)];
 }
 
-/** What a queue must be asked for, so that a stream can have these types: a change of state comes with events of many types. */
+/** The types to ask of a queue, for a stream of these types: a change of state comes with events of many types. */
 export function typesToFollow(types: readonly string[] | undefined): readonly string[] | undefined {
   return types?.includes(STATE_CHANGED) ? undefined : types;
 }

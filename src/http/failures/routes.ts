@@ -113,7 +113,7 @@ function fingerprintIn(c: AppContext): string {
   return fingerprint as string;
 }
 
-/** Acts on all jobs of a group: gives them another life, or removes them, those that wait for an attempt too. */
+/** Acts on all jobs of a group: retries or removes them, including those that wait for an attempt. */
 async function act(c: AppContext, action: BulkAction) {
   const fingerprint = fingerprintIn(c);
   const body = await readBody(c);
@@ -141,7 +141,7 @@ function groupIn(body: Record<string, unknown>, fingerprint: string): Selection 
   return { filter, ...(queues && { queues }) };
 }
 
-/** @throws {ApiError} 400 for a choice that no filter can say */
+/** @throws {ApiError} 400 for a choice that a filter cannot express */
 function statesOf(states: readonly FailureState[]): JobFilter {
   const [dead, discarded, retrying] = FAILURE_STATES.map((state) => states.includes(state));
   if (retrying && dead !== discarded) {

@@ -41,7 +41,7 @@ async function retries(c: AppContext) {
   });
 }
 
-/** The state that a job is in after events that do not say so. */
+/** The state of a job after events that do not name it. */
 const ENDED: Readonly<Record<string, string>> = { 'job.cancelled': 'cancelled', 'job.discarded': 'discarded' };
 
 /** A page of what happened, oldest first. */

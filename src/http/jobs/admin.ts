@@ -46,7 +46,7 @@ const TIMES = [
   'discarded_at',
 ] as const;
 
-/** Routes below `/ojs/v1/admin`: the operations on many stand before `jobs/:id`. */
+/** Routes below `/ojs/v1/admin`: the operations on many come before `jobs/:id`. */
 export const adminJobRoutes = [
   ...serve(jobItems, { list }),
   ...serve(operateByFilter, {
@@ -89,7 +89,7 @@ function withBacktrace(error: EnvelopeError): InspectedError {
   return typeof error.stack === 'string' ? { ...error, backtrace: error.stack.split('\n') } : error;
 }
 
-/** A page of jobs without what they carry. */
+/** A page of jobs without their payloads. */
 async function list(c: AppContext) {
   const paging = readPaging(c, 'page');
   const sort = oneOf([textParam(c, 'sort') ?? 'created_at'], SORT_KEYS, 'sort')?.[0] as SortKey;
@@ -107,7 +107,7 @@ async function list(c: AppContext) {
   return json(c, { items: page.jobs.map(render), ...listMembers(paging, page), ...counts });
 }
 
-/** How many jobs of the list are in each state, whichever of them it shows; where that was asked for. */
+/** How many jobs of the list are in each state, whichever it shows; on request. */
 async function countsOf(c: AppContext, selection: Selection): Promise<Pick<JobItems, 'counts' | 'counts_exact'>> {
   const [wanted] = oneOf([textParam(c, 'counts') ?? 'false'], ['true', 'false'], 'counts') ?? [];
   if (wanted !== 'true') return {};

@@ -1,4 +1,4 @@
-/** The same job once more: with something changed about it, or as a new one. Both are read as an enqueue is. */
+/** The same job once more: with changes, or as a new one. Both are read like an enqueue. */
 
 import { parseExactly, parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, parseObject, readObject, readQueueName } from '../../job/envelope/fields';
@@ -26,7 +26,10 @@ const CLONED_FROM = 'cloned_from';
 /** Members of `meta` that belong to one enqueue. */
 const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
 
-/** Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400, 404, 409, 413, 422 */
+/**
+ * Retries a job, perhaps with other arguments, another `meta`, or another place and policy. @throws {ApiError} 400,
+ * 404, 409, 413, 422
+ */
 export async function retryEdited(c: AppContext): Promise<JobView> {
   const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
   refuseRedacted(c, body, 'args');
@@ -67,7 +70,7 @@ export async function cloneJob(c: AppContext) {
   return enqueueParsed(c, parsed, context, idempotency);
 }
 
-/** What to enqueue. Options that are given replace the job's own; null leaves one out. */
+/** The job to enqueue. Given options replace the job's own; null leaves one out. */
 function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   const { args, meta, queue, options, idempotency_key: _, ...others } = body;
   const [unknown] = Object.keys(others);
@@ -88,7 +91,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   };
 }
 
-/** The job as its producer may have enqueued it: at once, and under no id of its own. */
+/** The job as its producer may have enqueued it: immediate, and without an id of its own. */
 function asEnqueued({ record }: JobView): JsonObject {
   const stored = parseObject(record.body, parseExactly) as JobBody | undefined;
   if (!stored) throw unsupported('The stored job cannot be read.', { job_id: record.id });

@@ -35,7 +35,7 @@ export async function enqueueOne(c: AppContext) {
   return enqueueParsed(c, parsed, ctx, idempotency);
 }
 
-/** Enqueues a job that was read, and answers it. @param ctx what it was read in */
+/** Enqueues a job that was read, and answers it. @param ctx the context of its reading */
 export async function enqueueParsed(
   c: AppContext,
   parsed: ParsedJob,

@@ -1,4 +1,4 @@
-/** Changes of a waiting job as clients write them: only what is named changes, `null` goes back to the default. */
+/** Clients' changes of a waiting job: only named members change, `null` restores the default. */
 import { readObject } from '../../job/envelope/fields';
 import { readChange } from '../../job/envelope/option-readers';
 import { JOB_MEMBERS } from '../../job/envelope/parse';
@@ -15,7 +15,7 @@ const CHANGEABLE = optionsThat('patch');
 
 const isChangeable = (name: string): name is (typeof CHANGEABLE)[number] => CHANGEABLE.some((known) => known === name);
 
-/** Reads a change. @throws {ApiError} 400 naming the member, 422 for a retry policy that is none */
+/** Reads a change. @throws {ApiError} 400 naming the member, 422 for an invalid retry policy */
 export function readPatch(body: JsonObject, now: number): Omit<PatchRequest, 'id'> {
   const { options, ...top } = body;
   const request: Record<string, unknown> = {};

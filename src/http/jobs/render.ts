@@ -19,7 +19,7 @@ export function answerJob<Own extends object>(c: AppContext, view: JobView, own?
   return json(c, withFlatCopy(envelopeOf(c, view), own));
 }
 
-/** The headers for an answer to an enqueue; none where nothing is limited. */
+/** The headers of an answer to an enqueue; none without limits. */
 export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
   const standing = jobs[0]?.standing;
   return {
@@ -32,7 +32,9 @@ export function limitHeaders(jobs: readonly EnqueuedJob[]): Record<string, strin
   };
 }
 
-/** What producers are warned of, once each: members of the body, and headers (RFC 7234, 5.5). Both empty where all is well. */
+/**
+ * The warnings for producers, once each: members of the body, and headers (RFC 7234, 5.5). Both empty if all is well.
+ */
 export function warningsOf(
   about: readonly Warned[],
   unknown?: UnknownMembers,
@@ -53,7 +55,7 @@ function quotedString(text: string): string {
   return `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** How full the fullest of the queues is, of those that are nearly full. */
+/** The fullest of the nearly full queues. */
 function pressureHeaders(jobs: readonly EnqueuedJob[]): Record<string, string> {
   const fullest = fullestOf(jobs);
   if (!fullest) return {};

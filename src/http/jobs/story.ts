@@ -1,4 +1,4 @@
-/** A job's whole story in one answer: what a page about it shows. */
+/** A job's whole story in one answer, for a page about it. */
 import { listJobs } from '../../across/job-list';
 import { withJob } from '../../across/locate';
 import type * as contract from '../../contract/jobs';
@@ -19,7 +19,7 @@ import { envelopeOf } from './render';
 const MAX_CHILDREN = 20;
 const CHILDREN_BUDGET = 2_000;
 
-/** The members that tell the story. */
+/** The members of the story. */
 export async function storyMembers(c: AppContext, story: JobStory): Promise<contract.JobStory> {
   const { record } = story.job;
   const steps = parseSteps(story.steps);
@@ -63,14 +63,14 @@ function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoin
   return { ...parseObject(content), sequence, created_at: formatInstant(created_at) };
 }
 
-/** The job whose handler enqueued this one; only its id where it is gone. */
+/** The job whose handler enqueued this one; only its id if it is gone. */
 async function parentOf(c: AppContext, id: unknown): Promise<contract.JobRelative | undefined> {
   if (typeof id !== 'string') return undefined;
   const found = isUuidV7(id) ? await withJob(c.env, id, (queue) => queue.get(id)) : undefined;
   return found?.ok ? briefOf(c, unwrap(found)) : { id };
 }
 
-/** The first jobs that this one's handler enqueued, as far as they are found among the newest jobs. */
+/** The first jobs that this one's handler enqueued, as far as the newest jobs contain them. */
 async function childrenOf(c: AppContext, { id, created_at }: JobRecord): Promise<contract.JobStory['children']> {
   const fields = [{ path: '.meta."parent_id"', values: [JSON.stringify(id)] }];
   const paging = { limit: MAX_CHILDREN, offset: 0, most: CHILDREN_BUDGET };

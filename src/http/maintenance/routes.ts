@@ -1,4 +1,4 @@
-/** Maintenance: no queue hands out jobs and no schedule fires until it ends; whatever is enqueued waits. */
+/** Maintenance: no queue hands out jobs and no schedule fires until it ends; enqueued jobs wait. */
 import * as contract from '../../contract/maintenance';
 import { given, optional, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';

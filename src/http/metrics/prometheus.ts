@@ -1,6 +1,6 @@
 /**
- * Metrics in the text format of Prometheus. Their names are those of the protocol, with underscores. Labels are queues, types and
- * states, never ids or texts of errors.
+ * Metrics in the text format of Prometheus. Their names are those of the protocol, with underscores. Labels are queues,
+ * types and states, never ids or texts of errors.
  */
 import type { Reading } from '../../across/metrics';
 import { countOf, type Histogram } from '../../job/metrics/histogram';
@@ -10,7 +10,7 @@ import { dollarsOf } from './price';
 
 type Labels = Record<string, string>;
 
-/** Counters of each queue and type. The protocol calls a job failed when it was discarded: both names have that number. */
+/** Counters of each queue and type. The protocol calls a discarded job failed: both names have that number. */
 const COUNTED: readonly [name: string, help: string, of: Counter][] = [
   ['enqueued', 'Jobs accepted.', 'enqueued'],
   ['completed', 'Jobs completed.', 'completed'],
@@ -119,7 +119,7 @@ class Exposition {
     this.family(name, help, 'counter', samples);
   }
 
-  /** @param histograms in ms; they are written in seconds, and those that are empty are left out */
+  /** @param histograms in ms; written in seconds, and empty ones are left out */
   histogram(name: string, help: string, histograms: readonly (readonly [Labels, Histogram])[]): void {
     this.head(name, help, 'histogram');
     for (const [labels, histogram] of histograms) {

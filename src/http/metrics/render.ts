@@ -23,13 +23,16 @@ function depthOf({ counts }: QueueReading): number {
   return Object.values(open).reduce((all, count) => all + count, 0);
 }
 
-/** Since when the job that waits longest in any of them has waited, epoch ms. */
+/** Since when the longest waiting job of any queue has waited, epoch ms. */
 function oldestOf(queues: readonly QueueReading[]): number | null {
   const times = queues.flatMap(({ oldest_available_at: at }) => at ?? []);
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** @param shown so many queues one by one, those with most jobs first @param queue the only one that was asked about */
+/**
+ * @param shown number of queues shown one by one, those with most jobs first @param queue the only one that was asked
+ * about
+ */
 export function renderStats({ queues, total, workers, at: read_at }: Reading, shown: number, queue?: string): Stats {
   const now = Math.max(read_at, Date.now());
   const recent = recentOf(queues);

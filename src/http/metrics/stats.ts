@@ -1,4 +1,4 @@
-/** Statistics for operators: how the queues get on, what happened over time and of which type, and what it cost. */
+/** Statistics for operators: the activity of the queues, over time and by type, and its cost. */
 import { costsOf, readMetrics, readPoints } from '../../across/metrics';
 import { type OfSome, type StatsPeriod, stats, type TypeStats } from '../../contract/stats';
 import { invalidRequest } from '../../job/errors';
@@ -23,7 +23,7 @@ function oneQueue(c: AppContext): string | undefined {
   return named?.[0];
 }
 
-/** Queues that `detail` shows at most, where nothing is said. */
+/** Queues that `detail` shows by default. */
 const SHOWN_QUEUES = 50;
 
 async function show(c: AppContext) {
@@ -34,7 +34,7 @@ async function show(c: AppContext) {
   return unredacted(c, renderStats(reading, detail === 'true' ? limit : 0, queue));
 }
 
-/** Periods of a history: how long they are, how far back a history goes that does not say, and at most. */
+/** Periods of a history: their length, and the default and maximum range. */
 const PERIODS = {
   '1m': { ms: MINUTE_MS, back: HOUR_MS, most: KEEP_MINUTES_MS },
   '5m': { ms: 5 * MINUTE_MS, back: 6 * HOUR_MS, most: KEEP_MINUTES_MS },
@@ -81,7 +81,7 @@ function renderMeter(meter: Meter): Omit<TypeStats, 'queue' | 'type'> {
   };
 }
 
-/** Says so when not all queues were asked. */
+/** Notes when not all queues were asked. */
 const asPart = (asked: number, total: number, c: AppContext): OfSome =>
   asked < total && c.req.query('queue') === undefined ? { complete: false, queues_total: total } : {};
 

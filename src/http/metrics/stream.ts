@@ -1,6 +1,6 @@
 /**
- * Live statistics. The stream follows the queues over the same sockets as every other follower, which let them sleep. A queue is
- * asked for its numbers only after it has told of an event, so one that does nothing is asked once, at the beginning.
+ * Live statistics. The stream follows the queues over the same sockets as every other follower, which let them sleep. A
+ * queue is asked for its numbers only after it has sent an event. So an idle one is asked once, at the beginning.
  */
 import { Feed } from '../../across/feed/feed';
 import { meterOf, readMetrics } from '../../across/metrics';
@@ -18,10 +18,10 @@ import { EventStream, headersOnly } from '../events/event-stream';
 import { itemsOf } from '../events/render';
 import { recentOf } from './render';
 
-/** How often a follower is told of changes at most, ms. */
+/** Minimum interval between messages about changes, ms. */
 const EVERY_MS = 2_000;
 
-/** Events that are passed on, and the others that numbers change by. */
+/** Events that are passed on, and further ones that change numbers. */
 const PASSED: ReadonlySet<string> = new Set(['job.enqueued', 'job.completed', 'job.failed', 'job.cancelled']);
 const FOLLOWED = [...PASSED, 'job.scheduled', 'job.started', 'job.retrying', 'job.discarded', 'job.expired'];
 
@@ -82,16 +82,16 @@ export async function statsStream(c: AppContext) {
   return out.response();
 }
 
-/** The numbers as they were told last, and what has changed since. */
+/** The numbers as last sent, and the changes since. */
 class LiveNumbers {
   private readonly queues: Map<string, QueueReading>;
-  /** Queues that have told of something since they were asked. */
+  /** Queues that have sent an event since they were asked. */
   private readonly touched = new Set<string>();
   private workersTouched = false;
   private counted: Rates;
-  /** The rates that were told last were not 0: when nothing follows, that must be told too. */
+  /** The last sent rates were not 0: when nothing follows, that must be sent too. */
   private isMoving = false;
-  /** When they were told last, epoch ms; as if long ago before the first time. */
+  /** When they were last sent, epoch ms; long ago before the first time. */
   at = Number.NEGATIVE_INFINITY;
 
   constructor(
@@ -108,15 +108,15 @@ class LiveNumbers {
     else this.touched.add(queue);
   }
 
-  /** Is there more to tell? */
+  /** Is there more to send? */
   get hasMore(): boolean {
     return this.isMoving || this.workersTouched || this.touched.size > 0;
   }
 
-  /** What is to be told now. */
+  /** The next message. */
   async next(): Promise<LiveStats> {
     const since = this.at;
-    // Whatever comes of this, the next try is later.
+    // However this ends, the next try is later.
     this.at = Date.now();
     await this.ask();
     const workers = await directoryObject(this.c.env).workers({ offset: 0, limit: MAX_WORKERS });
@@ -167,10 +167,10 @@ class LiveNumbers {
     };
   }
 
-  /** How often in a second. @param elapsed since the last message, ms */
+  /** Rates per second. @param elapsed since the last message, ms */
   private rates(elapsed: number): Rates {
     const counted = this.count();
-    // Of what happened after a long silence nobody knows when it did: it is told as if it had been lately.
+    // After a long silence the times of events are unknown: they count as recent.
     const seconds = Math.min(Math.max(elapsed, 1), EVERY_MS) / 1000;
     const rate = (name: keyof Rates) =>
       Math.round((Math.max(0, counted[name] - this.counted[name]) / seconds) * 100) / 100;

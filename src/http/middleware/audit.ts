@@ -1,7 +1,9 @@
 /**
- * Has each write of an operator recorded. The order is a decision: first the operation, then its row, then the answer. So no
- * operation is kept from happening by its log, and nothing is logged that did not happen. If the row cannot be written, not the
- * second time either, the operation stands, the answer says so in a `Warning`, and the whole entry goes to the Worker's logs.
+ * Records each write of an operator. The order is a decision: first the operation, then its row, then the answer. So
+ * the log prevents no operation, and contains nothing that did not happen.
+ *
+ * If the row cannot be written, even the second time, the operation stands. The answer has a `Warning`, and the whole
+ * entry goes to the Worker's logs.
  */
 import { isObject } from '../../job/envelope/fields';
 import { cut } from '../../job/text';
@@ -15,7 +17,7 @@ const REASON_HEADER = 'X-Audit-Reason';
 const MAX_REASON = 500;
 const NOT_RECORDED = '299 - "This change could not be recorded in the audit log."';
 
-/** Records what was answered, if that is to be recorded. @returns the answer */
+/** Records the answer, if the route is audited. @returns the answer */
 export async function audit(c: AppContext, { audit: action }: Rules, response: Response): Promise<Response> {
   if (action === undefined || action === 'none' || !mayHaveChanged(c, response)) return response;
   const entry = entryOf(c, action, response.status);
@@ -37,7 +39,9 @@ async function record(c: AppContext, entry: AuditEntry): Promise<void> {
   }
 }
 
-/** A refusal, a preview, a repeated answer and what was so already have changed nothing; of a failure nobody knows. */
+/**
+ * A refusal, a preview, a repeated answer and an existing state have changed nothing; for a failure that is unknown.
+ */
 function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
   if ((status >= 400 && status < 500) || c.get('unchanged')) return false;
   return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;

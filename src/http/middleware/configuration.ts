@@ -1,8 +1,11 @@
-/** Answers mistakes in the deployment's variables and code before a request has any effect; reports about attempts go on. */
+/**
+ * Answers mistakes in the deployment's variables and code before a request has any effect; reports about attempts
+ * continue.
+ */
 import { type Env, readConfig } from '../../config';
 import type { Check } from '../route';
 
-/** Waits for what must have happened before a request is served. @throws {ApiError} 500 `invalid_configuration` */
+/** Waits for the work before a request is served. @throws {ApiError} 500 `invalid_configuration` */
 export type Ready = (env: Env) => Promise<void>;
 
 export function configuration(ready: Ready | undefined): Check {

@@ -1,6 +1,6 @@
 /**
- * Which pages may call. With keys configured, pages of any origin: they need a key like everyone. Without one a page could use
- * the queue of whoever looks at it, so only pages of the server itself may, and those that the deployment names.
+ * Which pages may call. With keys configured, pages of any origin: they need a key like every caller. Without keys a
+ * page could use its reader's queue. So only pages of the server itself may call, and those that the deployment names.
  */
 import { type Access, readAccess } from '../../config';
 import { refusal } from '../../job/errors';
@@ -38,7 +38,7 @@ export const cors: Check = (c) => {
   headers['Access-Control-Expose-Headers'] = EXPOSED;
 };
 
-/** Refuses pages that may not call. A request without an origin is no page's, or changes nothing. */
+/** Refuses pages that may not call. A request without an origin is not a page's, or changes nothing. */
 export const foreignPages: Check = (c) => {
   const origin = c.req.header('Origin');
   if (origin !== undefined && readers(c) === undefined) {
@@ -49,7 +49,7 @@ export const foreignPages: Check = (c) => {
   }
 };
 
-/** Answers every OPTIONS: a browser asks before it knows any key, so this stands before authentication. */
+/** Answers every OPTIONS: a browser asks before it knows any key, so this comes before authentication. */
 export const preflight: Check = (c) => {
   if (c.req.method !== 'OPTIONS') return undefined;
   return respond(c, null, 204, {
@@ -59,17 +59,17 @@ export const preflight: Check = (c) => {
   });
 };
 
-/** The pages that may read the answer, as the header names them: undefined when the page that asks may not. */
+/** The pages that may read the answer, as the header names them: undefined if the calling page may not. */
 function readers(c: AppContext): string | undefined {
   const access = accessTo(c);
-  // No credentials: a foreign page needs a key, a cookie of the reader's does not travel with it.
+  // No credentials: a foreign page needs a key, and its reader's cookie is not sent.
   if (!access || access.apiKeys.length > 0) return '*';
   const origin = c.req.header('Origin');
   if (origin === undefined) return undefined;
   return isOwnOrigin(c, origin) || access.origins.has(origin) ? origin : undefined;
 }
 
-/** Undefined when the variables cannot be read: then nothing is served but the probes, and this is said to everyone. */
+/** Undefined when the variables cannot be read: then only the probes are served, and every caller gets that error. */
 function accessTo(c: AppContext): Access | undefined {
   try {
     return readAccess(c.env);

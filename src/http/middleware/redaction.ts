@@ -1,4 +1,4 @@
-/** Has payloads redacted for callers that may not see all of them; whoever runs a job is given all of it. */
+/** Redacts payloads for callers that may not see all of them; the runner of a job gets all of it. */
 import { readConfig } from '../../config';
 import { type Caller, seesEverything } from '../context';
 import type { Check } from '../route';

@@ -10,13 +10,15 @@ export const requestId: Check = (c) => {
   c.get('headers')['X-Request-ID'] = id;
 };
 
-/** The random end of this isolate's ids; made when it is first needed, because a module may not ask for randomness as it loads. */
+/**
+ * The random end of this isolate's ids; made on first use, because a module may not ask for randomness while it loads.
+ */
 let end: string | undefined;
 let counter = 0;
 
 /**
- * A UUIDv7 of time, a counter of 12 bits and an end that the isolate keeps (RFC 9562, 6.2, method 1): nobody has to guess it, only
- * to tell it from others, and random bits for each cost as much as reading a small body.
+ * A UUIDv7 of time, a counter of 12 bits and an end that the isolate keeps (RFC 9562, 6.2, method 1). An id must be
+ * unique, but not secret; random bits for each cost as much as reading a small body.
  */
 function uuidV7(now: number): string {
   end ??= crypto.randomUUID().slice(19);

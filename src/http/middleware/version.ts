@@ -7,8 +7,8 @@ import type { Check } from '../route';
 export const OJS_VERSION = '1.0';
 
 /**
- * Does the client say which version it speaks? All SDKs of the protocol do. They read the shapes of its HTTP binding, where other
- * clients read those of its conformance suite.
+ * Does the client name its protocol version? All SDKs of the protocol do. They read the shapes of its HTTP binding,
+ * other clients those of its conformance suite.
  */
 export const saysVersion = (c: AppContext): boolean => c.req.header('OJS-Version') !== undefined;
 

@@ -1,4 +1,4 @@
-/** Pools of queues, and how what they gave is spread over their queues. */
+/** Pools of queues, and how their jobs are spread over their queues. */
 import { activeIn, noPool, putPool, removePool } from '../../across/pools';
 import * as contract from '../../contract/pools';
 import { inParallel } from '../../durable/parallel';
@@ -13,10 +13,10 @@ import { pathParam } from '../request/path';
 import { textParam } from '../request/query';
 import { serve } from '../route';
 
-/** A queue that has jobs and gave none for so long, while others of its pool gave some, is starved, ms. */
+/** A queue with jobs that gave none for this long, while others of its pool gave some, is starved, ms. */
 const STARVED_MS = 30_000;
 
-/** Pools of which the statistics tell at once. */
+/** Pools in one answer of the statistics. */
 const MAX_TOLD = 10;
 
 /** Routes below `/ojs/v1/admin`. */
@@ -57,7 +57,7 @@ async function render(c: AppContext, pool: Pool): Promise<contract.QueuePool> {
   return { id: name, name, strategy, queues, weights, ...now };
 }
 
-/** Of the pool that `?pool=` names, else of the first ones. */
+/** The statistics of the pool in `?pool=`, else of the first ones. */
 async function stats(c: AppContext) {
   const wanted = textParam(c, 'pool');
   const all =

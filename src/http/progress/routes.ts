@@ -1,4 +1,4 @@
-/** Progress of a running job: reported by its worker, read by whoever waits. */
+/** Progress of a running job: reported by its worker, read by clients that wait. */
 
 import { type JobProgress, progress } from '../../contract/progress';
 import { checkpointContent, readProgress } from '../../job/attempt/notes';
@@ -46,7 +46,7 @@ function answer(c: AppContext, { at, checkpoint, ...report }: ProgressReport): A
     {
       job_id: report.job_id,
       state: report.state,
-      // Whoever runs the job hears here that it need not go on.
+      // The runner learns here that it need not continue.
       cancelled: report.state === 'cancelled',
       progress: report.progress ?? null,
       message: report.message ?? null,

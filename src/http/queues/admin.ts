@@ -31,7 +31,7 @@ export const adminQueueRoutes = serve(adminQueues, {
   purge,
 });
 
-/** What lists of queues show only when asked. */
+/** Parts of a list of queues that are shown on request. */
 const INCLUDED = ['recent'] as const;
 
 const wantsRecent = (c: AppContext): boolean => oneOf(listParam(c, 'include'), INCLUDED, 'include') !== undefined;
@@ -65,7 +65,7 @@ async function purge(c: AppContext) {
   return json(c, answer, summary.done ? 200 : 202, locationOf(summary));
 }
 
-/** The settings, and how they bear on what is there. `threshold`: the depth from which on producers are warned. */
+/** The settings, and their effect on the queue. `threshold`: the depth from which on producers are warned. */
 function renderConfiguration(config: QueueConfig, stats: QueueStats): QueueConfiguration {
   const { max_depth, overflow = 'reject', warning_threshold = DEFAULT_WARNING } = config;
   const { depth } = renderCounts(stats);

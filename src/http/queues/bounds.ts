@@ -49,7 +49,7 @@ const NESTED: Record<string, Setting> = {
 
 /**
  * Reads `backpressure` into settings; null returns all of them to their defaults.
- * @param change what the top level said
+ * @param change the settings of the top level
  * @throws {ApiError} 400 for a malformed member and where it contradicts the top level, 422 for one that is not offered
  */
 export function readBackpressure(value: unknown, change: Readonly<Record<string, unknown>>): Record<string, unknown> {

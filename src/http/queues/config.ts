@@ -60,7 +60,7 @@ const readRetentions = members<NonNullable<QueueConfig['retention']>>({
   cancelled: orNull(readDuration),
 });
 
-/** How long ended jobs are kept, by state; a duration alone holds for all of them. */
+/** Retention of ended jobs, by state; a duration alone holds for all of them. */
 const readRetention: Reader<NonNullable<QueueConfig['retention']>> = (value, field) => {
   if (typeof value !== 'string') return readRetentions(value, field);
   const kept = readDuration(value, field);
@@ -109,7 +109,7 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
   return change as SettingsChange;
 }
 
-/** The wire form of a configuration; what is not set is left out. */
+/** The wire form of a configuration; unset members are left out. */
 export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
   const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit } = config;
   return defined({

@@ -1,6 +1,6 @@
 /**
- * The settings that hold in every queue which says nothing else. `_default` is no queue name, so they are no settings of a
- * queue; below `/admin` they are the same.
+ * The settings of every queue without its own. `_default` is not the name of a queue, so they are not settings of one;
+ * below `/admin` they are the same.
  */
 import { type QueueDefaults, queueDefaults } from '../../contract/queues';
 import { unwrap } from '../../job/errors';
@@ -14,7 +14,7 @@ import { pendingQueues } from './pending';
 
 const NAME = '_default';
 
-/** Routes below `/ojs/v1` and `/ojs/v1/admin`. They stand before those of single queues. */
+/** Routes below `/ojs/v1` and `/ojs/v1/admin`. They come before those of single queues. */
 export const queueDefaultRoutes = serve(queueDefaults, { show, change });
 
 async function show(c: AppContext) {

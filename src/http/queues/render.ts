@@ -19,14 +19,14 @@ export function createdAt({ created_at }: { created_at?: number }): { created_at
   return defined({ created_at: given(created_at, formatInstant) });
 }
 
-/** The counts as the statistics tool wants them; `depth` is what has not ended. */
+/** The counts in the form of the statistics tool; `depth` is the number of jobs that have not ended. */
 export function renderCounts({ queue, counts, dead, storage }: QueueStats): QueueCounts {
   const { completed, cancelled, discarded, ...open } = counts;
   const depth = Object.values(open).reduce((sum, count) => sum + count, 0);
   return { queue, depth, dead, ...open, completed, cancelled, discarded, ...(storage && { storage }) };
 }
 
-/** A queue as operators see it in a list. @param withRecent with the last half hour, by minute */
+/** A queue in a list for operators. @param withRecent with the last half hour, by minute */
 export function renderForOperators(stats: QueueStats & QueueActivity, withRecent = false): QueueStanding {
   const { queue: name, paused, counts, computed_at: now, oldest_available_at: oldest, recent, concurrency } = stats;
   const { suspended_targets } = stats;

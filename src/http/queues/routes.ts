@@ -69,7 +69,7 @@ async function showStats(c: AppContext) {
     stats: { ...counts, ...lastHour(points, to) },
     computed_at: formatInstant(stats.computed_at),
   };
-  // SDKs read the name of the queue there, and every number beside it.
+  // SDKs read the queue's name there, and its numbers.
   if (saysVersion(c)) return json(c, { queue: name, ...answer, ...createdAt(stats), depth, dead_letter: dead });
   return json(c, { queue: flat, ...answer });
 }
@@ -98,7 +98,7 @@ async function priorities(c: AppContext) {
   return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
 }
 
-/** Pauses a queue: it takes jobs and gives none out. */
+/** Pauses a queue: it accepts jobs and hands none out. */
 export async function pause(c: AppContext) {
   const { at, ...changed } = await setMode(c, 'pause');
   return json(c, { ...changed, paused_at: at });

@@ -1,4 +1,4 @@
-/** The keys that limit jobs. The same name in several queues is shown as one key, with the numbers of each queue beside it. */
+/** The keys that limit jobs. The same name in several queues is shown as one key, with the numbers of each queue. */
 import {
   type LimitKey,
   listLimitKeys,
@@ -30,7 +30,7 @@ export const rateLimitRoutes = serve(rateLimits, { list, show, override, overrid
 async function list(c: AppContext) {
   const paging = readPaging(c);
   const known = await listLimitKeys(c.env, queueParam(c, 'queues', 'queue'));
-  // In the order of what is shown: the cursor of the next page names the last one.
+  // In the order of the list: the cursor of the next page names the last one.
   const shown = known.keys.map((key) => [shownKey(c, key), key] as const).sort(([a], [b]) => (a < b ? -1 : 1));
   const page = pageByName(shown, ([name]) => name, paging);
   const keys = page.items.map(([, key]) => key);
@@ -45,7 +45,7 @@ async function show(c: AppContext) {
   return json(c, renderRateLimit(c, shown));
 }
 
-/** Puts other limits in the place of those of the key. */
+/** Overrides the limits of the key. */
 async function override(c: AppContext) {
   const key = await keyIn(c);
   const now = Date.now();
@@ -58,7 +58,7 @@ async function override(c: AppContext) {
   return json(c, { ...renderRateLimit(c, shown), ...pendingQueues(untold) });
 }
 
-/** Gives the key its own limits back. */
+/** Restores the key's own limits. */
 async function restore(c: AppContext) {
   const key = await keyIn(c);
   if (!(await removeOverride(c.env, key))) throw unknownKey(key);
@@ -77,7 +77,7 @@ async function keyIn(c: AppContext): Promise<string> {
   return key;
 }
 
-/** A key as the caller may see it. */
+/** A key for the caller. */
 export const shownKey = (c: AppContext, key: string): string => c.get('redact')?.limitKey?.(key) ?? key;
 
 function unknownKey(key: string) {
@@ -137,7 +137,7 @@ function latestReset(views: readonly RateLimitView[]): string | null {
   return times.length === 0 ? null : formatInstant(Math.max(...times));
 }
 
-/** What holds in the place of a key's own limits. */
+/** The override of a key's own limits. */
 export function renderOverride(override: LimitOverride): OverrideInForce {
   return { ...limitsOf(override), ...defined({ expires_at: given(override.expires_at, formatInstant) }) };
 }

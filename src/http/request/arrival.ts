@@ -1,16 +1,18 @@
-/** How long the body of a request may take to arrive: nobody holds a request open by sending next to nothing. */
+/**
+ * How long the body of a request may take to arrive: a client must not hold a request open by sending next to nothing.
+ */
 import { ApiError } from '../../job/errors';
 
-/** What any body has, ms. */
+/** Time for any body, ms. */
 const FIRST_MS = 10_000;
-/** A second more for each so many bytes that have arrived. */
+/** A second more for each this many bytes that have arrived. */
 const BYTES_A_SECOND = 64 * 1024;
-/** What the largest has, ms: less than what holds room is believed to be alive (`room.ts`). */
+/** Time for the largest, ms: less than a holder of room counts as alive (`room.ts`). */
 const LONGEST_MS = 90_000;
-/** Between two looks at the clock, ms. */
+/** Interval between looks at the clock, ms. */
 const LOOK_MS = 1_000;
 
-/** Watches a body arrive. To be closed when it has, or is no longer wanted. */
+/** Watches a body arrive. Close it when the body has arrived, or is no longer wanted. */
 export class Arrival {
   private readonly begun = Date.now();
   private waited = 0;
@@ -20,21 +22,21 @@ export class Arrival {
 
   constructor() {
     this.late = new Promise((_, refuse) => this.watch(refuse));
-    // Where nothing is awaited any more.
+    // Absent while nothing is awaited.
     this.late.catch(() => undefined);
   }
 
-  /** What `read` brings. @throws {ApiError} 408: the body takes too long */
+  /** The result of `read`. @throws {ApiError} 408: the body takes too long */
   next<T>(read: Promise<T>): Promise<T> {
     return Promise.race([read, this.late]);
   }
 
-  /** So many bytes more have arrived. */
+  /** Further bytes have arrived. */
   add(bytes: number): void {
     this.bytes += bytes;
   }
 
-  /** Waits for something here. The client is not to blame for the time that it takes. */
+  /** Waits for something here. The time that it takes is not the client's fault. */
   async pause<T>(waiting: Promise<T>): Promise<T> {
     const since = Date.now();
     const value = await waiting;

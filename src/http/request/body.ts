@@ -14,7 +14,10 @@ export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
 /** Largest body that is read to its end only to refuse it, in bytes. */
 const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
 
-/** A body that says it is no longer is read whole, and counts when it is there. Others are read into so much at first. */
+/**
+ * A body that declares at most this length is read whole, and counts when it has arrived. Others begin with this
+ * buffer.
+ */
 const SMALL_BYTES = 16_384;
 
 const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
@@ -89,9 +92,9 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. What counts is what has arrived: a
- * length that is announced and never sent takes no room. A body that is too large, or for which there is no room now, is read to
- * its end and dropped: answering while the client still sends breaks its connection, and the answer with it.
+ * Collects the body but never holds more than `maxBytes` of it, whatever Content-Length says. Only arrived bytes count:
+ * a declared length that is never sent takes no room. A body that is too large, or has no room now, is read to its end
+ * and dropped. An answer while the client still sends would break its connection, and be lost.
  * @throws {ApiError} 408, 413, 503
  */
 async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
@@ -100,7 +103,7 @@ async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
   const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
   const arrival = new Arrival();
   try {
-    // The runtime holds a client to the length it declares; reading a small one at once spares turns.
+    // The runtime holds a client to its declared length; reading a small body at once saves turns.
     if (declared > Math.min(maxBytes, SMALL_BYTES) || Number.isNaN(declared)) {
       return await collect(c, request.body, arrival, maxBytes);
     }
@@ -122,7 +125,7 @@ async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, ma
   let fits = true;
   for (;;) {
     const next: Read = await arrival.next(reader.read(buffer.subarray(fits ? total : 0)));
-    // What was read into is taken over, also where nothing came.
+    // The buffer was transferred, even if nothing arrived.
     if (next.value) buffer = new Uint8Array(next.value.buffer);
     if (next.done) break;
     const byteLength: number = next.value.byteLength;
@@ -151,7 +154,7 @@ function bytesOf(body: ReadableStream): ReadableStream {
   }
 }
 
-/** Twice as large: what waits for bytes is never more than what has arrived. */
+/** Twice as large: the empty part never exceeds what has arrived. */
 function larger(full: Uint8Array): Uint8Array<ArrayBuffer> {
   const next = new Uint8Array(full.byteLength * 2);
   next.set(full);

@@ -1,6 +1,6 @@
 /**
- * CloudEvents in a request, in each of the forms that their HTTP binding has: one as a JSON object (structured), many as a
- * JSON array (batched), one whose attributes are headers (binary).
+ * CloudEvents in a request, in each form of their HTTP binding: one as a JSON object (structured), many as a JSON array
+ * (batched), one whose attributes are headers (binary).
  */
 import { isObject } from '../../job/envelope/fields';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
@@ -15,7 +15,7 @@ const BATCHED = `${FAMILY}-batch+json`;
 
 const HEADER_PREFIX = 'ce-';
 
-/** What tells an event in headers: the attributes that every one must have. */
+/** The attributes that every event must have: their headers identify one. */
 const REQUIRED = ['specversion', 'type', 'source', 'id'].map((name) => HEADER_PREFIX + name);
 
 /** The form of a request's events; undefined when it has none. */

@@ -1,6 +1,7 @@
 /**
- * How much an isolate holds at once of requests' bodies, and of pages of jobs. Each is in memory several times over until its
- * request is answered (bytes, text, values, a message to or from an object), and an isolate has 128 MB for all that it does.
+ * Bounds the requests' bodies, and the pages of jobs, that an isolate holds at once. Each is in memory several times
+ * until its request is answered: bytes, text, values, a message to or from an object. An isolate has 128 MB for all its
+ * work.
  */
 import { isNumbered, type Paging } from '../../across/paging';
 import { unavailable } from '../../job/errors';
@@ -11,8 +12,8 @@ import { type From, Room } from './room';
 const MIB = 1024 * 1024;
 
 /**
- * The rooms. Those who share one cannot take from others what these need.
- * Values and texts of bodies take three times as many bytes, those of pages more.
+ * The rooms. A room is shared by callers of one kind, so they cannot take from others. Values and texts of bodies take
+ * three times as many bytes, those of pages more.
  */
 const ROOMS: Record<From, { bodies: Room; pages: Room }> = {
   keyless: { bodies: new Room(MIB / 4), pages: new Room(0) },
@@ -20,35 +21,35 @@ const ROOMS: Record<From, { bodies: Room; pages: Room }> = {
   inside: { bodies: new Room(4 * MIB), pages: new Room(4 * MIB) },
 };
 
-/** What a page that is asked for by its number counts, however large it is. */
+/** The size of a numbered page, however large it is. */
 const MAX_NUMBERED_BYTES = 6 * MIB;
 
-/** How long a request waits for room, and between two looks, ms. */
+/** How long a request waits for room, and the interval between checks, ms. */
 const LONGEST_WAIT_MS = 5_000;
 const LOOK_MS = 20;
 
 const roomsOf = (c: AppContext) => ROOMS[c.get('from') ?? 'keyless'];
 
-/** Answers whether this request may hold so many bytes (more) of its body. Those of a request count until it is answered. */
+/** May this request hold these bytes (more) of its body? They count until it is answered. */
 export function hold(c: AppContext, bytes: number): boolean {
   const mine = roomsOf(c).bodies.take(c.get('held'), bytes);
   if (mine) c.set('held', mine);
   return mine !== undefined;
 }
 
-/** As {@link hold}, but waits a while for room. Meanwhile the client holds what it has not sent yet. */
+/** As {@link hold}, but waits a while for room. Meanwhile the client keeps what it has not sent yet. */
 export function holdSoon(c: AppContext, bytes: number): Promise<boolean> {
   return soon(() => hold(c, bytes));
 }
 
-/** Lets go of what a request holds of its body. */
+/** Releases what a request holds of its body. */
 export function dropBody(c: AppContext): void {
   roomsOf(c).bodies.release(c.get('held'));
 }
 
-/** Waits for room for a page of jobs, however large they are. @throws {ApiError} 503 when none comes */
+/** Waits for room for a page of jobs, however large they are. @throws {ApiError} 503 without room */
 export async function holdPage(c: AppContext, paging: Paging): Promise<void> {
-  // One by its number is given whole, however large it is.
+  // A numbered page is given whole, however large it is.
   const bytes = isNumbered(paging) ? MAX_NUMBERED_BYTES : MAX_PAGE_BYTES;
   const isHeld = await soon(() => {
     const mine = roomsOf(c).pages.take(undefined, bytes);
@@ -67,12 +68,12 @@ async function soon(attempt: () => boolean): Promise<boolean> {
   return true;
 }
 
-/** The refusal of a request for which there is no room now. */
+/** The refusal of a request without room. */
 export function noRoom() {
   return unavailable('This server is busy with other large requests; send this one again in a moment.');
 }
 
-/** Lets go of what a request held, once it is answered. */
+/** Releases what a request held, once it is answered. */
 export function releaseRoom(c: AppContext): void {
   dropBody(c);
   roomsOf(c).pages.release(c.get('page'));

@@ -16,7 +16,7 @@ const MAX_LENGTH = 256;
 export const REPLAYED = { 'Idempotency-Replayed': 'true' };
 
 /**
- * The key of a request, if it has one, with a hash of what it asks for. The order of members does not matter to it.
+ * The key of a request, if it has one, with a hash of the request. The order of members does not matter.
  * @param inBody the key named in the body; the header wins
  * @throws {ApiError} 400
  */
@@ -36,15 +36,15 @@ export async function readIdempotency(
     key = readName(MAX_LENGTH)(inBody, 'idempotency_key');
   }
   if (key === undefined) return undefined;
-  // Wherever the key stands, and whichever wins, the request is the same.
+  // Wherever the key is, and whichever wins, the request is the same.
   const { idempotency_key: _, ...asked } = body;
   const hash = await fingerprintOf({ method: c.req.method, path: c.req.path, body: asked });
   return { key, hash };
 }
 
 /**
- * Begins an operation on many jobs under the key of its request, if that has one. Call it when the request is known to be
- * valid: a refusal is not remembered.
+ * Begins an operation on many jobs under the key of its request, if that has one. Call it when the request is known to
+ * be valid: a refusal is not remembered.
  * @throws {ApiError} 400; 409 when the key was used for another request
  */
 export async function beginKeyed(c: AppContext, body: JsonObject): Promise<Keyed | undefined> {

@@ -1,7 +1,4 @@
-/**
- * What a request about many jobs must and must not say. A condition that is overlooked would turn an operation on some
- * jobs into one on more, or on all.
- */
+/** Checks of requests about many jobs. An overlooked condition would extend an operation to more jobs, or to all. */
 import { readList, readString } from '../../job/envelope/fields';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { invalidRequest, payloadTooLarge } from '../../job/errors';
@@ -10,9 +7,9 @@ import type { JsonObject } from './body';
 import { isCondition } from './filter/from-body';
 
 /**
- * Refuses members and query parameters that are not known, where no filter may mean everything.
- * @param members members of the body that are known
- * @param query parameters that are known
+ * Refuses unknown members and query parameters, where no filter may mean everything.
+ * @param members known members of the body
+ * @param query known parameters
  * @throws {ApiError} 400 naming the first one
  */
 export function refuseUnknown(c: AppContext, body: JsonObject, members: readonly string[], query: string[] = []): void {
@@ -26,7 +23,7 @@ export function refuseUnknown(c: AppContext, body: JsonObject, members: readonly
 }
 
 /**
- * Refuses conditions that stand beside the filter, or in the query. What is no condition is ignored, as everywhere.
+ * Refuses conditions outside the filter, or in the query. Other unknown members are ignored, as everywhere.
  * @throws {ApiError} 400 naming the first one
  */
 export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): void {
@@ -37,7 +34,7 @@ export function refuseConditionsOutsideFilter(c: AppContext, body: JsonObject): 
   throw invalidRequest(outside, `${outside}: a condition belongs in filter; here it would be ignored.`);
 }
 
-/** What cannot be undone must be confirmed. @throws {ApiError} 400 unless `confirm` is true */
+/** A final action must be confirmed. @throws {ApiError} 400 unless `confirm` is true */
 export function requireConfirmation(confirm: unknown): void {
   if (confirm === true) return;
   throw invalidRequest('confirm', 'confirm must be true: this cannot be undone.');

@@ -4,13 +4,16 @@ import type { Extent, Pagination } from '../../contract/common';
 import type { AppContext } from '../context';
 import { integerParam, textParam } from './query';
 
-/** Further in, a list is read with its cursor. */
+/** Beyond this, a list is read with its cursor. */
 const MAX_OFFSET = 100_000;
 
-/** How a list is read when nothing is said: 50 at a time, or as operators' lists, pages of 20. */
+/** Default pages: 50 at a time, or in operators' lists 20. */
 export type PagingStyle = 'limit' | 'page';
 
-/** Reads the paging parameters; too large or small values are clamped. @throws {ApiError} 400 when one is no integer */
+/**
+ * Reads the paging parameters; too large or small values are clamped. @throws {ApiError} 400 for one that is not an
+ * integer
+ */
 export function readPaging(c: AppContext, style: PagingStyle = 'limit'): Paging {
   const page = integerParam(c, 'page', 1, MAX_OFFSET);
   const perPage = integerParam(c, 'per_page', 1, 100);
@@ -39,7 +42,10 @@ export function pagination(paging: Paging, { total, hasMore, nextCursor }: PageP
   };
 }
 
-/** What a list says beside its items. @param page `atLeast`: its total is a lower bound; `searched`: it was searched for */
+/**
+ * The members of a list besides its items. @param page `atLeast`: its total is a lower bound; `searched`: it was
+ * searched for
+ */
 export function listMembers(
   paging: Paging,
   page: PagePlace & { atLeast?: boolean; searched?: number },
@@ -48,7 +54,7 @@ export function listMembers(
   return { total: page.total, ...exact, ...searchMembers(page), pagination: pagination(paging, page) };
 }
 
-/** What a search says of how far it came: jobs looked at, and where to go on if these were not all. */
+/** The progress of a search: jobs looked at, and where to continue if these were not all. */
 export function searchMembers({
   searched,
   hasMore,
@@ -58,15 +64,15 @@ export function searchMembers({
   return { searched, more: hasMore, cursor: hasMore ? nextCursor : null };
 }
 
-/** A page of a list that is at hand whole, in its order, and where that page stands. */
+/** A page of a complete list, in its order, and the page's position. */
 export function pageOf<T>(all: readonly T[], { offset, limit }: Paging): PagePlace & { items: T[] } {
   const items = all.slice(offset, offset + limit);
   return { items, total: all.length, hasMore: all.length > offset + items.length, nextCursor: null };
 }
 
 /**
- * A page of a list that is at hand whole, in the order of its names. Its cursor is the last name shown, so that pages do not
- * shift when entries come and go.
+ * A page of a complete list, in the order of its names. Its cursor is the last name shown, so that pages do not shift
+ * when entries come and go.
  * @throws {ApiError} 400 for a cursor of another list
  */
 export function pageByName<T>(sorted: readonly T[], nameOf: (item: T) => string, paging: Paging) {

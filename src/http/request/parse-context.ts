@@ -1,4 +1,4 @@
-/** What a request says about every job in it. */
+/** The properties of a request that apply to every job in it. */
 import { readTargetUrl } from '../../config';
 import type { ParseContext } from '../../job/envelope/parse';
 import { readTrace } from '../../job/trace';

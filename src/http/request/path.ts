@@ -1,4 +1,4 @@
-/** What a path names, and the objects behind the names. */
+/** The names in a path, and the objects behind them. */
 import { withJob } from '../../across/locate';
 import { isQueueName, QUEUE_RULE } from '../../job/envelope/names';
 import { invalidRequest, type Outcome, unwrap } from '../../job/errors';
@@ -30,10 +30,10 @@ export async function callJob<T>(
   return unwrap(await withJob(c.env, id, (queue, name) => call(queue, id, name)));
 }
 
-/** Where a queue is that is one part of an application, or behind a proxy that says so. */
+/** The address of a queue that is one part of an application, or behind a proxy that declares it. */
 const PREFIX = /^(\/[\w.~%-]+)+$/;
 
-/** What stands before every path of this server, seen from outside; empty: nothing. */
+/** The prefix of every path of this server, seen from outside; empty: none. */
 export function mountPrefix(c: AppContext): string {
   const prefix = c.req.header('X-Forwarded-Prefix') ?? '';
   return PREFIX.test(prefix) ? prefix : '';

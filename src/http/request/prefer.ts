@@ -1,10 +1,13 @@
-/** The header `Prefer` (RFC 7240): what a client would rather be answered. What is not known is passed over. */
+/** The header `Prefer` (RFC 7240): the answer that a client would prefer. Unknown preferences are ignored. */
 import type { AppContext } from '../context';
 
-/** Said of an answer that leaves out what the request brought. */
+/** Marks an answer that leaves out the content of the request. */
 export const MINIMAL = { 'Preference-Applied': 'return=minimal' };
 
-/** Does the client ask for no more than it cannot know, `return=minimal`? Of several preferences for the answer the first counts. */
+/**
+ * Does the client ask only for what it cannot know, `return=minimal`? Of several preferences for the answer the first
+ * counts.
+ */
 export function prefersMinimal(c: AppContext): boolean {
   const preferences = c.req.header('Prefer')?.split(',') ?? [];
   for (const preference of preferences) {

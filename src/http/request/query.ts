@@ -24,7 +24,7 @@ export function pastParam(c: AppContext, name: string, now: number): number | un
   return text === undefined ? undefined : readPast(now)(withPlus(text), name);
 }
 
-/** A "+" in a query reads as a space, but zones such as +02:00 and distances such as +PT1H are usually sent unescaped. */
+/** A "+" in a query reads as a space, but zones such as +02:00 and offsets such as +PT1H are usually sent unescaped. */
 export function withPlus(text: string): string {
   return text.replace(' ', '+');
 }
@@ -34,7 +34,7 @@ export function listParam(c: AppContext, ...names: string[]): string[] | undefin
   const values = names.flatMap((name) => c.req.queries(name) ?? []).flatMap((text) => text.split(','));
   const present = values.map((value) => value.trim()).filter((value) => value !== '');
   if (present.length > 0) return [...new Set(present)];
-  // A condition that comes to nothing must not match everything.
+  // An empty condition must not match everything.
   if (values.some((value) => value !== '')) throw invalidRequest(names[0] ?? '', `${names[0]} must not be blank.`);
   return undefined;
 }

@@ -1,11 +1,11 @@
-/** What is not shown to a caller must not be written by it either, in the place of what it stands for. */
+/** A caller must not write a redacted value back in place of the real one. */
 import { unsupported } from '../../job/errors';
 import { holdsRedacted, REDACTED } from '../../job/redaction';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
 
 /**
- * What was hidden from whoever edits would be lost if it were written as it was shown.
+ * A value that was hidden from the editor would be lost if it were written as shown.
  * @param field that is at fault
  * @throws {ApiError} 422
  */

@@ -1,12 +1,12 @@
 /** Room in the memory of an isolate. */
 
 /**
- * A request that has held its room for so long, ms, was dropped by the runtime: when a client goes away, none of its code runs any
- * more, not even what was to let go of the room. Nor does it need it then.
+ * A request that has held its room for this long, ms, was dropped by the runtime. When a client leaves, none of its
+ * code runs any more, not even the code that releases the room.
  */
 const LONGEST_HOLD_MS = 120_000;
 
-/** From where a request comes: without a key, with one, or from code of this account. */
+/** The source of a request: without a key, with one, or code of this account. */
 export type From = 'keyless' | 'keyed' | 'inside';
 
 /** Bytes that a request holds, and since when. */
@@ -16,8 +16,8 @@ export interface Hold {
 }
 
 /**
- * Room for a number of bytes, and who holds how many of them. One request at a time may hold more than there is: it counts apart
- * from the others. So a request that is larger than all room is served, and of many that are half there one always ends.
+ * Room for a number of bytes, and its holders. One request at a time may hold more than there is: it is counted
+ * separately. So a request larger than all room is served, and of many that are half there one always ends.
  */
 export class Room {
   private readonly holds = new Set<Hold>();
@@ -27,7 +27,7 @@ export class Room {
   /** @param max bytes */
   constructor(private readonly max: number) {}
 
-  /** What a request holds with so many bytes (more); undefined: there is no room. @param own what it holds already */
+  /** The new hold of a request with these bytes (more); undefined: there is no room. @param own its current hold */
   take(own: Hold | undefined, bytes: number): Hold | undefined {
     const known = own && (own === this.apart || this.holds.has(own)) ? own : undefined;
     if (known && known === this.apart) {

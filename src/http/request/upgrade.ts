@@ -1,11 +1,11 @@
-/** Requests that are to become a WebSocket. */
+/** Requests for a WebSocket. */
 import { refusal } from '../../job/errors';
 import type { Answer, AppContext } from '../context';
 
 /**
  * The subprotocols that a client offers.
- * @param elsewhere where the same is to be had over plain HTTP
- * @throws {ApiError} 426 when the request is no upgrade
+ * @param elsewhere the same over plain HTTP
+ * @throws {ApiError} 426 when the request is not an upgrade
  */
 export function offeredProtocols(c: AppContext, elsewhere: string): string[] {
   if (c.req.header('Upgrade')?.toLowerCase() !== 'websocket') {

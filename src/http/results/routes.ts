@@ -15,10 +15,10 @@ import { serve } from '../route';
 const DEFAULT_WAIT_SECONDS = 30;
 const MAX_WAIT_SECONDS = 60;
 
-/** When to look again at a job that has not ended, seconds. */
+/** Seconds until a client should ask again about an unfinished job. */
 const LOOK_AGAIN_SECONDS = '1';
 
-/** Characters of results in one answer; what is beyond is asked for again. */
+/** Characters of results in one answer; the rest must be asked for again. */
 const MAX_ANSWER_CHARS = 16 * 1024 * 1024;
 
 /** Routes below `/ojs/v1`. */

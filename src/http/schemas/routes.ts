@@ -1,4 +1,7 @@
-/** The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs have it. */
+/**
+ * The schemas of jobs: below `/admin/schemas` by type and version, below `/schemas` by URI too, as the OJS SDKs use
+ * them.
+ */
 import * as contract from '../../contract/schemas';
 import { readName } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
@@ -64,7 +67,7 @@ async function versions(c: AppContext) {
   return json(c, { type, versions: listed });
 }
 
-/** The schemas that the name in the path means, the latest first: a URI means one. @throws {ApiError} 404 */
+/** The schemas named by the path, the latest first: a URI means one. @throws {ApiError} 404 */
 async function ofName(c: AppContext): Promise<RegisteredSchema[]> {
   const name = pathParam(c, 'name');
   const all = await known(c);
@@ -85,7 +88,9 @@ async function named(c: AppContext): Promise<RegisteredSchema> {
   return found;
 }
 
-/** Removes the version in the path; without one what the name means: the schema of a URI, or all of a type. */
+/**
+ * Removes the version in the path; without one everything that the name means: the schema of a URI, or all of a type.
+ */
 async function remove(c: AppContext) {
   const name = pathParam(c, 'name');
   const version = c.req.param('version');
@@ -97,7 +102,7 @@ async function remove(c: AppContext) {
   return json(c, { deleted: true as const, type, removed, ...pendingQueues(untold) });
 }
 
-/** @param path what the path says; else the body does */
+/** @param path the version in the path; otherwise the body has it */
 async function register(c: AppContext, path: { type?: string; version?: string }) {
   const given = await readBody(c);
   const type = path.type ?? given.type ?? given.job_type;
@@ -120,7 +125,7 @@ function readUri({ uri }: JsonObject, usual: string): string {
   return uri === undefined || uri === null ? usual : readName(2048)(uri, 'uri');
 }
 
-/** A whole number is told as one. */
+/** A whole number is shown as a number. */
 const shown = (version: string) => (/^(0|[1-9]\d{0,14})$/.test(version) ? Number(version) : version);
 
 function render({ type, version, uri, created_at, schema }: RegisteredSchema): contract.ArgsSchema {

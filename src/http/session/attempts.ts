@@ -1,15 +1,16 @@
 /**
- * How often a browser may try to log in. Each attempt counts from its beginning until its key turns out to be right. So an address
- * that guesses, or that leaves its requests unfinished, is refused for the rest of the minute, and no other address with it.
+ * How often a browser may try to log in. Each attempt counts from its beginning until its key turns out to be right. So
+ * an address that guesses, or leaves its requests unfinished, is refused for the rest of the minute. Other addresses
+ * are not affected.
  */
 import { ApiError } from '../../job/errors';
 
 const PERIOD_MS = 60_000;
 /** Failed attempts of an address in a period. */
 const PER_ADDRESS = 10;
-/** Those of all addresses, in an isolate: from then on an address that has failed once is refused. */
+/** Those of all addresses, in an isolate: beyond, an address that has failed once is refused. */
 const PER_ISOLATE = 200;
-/** So many addresses are remembered. */
+/** Addresses that are remembered. */
 const MAX_ADDRESSES = 10_000;
 
 /** Counts the attempts of a period. */
@@ -20,7 +21,7 @@ export class Attempts {
 
   /**
    * Counts an attempt.
-   * @param address of the client; undefined: nobody says it, so only the number of all attempts counts
+   * @param address of the client; undefined: unknown, so only the number of all attempts counts
    * @returns to be called when the key was right
    * @throws {ApiError} 429
    */

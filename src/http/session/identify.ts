@@ -1,9 +1,11 @@
 /**
- * Who a request comes from. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (pages and EventSource can
- * send no header). Without any key configured nothing is served, so that nobody opens a queue to the world by forgetting a
- * setting. On a developer's machine the variable `ALLOW_LOCALHOST` opens it to requests for localhost. The host alone would not
- * do: a proxy in front of a deployment may name any. Nor would the variable: a name that an attacker's page has may lead to this
- * machine.
+ * Identifies the caller of a request. Keys come as `Authorization: Bearer`, as `?access_token=` or as a cookie (pages
+ * and EventSource can send no header). Without any key configured nothing is served: a forgotten setting must not open
+ * a queue to the world.
+ *
+ * On a developer's machine the variable `ALLOW_LOCALHOST` opens it to requests for localhost. The host alone would not
+ * suffice: a proxy in front of a deployment may name any. Nor would the variable: an attacker's host name may lead to
+ * this machine.
  */
 
 import { getCookie } from 'hono/cookie';
@@ -13,30 +15,33 @@ import { hexOf } from '../../job/bytes';
 import { ApiError } from '../../job/errors';
 import type { AppContext, Caller } from '../context';
 
-/** URLs of a loopback host; nothing may stand between it and its port or path. */
+/** URLs of a loopback host; nothing may come between it and its port or path. */
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
 
 /** The query parameter that carries a key. */
 const PARAMETER = 'access_token';
 
-/** The cookie that carries a key, and its name on HTTPS: one with this prefix no other host can set, such as a sibling domain. */
+/**
+ * The cookie that carries a key, and its name on HTTPS: with this prefix no other host can set it, such as a sibling
+ * domain.
+ */
 export const COOKIE = 'tocsin_key';
 export const SECURE_COOKIE = `__Host-${COOKIE}`;
 
 export const isSecure = (c: AppContext): boolean => new URL(c.req.url).protocol === 'https:';
 
-/** Whoever is let in without a key may do everything. */
+/** A caller that needs no key may do everything. */
 export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: SCOPES, key_hint: null };
 
 /**
- * Who a request comes from.
- * @param presented the key that it brings; asked only where keys are configured
+ * The caller of a request.
+ * @param presented the key of the request; asked for only where keys are configured
  * @throws {ApiError} 401
  */
 export async function identify(c: AppContext, presented: () => string | undefined): Promise<Caller> {
   const { apiKeys, localhost, localhostSecret } = readAccess(c.env);
   if (apiKeys.length === 0) {
-    // The URL's own host is what the client connected to; forwarding headers are only what it claims.
+    // The URL's own host is what the client connected to; forwarding headers are only its claims.
     const isLocal = LOOPBACK.test(c.req.url) && isVouchedFor(c, localhostSecret);
     if (!localhost || !isLocal)
       throw unauthorized('This deployment has no API key, so it is closed.', howToOpen(isLocal));
@@ -50,8 +55,8 @@ export async function identify(c: AppContext, presented: () => string | undefine
 }
 
 /**
- * wrangler's development server takes the URL from a header of the client. Where `npm start` and `tocsin dev` stand before it, they
- * tell by a secret which requests came to this machine by its own name. Other Workers call without an address of a client.
+ * wrangler's development server takes the URL from a header of the client. `npm start` and `tocsin dev` mark requests
+ * that reached this machine by its own name with a secret. Other Workers call without an address of a client.
  */
 function isVouchedFor(c: AppContext, secret: string | undefined): boolean {
   if (secret === undefined || c.req.header('CF-Connecting-IP') === undefined) return true;
@@ -63,7 +68,7 @@ function howToOpen(isLocal: boolean): string {
   return isLocal ? `${key} For development, set ALLOW_LOCALHOST=true in .dev.vars or .env.` : key;
 }
 
-/** The key that a request brings with it. @throws {ApiError} 401 for a cookie that may not be used */
+/** The key in a request. @throws {ApiError} 401 for a cookie that may not be used */
 export function presentedToken(c: AppContext): string | undefined {
   const header = c.req.header('Authorization');
   if (header !== undefined) return /^Bearer +(\S+) *$/i.exec(header)?.[1];
@@ -78,9 +83,9 @@ export function presentedToken(c: AppContext): string | undefined {
 }
 
 /**
- * A browser sends cookies along with requests of foreign pages, and says whose they are: of every one that changes anything, of
- * a WebSocket, and of an EventSource. A page that the reader of the cookie did not open must not read along either. What
- * changes anything must come from a page of this server and say so: nothing but a browser has the cookie.
+ * A browser also sends cookies with requests of foreign pages. It names the origin of every request that changes
+ * anything, of a WebSocket, and of an EventSource. A page that the cookie's owner did not open must not read along
+ * either. A request that changes anything must name a page of this server as its origin: only a browser has the cookie.
  */
 function mayUseCookie(c: AppContext): boolean {
   const origin = c.req.header('Origin');
@@ -101,7 +106,7 @@ interface Known {
 
 const known = new WeakMap<readonly ApiKey[], Promise<Known[]>>();
 
-/** Compares digests of equal length in constant time, and all of them, so that timing tells nothing of the keys. */
+/** Compares digests of equal length in constant time, and all of them, so that timing reveals nothing of the keys. */
 async function callerWith(keys: readonly ApiKey[], token: string): Promise<Caller | undefined> {
   let callers = known.get(keys);
   if (callers === undefined) {

@@ -1,6 +1,6 @@
 /**
- * The login of a browser: the key goes into a cookie that no script can read and that no other site can use. There is no session
- * beside it: whoever takes a key away takes its logins away.
+ * The login of a browser: the key goes into a cookie that scripts cannot read and other sites cannot use. There is no
+ * session besides it: removing a key ends its logins.
  */
 import { generateCookie } from 'hono/cookie';
 import { readAccess, readConfig } from '../../config';
@@ -12,7 +12,7 @@ import { serve } from '../route';
 import { attempts } from './attempts';
 import { COOKIE, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
 
-/** Longest key that is looked at, in characters: a cookie holds no more. And the body around it, in bytes. */
+/** Longest key that is read, in characters: a cookie holds no more. And the body around it, in bytes. */
 const MAX_KEY = 3_000;
 const MAX_LOGIN_BYTES = 4_096;
 
@@ -25,7 +25,7 @@ export const adminSessionRoutes = serve(sessions, {
 
 async function logIn(c: AppContext) {
   refuseForeignPages(c);
-  // Where no key is asked for there is none to guess.
+  // If no key is required there is none to guess.
   const isGuess = c.get('caller') === undefined && readAccess(c.env).apiKeys.length > 0;
   const forgive = isGuess ? attempts.begin(c.req.header('CF-Connecting-IP'), Date.now()) : undefined;
   const { key } = await readBody(c, MAX_LOGIN_BYTES);
@@ -34,7 +34,7 @@ async function logIn(c: AppContext) {
   }
   const caller = c.get('caller') ?? (await identify(c, () => key));
   forgive?.();
-  // Where no key is asked for there is nothing to remember.
+  // If no key is required there is nothing to remember.
   return show(c, caller, caller.open ? {} : cookie(c, key));
 }
 
@@ -43,7 +43,7 @@ function logOut(c: AppContext) {
   return noContent(c, cookie(c, '', 0));
 }
 
-/** Who asks, and what they may do. */
+/** The caller, and what it may do. */
 function show(c: AppContext, caller: Caller, headers: Record<string, string> = {}) {
   const { open, name, role, scopes } = caller;
   const redacts = readConfig(c.env).redact !== undefined && !seesEverything(caller);
@@ -54,9 +54,8 @@ function show(c: AppContext, caller: Caller, headers: Record<string, string> = {
 }
 
 /**
- * The header that sets the cookie. A browser drops one without `Secure` on HTTPS only if it is told to; on plain localhost it takes
- * none with it.
- * @param maxAge seconds; 0 takes it away
+ * The header that sets the cookie. A browser accepts it on plain localhost only without `Secure`.
+ * @param maxAge seconds; 0 removes it
  */
 function cookie(c: AppContext, key: string, maxAge?: number) {
   const secure = isSecure(c);
@@ -65,7 +64,7 @@ function cookie(c: AppContext, key: string, maxAge?: number) {
   return { 'Set-Cookie': generateCookie(secure ? SECURE_COOKIE : COOKIE, key, options) };
 }
 
-/** A page elsewhere must not put its own key in the place of the reader's. */
+/** A foreign page must not replace the reader's key by its own. */
 function refuseForeignPages(c: AppContext): void {
   const origin = c.req.header('Origin');
   if (origin === undefined || isOwnOrigin(c, origin)) return;

@@ -18,7 +18,7 @@ async function list(c: AppContext) {
   return json(c, { job_id: pathParam(c, 'id'), steps: recorded });
 }
 
-/** Records a step, its sleep, or that its signal has not come. A step that is on record is answered as it is there. */
+/** Records a step, its sleep, or that its signal has not come. A recorded step is answered from its record. */
 async function record(c: AppContext) {
   const name = readStepName(pathParam(c, 'name'), 'name');
   const body = await readBody(c);

@@ -1,4 +1,4 @@
-/** The effective configuration of the deployment: who may call, which handlers, limits, variables. Keys and secrets stay out. */
+/** The effective configuration of the deployment: callers, handlers, limits, variables. Keys and secrets stay out. */
 import { type Config, type Env, readAccess, readConfig } from '../../config';
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../contract/system';
 import { type ApiKey, roleOf } from '../../job/access';
@@ -24,7 +24,7 @@ const SHOWN = [
   'TEST_HOOKS',
 ] as const;
 
-/** Of these only whether they are set. `HANDLERS` may hold secrets; what it maps is told as targets. */
+/** For these only whether they are set. `HANDLERS` may hold secrets; its mappings are shown as targets. */
 const HIDDEN = ['API_KEYS', 'HANDLERS', 'TARGET_SECRET'] as const;
 
 /** Answers `GET /admin/system/config`. */
@@ -49,7 +49,7 @@ export async function showConfiguration(c: AppContext) {
   });
 }
 
-/** All that is told of a key: never the key. */
+/** The public part of a key: never the key. */
 function renderKey({ name, scopes }: ApiKey): DeploymentConfig['access']['keys'][number] {
   return { name: name ?? null, role: roleOf(scopes), scopes };
 }

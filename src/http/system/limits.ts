@@ -1,4 +1,4 @@
-/** What the server takes at most, as the manifest and the configuration tell it. */
+/** The limits of the server, for the manifest and the configuration. */
 import type { ServerLimits } from '../../contract/system';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES, MAX_META_BYTES, MAX_RESULT_BYTES } from '../../job/envelope/names';
 

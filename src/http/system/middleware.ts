@@ -1,6 +1,6 @@
 /**
- * What surrounds a job on its way in, and while it runs. Nothing here can be registered: these are the steps that the server
- * takes, those that depend on the configuration only where it asks for them.
+ * The steps around a job on its way in, and while it runs. Nothing can be registered here: these are the server's own
+ * steps, and some depend on the configuration.
  */
 import { readConfig } from '../../config';
 import type { MiddlewareStep } from '../../contract/system';

@@ -66,7 +66,7 @@ const MANIFEST = {
     cron_jobs: true,
     workflows: true,
     unique_jobs: true,
-    // A version is kept with its job and decides the schema, but no worker is chosen by it.
+    // A version is kept with its job and decides the schema, but does not choose a worker.
     job_versioning: false,
     fair_scheduling: true,
     schemas: true,
@@ -106,12 +106,12 @@ export const surroundingRoutes = serve(contract.surroundings, { middleware: show
 export const adminSystemRoutes = serve(contract.adminSystem, {
   config: showConfiguration,
   configHere: showConfiguration,
-  // A reset takes the log with it.
+  // A reset clears the log too.
   reset,
   previewRetry: previewed,
 });
 
-/** Needs no key, so it costs the same however often it is asked: {@link ping}. */
+/** Needs no key, so it costs the same however frequent it is: {@link ping}. */
 async function health(c: AppContext) {
   const now = Date.now();
   const common = { version: VERSION, uptime_seconds: uptime(now) };

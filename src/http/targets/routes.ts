@@ -1,4 +1,4 @@
-/** Targets: the handler Workers that jobs are pushed to, as the queues see them; and trying one now that was stopped. */
+/** Targets: the handler Workers that jobs are pushed to, as the queues see them; and retrying a stopped one now. */
 import { encodeCursor, readAfter } from '../../across/paging';
 import {
   type GatheredTargets,
@@ -18,10 +18,10 @@ import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
 import { serve } from '../route';
 
-/** Worse states count for more: a target is told to be in the worst state that any queue sees it in. */
+/** Worse states count for more: a target is shown in the worst state that any queue sees it in. */
 const STATES: readonly TargetView['state'][] = ['up', 'paused', 'stopped'];
 
-/** Announced types that are told of a target at most. */
+/** Announced types that are shown of a target at most. */
 const MAX_TYPES = 1_000;
 
 /** Routes below `/ojs/v1` and below `/ojs/v1/admin`. */
@@ -53,7 +53,7 @@ function asked(c: AppContext) {
   return { named: queueParam(c, 'queues', 'queue'), after: readAfter(readPaging(c)) };
 }
 
-/** Which queues this is about, and how to go on with the next ones. */
+/** Which queues this is about, and how to continue with the next ones. */
 function askedMembers({ asked, unreachable, after }: GatheredTargets): contract.Asked {
   return {
     queues_asked: asked,

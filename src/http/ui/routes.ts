@@ -1,6 +1,6 @@
 /**
- * The dashboard: one HTML page for all of its paths, and its scripts and styles. It holds no data, so nobody needs a key for it;
- * what it shows it asks of the API. Its URLs are relative, so it works wherever the queue is mounted.
+ * The dashboard: one HTML page for all of its paths, and its scripts and styles. It holds no data, so it needs no key;
+ * it gets its data from the API. Its URLs are relative, so it works wherever the queue is mounted.
  */
 import type { Media } from '../../contract/route';
 import { ui } from '../../contract/ui';
@@ -8,7 +8,7 @@ import { notFound } from '../../job/errors';
 import { type Answer, type AppContext, respond } from '../context';
 import { type Check, serve } from '../route';
 
-/** What `.ci/ui.mjs` has built. Said again, because the package has no declarations of what is built. */
+/** The output of `.ci/ui.mjs`. Declared again, because the package has no declarations of built files. */
 interface Dashboard {
   shell: string;
   version: string;
@@ -17,12 +17,12 @@ interface Dashboard {
 
 let dashboard: Dashboard | undefined;
 
-/** This Worker has a dashboard. Whoever does not call this keeps it out of the bundle: it is a quarter of it. */
+/** Adds the dashboard to this Worker. Without this call it stays out of the bundle: it is a quarter of it. */
 export function serveDashboard(built: Dashboard): void {
   dashboard = built;
 }
 
-/** Scripts, styles, images and calls of this origin alone; nobody may put the page into a frame of theirs. */
+/** Scripts, styles, images and calls of this origin alone; other sites may not frame the page. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,7 +44,7 @@ export const uiRoutes = serve(ui, {
   pageBelow: (c) => page(c, '/ojs/ui', '../v1/'),
 });
 
-/** Leads a browser that opens the root to the dashboard. Everyone else gets what the root has always answered. */
+/** Leads a browser that opens the root to the dashboard. Other clients get the usual answer of the root. */
 export const frontDoor: Check = (c) => {
   if (!dashboard || c.req.path !== '/' || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) return undefined;
   if (!c.req.header('Accept')?.includes('text/html')) return undefined;
@@ -72,7 +72,7 @@ function served(): Dashboard {
   );
 }
 
-/** From a page back to where the dashboard begins, as a relative URL. @param below the path behind that place */
+/** From a page back to the dashboard's root, as a relative URL. @param below the path behind that place */
 function baseFrom(below: string): string {
   if (below === '') return 'ui/';
   const depth = below.split('/').length - 2;

@@ -1,4 +1,4 @@
-/** Subscriptions and deliveries as clients see them. */
+/** Webhooks and deliveries for clients. */
 import type { WebhookView } from '../../across/webhooks';
 import type { Webhook, WebhookAnswer, WebhookDelivery } from '../../contract/webhooks';
 import { defined, given } from '../../job/envelope/fields';
@@ -6,7 +6,7 @@ import { formatInstant } from '../../job/time';
 import type { Delivery } from '../../rpc/webhooks';
 import { pendingQueues } from '../queues/pending';
 
-/** A subscription, without its secret. */
+/** A webhook, without its secret. */
 export function renderWebhook({ webhook, stats }: WebhookView): Webhook {
   const { filter, metadata, disabled } = webhook;
   return defined({
@@ -37,13 +37,13 @@ function formatOf({ format }: WebhookView['webhook']): Webhook['format'] {
   return typeof format === 'object' && 'routing_key' in format ? 'pagerduty' : format;
 }
 
-/** The answer about one subscription: as a member, and flat for clients that read it so. */
+/** The answer about one webhook: as a member, and flat for clients that read it flat. */
 export function webhookAnswer<More extends object>(view: WebhookView, more?: More) {
   const shown = { ...renderWebhook(view), ...(more as More) };
   return { subscription: shown, ...shown, ...pendingQueues(view.untold) } satisfies WebhookAnswer;
 }
 
-/** @param withResponse may it be seen what the receiver answered? */
+/** @param withResponse may the caller see the receiver's answer? */
 export function renderDelivery(delivery: Delivery, withResponse: boolean): WebhookDelivery {
   return defined({
     id: delivery.id,

@@ -1,4 +1,4 @@
-/** Webhooks: subscriptions to events, and what was delivered to them. They are the operators', wherever their paths are. */
+/** Webhooks: subscriptions to events, and their deliveries. They belong to the operators, wherever their paths are. */
 import {
   findDelivery,
   listDeliveries,
@@ -27,7 +27,7 @@ import { listParam, oneOf, textParam } from '../request/query';
 import { serve } from '../route';
 import { renderDelivery, renderWebhook, webhookAnswer } from './render';
 
-/** Deliveries are not read further back by pages: each subscription keeps a thousand. */
+/** Pages of deliveries reach no further back: each webhook keeps a thousand. */
 const MAX_BACK = 2_000;
 
 /** Routes below `/ojs/v1`. */
@@ -127,12 +127,12 @@ async function retry(c: AppContext) {
   return json(c, { delivery: found, ...found }, 202);
 }
 
-/** What receivers answer may be anything: it is for administrators. */
+/** Answers of receivers may contain anything: only administrators see them. */
 function mayRead(c: AppContext): boolean {
   return may(c, 'data:reveal');
 }
 
-/** Receivers are told of events whole: whoever sees payloads redacted must not have them sent somewhere else. */
+/** Receivers get whole events: a caller that sees payloads redacted must not have them sent elsewhere. */
 function mayChoose(c: AppContext): void {
   if (!c.get('redact')) return;
   const message = 'Receivers get data that is hidden from this key.';
@@ -148,7 +148,7 @@ function mustBeId(id: string): string {
   throw notFound('webhook', id);
 }
 
-/** A subscription must not lead back here: each delivery would be a request to this server. */
+/** A webhook must not lead back here: each delivery would be a request to this server. */
 function urlReader(c: AppContext): Reader<string> {
   const read = readWebhookUrl(c.env);
   const own = new URL(c.req.url).host;

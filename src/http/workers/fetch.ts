@@ -1,12 +1,12 @@
 /**
  * Fetching jobs, perhaps after waiting for them.
  *
- * A job must not be claimed for a worker that is gone. Nothing tells the runtime that a client has left but a write that
- * fails, neither the request's signal nor the call to the queue: so an answer that waits writes blanks, which JSON allows
- * before a value. When they find nobody, the claim is withdrawn, and what it had taken goes back unused.
+ * A job must not be claimed for a worker that is gone. Only a failing write shows the runtime that a client has left,
+ * neither the request's signal nor the call to the queue. So a waiting answer writes blanks, which JSON allows before a
+ * value. When they fail, the claim is withdrawn, and its jobs go back unused.
  *
- * With the first blank the status is out. A claim that fails later is answered as one that found nothing; the next fetch
- * is told the reason.
+ * The first blank sends the status. So a claim that fails later is answered like one that found nothing; the next fetch
+ * gets the reason.
  */
 
 import { takeReports } from '../../across/hand-out-reports';
@@ -39,9 +39,12 @@ const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
 const MAX_TYPES = 1000;
 
-/** Time between two blanks, ms. */
+/** Interval between blanks, ms. */
 const BLANK_EVERY_MS = 250;
-/** Blanks before jobs are handed over, and the time after each, ms: only then a client that has just left is missed. */
+/**
+ * Blanks before jobs are handed over, and the time after each, ms: only then the absence of a client that has just left
+ * shows.
+ */
 const LAST_BLANKS = 2;
 const LAST_BLANK_MS = 10;
 const BLANK = new TextEncoder().encode(' ');
@@ -60,7 +63,7 @@ export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
 }
 
-/** The queues to take jobs from, or the pool: `pool`, or `pool:name` in the place of the queues. */
+/** The queues to take jobs from, or the pool: `pool`, or `pool:name` instead of the queues. */
 function readSource({ queues: named, pool }: JsonObject): string[] | { pool: string } {
   if ((pool ?? null) !== null) {
     if ((named ?? null) !== null) throw invalidRequest('pool', 'pool cannot be combined with queues.');
@@ -75,9 +78,9 @@ function readSource({ queues: named, pool }: JsonObject): string[] | { pool: str
 }
 
 /**
- * Takes reports, and fetches: the claim goes to the queue with the reports or right after them, so both share a transaction
- * there. What became of the reports is not held back until there is work: such a fetch does not wait. Nor is it by a claim
- * that fails.
+ * Takes reports, and fetches: the claim goes to the queue with the reports or right after them, so both share a
+ * transaction there. The results of the reports do not wait for work: such a fetch does not wait. Nor do they depend on
+ * the claim.
  */
 async function reportAndFetch(
   c: AppContext,
@@ -127,13 +130,13 @@ const readTypes: Reader<string[]> = (value, field) => {
 
 const readCount = readInteger(1, MAX_COUNT);
 
-/** The most jobs of some of the queues. Those that the request does not name count for nothing. */
+/** The most jobs of some of the queues. Queues that the request does not name do not count. */
 const readCounts: Reader<Counts> = (value, field) =>
   new Map(
     Object.entries(readObject(value, field)).map(([queue, count]) => [queue, readCount(count, `${field}.${queue}`)]),
   );
 
-/** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is no integer */
+/** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is not an integer */
 function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {
   return optional(body, name, (value, field) => {
     if (typeof value === 'number' && Number.isInteger(value)) return Math.min(Math.max(value, min), max);
@@ -147,7 +150,7 @@ async function nothingAfter(ms: number): Promise<undefined> {
   await scheduler.wait(ms);
 }
 
-/** Answers with blanks while the fetch waits, and with its jobs then. */
+/** Answers with blanks while the fetch waits, and then with its jobs. */
 function answerLater(c: AppContext, { jobs, abandon }: Fetch): Answer<Fetched> {
   const parts = partsOf(c, jobs);
   let isHandedOver = false;

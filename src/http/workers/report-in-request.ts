@@ -1,4 +1,4 @@
-/** A report in a request of its own: what its path and its head say beside its body. */
+/** A report in a request of its own: the parts in its path and headers besides its body. */
 import type { AttemptName, EndReport } from '../../job/attempt/outcome';
 import { readAck, readAttempt, readNack } from '../../job/attempt/read-report';
 import type { AppContext } from '../context';

@@ -1,4 +1,4 @@
-/** Workers that pull: fetch, ack, nack, report, heartbeat, health; how operators see them, and what they tell them. */
+/** Workers that pull: fetch, ack, nack, report, heartbeat, health; operators' views of them, and directives. */
 
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
@@ -24,7 +24,7 @@ import { reportMany } from './many-reports';
 import { ackIn, nackIn } from './report-in-request';
 import { connectWorker } from './socket';
 
-/** What a worker can be told; `resume` is another word for `running`. */
+/** The directives for workers; `resume` is another word for `running`. */
 const DIRECTIVES = {
   running: 'running',
   resume: 'running',
@@ -92,7 +92,7 @@ async function heartbeat(c: AppContext) {
   return json(c, answer as HeartbeatAnswer);
 }
 
-/** Is this worker at work? 503 once it leaves or is silent for too long, so that a load balancer or supervisor sees it. */
+/** Is this worker active? 503 once it leaves or is silent for too long, for a load balancer or supervisor. */
 async function health(c: AppContext) {
   const worker = await knownWorker(c.env, pathParam(c, 'id'));
   const leaving = worker.reported_state === 'draining' || worker.reported_state === 'shutting_down';
@@ -118,7 +118,7 @@ export function renderWorker({ labels, started_at, last_heartbeat_at, ...worker 
   };
 }
 
-/** Tells all known workers what to do, or the one named by `worker_id`. */
+/** Directs all known workers, or the one in `worker_id`. */
 async function direct(c: AppContext) {
   const body = await readBody(c);
   const word = optional(body, 'directive', readWord(WORDS));

@@ -7,7 +7,7 @@ import type { AppContext } from '../context';
 import { creatorOf } from '../request/new-queues';
 import { offeredProtocols, switched } from '../request/upgrade';
 
-/** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is no upgrade; 400, 413 */
+/** Answers `GET /workers/socket`. @throws {ApiError} 426 when it is not an upgrade; 400, 413 */
 export async function connectWorker(c: AppContext) {
   const offered = offeredProtocols(c, 'POST /ojs/v1/workers/fetch takes jobs over plain HTTP.');
   if (!offered.includes(SUBPROTOCOL)) {
@@ -30,7 +30,7 @@ export async function connectWorker(c: AppContext) {
 
 const numberIn = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
-/** The value of a parameter that is JSON. @returns its text where it is none, which is refused as such */
+/** The value of a JSON parameter. @returns its text if it is not JSON, which is refused as such */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

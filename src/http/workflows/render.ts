@@ -1,4 +1,4 @@
-/** Writes workflows as clients see them. */
+/** Writes workflows for clients. */
 import type { LiveJob } from '../../across/workflows';
 import type * as contract from '../../contract/workflows';
 import type { WorkflowProgress, WorkflowStatus, WorkflowStep } from '../../contract/workflows';
@@ -74,15 +74,15 @@ export function renderSummary(summary: ListedWorkflow): contract.WorkflowSummary
     [endedName(summary)]: given(ended_at, formatInstant),
     step_count: steps,
     steps_total: steps,
-    // Of one that has ended the jobs are counted, and they are the steps unless workflows lie in each other.
+    // Jobs are counted when it has ended, and they are the steps unless workflows are nested.
     steps_completed: summary.steps_completed ?? (state === 'completed' ? steps : Math.min(steps, completed)),
     job_count: jobs,
-    // What has ended so far is known to the workflow alone; the list hears of its end.
+    // Only the workflow knows its progress; the list is notified of its end.
     ...(state !== 'running' && { completed_count: completed, failed_count: failed }),
   });
 }
 
-/** The state of a step as clients know it: a job waits for its turn, then for its end (`pending`). */
+/** The state of a step for clients: a job waits for its turn, then for its end (`pending`). */
 export function stepState(view: WorkflowView, index: number): WorkflowStep['state'] {
   const { kind, callback } = nodeAt(view.plan, index);
   const state = view.steps[index]?.state ?? 'waiting';
@@ -92,7 +92,7 @@ export function stepState(view: WorkflowView, index: number): WorkflowStep['stat
   return kind === 'job' ? 'pending' : 'running';
 }
 
-/** A step that waits for what will not happen any more never starts. */
+/** A step that waits for an impossible event never starts. */
 function ruledOut(view: WorkflowView, index: number): 'cancelled' | 'waiting' {
   for (let at = nodeAt(view.plan, index).parent; at >= 0; at = nodeAt(view.plan, at).parent) {
     const state = view.steps[at]?.state;
@@ -101,12 +101,12 @@ function ruledOut(view: WorkflowView, index: number): 'cancelled' | 'waiting' {
   return 'waiting';
 }
 
-/** A callback that was not called for when its batch ended is not called any more. */
+/** A callback that was not needed when its batch ended is never called. */
 function skippedCallback(view: WorkflowView, index: number): 'waiting' | 'skipped' {
   return ruledOut(view, index) === 'waiting' ? 'waiting' : 'skipped';
 }
 
-/** The steps of a node. The callbacks of a graph are among them, because its author wrote them so. */
+/** The steps of a node. The callbacks of a graph are included, because its author wrote them as steps. */
 function renderSteps(view: WorkflowView, running: ReadonlySet<string>, parent: PlanNode): WorkflowStep[] {
   const callbacks = parent.kind === 'graph' ? Object.values(parent.callbacks ?? {}) : [];
   return [...parent.children, ...callbacks].map((child, place) => {
@@ -174,7 +174,7 @@ function endedName(workflow: { state: string }): 'cancelled_at' | 'completed_at'
   return isCancelled(workflow) ? 'cancelled_at' : 'completed_at';
 }
 
-/** @param live what the queues say of the jobs that have not ended, by id */
+/** @param live the queues' answers about the jobs that have not ended, by id */
 export function renderProgress(view: WorkflowView, live: ReadonlyMap<string, LiveJob>): WorkflowProgress {
   const steps = jobsBelow(view.plan, 0, true).map((index) => {
     const node = nodeAt(view.plan, index);

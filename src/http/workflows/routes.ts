@@ -24,7 +24,7 @@ import { listParam, oneOf } from '../request/query';
 import { serve } from '../route';
 import { completedSteps, type ListedWorkflow, renderProgress, renderSummary, renderWorkflow } from './render';
 
-/** `pending` is a state clients know; here a workflow runs as soon as it exists. Some call that `active`. */
+/** Clients know the state `pending`; here a workflow runs as soon as it exists. Some call that `active`. */
 const STATES = ['pending', 'running', 'active', 'completed', 'failed', 'cancelled'] as const;
 
 /** Routes below `/ojs/v1`. */
@@ -62,7 +62,7 @@ async function list(c: AppContext) {
   return json(c, { workflows: items, items, ...listMembers(paging, { total, hasMore, nextCursor }) });
 }
 
-/** The list hears of the end of a workflow alone; how far one is that runs, it says itself. */
+/** The list is notified only of the end of a workflow; a running one knows its progress itself. */
 async function withProgress(c: AppContext, summary: WorkflowSummary): Promise<ListedWorkflow> {
   if (summary.state !== 'running') return summary;
   const view = await readWorkflow(c.env, summary.id).catch(() => undefined);
@@ -77,7 +77,9 @@ async function show(c: AppContext) {
   return answer(c, renderWorkflow(view, await runningJobs(c.env, view)));
 }
 
-/** The Go SDK cannot read a workflow in which the result of a step is anything but an object. It is known by its library. */
+/**
+ * The Go SDK cannot read a workflow in which the result of a step is anything but an object. Its library identifies it.
+ */
 const readsObjectsOnly = (c: AppContext) =>
   saysVersion(c) && /^Go-http-client\//.test(c.req.header('User-Agent') ?? '');
 
@@ -86,7 +88,7 @@ async function cancel(c: AppContext) {
   return answer(c, renderWorkflow(view));
 }
 
-/** How far each job is, by what its queue says now. */
+/** The progress of each job, from its queue. */
 async function progress(c: AppContext) {
   const view = await readWorkflow(c.env, pathParam(c, 'id'));
   return json(c, renderProgress(view, await liveJobs(c.env, view)));

@@ -1,6 +1,6 @@
 /**
- * What the filters of queries and of bodies have in common. Bounds are inclusive, lists mean "any of these" (tags: all of them),
- * and different conditions must all hold.
+ * The common parts of filters in queries and in bodies. Bounds are inclusive, lists mean "any of these" (tags: all of
+ * them), and different conditions must all hold.
  */
 import { parseDuration } from '../../../job/duration';
 import { defined, readInteger } from '../../../job/envelope/fields';
@@ -54,7 +54,7 @@ export function setRange(filter: JobFilter, name: Bounded, range: Range | undefi
   if (range) filter[name] = range;
 }
 
-/** An age, or the time up to which something is old. @returns that time, epoch ms */
+/** An age, or the latest time of something that old. @returns that time, epoch ms */
 export function readAge(value: unknown, field: string, now: number): number {
   const age = parseDuration(value);
   if (age !== undefined) return now - age;
@@ -64,8 +64,8 @@ export function readAge(value: unknown, field: string, now: number): number {
 }
 
 /**
- * A time that jobs are chosen by. A bare duration counts back from now, with a `+` from now on; where jobs are chosen by when
- * they are due, a bare one counts from now on too.
+ * A time that jobs are chosen by. A bare duration counts back from now, with a `+` from now on; for due times a bare
+ * one counts from now on too.
  * @returns epoch ms
  */
 export function readMoment(name: Bounded, value: unknown, field: string, now: number): number {
@@ -77,7 +77,7 @@ export function readMoment(name: Bounded, value: unknown, field: string, now: nu
   );
 }
 
-/** What to search for: puts the words, or the id that the search consists of, into the filter. @throws {ApiError} 400 */
+/** Puts the words of a search, or the id that it consists of, into the filter. @throws {ApiError} 400 */
 export function setSearch(filter: JobFilter, text: string, field: string): void {
   const id = idIn(text);
   if (id === undefined) filter.words = readWords(text, field);
@@ -112,7 +112,7 @@ export function atMost<T>(list: T[], max: number, field: string): T[] {
   throw invalidRequest(field, `${field} has ${list.length} values, at most ${max} are accepted.`);
 }
 
-/** SQLite takes so many values in one statement. @throws {ApiError} 400 */
+/** The values in one statement of SQLite are bounded. @throws {ApiError} 400 */
 export function affordable(filter: JobFilter): JobFilter {
   const values = bindingsOf(filter);
   if (values <= MAX_BINDINGS) return filter;

@@ -1,6 +1,6 @@
 /**
  * Names of members inside a job's payload, as queries write them: `args.0.user_id`, `args[0].user_id`, `meta.tenant`,
- * `meta["ojs.codec"]`. Digits count array entries from 0; a member whose name has dots or digits only is quoted.
+ * `meta["ojs.codec"]`. Digits count array entries from 0. A member whose name has dots, or only digits, must be quoted.
  */
 import { invalidRequest } from '../../../job/errors';
 

@@ -1,4 +1,4 @@
-/** Filters out of bodies: what a query can say is said by the same names; `where` is for members of the payload. */
+/** Filters in bodies: same names as in a query; `where` is for members of the payload. */
 import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
@@ -60,7 +60,7 @@ function endMember(
 
 const momentOf = (name: Bounded) => (value: unknown, field: string, now: number) => readMoment(name, value, field, now);
 
-/** Members of a filter in a body. What a query can say is said by the same names; `where` is for members of the payload. */
+/** Members of a filter in a body. They have the names of a query; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
   id: listMember('ids', MAX_IDS),
   ids: listMember('ids', MAX_IDS),
@@ -118,14 +118,14 @@ const MEMBERS: Record<string, Member> = {
   ),
 };
 
-/** Is this what a condition of a filter is called? */
+/** Is this the name of a filter's condition? */
 export function isCondition(name: string): boolean {
   return name === 'queue' || Object.hasOwn(MEMBERS, name) || isFieldName(name);
 }
 
 /**
- * Reads the filter of an operation. What is misspelt must not widen it, so unknown members are refused, and so is a filter
- * that says nothing.
+ * Reads the filter of an operation. A misspelt name must not widen it, so unknown members are refused, and so is an
+ * empty filter.
  * @throws {ApiError} 400 naming the member
  */
 export function filterFromBody(value: unknown, now: number, field = 'filter'): Selection {
@@ -155,7 +155,7 @@ function addField(filter: JobFilter, name: string, value: unknown, field: string
   filter.fields = atMost([...(filter.fields ?? []), condition], MAX_FIELDS, field);
 }
 
-/** The members of a condition. One that says nothing would match everything. @throws {ApiError} 400 */
+/** The members of a condition. An empty one would match everything. @throws {ApiError} 400 */
 function conditionsIn(value: unknown, field: string): [string, unknown][] {
   const given = Object.entries(readObject(value, field));
   if (given.length === 0) throw invalidRequest(field, `${field} must not be empty.`);

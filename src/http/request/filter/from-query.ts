@@ -1,4 +1,4 @@
-/** Filters out of query parameters. Repeated parameters and comma lists mean the same. */
+/** Filters in query parameters. Repeated parameters and comma lists mean the same. */
 import { invalidRequest } from '../../../job/errors';
 import type { JobFilter, Selection } from '../../../job/filter';
 import { JOB_STATES } from '../../../job/states';
@@ -88,7 +88,7 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   return { filter: affordable(filter), ...(queues && { queues }) };
 }
 
-/** A parameter that has one value. @throws {ApiError} 400 when it is repeated: which one counts cannot be known */
+/** A parameter that has one value. @throws {ApiError} 400 when it is repeated, because that is ambiguous */
 function singleParam(c: AppContext, name: string): string | undefined {
   const [value, another] = (c.req.queries(name) ?? []).filter((text) => text !== '');
   if (another !== undefined) throw invalidRequest(name, `${name} takes one value.`);
