@@ -4,20 +4,23 @@
  *
  * | variable | value | default |
  * |---|---|---|
- * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces (all scopes) | none |
- * | `REDACT` | rules, separated by commas or spaces, for what a key without `data:reveal` is not shown (`job/redaction`) | none |
- * | `ALLOW_LOCALHOST` | `true`: while there is no key, requests to localhost are served, and jobs may be sent there; for development only | off |
- * | `LOCALHOST_SECRET` | set by `npm start` and `tocsin dev`: what requests to localhost bring when they came through these | none |
- * | `ALLOWED_ORIGINS` | origins, separated by commas or spaces, whose pages may call while there is no key | none |
- * | `HANDLERS` | table of `[queue/]type-pattern` → binding or URL, or a table with its options (`dispatch/config`) | none: pull only |
- * | `TARGET_SECRET` | secret that signs calls to URLs; while it is replaced the new and the old one, with a space between | none |
+ * | `API_KEYS` | secret: JSON array of `{key, role?, scopes?, name?}`, or a list of keys (all scopes) | none |
+ * | `REDACT` | list of rules for what a key without `data:reveal` is not shown (`job/redaction`) | none |
+ * | `ALLOW_LOCALHOST` | `true`: without keys, localhost may call and be called; for development only | off |
+ * | `LOCALHOST_SECRET` | set by `npm start` and `tocsin dev`: marks requests that came through these | none |
+ * | `ALLOWED_ORIGINS` | list of origins whose pages may call while there is no key | none |
+ * | `HANDLERS` | table of `[queue/]type-pattern` → binding, URL, or options (`dispatch/config`) | none: pull only |
+ * | `TARGET_SECRET` | secret that signs calls to URLs; while it is replaced the new and the old one | none |
  * | `TARGET_SIGNATURE` | how calls to URLs are signed: `standard`, `ojs`, `qstash` | `standard ojs` |
  * | `ALLOWED_TARGET_HOSTS` | hosts, `*.` for all below one, that a job may name in `target_url` | none |
- * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE`, `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the deployment's retry layer | unset |
- * | `MAX_HANDLER_PAUSE_MS` | a handler that does not take its calls is tried again after this time at the latest, ms | 60000; 1000 in development |
+ * | `DEFAULT_RETRY_LIMIT`, `DEFAULT_BACKOFF_BASE` | the deployment's retry layer | unset |
+ * | `DEFAULT_BACKOFF_EXPONENT`, `DEFAULT_BACKOFF_JITTER` | the same | unset |
+ * | `MAX_HANDLER_PAUSE_MS` | longest pause of a handler that does not take its calls, ms | 60000; 1000 in development |
  * | `MAX_NEW_QUEUES` | queues that a key without `admin:write` may create in a day | 1000 |
  * | `MAX_STORAGE_BYTES` | the size from which a queue takes no more jobs, about | 9500000000 |
  * | `TEST_HOOKS` | `true` opens `POST /admin/reset` and test directives | off |
+ *
+ * A list is separated by commas or spaces, secrets by a space.
  */
 import { declaration } from './declaration';
 import { readTargets, type TargetConfig } from './dispatch/config';
@@ -36,8 +39,8 @@ import { STORAGE_BOUNDS } from './job/settings';
 export const VERSION = '0.2.0';
 
 /**
- * What the Worker is bound to, as far as the queue reads it. The objects are reached through `rpc/stubs`, which needs no
- * bindings for them.
+ * What the Worker is bound to, as far as the queue reads it. The objects are reached through `rpc/stubs`, which needs
+ * no bindings for them.
  */
 export interface Env {
   QUEUES?: DurableObjectNamespace;
@@ -83,7 +86,9 @@ export interface Config {
   targets: TargetConfig[];
   /** Leaves out of an answer what not everybody may see; absent: there is nothing of the kind. */
   redact?: Redactor;
-  /** A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production. */
+  /**
+   * A handler that does not take its calls is tried again after this time at the latest, ms; absent: as in production.
+   */
   longestPauseMs?: number;
   /** How large each queue's object may become, where its settings do not say. */
   maxStorageBytes?: number;
@@ -143,8 +148,8 @@ export function hasTestHooks(env: Env): boolean {
 }
 
 /**
- * What of the configuration can be used. With a mistake in it no job is handed out; attempts that run come to their end, under
- * the deployment's retry variables if these can be read, else under the defaults.
+ * What of the configuration can be used. With a mistake in it no job is handed out; attempts that run come to their
+ * end, under the deployment's retry variables if these can be read, else under the defaults.
  */
 export const usableConfig = once(
   (env): Pick<Config, 'retryVariables' | 'targets' | 'maxStorageBytes' | 'longestPauseMs'> => {
@@ -198,7 +203,7 @@ function readRetryVariables(env: Env): Record<string, string | undefined> {
   return variables;
 }
 
-/** Pseudonyms are made with the keys, which whoever is shown one does not know; they change with them. */
+/** Pseudonyms are made with the keys, which their readers do not know; they change with the keys. */
 function readRedaction({ REDACT: text, API_KEYS: keys }: Env): Pick<Config, 'redact'> {
   const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
   try {
@@ -244,7 +249,7 @@ const DEVELOPMENT_PAUSE_MS = 1_000;
 function readLongestPause(env: Env): Pick<Config, 'longestPauseMs'> {
   const value = env.MAX_HANDLER_PAUSE_MS;
   if (value === undefined || value === '') {
-    // Without a key nobody but localhost is served, so this is no deployment that others use.
+    // Without keys only localhost is served, so this is not a deployment for others.
     const isDevelopment = isOn(env.ALLOW_LOCALHOST) && (env.API_KEYS ?? '') === '';
     return isDevelopment ? { longestPauseMs: DEVELOPMENT_PAUSE_MS } : {};
   }

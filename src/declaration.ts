@@ -1,6 +1,6 @@
 /**
- * What the code of a deployment says of itself: its own handlers, and settings that hold from the deploy on. Told once, while
- * the modules load, so that requests and objects of an isolate see the same.
+ * What the code of a deployment declares: its own handlers, and settings that hold from the deploy on. Declared once,
+ * while the modules load, so that requests and objects of an isolate see the same.
  */
 import type { LimitOverrides } from './job/limits/overrides';
 import type { QueueConfig } from './job/settings';
@@ -36,7 +36,7 @@ export interface Declared {
   crons: Readonly<Record<string, Record<string, unknown>>>;
   /** By name, as the server reads them; `{env: NAME}` stands for the value of a variable. */
   webhooks?: Readonly<Record<string, Record<string, unknown>>>;
-  /** By name, as the server reads them; `webhook` is the name of the only one that is told. */
+  /** By name, in the server's form; `webhook` is the name of the only one that is notified. */
   alerts?: Readonly<Record<string, Record<string, unknown>>>;
 }
 
@@ -50,7 +50,7 @@ const NOTHING: Declaration = { queues: {}, limits: {}, crons: {} };
 
 let told: Declaration | undefined;
 
-/** Tells what this deployment is. @throws {Error} when it was told before: a Worker holds one deployment */
+/** Declares this deployment. @throws {Error} when it was declared before: a Worker holds one deployment */
 export function declare(declaration: Declaration): void {
   if (told) throw new Error('createTocsin was called twice: a Worker can have only one deployment of the queue.');
   told = declaration;

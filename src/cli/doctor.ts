@@ -86,7 +86,9 @@ function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
   return checks;
 }
 
-/** What wrangler does not pass on from the top level to an environment, though handlers and settings may be among it. */
+/**
+ * What wrangler does not pass on from the top level to an environment, though handlers and settings may be among it.
+ */
 function bindingChecks({ file, values }: WranglerConfig, env: string, own: Record<string, unknown>): Check[] {
   const top: Record<string, unknown> = values;
   const lacking = ['vars', 'services', 'durable_objects'].filter((name) => top[name] !== undefined && !(name in own));

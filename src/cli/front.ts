@@ -1,8 +1,10 @@
 /**
- * What stands before `wrangler dev`. Its server takes the address of a request from a header of the client, `MF-Original-URL`: a page
- * of an attacker whose name leads to this machine can make the queue believe that it is called as localhost. So requests come
- * through here. Such headers end here, and only a request whose `Host` is this machine gets the secret without which the queue
- * lets no one in who has no key. wrangler itself listens elsewhere, where the secret is missing.
+ * The proxy in front of `wrangler dev`. wrangler's server takes the address of a request from a header of the client,
+ * `MF-Original-URL`. So an attacker's page whose name leads to this machine could make the queue believe that it is
+ * called as localhost.
+ *
+ * This proxy removes such headers. It gives a request whose `Host` is this machine a secret; without it the queue
+ * requires a key. wrangler itself listens elsewhere, where the secret is missing.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

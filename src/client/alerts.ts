@@ -7,7 +7,9 @@ import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters. */
+/**
+ * What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters.
+ */
 export type AlertMetric = contract.AlertMetric;
 
 /** What a rule says. */

@@ -27,8 +27,8 @@ export function batchOf(answer: unknown, sent: readonly Pick<PreparedJob, 'json'
 }
 
 /**
- * The job that a sent one has become: the whole of it as answered, or what was sent with what only the server knows, where
- * that was asked for.
+ * The job that a sent one has become: the whole of it as answered, or what was sent with what only the server knows,
+ * where that was asked for.
  * @param json the job as it was sent
  */
 export function jobSent(answer: unknown, json: string, queue: string): JobEnvelope {

@@ -29,7 +29,9 @@ export class Audit {
   /**
    * Every entry that matches, the newest first. Entries that come meanwhile may shift the pages.
    * @example
-   * for await (const { at, actor, action, target } of tocsin.audit.list({ since: '24h' })) console.log(at, actor, action, target);
+   * for await (const { at, actor, action, target } of tocsin.audit.list({ since: '24h' })) {
+   *   console.log(at, actor, action, target);
+   * }
    */
   async *list({ since, until, ...query }: AuditQuery = {}, options: ListOptions = {}): AsyncGenerator<AuditEntry> {
     const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };

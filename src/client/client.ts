@@ -200,7 +200,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   /**
-   * The same client with other settings, e.g. for one request of a Worker: its enqueues are not gathered with those of others.
+   * The same client with other settings, e.g. for one request of a Worker: its enqueues are not gathered with those of
+   * others.
    * @example
    * await tocsin.with({ signal: request.signal }).jobs.wait(id);
    */
@@ -211,8 +212,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   /**
-   * Closes the sockets over which it enqueues, if it has any, once what is under way has been answered. Later enqueues go over
-   * HTTP.
+   * Closes the sockets over which it enqueues, if it has any, once what is under way has been answered. Later enqueues
+   * go over HTTP.
    */
   async close(): Promise<void> {
     await this.#lines?.close();

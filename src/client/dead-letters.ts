@@ -24,7 +24,10 @@ export interface RetryOverride extends Named<contract.RetryOverride> {}
 /** How many dead letters there are, and of what kind. */
 export interface DeadLetterStats extends Named<contract.DeadLetterStats> {}
 
-/** Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the discard. */
+/**
+ * Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the
+ * discard.
+ */
 export type DeadLetterSelection = BulkQuery | 'all';
 
 /** Dead letters, as `tocsin.deadLetters`. */

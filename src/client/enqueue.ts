@@ -106,7 +106,8 @@ export class Enqueuer {
     const options = withDefaults(given, this.options.defaultsOf(type));
     const { queue = DEFAULT_QUEUE, idempotencyKey, meta } = options;
     const send = (trace: TraceHeaders): Promise<JobEnvelope> => {
-      // Jobs of several spans share a request. Under a key the text must be the same each time, and such a job goes alone.
+      // Jobs of several spans share a request. Under a key the text must be the same each time, and such a job goes
+      // alone.
       if (idempotencyKey !== undefined)
         return this.#batcher.add({ ...prepare(type, args, options, this.#newId), trace });
       const traced = metaWithTrace(meta, trace);

@@ -25,9 +25,10 @@ export class Events {
   ) {}
 
   /**
-   * Events as they happen, until the job that is followed ends, or for ever. A connection that breaks off is made again, from
-   * the last event on. Where events may be missing, an event `system.gap` says so; more than a hundred in a second are left
-   * out, and `system.events_dropped` says how many. To stop, leave the loop, or use `tocsin.with({ signal })`.
+   * Events as they happen, until the job that is followed ends, or for ever. A connection that breaks off is made
+   * again, from the last event on. Where events may be missing, an event `system.gap` says so; more than a hundred in a
+   * second are left out, and `system.events_dropped` says how many. To stop, leave the loop, or use
+   * `tocsin.with({ signal })`.
    *
    * @throws {NotFoundError} when there is no such queue or job
    * @example

@@ -1,4 +1,4 @@
-/** What a worker is told in answer to a heartbeat. */
+/** The answer to a worker's heartbeat. */
 import type * as contract from '../contract/pull';
 import type { Named } from '../producer/names';
 

@@ -243,7 +243,9 @@ export class StoredJobs {
     return await this.requests.read<JobRetries>(pathTo`/jobs/${id}/retries`, 'retries', 'the retries');
   }
 
-  /** Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError} */
+  /**
+   * Reads a job with its policy, all its errors, and why it was discarded. Needs `admin:read`. @throws {NotFoundError}
+   */
   async inspect(id: string): Promise<InspectedJob> {
     return await this.requests.read<InspectedJob>(pathTo`/admin/jobs/${id}`, 'id', 'the job');
   }

@@ -6,7 +6,7 @@ import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import type { Requests } from './requests';
 
-/** Whether it holds; `pendingQueues`: queues that were not reached yet, and are told again. */
+/** Whether it holds; `pendingQueues`: queues that were not reached yet, and are notified again. */
 export type MaintenanceState = Named<contract.MaintenanceChanged>;
 
 /** Maintenance, as `tocsin.maintenance`. Needs `admin:read`, and `admin:write` to change it. */

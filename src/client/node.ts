@@ -1,4 +1,7 @@
-/** What is used of Node where there is one: threads. Looked up at run time, so that bundles for other platforms need none. */
+/**
+ * What is used of Node where there is one: threads. Looked up at run time, so that bundles for other platforms need
+ * none.
+ */
 
 /** A thread of Node, as far as it is used here. */
 export interface Thread {

@@ -26,9 +26,9 @@ export type ClientOptions = Endpoint & {
   /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */
   maxBatch?: number;
   /**
-   * What `enqueue` answers. `minimal`: the job has what it was given, and of the server `id`, `state`, `maxAttempts`,
-   * `createdAt` and `scheduledAt`. `full`: everything, such as its policies as they hold; this takes longer. A job that
-   * existed already is always told whole. Default `minimal`.
+   * What `enqueue` answers. `minimal`: the job's given options, and the server's `id`, `state`, `maxAttempts`,
+   * `createdAt` and `scheduledAt`. `full`: everything, such as its policies in force; this takes longer. A job that
+   * existed already is always shown whole. Default `minimal`.
    */
   answers?: 'minimal' | 'full';
   /**
@@ -37,20 +37,20 @@ export type ClientOptions = Endpoint & {
    */
   linger?: number;
   /**
-   * Send what was gathered over a WebSocket to its queue, in a process that lives long and whose runtime has WebSockets: Node
-   * from 22 on, Bun, Deno. Over HTTP otherwise, while no connection holds, and with `answers: 'full'`. End it by
-   * {@link TocsinClient.close}: a connection keeps a process alive. Not for Workers, where a connection belongs to the request
-   * that opened it. Default false.
+   * Send what was gathered over a WebSocket to its queue, in a process that lives long and whose runtime has
+   * WebSockets: Node from 22 on, Bun, Deno. Over HTTP otherwise, while no connection holds, and with `answers: 'full'`.
+   * End it by {@link TocsinClient.close}: a connection keeps a process alive. Not for Workers, where a connection
+   * belongs to the request that opened it. Default false.
    */
   socket?: boolean;
   /**
-   * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`, each text
-   * once.
+   * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`,
+   * each text once.
    */
   onWarning?: (warning: string) => void;
   /**
-   * What `defineHandlers` returned: jobs of its types, also those of workflows and schedules, have the `defaults` that are
-   * registered there.
+   * What `defineHandlers` returned: jobs of its types, also those of workflows and schedules, have the `defaults` that
+   * are registered there.
    */
   handlers?: HandlerWorker | undefined;
   /**

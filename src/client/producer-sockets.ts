@@ -1,6 +1,6 @@
 /**
- * Sockets over which a client enqueues that lives long: one for each queue, opened when it is first used and made again when
- * it breaks off. What no socket can take now goes over HTTP: nothing waits for a connection.
+ * Sockets over which a client enqueues that lives long: one for each queue, opened when it is first used and made again
+ * when it breaks off. What no socket can take now goes over HTTP: nothing waits for a connection.
  */
 import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';

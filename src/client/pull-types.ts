@@ -7,8 +7,8 @@ export interface WorkerOptions {
   /** Jobs are taken from these, the first ones first. */
   queues: readonly string[];
   /**
-   * Length of its leases, in ms, whatever the jobs say. Default: that of the job, else of its queue, else 60000 for jobs that
-   * `run` fetches, and 30 minutes for others.
+   * Length of its leases, in ms, whatever the jobs say. Default: that of the job, else of its queue, else 60000 for
+   * jobs that `run` fetches, and 30 minutes for others.
    */
   visibilityTimeoutMs?: number;
   /** Shown to operators. */

@@ -115,8 +115,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated after a
-   * lost answer; the reports may be sent again.
+   * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated
+   * after a lost answer; the reports may be sent again.
    */
   async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
     const wanted = this.#wanted(options);
@@ -133,9 +133,9 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Fetches and runs jobs of the types that it has handlers for, extends their leases and obeys operators, until the
-   * signal fires or an operator says `terminate`. Resolves when every job that it began is reported, or given back after
-   * `shutdownTimeoutMs`.
+   * Fetches and runs jobs of the types that it has handlers for, extends their leases and obeys operators. It ends when
+   * the signal fires or an operator says `terminate`. Resolves when every job that it began is reported, or given back
+   * after `shutdownTimeoutMs`.
    * @param handlers functions of `(job, ctx)` by type, or what `defineHandlers` returned
    * @throws {TypeError} when a handler or an option is wrong
    * @throws {UnauthorizedError} when the key is refused before any fetch was answered
@@ -256,8 +256,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Reports the progress of a job, and extends its lease. When the answer says that the job was cancelled, the signal of
-   * its handler aborts.
+   * Reports the progress of a job, and extends its lease. When the answer says that the job was cancelled, the signal
+   * of its handler aborts.
    * @throws {NotFoundError}
    */
   async progress(job: Held, report: ProgressReport): Promise<ProgressAnswer> {
@@ -268,7 +268,9 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return answer;
   }
 
-  /** Calls `listener` when a progress report is answered with the news that its job was cancelled. @returns ends that */
+  /**
+   * Calls `listener` when a progress report is answered with the news that its job was cancelled. @returns ends that
+   */
   onCancelled(listener: (job: Held) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -59,7 +59,9 @@ export interface Puller {
   writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */
   sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]>;
-  /** Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release. */
+  /**
+   * Sends reports, and fetches. Does not wait for work. `outcomes` is absent when the server is of an earlier release.
+   */
   exchange(reports: readonly SentReport[], options: FetchOptions): Promise<Exchanged<JobEnvelope>>;
   release(job: Held, options: ReleaseOptions): Promise<unknown>;
   progress(job: Held, report: Progress): Promise<{ cancelled?: boolean }>;

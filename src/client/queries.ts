@@ -40,7 +40,9 @@ export interface JobQuery {
   error?: string;
   /** Its group of failures. */
   fingerprint?: string | readonly string[];
-  /** Words and quoted phrases that the job says: in its arguments, `meta`, tags, type, last error, or as its id begins. */
+  /**
+   * Words and quoted phrases that the job says: in its arguments, `meta`, tags, type, last error, or as its id begins.
+   */
   q?: string;
   deadLetter?: boolean;
   /** Id of the job whose handler enqueued them. */

@@ -29,7 +29,10 @@ export interface QueueSocket {
    * @throws {UnavailableError} when the connection breaks off
    */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
-  /** Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and others */
+  /**
+   * Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and
+   * others
+   */
   enqueue(jobs: string): Promise<unknown>;
   /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
   heartbeat(body: string): Promise<HeartbeatAnswer>;
@@ -42,7 +45,7 @@ export interface QueueSocket {
   abandon(): void;
 }
 
-/** Whom the sockets serve. */
+/** The user of the sockets. */
 export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | 'taken'> {
   /** Which jobs it takes. */
   wanted(): Wanted;

@@ -1,13 +1,13 @@
 /**
- * The sockets of a worker that runs, one to each of its queues, for one budget of jobs.
+ * The sockets of a running worker, one to each of its queues, for one budget of jobs.
  *
- * A queue may send as many jobs as the worker has asked it for, so what one queue does not use is not there for
- * another. Each is
- * given its share of the room that there is, and more when it has used that up. So a queue alone fills the worker in a few
- * steps, and when all of them have jobs at once, less than twice the budget comes: the rest waits in the worker for a moment.
+ * A queue may send as many jobs as the worker has asked it for, so room given to one queue is lost to the others. Each
+ * is given its share of the room, and more when it has used that up. So a single active queue fills the worker in a few
+ * steps. When all of them have jobs at once, less than twice the budget arrives: the rest waits in the worker for a
+ * moment.
  *
- * The order of the queues counts. One is given more only while those before it have nothing to send: what they may send they
- * have not sent for a while.
+ * The order of the queues counts. One is given more only while those before it have nothing to send: they have not used
+ * their room for a while.
  */
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Puller } from './puller';
@@ -127,7 +127,10 @@ export class QueueSockets {
     }, QUIET_MS);
   }
 
-  /** Sends a heartbeat over a socket, and makes sure of the others. Undefined: it did not come through. @param body as over HTTP */
+  /**
+   * Sends a heartbeat over a socket, and makes sure of the others. Undefined: it did not come through. @param body as
+   * over HTTP
+   */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const [first, ...others] = this.#keepers.filter(({ isOpen }) => isOpen);
     for (const other of others) void other.makeSure();

@@ -1,6 +1,6 @@
 /**
- * Gathers the reports of a worker that runs: what ends in one turn travels in one request, with the next fetch where one is
- * about to be made, and each job still gets an outcome of its own.
+ * Gathers the reports of a running worker: those of one turn share a request, with the next fetch if that is due. Each
+ * job still gets an outcome of its own.
  */
 import type { Answer, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
@@ -50,8 +50,8 @@ export class ReportGatherer {
   /**
    * @param worker writes them, and sends them one by one
    * @param send sends them together
-   * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or say
-   *   otherwise by {@link flush}.
+   * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or
+   * say otherwise by {@link flush}.
    * @param hasLine is there a socket to this queue?
    */
   constructor(

@@ -87,7 +87,10 @@ export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, 
   return { jobId: id, queue, isEnd: action === 'ack' || action === 'nack', text };
 }
 
-/** How a handler ended, as it is written among others. Most have succeeded, and the result of a job is JSON text already. */
+/**
+ * How a handler ended, as it is written among others. Most have succeeded, and the result of a job is JSON text
+ * already.
+ */
 export function writeAnswer(job: Held, answer: Answer): SentReport {
   if (answer.status !== 'completed' || answer.log) return writeReport(job, reportOf(answer));
   const { id, attempt, deliveryId, queue } = job;

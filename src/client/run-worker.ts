@@ -18,7 +18,10 @@ export interface QueueOptions {
 export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 'socket'> &
   Omit<WorkerOptions, 'queues'> &
   Omit<RunOptions<Env>, 'signal' | 'queueConcurrency'> & {
-    /** The queues, the first ones first; or each with how many of its jobs run at once: `{ mail: 5, video: { concurrency: 1 } }`. */
+    /**
+     * The queues, the first ones first; or each with how many of its jobs run at once:
+     * `{ mail: 5, video: { concurrency: 1 } }`.
+     */
     queues: readonly string[] | Readonly<Record<string, number | QueueOptions>>;
     /** The worker's name for itself. Default: made of the process's number and chance. */
     id?: string;
@@ -44,9 +47,8 @@ const QUEUE_OPTIONS = namesOf<QueueOptions>({ concurrency: true });
 
 /**
  * Pulls jobs and runs them until `signal` fires or, without one, the process is asked to stop. What it has begun is
- * then
- * finished and reported, or given back. Handlers are those of a handler Worker: what `defineHandlers` returned, or a map.
- * `ctx.env` is the environment of the process, unless `env` is given.
+ * then finished and reported, or given back. Handlers are those of a handler Worker: what `defineHandlers` returned, or
+ * a map. `ctx.env` is the environment of the process, unless `env` is given.
  * @throws {TypeError} when a handler or an option is wrong
  * @throws {UnauthorizedError} when the key is refused before any fetch was answered
  * @example

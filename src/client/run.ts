@@ -20,8 +20,8 @@ export type WorkerHandlers<Job extends { type: string; args: readonly unknown[] 
 } & { '*'?: HandlerEntry<unknown[], Env> };
 
 /**
- * Whatever can run jobs: handlers by type, one function for all types, what `defineHandlers` returned, or the address of a
- * module that exports this, as `default` or `handlers`: `new URL('./handlers.js', import.meta.url)`.
+ * Whatever can run jobs: handlers by type, one function for all types, what `defineHandlers` returned, or the address
+ * of a module that exports this, as `default` or `handlers`: `new URL('./handlers.js', import.meta.url)`.
  */
 export type RunnableHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> =
   | WorkerHandlers<Job, Env>
@@ -46,15 +46,15 @@ export interface RunOptions<Env = unknown> {
   /** How long a fetch waits for work, in ms. Default 5000. */
   waitMs?: number;
   /**
-   * Take jobs over a WebSocket to each queue, where the runtime has one and there are at most ten queues and no pool: they
-   * come at once, and so do cancellations. Over HTTP otherwise, and while no connection holds. Default true.
+   * Take jobs over a WebSocket to each queue, where the runtime has one and there are at most ten queues and no pool:
+   * they come at once, and so do cancellations. Over HTTP otherwise, and while no connection holds. Default true.
    */
   socket?: boolean;
   /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
   heartbeatMs?: number;
   /**
-   * Keep the leases by heartbeats from a thread while a handler blocks the event loop. In Node, where the queue is reached by
-   * its `url`. Default true.
+   * Keep the leases by heartbeats from a thread while a handler blocks the event loop. In Node, where the queue is
+   * reached by its `url`. Default true.
    */
   heartbeatThread?: boolean;
   /**

@@ -167,7 +167,7 @@ export class Runner {
     if (this.#broken) throw this.#broken.error;
   }
 
-  // ---- fetching ----------------------------------------------------------------------------------------------------
+  // ---- fetching --------------------------------------------------------------------------------
 
   async #next(): Promise<void> {
     await this.#lines.connect();
@@ -279,7 +279,7 @@ export class Runner {
     await this.#reporting.release(job, how).catch((error) => this.#complain(error));
   }
 
-  // ---- heartbeats --------------------------------------------------------------------------------------------------
+  // ---- heartbeats ------------------------------------------------------------------------------
 
   async #keepBeating(): Promise<void> {
     this.#over.signal.addEventListener('abort', () => this.#calm.abort(), { once: true });
@@ -349,7 +349,7 @@ export class Runner {
     void this.#beat();
   }
 
-  // ---- ending ------------------------------------------------------------------------------------------------------
+  // ---- ending ----------------------------------------------------------------------------------
 
   #end(): void {
     if (this.#ending.signal.aborted) return;

@@ -262,7 +262,9 @@ export class RunningJobs {
     for (const run of this.held()) if (run.job.id === id && run.job.attempt === attempt) run.stop('cancelled');
   }
 
-  /** Its attempt was ended by others. A job that is lost at its timeout ends by itself in this moment, and knows why. */
+  /**
+   * Its attempt was ended by others. A job that is lost at its timeout ends by itself in this moment, and knows why.
+   */
   taken(jobId: string, why: 'cancelled' | 'lost'): void {
     for (const run of this.held()) {
       if (run.job.id !== jobId || run.reporting) continue;

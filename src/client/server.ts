@@ -23,7 +23,7 @@ export type RetryPreviewRequest = Omit<PreviewRequest, 'failure'> & {
 /** The effect of a policy. */
 export type RetryPreview = Named<system.RetryPreview>;
 
-/** What is to be put back as it is declared, whatever an operator did to it: names, or all. */
+/** Declared things to reset, whatever an operator changed: names, or all. */
 export type Reset = Named<deployment.DeploymentReset>;
 
 /** Members that a server of an earlier version does not know. */

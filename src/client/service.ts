@@ -7,8 +7,9 @@ import type { JobPatch } from './patch';
 import type { JobQuery } from './queries';
 
 /**
- * The type of the binding: `interface Env { TOCSIN: TocsinService<Jobs> }`. Calls travel by RPC; errors arrive with their
- * name and message. For everything else, and for errors with their details: `new TocsinClient({ service: env.TOCSIN })`.
+ * The type of the binding: `interface Env { TOCSIN: TocsinService<Jobs> }`. Calls travel by RPC; errors arrive with
+ * their name and message. For everything else, and for errors with their details:
+ * `new TocsinClient({ service: env.TOCSIN })`.
  *
  * @example
  * await env.TOCSIN.enqueue('email.send', [{ to: 'ada@example.com' }], { queue: 'mail' });

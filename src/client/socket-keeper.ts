@@ -1,9 +1,9 @@
 /**
- * Keeps a socket between a worker that runs and one of its queues, where one can be had. Without it the worker fetches and
- * reports over HTTP, as it does in between when a connection breaks off.
+ * Keeps a socket between a worker that runs and one of its queues, where one can be had. Without it the worker fetches
+ * and reports over HTTP, as it does in between when a connection breaks off.
  *
- * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes uses up
- * one. All of it restarts with a new connection.
+ * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes
+ * uses up one. All of it restarts with a new connection.
  */
 import type { TocsinError } from '../producer/errors';
 import type { HeartbeatAnswer } from './heartbeat';

@@ -1,6 +1,6 @@
 /**
- * Runs handlers in threads of Node, one job at a time in each. A handler that computes blocks its own thread only; one that
- * crashes, or does not end in its time, takes its thread along and nothing else. Another thread follows.
+ * Runs handlers in threads of Node, one job at a time in each. A handler that computes blocks its own thread only; one
+ * that crashes, or does not end in its time, takes its thread along and nothing else. Another thread follows.
  */
 import { type Failure, failureOf, TimeoutError } from '../handler/failure';
 import type { LogSink } from '../handler/log';
@@ -13,7 +13,9 @@ import { TocsinError } from '../producer/errors';
 import { startThread, type Thread } from './node';
 import { atMost } from './timing';
 
-/** How much longer than its time a run may take until its thread is ended, in ms: it may end by itself, and run hooks. */
+/**
+ * How much longer than its time a run may take until its thread is ended, in ms: it may end by itself, and run hooks.
+ */
 const BEYOND_MS = 1_000;
 
 /** How long a run may continue after its signal has aborted, in ms. */

@@ -50,7 +50,8 @@ export interface SendOptions {
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
 /**
- * Asks for a stream of events: its body, to be read while it is being written; undefined when there is nothing more to come.
+ * Asks for a stream of events: its body, to be read while it is being written; undefined when there is nothing more to
+ * come.
  * @param stop ends the connection
  */
 export type Open = (
@@ -157,7 +158,9 @@ export function authorization(key: string | undefined): { Authorization?: string
   return key === undefined ? {} : { Authorization: `Bearer ${key}` };
 }
 
-/** What sends a request without the client's own code; undefined where requests go another way than over the network. */
+/**
+ * What sends a request without the client's own code; undefined where requests go another way than over the network.
+ */
 export function addressOf(endpoint: Endpoint, key: string | undefined): Address | undefined {
   if (endpoint.service || endpoint.fetch) return undefined;
   return { base: connect(endpoint).base, headers: authorization(key) };

@@ -42,7 +42,8 @@ export class Webhooks {
    * @param webhook `secret`: one of your own; default: a new one
    * @throws {InvalidJobError} for a URL that may not be called, or an event that does not exist
    * @example
-   * const { id, secret } = await tocsin.webhooks.create({ url: 'https://ops.example/tocsin', events: ['job.discarded'] });
+   * const url = 'https://ops.example/tocsin';
+   * const { id, secret } = await tocsin.webhooks.create({ url, events: ['job.discarded'] });
    */
   async create(webhook: WebhookOptions & { secret?: string }): Promise<Webhook & { secret: string }> {
     const answer = await this.requests.once('POST', ALL, bodyOf(webhook));
@@ -54,7 +55,10 @@ export class Webhooks {
     return webhookIn(await this.requests.safely('PATCH', pathTo`/webhooks/subscriptions/${id}`, bodyOf(change)));
   }
 
-  /** Unsubscribes; what waits to be delivered is dropped. @throws {NotFoundError} {@link ConflictError} an alert rule needs it */
+  /**
+   * Unsubscribes; what waits to be delivered is dropped. @throws {NotFoundError} {@link ConflictError} an alert rule
+   * needs it
+   */
   async delete(id: string): Promise<void> {
     await this.requests.remove(pathTo`/webhooks/subscriptions/${id}`);
   }

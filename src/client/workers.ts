@@ -8,7 +8,7 @@ import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
-/** What a worker must do: go on; finish and take no more; finish and end. */
+/** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = contract.Directive;
 
 /** A worker, known from its heartbeats. */

@@ -22,7 +22,9 @@ export interface Alert {
   name: string;
   /** Null: each queue for itself, also those to come. */
   queue: string | null;
-  /** What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters. */
+  /**
+   * What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters.
+   */
   metric: AlertMetric;
   /** It fires above this: of `oldest_age` seconds, of `error_rate` a part of one. */
   above: number;
@@ -56,7 +58,9 @@ export interface AlertRequest {
   name: string;
   /** Null or absent: each queue for itself, also those to come. */
   queue?: string | null;
-  /** What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters. */
+  /**
+   * What is watched: part of attempts that failed, age of the oldest job in s, jobs that have not ended, dead letters.
+   */
   metric: AlertMetric;
   /** It fires above this; of `oldest_age` seconds or a duration. */
   above: number | Duration;

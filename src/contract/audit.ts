@@ -18,7 +18,7 @@ export interface AuditEntry {
   change: unknown;
   /** How many were changed, where that was known. */
   count: number | null;
-  /** The operation that goes on after the answer. */
+  /** The operation that continues after the answer. */
   operation_id: string | null;
   /** HTTP status of the answer. */
   status: number;

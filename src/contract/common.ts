@@ -79,7 +79,7 @@ export interface Extent {
   searched?: number;
   /** Has the search not come to the end? */
   more?: boolean;
-  /** Where the search goes on; null: it has come to the end. */
+  /** Where the search continues; null: it has reached the end. */
   cursor?: string | null;
 }
 
@@ -89,11 +89,11 @@ export interface Spreading {
   pending_queues?: number;
 }
 
-/** An operation on many jobs, which goes on by itself. */
+/** An operation on many jobs, which continues by itself. */
 export interface Continued {
   /** By which it can be followed. */
   operation_id: string;
-  /** False: it goes on. */
+  /** False: it continues. */
   completed: boolean;
   /** It was stopped before its end. */
   aborted?: true;

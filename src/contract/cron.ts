@@ -134,7 +134,10 @@ export interface CronHistory {
   count: number;
 }
 
-/** The job that a schedule has enqueued on demand, flat and as a member. `deduplicated`: its unique policy has found another. */
+/**
+ * The job that a schedule has enqueued on demand, flat and as a member. `deduplicated`: its unique policy has found
+ * another.
+ */
 export interface CronTriggered extends Partial<JobEnvelope> {
   job: JobEnvelope;
   job_id: string;
@@ -144,7 +147,7 @@ export interface CronTriggered extends Partial<JobEnvelope> {
 export interface CronChange {
   /** Five or six cron fields, `@daily` and the like, or `@every 90s`. Also `cron` and `schedule`. */
   expression?: string;
-  /** What each fire enqueues, as an enqueue has it; its members may also stand beside the schedule's. */
+  /** What each fire enqueues, as in an enqueue; its members may also be given at the schedule's own level. */
   job_template?: Record<string, unknown>;
   /** IANA name. Default `UTC`. */
   timezone?: string;

@@ -24,7 +24,7 @@ export interface EventList {
   events: FeedEvent[];
   /** The same as `events`. */
   items: FeedEvent[];
-  /** The id of the last event, to go on after it; null: there is none. */
+  /** The id of the last event, to continue after it; null: there is none. */
   cursor: string | null;
   has_more: boolean;
   pagination: Pagination;
@@ -61,7 +61,7 @@ interface EventQuery extends PageQuery, TypesQuery {
 interface StreamQuery extends TypesQuery {
   /** Flat (default), or as lists have events. */
   format?: 'flat' | 'cloudevents';
-  /** The id of an event: go on after it. The header `Last-Event-ID` says the same. */
+  /** The id of an event: continue after it. The header `Last-Event-ID` means the same. */
   after?: string;
   /** The same as `after`. */
   last_event_id?: string;

@@ -99,7 +99,7 @@ export const failures = {
   list: get<{ query: ListQuery; 200: FailureGroups }>('/failures'),
   /** Shows one group of failures. */
   show: get<{ query: OneQuery; 200: FailureGroupFound; errors: 404 }>('/failures/:fingerprint'),
-  /** Runs the jobs of a group again. What takes longer goes on by itself. */
+  /** Runs the jobs of a group again. A longer operation continues by itself. */
   redrive: post<{
     query: WaitQuery;
     body: FailureGroupPart;

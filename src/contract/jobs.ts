@@ -6,7 +6,9 @@ import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
 import { DATA, del, get, patch, post } from './route';
 
-/** What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer. */
+/**
+ * What is answered about one job: under `job`, and its members once more beside it for clients that read a flat answer.
+ */
 export interface JobAnswer extends Partial<JobEnvelope> {
   job: JobEnvelope;
 }
@@ -61,8 +63,8 @@ export interface JobItems extends Extent {
 }
 
 /**
- * Conditions that must all hold. Lists may have commas, or their names be repeated. A path such as `args.0.to` is a condition on
- * what the job carries.
+ * Conditions that must all hold. Lists may have commas, or their names be repeated. A path such as `args.0.to` is a
+ * condition on what the job carries.
  */
 export interface JobQuery {
   /** At most 1000; also `ids`, `job_ids`. */

@@ -19,7 +19,7 @@ export interface ProgressReport extends AttemptName {
 export interface JobProgress {
   job_id: string;
   state: JobState;
-  /** Whoever runs the job need not go on. */
+  /** The job need not continue. */
   cancelled: boolean;
   /** 0 … 1; null: never reported. */
   progress: number | null;

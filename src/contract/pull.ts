@@ -28,7 +28,7 @@ export interface FetchRequest {
   count?: number;
   /** Jobs of these queues at most, by their names. */
   counts?: Record<string, number>;
-  /** Waits so long for work, in ms, up to 20000. Default: not at all. */
+  /** How long to wait for work, in ms, up to 20000. Default: not at all. */
   wait_ms?: number;
   /** Length of the leases in ms, whatever the jobs say. */
   visibility_timeout_ms?: number;
@@ -84,7 +84,7 @@ export interface Nack extends AttemptName {
   requeue?: boolean;
   /** With `requeue`: false if the attempt does not count. */
   attempt_used?: boolean;
-  /** With `requeue` and without use of the attempt: when the job goes on. */
+  /** With `requeue` and without use of the attempt: when the job continues. */
   snooze?: { in?: Duration; until?: string | number; signal?: string; steps?: Record<string, JobStep> };
   log?: (Partial<JobLogLine> | string)[];
 }

@@ -32,7 +32,9 @@ export interface QueueLimits {
   period?: string | number;
 }
 
-/** Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned. */
+/**
+ * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
+ */
 export interface Backpressure {
   max_depth?: number;
   /** Default `reject`. */
@@ -55,13 +57,19 @@ export interface QueueConfig {
   max_size_bytes?: number;
   overflow_policy?: Overflow;
   backpressure?: Backpressure;
-  /** Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their time. */
+  /**
+   * Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their
+   * time.
+   */
   max_storage_bytes?: number;
   /** Rate and concurrency over all its jobs. */
   rate_limit?: QueueLimits;
   /** Types that the queue accepts; an entry may end in `*`. */
   allowed_job_types?: string[];
-  /** What becomes of jobs that do not fit the schema of their type: accepted, accepted with a warning (default), refused. */
+  /**
+   * What becomes of jobs that do not fit the schema of their type: accepted, accepted with a warning (default),
+   * refused.
+   */
   schemas?: SchemaMode;
   default_retry?: RetryPolicy;
   retention?: QueueRetention;
@@ -286,7 +294,10 @@ export interface PurgedByOperator extends Continued {
   states: JobState[];
 }
 
-/** What happens to jobs that have not ended: there must be none (default), they are removed, or they go to another queue. */
+/**
+ * What happens to jobs that have not ended: there must be none (default), they are removed, or they go to another
+ * queue.
+ */
 export type RemovalStrategy = 'reject' | 'discard' | 'move';
 
 /** How a queue goes. */
@@ -296,7 +307,7 @@ export interface QueueRemoval {
   target_queue?: string;
 }
 
-/** The progress of a queue's deletion, which goes on by itself. */
+/** The progress of a queue's deletion, which continues by itself. */
 export interface QueueDeletion {
   queue: string;
   strategy: RemovalStrategy;
@@ -357,7 +368,7 @@ export const queueManagement = {
   create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', { audit: 'queue.create' }),
   /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
   drain: post<{ 200: QueueDraining }>('/queues/:name/drain', { audit: 'queue.drain' }),
-  /** Removes jobs of a queue for good. A purge that takes longer goes on by itself. */
+  /** Removes jobs of a queue for good. A longer purge continues by itself. */
   purge: post<{
     query: WaitQuery;
     body: QueuePurge & { confirm?: true };
@@ -387,7 +398,7 @@ export const adminQueues = {
     '/queues/:name/config',
     { audit: 'queue.configure' },
   ),
-  /** Removes jobs of a queue for good. A purge that takes longer goes on by itself. */
+  /** Removes jobs of a queue for good. A longer purge continues by itself. */
   purge: del<{
     query: WaitQuery;
     body: QueuePurge & { confirm: true };

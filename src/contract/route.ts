@@ -1,6 +1,6 @@
 /**
- * How a contract says what a route is. Nothing here runs but the method, the path and the rules: what travels is types, from which
- * the document of the API is generated (`.ci/openapi.mjs`), with the comments beside them.
+ * How a contract says what a route is. Nothing here runs but the method, the path and the rules: what travels is types,
+ * from which the document of the API is generated (`.ci/openapi.mjs`), with the comments beside them.
  */
 import type { Scope } from '../job/access';
 
@@ -13,8 +13,8 @@ export type Needed = Scope | 'key' | 'public';
 /** What a route says beyond its method and path. */
 export interface RouteRules {
   /**
-   * Under which name a write is recorded in the audit log, such as `queue.pause`; `none`: it is no operator's, but of the
-   * producers and workers, or it changes nothing. Every route that is not read says one of the two.
+   * The name of a write in the audit log, such as `queue.pause`. `none`: it belongs to producers and workers, not to an
+   * operator, or it changes nothing. Every route that does not only read has one of the two.
    */
   audit?: string;
   /** Default: by who uses the path, and whether it only reads. */
@@ -22,8 +22,8 @@ export interface RouteRules {
   /** Remembers its answer under the request's `Idempotency-Key`. Other routes refuse a POST that brings one. */
   takesIdempotencyKey?: boolean;
   /**
-   * Tells of an attempt that runs. Such a request is answered while the deployment's variables are wrong, so that no attempt is
-   * lost to them; every other one that needs a key is refused, before it changes anything.
+   * Tells of an attempt that runs. Such a request is answered while the deployment's variables are wrong, so that no
+   * attempt is lost to them; every other one that needs a key is refused, before it changes anything.
    */
   reports?: boolean;
   /** Looks at what is in effect: it is answered without waiting for what the code declares. */
@@ -50,14 +50,14 @@ export interface Exchange {
   [status: number]: object | null;
 }
 
-/** An answer that is no JSON: its media type. */
+/** An answer that is not JSON: its media type. */
 export interface Media<Type extends string> {
   readonly media: Type;
 }
 
 declare const EXCHANGE: unique symbol;
 
-/** A route as its contract has it: whoever serves it binds a handler to it. */
+/** A route by its contract: its server binds a handler to it. */
 export interface Contract<T extends Exchange = Exchange> extends RouteRules {
   method: Method;
   /** As Hono reads it; relative to the prefix under which it is mounted. */

@@ -9,7 +9,7 @@ export interface Session {
   open: boolean;
   /** The name of the key, where it has one. */
   name: string | null;
-  /** `custom`: a set of scopes that is none of the roles. */
+  /** `custom`: a set of scopes other than the roles. */
   role: Role;
   scopes: readonly Scope[];
   /** The server hides parts of what jobs carry from this key. */

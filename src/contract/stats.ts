@@ -178,7 +178,7 @@ interface QueueQuery {
 interface StatsQuery extends QueueQuery {
   /** With the queues one by one. */
   detail?: boolean;
-  /** So many of them at most, 1 … 200. Default 50. */
+  /** The maximum number of them, 1 … 200. Default 50. */
   limit?: number;
 }
 

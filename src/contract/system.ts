@@ -77,7 +77,7 @@ export interface ConfiguredTarget {
   may_enqueue?: readonly string[];
 }
 
-/** A variable: whether it is set, and its value where that is no secret. */
+/** A variable: whether it is set, and its value unless that is secret. */
 export interface ShownVariable {
   set: boolean;
   value?: string;

@@ -1,4 +1,4 @@
-/** The dashboard: one page for all of its paths, and its scripts and styles. It holds no data, so nobody needs a key for it. */
+/** The dashboard: one page for all of its paths, and its scripts and styles. It holds no data, so it needs no key. */
 import { get, type Media } from './route';
 
 /** From the root on. The second place is for Workers that have pages of their own, and hand over `/ojs/` only. */

@@ -3,7 +3,7 @@ import type { ReportedState } from '../job/worker/heartbeat';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, post } from './route';
 
-/** What a worker must do: go on; finish and take no more; finish and end. */
+/** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = 'running' | 'quiet' | 'terminate';
 
 /** A worker, known from its heartbeats. */

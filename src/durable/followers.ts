@@ -139,7 +139,7 @@ export class Followers {
     }
   }
 
-  // ---- followers -----------------------------------------------------------------------------------
+  // ---- followers -------------------------------------------------------------------------------
 
   private join(socket: WebSocket, wanted: FollowRequest): void {
     const follower = { socket, allowance: new Allowance(), unread: 0 };
@@ -167,7 +167,7 @@ export class Followers {
     this.listen();
   }
 
-  // ---- messages to them ----------------------------------------------------------------------------
+  // ---- messages to them ------------------------------------------------------------------------
 
   private publish(log: EventLog, published: readonly Published[]): void {
     const texts = new Texts(log, published);

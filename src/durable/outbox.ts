@@ -133,7 +133,7 @@ export class Outbox {
     return this.sql.exec<{ n: number }>('SELECT count(*) AS n FROM outbox WHERE kind = ?', kind).one().n;
   }
 
-  // ---- for the outbox relay ------------------------------------------------------------------------
+  // ---- for the outbox relay --------------------------------------------------------------------
 
   /** Addresses with an outbox message that is due, at most `limit`, none of `except`. */
   due(kind: string, now: number, except: readonly string[], limit: number): string[] {

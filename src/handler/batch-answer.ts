@@ -1,7 +1,7 @@
 /**
- * The answer to a batch. It is one text while it is small and nothing was said before its end. Otherwise it is sent as it
- * comes, so that the Worker does not hold all results at once, the queue has those that came even if a later run takes
- * the Worker down, and runs can speak while others continue.
+ * The answer to a batch. It is one text while it is small and no message was sent before its end. Otherwise it is
+ * streamed: the Worker does not hold all results at once, and runs can send messages while others continue. The queue
+ * also has the earlier results if a later run takes the Worker down.
  */
 import { type Line, Outbox } from './line';
 

@@ -38,8 +38,8 @@ const ABORTER = Symbol('aborter');
 const DRAINING = Symbol('draining');
 
 /**
- * The members `signal` and `draining`, read when a handler asks for them. All contexts have their functions in common: with
- * functions of their own they would be of as many shapes, which costs the engine more than signals do.
+ * The members `signal` and `draining`, read when a handler asks for them. All contexts have their functions in common:
+ * with functions of their own they would be of as many shapes, which costs the engine more than signals do.
  */
 const SIGNALS: PropertyDescriptorMap = {
   signal: {

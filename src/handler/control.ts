@@ -1,7 +1,7 @@
 /**
- * What the queue says while a batch runs. A call with the header {@link CONTROL_HEADER} has a body of lines: the first is
- * the batch, and the body stays open. A later line `{"cancel": "<delivery id>"}` says that this job was cancelled, and
- * `{"reply": n, …}` answers what a run said on its {@link Line}.
+ * What the queue says while a batch runs. A call with the header {@link CONTROL_HEADER} has a body of lines: the first
+ * is the batch, and the body stays open. A later line `{"cancel": "<delivery id>"}` says that this job was cancelled,
+ * and `{"reply": n, …}` answers what a run said on its {@link Line}.
  */
 import { Line } from './line';
 import { isObject } from './protocol';

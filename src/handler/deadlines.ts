@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * The time limits of runs that begin together. A timer for each is set only at the end of the turn in which they began: most
- * runs are over by then.
+ * The time limits of runs that begin together. A timer for each is set only at the end of the turn in which they began:
+ * most runs are over by then.
  */
 export class Deadlines {
   #fresh: Entry[] = [];

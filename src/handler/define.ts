@@ -26,8 +26,8 @@ const WORKER_OPTIONS = ['fetch', 'path', 'log', 'use', 'onFailed', 'onDiscarded'
 /**
  * Makes the default export of a handler Worker from functions by job type, or from one function for all types.
  *
- * Deliver to it through a service binding and keep it off the public network (`workers_dev = false`): who can reach
- * its delivery path can run its handlers.
+ * Deliver to it through a service binding and keep it off the public network (`workers_dev = false`): who can reach its
+ * delivery path can run its handlers.
  *
  * The types of jobs are found from the handlers: from the schema in `args`, else from the `job` that a handler
  * declares. `defineHandlers<Jobs, Env>` takes them from a map of arguments by type instead, and then every type needs a
@@ -44,7 +44,8 @@ const WORKER_OPTIONS = ['fetch', 'path', 'log', 'use', 'onFailed', 'onDiscarded'
  *     retry: { preset: 'sidekiq' },
  *     handler: async (job, ctx) => {
  *       const [email] = job.args;
- *       const response = await fetch(ctx.env.MAIL_URL, { method: 'POST', body: JSON.stringify(email), signal: ctx.signal });
+ *       const body = JSON.stringify(email);
+ *       const response = await fetch(ctx.env.MAIL_URL, { method: 'POST', body, signal: ctx.signal });
  *       if (!response.ok) throw new Error(`mail server answered ${response.status}`);
  *       return { accepted: email.to };
  *     },

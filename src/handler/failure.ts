@@ -160,7 +160,10 @@ function detailsOf(thrown: object): unknown {
   }
 }
 
-/** Is it an error, of any realm? One of a `node:vm` context or of a test runner is no `instanceof` this realm's. */
+/**
+ * Is it an error, of any realm? An error of a `node:vm` context or of a test runner is not an `instanceof` this
+ * realm's.
+ */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 }

@@ -1,6 +1,6 @@
 /**
- * The live line of an open call: what its runs say while they run, as lines of an answer that is begun early, and the
- * queue's replies, which come over the body of the request.
+ * The live connection of an open call. Messages of its runs are lines of an answer that is begun early. The queue's
+ * replies arrive over the body of the request.
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError, UnavailableError, unanswered } from '../producer/errors';

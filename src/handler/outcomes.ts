@@ -102,7 +102,9 @@ export class SignalTimeoutError extends UnrecoverableError {
   }
 }
 
-/** How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not. */
+/**
+ * How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not.
+ */
 export function snoozeOf(thrown: unknown): number | undefined {
   const verdict = typeof thrown === 'object' && thrown !== null ? verdictOf(thrown) : undefined;
   const ms: unknown = verdict && Reflect.get(verdict, SNOOZE);

@@ -91,8 +91,8 @@ export class Registry {
   }
 
   /**
-   * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for them.
-   * Undefined members are absent from its JSON.
+   * The answer to `GET /.well-known/tocsin`: the types in the order they were written, with the settings given for
+   * them. Undefined members are absent from its JSON.
    */
   announcement() {
     return { types: this.#types(), payload: 'batch', control: true, version: this.version };

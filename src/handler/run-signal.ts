@@ -1,6 +1,6 @@
 /**
- * The signal of a run, made when somebody asks for it: most handlers never do, and making one takes longer than they do.
- * It follows that of the call until the run is over.
+ * The signal of a run, made when somebody asks for it: most handlers never do, and making one takes longer than they
+ * do. It follows that of the call until the run is over.
  */
 export class RunSignal {
   #controller: AbortController | undefined;

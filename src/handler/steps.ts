@@ -1,8 +1,8 @@
 /**
  * The durable steps, sleeps and signals of one run, by the rules of `step-rules`.
  *
- * A call that ends the run never returns to the handler, so no `catch` of the handler can take it for a failure and go
- * on. What is outside of the handler learns it from {@link Steps.guard}.
+ * A call that ends the run never returns to the handler, so no `catch` of the handler can take it for a failure and
+ * continue. Code outside of the handler learns it from {@link Steps.guard}.
  */
 import { requireDuration } from './duration';
 import { SignalTimeoutError } from './outcomes';
@@ -117,8 +117,8 @@ export class Steps {
   };
 
   /**
-   * Waits for what is under way, once nothing more is begun: a step that has done its work must be recorded, or it would be
-   * done again.
+   * Waits for what is under way, once nothing more is begun: a step that has done its work must be recorded, or it
+   * would be done again.
    */
   async settle(): Promise<void> {
     await Promise.allSettled(this.#underWay ?? []);

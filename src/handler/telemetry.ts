@@ -1,6 +1,6 @@
 /**
- * What is used of OpenTelemetry, by its shape: a program that traces hands over the module `@opentelemetry/api`, and one that
- * does not needs no such package. Spans and attributes are named by the semantic conventions for messaging.
+ * What is used of OpenTelemetry, by its shape: a program that traces hands over the module `@opentelemetry/api`, and
+ * one that does not needs no such package. Spans and attributes are named by the semantic conventions for messaging.
  */
 
 /** Attributes of a span. */

@@ -12,8 +12,8 @@ export function clip(value: string, length: number): string {
 }
 
 /**
- * The value as it is after a way over the wire, so that later changes to it do not matter. A value without JSON, such as
- * undefined, is undefined.
+ * The value as it is after a way over the wire, so that later changes to it do not matter. A value without JSON, such
+ * as undefined, is undefined.
  * @throws {TypeError} when it cannot be JSON
  */
 export function jsonCopy(value: unknown, what: string): unknown {

@@ -1,6 +1,6 @@
 /**
- * Handlers in a thread of a worker that pulls: it runs the deliveries that the worker hands over, and asks the worker for
- * everything that a handler says. What crosses is data; of signals and errors, what they consist of.
+ * Handlers in a thread of a worker that pulls: it runs the deliveries that the worker hands over, and asks the worker
+ * for everything that a handler says. What crosses is data; of signals and errors, what they consist of.
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';

@@ -11,10 +11,9 @@ type TracedJob = Pick<JobEnvelope, 'id' | 'type' | 'queue' | 'attempt' | 'meta'>
 export type TracingMiddleware = (job: TracedJob, ctx: unknown, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * Middleware that makes a span `process <queue>` of each run. It belongs to the trace of the one that enqueued the job
- * (its
- * `meta.traceparent`), is linked to the span in which the call arrived, and is active while the handler runs. A run that only
- * ends until later is no error.
+ * Middleware that makes a span `process <queue>` of each run. The span belongs to the trace of the job's producer (its
+ * `meta.traceparent`), and is linked to the span of the call. It is active while the handler runs. A run that is only
+ * snoozed is not an error.
  * @param otel the module `@opentelemetry/api`
  * @example
  * import * as otel from '@opentelemetry/api';

@@ -27,8 +27,9 @@ export interface HandlerContext<Env = unknown> {
   /** Aborts at the job's timeout, when the job is cancelled, and when the worker is stopped. Pass it to `fetch`. */
   signal: AbortSignal;
   /**
-   * Aborts when the worker that pulled the job takes no more jobs because it ends, well before {@link HandlerContext.signal}
-   * does: save what you have, and return or throw. Never for pushed jobs, whose Workers are not told.
+   * Aborts when the worker that pulled the job takes no more jobs because it ends, well before
+   * {@link HandlerContext.signal} does: save what you have, and return or throw. Never for pushed jobs, whose Workers
+   * are not notified.
    */
   draining: AbortSignal;
   /** Writes JSON lines that carry the job's id, type and attempt. The last 100 lines are kept with the job. */
@@ -45,8 +46,9 @@ export interface HandlerContext<Env = unknown> {
    */
   enqueue(type: string, args: readonly unknown[], options?: JobOptions): Promise<JobEnvelope>;
   /**
-   * Does something once per job: its result is recorded, and later runs get it from there. The result is JSON, and comes
-   * back as JSON does. When `run` throws nothing is recorded, and the attempt fails unless the handler catches it.
+   * Does something once per job: its result is recorded, and later runs get it from there. The result is JSON, and
+   * comes back as JSON does. When `run` throws nothing is recorded, and the attempt fails unless the handler catches
+   * it.
    * @param name 1 … 128 characters, each once in a run, and the same in every run
    */
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
@@ -87,8 +89,8 @@ export type RetryFunction = (attempt: number, error: unknown) => Duration;
 export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> {
   handler: HandlerFunction<Args, Result, Env>;
   /**
-   * A schema of the arguments as a list, of any library that follows Standard Schema. What it makes of them is `job.args`;
-   * a job whose arguments it refuses fails with the code `invalid_args` and is not retried.
+   * A schema of the arguments as a list, of any library that follows Standard Schema. What it makes of them is
+   * `job.args`; a job whose arguments it refuses fails with the code `invalid_args` and is not retried.
    * @example args: z.tuple([z.object({ to: z.email() })])
    */
   args?: StandardSchema<unknown, Args>;
@@ -101,8 +103,8 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
   /** How many jobs of this type may run at once in one isolate, from 1. The wait counts towards the timeout. */
   concurrency?: number;
   /**
-   * Options of jobs of this type that producers who know these handlers enqueue, where these set none: a deployment's own code,
-   * clients made with `handlers`, and `ctx.enqueue`. No one else knows them.
+   * Options of jobs of this type that producers who know these handlers enqueue, where these set none: a deployment's
+   * own code, clients made with `handlers`, and `ctx.enqueue`. No one else knows them.
    */
   defaults?: EnqueueDefaults;
 }

@@ -2,8 +2,9 @@
 import { invalidConfiguration } from './errors';
 
 /**
- * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept. `metrics:read` is for a
- * scraper of numbers. Who lacks `data:reveal` sees payloads as the deployment's rules redact them (`job/redaction`).
+ * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept. `metrics:read` is
+ * for a scraper of numbers. Who lacks `data:reveal` sees payloads as the deployment's rules redact them
+ * (`job/redaction`).
  */
 export const SCOPES = [
   'data:read',
@@ -25,7 +26,7 @@ export const ROLES = {
   admin: SCOPES,
 } as const satisfies Record<string, readonly Scope[]>;
 
-/** `custom`: a set of scopes that is none of the roles. */
+/** `custom`: a set of scopes other than the roles. */
 export type Role = keyof typeof ROLES | 'custom';
 
 export interface ApiKey {
@@ -42,8 +43,8 @@ export function roleOf(scopes: readonly Scope[]): Role {
 }
 
 /**
- * Keys: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with neither role nor scopes
- * may do everything; one with both may do what either says.
+ * Keys: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with neither role
+ * nor scopes may do everything; one with both may do what either says.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readApiKeys(text: unknown): ApiKey[] {

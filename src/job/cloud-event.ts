@@ -3,7 +3,7 @@
  *
  * | event | job |
  * |---|---|
- * | `type` | `type`; a type that is no job type is refused |
+ * | `type` | `type`; one that is not a job type is refused |
  * | `data` | `args[0]`; no data: no arguments |
  * | `id`, `source`, `subject`, `time`, every other attribute | `meta.ce_<name>` |
  * | `traceparent`, `tracestate` | `meta` under their own names |

@@ -53,7 +53,10 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['worker.stale', 'worker.stopped'],
 ]);
 
-/** The types that a name stands for: a type, another server's name for one, `job.*` for a kind, or `*`. None: it is unknown. */
+/**
+ * The types that a name stands for: a type, another server's name for one, `job.*` for a kind, or `*`. None: it is
+ * unknown.
+ */
 export function eventTypesNamed(name: string): readonly string[] {
   if (name === '*') return EVENT_TYPES;
   if (name.endsWith('.*')) return EVENT_TYPES.filter((type) => type.startsWith(name.slice(0, -1)));

@@ -55,7 +55,9 @@ export function mintId(time: number, route: number, key: number): string {
 /** How many keys in a row differ in the last three digits of their ids alone. */
 const ENDS = 2 ** 12;
 
-/** Where the last id began: those of a batch differ in their ends, and writing a large number in another base is slow. */
+/**
+ * Where the last id began: those of a batch differ in their ends, and writing a large number in another base is slow.
+ */
 let minted = { time: -1, route: -1, high: -1, start: '' };
 
 const ends: string[] = [];
@@ -66,7 +68,10 @@ function endOf(low: number): string {
   return ends[low];
 }
 
-/** All of an id but its last group. rand_b has 62 bits: 14 beside the variant, 48 in that group; the route splits 14 + 6. */
+/**
+ * All of an id but its last group. rand_b has 62 bits: 14 beside the variant, 48 in that group; the route splits 14 +
+ * 6.
+ */
 function startOf(time: number, route: number): string {
   const timeHex = hex(time, 12);
   const routeHigh = Math.floor(route / 2 ** 20);

@@ -1,6 +1,6 @@
 /**
- * Maintenance: for a time no queue hands out jobs and no schedule fires; everything else goes on. It is over at its end by
- * comparison, whether anybody hears of that or not.
+ * Maintenance: for a time no queue hands out jobs and no schedule fires; everything else continues. It is over at its
+ * end by comparison, whether that is reported or not.
  */
 import { cut } from './text';
 import { formatInstant } from './time';

@@ -1,6 +1,6 @@
 /**
- * What jobs take of a message between objects, which holds 32 MiB. Texts travel with one byte a character, or two where one of
- * their characters needs it; so a body of ASCII with a single "€" takes twice its size.
+ * What jobs take of a message between objects, which holds 32 MiB. Texts travel with one byte a character, or two where
+ * one of their characters needs it; so a body of ASCII with a single "€" takes twice its size.
  */
 import { utf8Bytes } from './bytes';
 import { payloadTooLarge } from './errors';
@@ -10,7 +10,9 @@ import { columnOf, fromTable, type Table, toTable } from './table';
 /** Most of what is stored of the jobs of one request, in bytes. */
 export const MAX_JOBS_BYTES = 24 * 1024 * 1024;
 
-/** Characters up to which jobs travel as they are: twice that in bytes, and once more for members that are sent beside. */
+/**
+ * Characters up to which jobs travel as they are: twice that in bytes, and once more for members that are sent beside.
+ */
 const MAX_PLAIN_CHARS = 6 * 1024 * 1024;
 
 /** Characters of jobs that existed before, in the answer to one request; a single job always fits. */
@@ -104,7 +106,7 @@ export function charsToTell({ body, result = '', history, progress_data }: JobRe
 
 const charsIn = (value: unknown) => (value === undefined ? 0 : JSON.stringify(value).length);
 
-/** 413: the jobs that exist already are too large to be told together. */
+/** 413: the existing jobs are too large for one answer. */
 export function tooMuchToTell(chars: number) {
   return payloadTooLarge('the jobs that exist already', chars, MAX_EXISTING_CHARS, 'characters');
 }

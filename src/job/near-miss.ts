@@ -13,8 +13,8 @@ export function slipsAllowed(length: number): number {
 }
 
 /**
- * How many characters were added, left out, replaced, or swapped with their neighbour; `max + 1` for more than `max`.
- * Reads only the band of the table that can stay within `max`, so long names cost little.
+ * The number of characters that were added, left out, replaced, or swapped with their neighbour; `max + 1` beyond
+ * `max`. Long names cost little, because only the band of the table that can stay within `max` is read.
  */
 export function slipsBetween(a: string, b: string, max: number): number {
   const tooMany = max + 1;

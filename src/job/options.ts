@@ -1,7 +1,7 @@
 /**
- * The options of a job, and what becomes of each: no other file lists them. What a producer writes, a queue keeps, a worker is
- * given, a client answers and the dashboard shows derives from this table, and from {@link JobOptions}, which has their types.
- * The table is data and imports nothing that runs, so the libraries and the dashboard may have it too.
+ * The options of a job, and their properties: no other file lists them. The forms of producers, queues, workers,
+ * clients and the dashboard derive from this table, and from {@link JobOptions}, which has the types. The table is data
+ * and imports nothing that runs, so the libraries and the dashboard may have it too.
  */
 import type { JobOptions } from './wire';
 
@@ -23,7 +23,7 @@ export interface OptionFacts {
   moment?: true;
   /** What the server makes of it is not what was sent: the briefest answer to an enqueue says it. */
   receipt?: true;
-  /** It stands beside `options` only. */
+  /** It is valid next to `options` only. */
   beside?: true;
   /** The client has no such option: it is another name, or another protocol's. */
   foreign?: true;

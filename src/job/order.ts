@@ -11,8 +11,8 @@ export interface Sortable {
 }
 
 /**
- * Which job comes first. Jobs without the value come last in either direction; those with the same value in the order of
- * their creation, in the same direction.
+ * Which job comes first. Jobs without the value come last in either direction; those with the same value in the order
+ * of their creation, in the same direction.
  */
 export function inOrder(descending: boolean): (a: Sortable, b: Sortable) => number {
   const sign = descending ? -1 : 1;

@@ -52,7 +52,7 @@ export interface UniquePolicy {
   scope: 'queue' | 'global';
   /** States in which an existing job stands in the way. */
   states: JobState[];
-  /** Only so long after the existing job's creation, ms. */
+  /** Only within this time after the existing job's creation, ms. */
   period_ms?: number;
   on_conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule';
 }
@@ -148,9 +148,9 @@ export interface JobHistory {
   unreported?: true;
   /** True when a human should look: the job is in the dead letter list. */
   dead_letter?: boolean;
-  /** Its handler goes on later. Shown while the job waits for that. */
+  /** Its handler continues later. Shown while the job waits for that. */
   snoozed?: Snoozed;
-  /** The attempt that has begun and goes on by the next claim: limits have counted its start. Shown nowhere. */
+  /** The attempt that has begun and continues in the next claim: limits have counted its start. Shown nowhere. */
   begun?: number;
   /** What its attempts have logged, the newest lines. Read by `GET /jobs/:id/log` and shown nowhere else. */
   log?: LogLine[];
@@ -158,9 +158,9 @@ export interface JobHistory {
   unused?: UnusedClaims;
 }
 
-/** When a handler goes on. */
+/** When a handler continues. */
 export interface Snooze {
-  /** After so many ms, at most 36500 days… */
+  /** After this many ms, at most 36500 days… */
   in?: number;
   /** …or at this moment, epoch ms. Neither: at the signal only. */
   until?: number;
@@ -168,11 +168,11 @@ export interface Snooze {
   signal?: string;
 }
 
-/** An attempt that ended so that the job goes on later. Times in epoch ms. */
+/** An attempt that ended so that the job continues later. Times in epoch ms. */
 export interface Snoozed {
   since: number;
   until: number;
-  /** The job goes on before that when this signal comes. */
+  /** The job continues before that when this signal comes. */
   signal?: string;
   /** The claim that ended so. */
   claim: number;
@@ -221,7 +221,7 @@ export interface JobRecord {
   waiting_for?: WaitingFor;
   /** What its worker holds it by; only where one job is read that was pulled and runs. Epoch ms. */
   lease?: { renewed_at: number; expires_at: number };
-  /** JSON text of what is on record of its steps, for whoever runs it. */
+  /** JSON text of its recorded steps, for its runner. */
   steps?: string;
   /** Names the claim, for a worker that has fetched the job: an attempt that was snoozed has several. */
   delivery_id?: string;
@@ -241,7 +241,7 @@ export interface JobView {
   layers: LowerLayers;
 }
 
-/** The same for whoever runs the job, with its body parsed. */
+/** The same for the runner of the job, with its body parsed. */
 export interface RunnerView extends JobView {
   body: JobBody;
 }

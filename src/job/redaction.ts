@@ -1,5 +1,5 @@
 /**
- * What is shown of the payloads of jobs to whoever may not see all of it. A rule is the end of a path: names joined by dots,
+ * The view of payloads for a caller that may not see all of them. A rule is the end of a path: names joined by dots,
  * without regard to case, where `*` is any one name.
  *
  * | rule | replaces |
@@ -9,11 +9,13 @@
  * | `args.0`, `meta.email` | the first argument; this member of `meta` |
  * | `result` | every result |
  *
- * The path begins with the member of the answer that holds the payload (`args`, `meta`, `result`, …). Elements of an array are
- * named by their place, or are passed over: `args.card.number` and `args.0.card.number` both fit. What the protocol itself
- * says is never replaced: ids, states, times, and the code and type of an error. Two rules reach further, because what they
- * name often says whose a job is: `tags`, the tags of jobs, and `rate_limit.key`, the keys that jobs count under. These must
- * still be told apart, so a pseudonym stands in the place of each.
+ * The path begins with the member of the answer that holds the payload (`args`, `meta`, `result`, …). Elements of an
+ * array are named by their position, or are passed over: `args.card.number` and `args.0.card.number` both match. The
+ * protocol's own values are never replaced: ids, states, times, and the code and type of an error.
+ *
+ * Two rules reach further, because these values often reveal whose a job is: `tags`, the tags of jobs, and
+ * `rate_limit.key`, the keys that jobs count under. They must still be distinguishable, so each is replaced by a
+ * pseudonym.
  */
 import { v5 as nameBased } from 'uuid';
 import { isObject } from './envelope/fields';
@@ -32,12 +34,12 @@ export const isPseudonym = (text: string) => text.startsWith(PSEUDONYM);
 export const holdsRedacted = (json: string) =>
   json.includes(JSON.stringify(REDACTED)) || json.includes(`"${PSEUDONYM}`);
 
-/** What pseudonyms are made of, so that they are no hash of anything else. */
+/** The namespace of pseudonyms, so that they are not a hash of anything else. */
 const SPACE = '6f1d3f0a-5a52-4c52-9a0e-6d2b7d1f0c11';
 
 /**
- * Makes pseudonyms: the same for the same text, `[redacted:3fa9c1d20b7e]`. Whoever does not know the secret can neither tell what
- * one stands for nor try out guesses.
+ * Makes pseudonyms: the same for the same text, `[redacted:3fa9c1d20b7e]`. Without the secret, their reader can neither
+ * tell the original nor try out guesses.
  */
 export function pseudonyms(secret: string): (text: string) => string {
   const space = nameBased(secret, SPACE);

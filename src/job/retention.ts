@@ -14,7 +14,7 @@ export type JobRetention = Partial<Record<End, Duration>>;
 /** A change of it: `null` returns to the queue's. */
 export type RetentionChange = Partial<Record<End, Duration | null>>;
 
-/** Reads a change. @throws {ApiError} 400 naming the member that is not known, or is no duration */
+/** Reads a change. @throws {ApiError} 400 naming the member that is unknown, or not a duration */
 export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
   const change: RetentionChange = {};
   for (const [name, duration] of Object.entries(readObject(value, field))) {
@@ -27,7 +27,9 @@ export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
   return change;
 };
 
-/** Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} as {@link readRetentionChange} */
+/**
+ * Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} as {@link readRetentionChange}
+ */
 export const readRetention: Reader<JobRetention | undefined> = (value, field) =>
   mergeRetention(undefined, readRetentionChange(value, field));
 

@@ -1,6 +1,6 @@
 /**
- * Searching jobs by what they say. A search is a list of words and quoted phrases, all of which must be found, in whatever
- * case: in the job's arguments, `meta`, tags, type or last error, or at the beginning of its id.
+ * Searching jobs by what they say. A search is a list of words and quoted phrases, all of which must be found, in
+ * whatever case: in the job's arguments, `meta`, tags, type or last error, or at the beginning of its id.
  */
 import { parseExactly } from './envelope/exact';
 import { isUuidV7 } from './ids';

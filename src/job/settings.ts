@@ -30,7 +30,10 @@ export interface QueueConfig {
   max_depth?: number;
   /** Bytes of their bodies, at most. */
   max_bytes?: number;
-  /** Bytes of the queue's object, with its ended jobs: beyond most of it, the oldest of these go, and newcomers are refused. */
+  /**
+   * Bytes of the queue's object, with its ended jobs: beyond most of it, the oldest of these go, and newcomers are
+   * refused.
+   */
   max_storage_bytes?: number;
   /** What happens to a job for which there is no room. Default `reject`. */
   overflow?: 'reject' | 'drop_oldest';
@@ -80,7 +83,7 @@ export interface QueueDefaults {
   declared?: QueueConfig;
   /** What it declares for limit keys. An override that holds goes before it. */
   limits?: LimitOverrides;
-  /** Who is to be told of what happens in this queue. */
+  /** The webhooks of events in this queue. */
   webhooks?: WebhookRoute[];
   /** Which of its numbers must be watched. */
   alerts?: AlertRule[];
@@ -114,7 +117,7 @@ export function over(own: QueueConfig, lower: QueueConfig | undefined): QueueCon
 /** See {@link QueueConfig.warning_threshold}. */
 export const DEFAULT_WARNING = 0.8;
 
-/** The settings over what is built in. Limits that nobody set, and retry policies, stay absent. */
+/** The settings over the built-in ones. Unset limits and retry policies stay absent. */
 export function withBuiltIns(config: QueueConfig): QueueConfig {
   const { concurrency, visibilityMs, retention, deadLetter } = DEFAULTS;
   return over(config, {

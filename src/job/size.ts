@@ -12,15 +12,17 @@ const MEMBERS = 1024;
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
- * What one claim takes at most, unless a single job is larger. Rows, leases, values and the message of its jobs are in memory
- * together, some six times their bytes.
+ * What one claim takes at most, unless a single job is larger. Rows, leases, values and the message of its jobs are in
+ * memory together, some six times their bytes.
  */
 export const MAX_CLAIM_BYTES = 4 * 1024 * 1024;
 
-/** What one page of a list carries at most, unless a single job is larger: several pages may be on their way together. */
+/**
+ * What one page of a list carries at most, unless a single job is larger: several pages may be on their way together.
+ */
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
-/** Bytes of a text in UTF-8; of a short one, so many at most. */
+/** Bytes of a text in UTF-8; of a short one, an upper bound. */
 export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
@@ -50,7 +52,7 @@ export function bytesOfView({ record }: JobView): number {
   return MEMBERS + bytesOf(body) + bytesOf(told) + bytesOf(result ?? '') + bytesOf(steps ?? '');
 }
 
-/** The first of these, at most so many. Asks for no more than it gives. */
+/** The first of these, at most `limit`. Asks for no more than it gives. */
 export function first<T>(items: Iterable<T>, limit: number): T[] {
   const found: T[] = [];
   if (limit > 0) for (const item of items) if (found.push(item) === limit) break;

@@ -9,13 +9,13 @@
  *
  * | move | made by | writes |
  * |---|---|---|
- * | `enqueue`, `adopt` | producers, cron, workflows; another queue that hands its jobs over | its share of a block; a row + 1 outside the line |
- * | `prepare`, `commit`, `abort` | an enqueue over several queues: invisible until it is decided | row + 1; row + 1; delete |
+ * | `enqueue`, `adopt` | producers, cron, workflows; another queue | its share of a block; a row + 1 outside the line |
+ * | `prepare`, `commit`, `abort` | an enqueue over several queues, until it is decided | row + 1; row + 1; delete |
  * | `activate` | producers | row + 1 |
  * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
  * | `complete` | ack, an answer of a handler | a share of an archive chunk, and the delete of a row of its own |
- * | `retry`, `giveBack`, `undoClaim` | a failed attempt; a worker that returns the job; a handler that was never called | row + 1 |
- * | `snooze`, `signal` | a handler that goes on later, its attempt unused; the signal that it waits for | row + 1 |
+ * | `retry`, `giveBack`, `undoClaim` | a failed attempt; its worker; a handler that was never called | row + 1 |
+ * | `snooze`, `signal` | a handler that continues later, its attempt unused; the signal that it waits for | row + 1 |
  * | `discard` | an attempt that failed for good | row + 1 |
  * | `cancel` | producers, operators, unique policies, cron, workflows | row + 1 |
  * | `expire`, `drop` | the queue: its time is over; there is no room for it | row + 1 |
@@ -25,10 +25,11 @@
  * | `park`, `admit`, `defer` | limits: it waits for its key, has room again, is given a later time | row + 1 |
  * | `lock`, `unlock` | an operation over several queues that is being decided | row; row + 1 |
  * | `setAside` | the deletion of the queue: it travels to another one | row |
- * | `remove`, `purge`, `depart` | retention and operators; the same for jobs that have not ended; it is in another queue now | delete |
+ * | `remove`, `purge`, `depart` | retention, operators; operators, for unfinished jobs; a queue that took it | delete |
  *
- * `scheduled` and `retryable` become `available` by comparison with the time: nothing is written for it. Which waiting job is
- * `active` follows from the leases. `held` is the state of a row that nobody may touch: locked, set aside, or not decided yet.
+ * `scheduled` and `retryable` become `available` by comparison with the time: nothing is written for it. Which waiting
+ * job is `active` follows from the leases. `held` is the state of an untouchable row: locked, set aside, or not decided
+ * yet.
  */
 
 /** Every state, in the order of a life. */
@@ -47,7 +48,7 @@ export type JobState = (typeof JOB_STATES)[number];
 /** States that end a job. */
 export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
 
-/** Where a move can begin or lead: a state, a row nobody may touch, before the first state, after the last. */
+/** Where a move can begin or lead: a state, an untouchable row, before the first state, after the last. */
 export type Position = JobState | 'held' | 'none' | 'gone';
 
 const WAITING = ['scheduled', 'available', 'pending', 'retryable'] as const;

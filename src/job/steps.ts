@@ -1,6 +1,6 @@
 /**
- * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs again
- * reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
+ * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs
+ * again reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
  */
 
 import { storable, storableText } from './attempt/notes';
@@ -78,8 +78,9 @@ export function parseSteps(text: string | undefined): Steps {
 export const isFinal = (record: StepRecord): boolean => record.until === undefined;
 
 /**
- * What is on record of a job, while a handler says more. The first result of a name wins, so that a step has one however often
- * it ran; only a moment gives way to what came of it. The size is counted along: the records are written once, at the end.
+ * What is on record of a job, while a handler says more. The first result of a name wins, so that a step has one
+ * however often it ran; only a moment gives way to what came of it. The size is counted along: the records are written
+ * once, at the end.
  */
 export class StepBook {
   readonly steps: Steps;

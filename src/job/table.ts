@@ -1,7 +1,7 @@
 /**
- * Many objects with the same members, as columns. A message between objects writes the names of all members of each object, and
- * reading it makes each anew: for a hundred small jobs that is more work than storing them. As columns a name is written once,
- * and so is a value that all of them have.
+ * Many objects with the same members, as columns. A message between objects writes the names of all members of each
+ * object, and reading it builds each object again. For a hundred small jobs that is more work than storing them. As
+ * columns a name is written once, and so is a value that all of them have.
  */
 
 /** A value that all rows have, or one for each. Undefined: the row has no such member. */

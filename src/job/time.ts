@@ -62,7 +62,10 @@ export function parsePast(value: unknown, now: number): number | undefined {
   return age === undefined ? parseInstant(value, now) : now - age;
 }
 
-/** Moments written last, each in its slot: jobs of a batch share theirs, and writing one costs as much as parsing a small job. */
+/**
+ * Moments written last, each in its slot: jobs of a batch share theirs, and writing one costs as much as parsing a
+ * small job.
+ */
 const written: { ms: number; text: string }[] = [];
 const SLOTS = 16;
 

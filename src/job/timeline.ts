@@ -1,4 +1,7 @@
-/** A job's life as a page shows it: its attempts one by one, and everything that happened in one line. Times in epoch ms. */
+/**
+ * A job's life as a page shows it: its attempts one by one, and everything that happened in one line. Times in epoch
+ * ms.
+ */
 import { defined } from './envelope/fields';
 import { historyOfJob } from './history';
 import type { LogLine } from './log';
@@ -13,7 +16,7 @@ export interface Attempt {
   started_at?: number;
   ended_at?: number;
   duration_ms?: number;
-  /** How long the queue was told to wait before it, after the failure of the one before. */
+  /** The queue's wait before it, after the failure of the one before. */
   delay_ms?: number;
   worker_id?: string;
   target?: string;

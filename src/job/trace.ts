@@ -1,6 +1,6 @@
 /**
- * The trace that a job belongs to (W3C Trace Context), kept in its `meta` under the names of the headers: whoever runs the
- * job goes on with the trace of whoever enqueued it.
+ * The trace that a job belongs to (W3C Trace Context), kept in its `meta` under the names of the headers: the runner of
+ * the job continues its producer's trace.
  */
 
 export interface Trace {
@@ -19,7 +19,10 @@ export function isTraceparent(text: string): boolean {
   return text.length <= max && TRACEPARENT.test(text);
 }
 
-/** What the headers say, if it can be understood. Anything else is ignored, as the standard has it: a trace is no promise. */
+/**
+ * The trace in the headers, if they are valid. Anything else is ignored, as the standard requires: a trace is best
+ * effort.
+ */
 export function readTrace(traceparent: string | undefined, tracestate: string | undefined): Trace | undefined {
   if (traceparent === undefined || !isTraceparent(traceparent)) return undefined;
   const isState = tracestate !== undefined && /^[\x20-\x7e]+$/.test(tracestate) && tracestate.length <= MAX_TRACESTATE;

@@ -1,6 +1,6 @@
 /**
- * Members of a request that nothing reads. They are never refused, so that clients of later releases are served too; the
- * answer names them, because a mistyped option would otherwise fail silently.
+ * Members of a request that nothing reads. They are never refused, so that clients of later releases are served too;
+ * the answer names them, because a mistyped option would otherwise fail silently.
  */
 import { nearMiss } from './near-miss';
 import { cut } from './text';
@@ -45,7 +45,10 @@ export function withoutEffect(known: readonly string[]): Verdict {
   return (name) => `is not known and has no effect.${suggestion(name, known)}`;
 }
 
-/** ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one; or nothing. */
+/**
+ * ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one; or
+ * nothing.
+ */
 export function suggestion(name: string, known: readonly string[]): string {
   const meant =
     nearMiss(name, known) ?? known.find((other) => other.startsWith(`${name}_`) || other.endsWith(`_${name}`));

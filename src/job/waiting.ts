@@ -1,9 +1,9 @@
 /**
- * Why a job that has not ended does not run. Each reason has one meaning; `docs/operate/why-waiting.md` says what to do about
- * it. Reasons are added, never renamed: clients branch on them.
+ * Why a job that has not ended does not run. Each reason has one meaning; `docs/operate/why-waiting.md` says what to do
+ * about it. Reasons are added, never renamed: clients branch on them.
  */
 
-/** Every reason, in the order in which they are looked for: the first that applies is told. */
+/** Every reason, in the order of the checks: the first that applies is shown. */
 export const WAITING_REASONS = [
   'batch_undecided',
   'pending',
@@ -42,6 +42,9 @@ export interface WaitingFor {
   key?: string;
 }
 
-/** How the detail of a wait for a key names it. Whoever hides the key replaces these words alone: it may be short as a letter. */
+/**
+ * The key in the detail of a wait. A redaction of the key replaces these words alone: the key may be as short as a
+ * letter.
+ */
 export const namedKey = (key: string) => `the key ${key}`;
 export const overridePath = (key: string) => `/rate-limits/${key}/override`;

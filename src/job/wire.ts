@@ -98,8 +98,8 @@ export interface EnvelopeWaiting {
 }
 
 /**
- * What is on record under the name of a step, a sleep or a signal: one of these members. Times in epoch ms. Whoever runs
- * the job finds them by name in the member `steps` of its envelope.
+ * The record of a step, a sleep or a signal under its name: one of these members. Times in epoch ms. The runner of the
+ * job finds them by name in the member `steps` of its envelope.
  */
 export interface JobStep {
   /** The step is done. */
@@ -204,11 +204,16 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
   retry_delay_ms?: number;
   next_attempt_at?: string;
   worker_id?: string;
-  /** Only where one job is read, and while a worker has it that pulled it: when that worker last said that it works at it. */
+  /**
+   * Only where one job is read, and while a worker has it that pulled it: when that worker last said that it works at
+   * it.
+   */
   last_heartbeat_at?: string;
   /** The same: the job goes to others then, unless a heartbeat comes before. */
   lease_expires_at?: string;
-  /** Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt. */
+  /**
+   * Only in the answer to a fetch: names this claim. A report that names it is about no other one of the same attempt.
+   */
   delivery_id?: string;
   /** How long its lease is, where that is not what its worker asked for. */
   lease_ms?: number;

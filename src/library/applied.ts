@@ -1,6 +1,7 @@
 /**
- * What the code declares, put into effect once in the life of an isolate: before its first request to the queue is served, so
- * that it holds for every job that comes after the deploy, and beside the first event of any other kind.
+ * Applies the code's declarations once in the life of an isolate. It does so before its first request to the queue is
+ * served, so that they hold for every job after the deploy. For any other kind of event it does so alongside the first
+ * one.
  */
 import { applyDeclared } from '../across/deployment';
 import type { Env } from '../config';
@@ -13,8 +14,8 @@ let wrong: ApiError | undefined;
 let isApplied = false;
 
 /**
- * Waits until what the code declares is in effect. Where it cannot be put into effect just now, requests are served as before
- * it, and it is tried again.
+ * Waits until what the code declares is in effect. Where it cannot be put into effect just now, requests are served as
+ * before it, and it is tried again.
  * @throws {ApiError} 500 `invalid_configuration`: what is declared is wrong
  */
 export async function applied(env: Env): Promise<void> {
@@ -59,8 +60,8 @@ export function forgetApplied(): void {
 }
 
 /**
- * For a test, after storage was emptied: puts into effect what the code declares, but for webhooks and alert rules, whose receivers
- * are real.
+ * For a test, after storage was emptied: puts into effect what the code declares, but for webhooks and alert rules,
+ * whose receivers are real.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export async function applyQuietly(env: Env): Promise<void> {

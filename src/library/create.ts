@@ -27,9 +27,9 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
    */
   readonly app: Hono;
   /**
-   * The default export of a Worker: requests below `/ojs/` go to the queue, all others to `own.fetch`. Without one of its own
-   * the queue serves every path. All other handlers stay (`scheduled`, `queue`, `email` …), also those that an instance has of
-   * its class.
+   * The default export of a Worker: requests below `/ojs/` go to the queue, all others to `own.fetch`. Without one of
+   * its own the queue serves every path. All other handlers stay (`scheduled`, `queue`, `email` …), also those that an
+   * instance has of its class.
    * @throws {TypeError} where `own` is neither an object nor a class that extends `WorkerEntrypoint`
    */
   worker<E = unknown>(own?: ExportedHandler<E>): ExportedHandler<E>;
@@ -46,8 +46,8 @@ export interface TocsinDeployment<Jobs extends Record<keyof Jobs, readonly unkno
 }
 
 /**
- * Makes this Worker hold the queue. Called once, while the module loads; the Worker also exports the classes of objects and,
- * with handlers of its own, the entrypoint `TocsinHandlers`.
+ * Makes this Worker hold the queue. Called once, while the module loads; the Worker also exports the classes of objects
+ * and, with handlers of its own, the entrypoint `TocsinHandlers`.
  *
  * @throws {TypeError} naming the option that is wrong, so that a mistake stops the deploy
  * @example

@@ -1,4 +1,7 @@
-/** The default export of a Worker that holds the queue: its own handlers stay, and the queue gets the requests that are for it. */
+/**
+ * The default export of a Worker that holds the queue: its own handlers stay, and the queue gets the requests that are
+ * for it.
+ */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import type { Env } from '../config';
 
@@ -78,7 +81,9 @@ function methodsOf(prototype: object): Map<string, Method> {
   return found;
 }
 
-/** What an object has and inherits, with methods that know their object: an instance keeps its handlers in its class. */
+/**
+ * What an object has and inherits, with methods that know their object: an instance keeps its handlers in its class.
+ */
 function handlersOf(own: object, notice: Notice): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (let at = own; at && at !== Object.prototype; at = Object.getPrototypeOf(at)) {

@@ -24,8 +24,8 @@ export class TocsinHandlers extends WorkerEntrypoint {
 }
 
 /**
- * For other Workers of the same account, bound with `entrypoint = "Tocsin"`: enqueue and look at jobs by RPC, or hand the
- * binding to a client for everything else. Who may bind the Worker may do all of this, so no key is asked for.
+ * For other Workers of the same account, bound with `entrypoint = "Tocsin"`: enqueue and look at jobs by RPC, or hand
+ * the binding to a client for everything else. Who may bind the Worker may do all of this, so no key is asked for.
  */
 export class Tocsin extends WorkerEntrypoint implements TocsinService {
   /** The whole HTTP interface, without a key: `new TocsinClient({ service: env.TOCSIN })`. */

@@ -1,5 +1,6 @@
 /**
- * The queue as the code of its own Worker reaches it: through the application itself, without a network and without a key.
+ * The queue as the code of its own Worker reaches it: through the application itself, without a network and without a
+ * key.
  */
 import { env } from 'cloudflare:workers';
 import { allObjects } from '../across/objects';

@@ -54,15 +54,18 @@ function moved(response: Response, base: string): Response {
 }
 
 /**
- * A cookie of a queue that is one part of an application. Its name carries the path, so that two queues in one Worker do not take
- * each other's. On HTTPS that is all that can tell them apart: a cookie that no other host can set must be for `Path=/`.
+ * A cookie of a queue that is one part of an application. Its name carries the path, so that two queues in one Worker
+ * do not take each other's. On HTTPS that is all that can tell them apart: a cookie that no other host can set must be
+ * for `Path=/`.
  */
 function ownCookie(cookie: string, base: string): string {
   const named = cookie.replace('=', `${suffixOf(base)}=`);
   return cookie.startsWith(SECURE_COOKIE) ? named : named.replace(/; Path=\/(?=;|$)/, `; Path=${base}/`);
 }
 
-/** The cookies of a request as the queue knows them: its own under the name without the path, none of another queue's. */
+/**
+ * The cookies of a request as the queue knows them: its own under the name without the path, none of another queue's.
+ */
 function cookiesOf(header: string, base: string): string {
   const outside = new Map([COOKIE, SECURE_COOKIE].map((name) => [name + suffixOf(base), name]));
   const cookies = header.split(';').map((cookie) => cookie.trim().split(/=(.*)/s));

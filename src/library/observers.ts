@@ -7,8 +7,8 @@ import { optional, readName } from '../job/envelope/fields';
 import { parseWebhook } from '../job/webhook/parse';
 
 /**
- * The value of a variable or secret of the Worker, read when it takes effect: `{ env: 'SLACK_URL' }`. Where it is not set, what
- * needs it is left out, and the log says so.
+ * The value of a variable or secret of the Worker, read when it takes effect: `{ env: 'SLACK_URL' }`. Where it is not
+ * set, what needs it is left out, and the log says so.
  */
 export interface Variable {
   env: string;

@@ -38,8 +38,9 @@ export interface TocsinOptions {
   /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
   limits?: Record<string, DeclaredLimit>;
   /**
-   * Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`: `['password', 'card.*']`. With
-   * `tags` and `rate_limit.key`, pseudonyms stand in the place of tags and of the keys that jobs count under.
+   * Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`:
+   * `['password', 'card.*']`. With `tags` and `rate_limit.key`, pseudonyms stand in the place of tags and of the keys
+   * that jobs count under.
    */
   redact?: readonly string[];
   /** Schedules by name. One that is no longer declared is removed. */

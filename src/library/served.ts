@@ -1,6 +1,7 @@
 /**
- * What `tocsin serve` asks of the Worker, over a socket that only its own user reaches. It stands beside the module of
- * the Worker, which may hold another copy of this library: it finds that one's deployment under its symbol.
+ * The interface of `tocsin serve` to the Worker, over a socket that only its own user reaches. It is bundled apart from
+ * the module of the Worker, which may hold another copy of this library: it finds that one's deployment under its
+ * symbol.
  */
 import { WorkerEntrypoint } from 'cloudflare:workers';
 import { DEPLOYMENT, type Deployment } from './deployment';

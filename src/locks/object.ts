@@ -124,7 +124,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     await this.ctx.storage.setAlarm(Date.now() + pause);
   }
 
-  // ---- reservations ------------------------------------------------------------------------------------------------
+  // ---- reservations ----------------------------------------------------------------------------
 
   /** Grants in the order of arrival; later requests for the same fingerprint stay behind. */
   private grantAll(): void {
@@ -220,7 +220,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       .map((ticket) => ({ fingerprint, queue, ...ticket }));
   }
 
-  // ---- the daily round ---------------------------------------------------------------------------------------------
+  // ---- the daily round -------------------------------------------------------------------------
 
   /** One turn, from where the last one ended. @returns whether there is more to look at */
   private async removeVacant(): Promise<boolean> {
@@ -260,7 +260,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     }
   }
 
-  // ---- storage -----------------------------------------------------------------------------------------------------
+  // ---- storage ---------------------------------------------------------------------------------
 
   private query<R extends Record<string, SqlStorageValue>>(sql: string, ...bindings: (string | number)[]): R[] {
     return this.ctx.storage.sql.exec<R>(sql, ...bindings).toArray();

@@ -1,4 +1,7 @@
-/** What the registration of a job type says about jobs that are enqueued: it applies where the enqueue itself says nothing. */
+/**
+ * What the registration of a job type says about jobs that are enqueued: it applies where the enqueue itself says
+ * nothing.
+ */
 import type { Duration } from './envelope';
 import type { JobOptions } from './job';
 import { namesOf } from './known';

@@ -1,13 +1,19 @@
 /** The errors of requests, as classes that a producer tells apart with `instanceof`. */
 
-/** The longest pause that an answer may ask for, ms: a mistake of a proxy must park no worker, and no timer holds 25 days. */
+/**
+ * The longest pause that an answer may ask for, ms: a mistake of a proxy must park no worker, and no timer holds 25
+ * days.
+ */
 const LONGEST_ASKED_MS = 3_600_000;
 
 /** What is known about a failed request. */
 export interface TocsinErrorInfo {
   /** HTTP status; 0 when there was no answer, or nothing was sent. */
   status: number;
-  /** Code of the HTTP contract, or `network_error`, `invalid_response`, `invalid_request`, `unserialisable`, `aborted`, `timeout`. */
+  /**
+   * Code of the HTTP contract, or `network_error`, `invalid_response`, `invalid_request`, `unserialisable`, `aborted`,
+   * `timeout`.
+   */
   code: string;
   /** `X-Request-ID` of the answer, to find it in the server's log. */
   requestId?: string | undefined;

@@ -19,9 +19,9 @@ export function uuidv7(now: number, random: () => number): string {
 const FIRST_CHOSEN = 2 ** 40;
 
 /**
- * Ids that name the queue of their job, as the server's own do, so that nothing has to be noted for the job to be found: a
- * UUIDv7 whose random bits hold 32 bits of a hash of the queue's name and 42 bits of a number. The numbers of one client rise
- * by one from a random start, so that no two of its ids are the same.
+ * Ids that name the queue of their job, as the server's own do, so that nothing must be noted for the job to be found.
+ * Each is a UUIDv7 whose random bits hold 32 bits of a hash of the queue's name and 42 bits of a number. The numbers of
+ * one client rise by one from a random start, so that no two of its ids are the same.
  * @param now epoch ms
  * @param random in [0, 1)
  */

@@ -185,7 +185,10 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   return wire;
 }
 
-/** When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types writes */
+/**
+ * When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types
+ * writes
+ */
 function startText({ delay, delayUntil }: { delay?: Duration; delayUntil?: Moment }): string | undefined {
   if (delay === undefined) return momentText(delayUntil, 'delayUntil');
   if (delayUntil !== undefined) throw invalid('Use delay or delayUntil, not both.', 'options.delay');

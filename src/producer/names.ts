@@ -1,6 +1,6 @@
 /**
- * Names on both sides of the wire: snake_case in its JSON, camelCase in TypeScript. What a user put in (arguments, results,
- * `meta` and the like) has names of its own, which stay as they are.
+ * Names on both sides of the wire: snake_case in its JSON, camelCase in TypeScript. What a user put in (arguments,
+ * results, `meta` and the like) has names of its own, which stay as they are.
  */
 
 /** Members whose content belongs to the user, or is keyed by names of queues, types and variables. */

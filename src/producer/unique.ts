@@ -16,7 +16,10 @@ type Counted =
       metaKeys?: readonly string[];
     }
   | {
-      /** What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default `["type"]`. */
+      /**
+       * What makes two jobs the same; `type` always does. Without `queue`, jobs of all queues count. Default
+       * `["type"]`.
+       */
       keys: WithoutMeta;
       metaKeys?: never;
     }

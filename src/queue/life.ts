@@ -113,7 +113,7 @@ export class QueueLife {
     this.clock = new AlarmClock(this.ctx.storage, null);
   }
 
-  // ---- access modes --------------------------------------------------------------------------------
+  // ---- access modes ----------------------------------------------------------------------------
 
   /** The state to read from; undefined when the queue does not exist. @param about the jobs to be read */
   present(about?: About): QueueParts | undefined {
@@ -170,7 +170,7 @@ export class QueueLife {
     await this.creation;
   }
 
-  // ---- verbs that need more than the engine --------------------------------------------------------
+  // ---- verbs that need more than the engine ----------------------------------------------------
 
   /** A claim that may wait, also for the queue itself. */
   async claim(request: ClaimRequest): Promise<Outcome<JobView[]>> {
@@ -263,7 +263,7 @@ export class QueueLife {
     return queueObject(this.env, name);
   }
 
-  // ---- creation and deletion -----------------------------------------------------------------------
+  // ---- creation and deletion -------------------------------------------------------------------
 
   private creationPlace(): Creation {
     return {

@@ -11,9 +11,9 @@ import type { ArgsOf, EnvOf, HandlerRun, ResultOf, RunOptions, TypesOf } from '.
 /**
  * Runs the handler of one job once, in any runtime and under any test runner: no queue, no network.
  *
- * The arguments, the result and all that the handler says are what JSON makes of them, as they are with a queue. Middleware,
- * hooks, the schema of the arguments and the time limit are those of the handlers. The clock of sleeps and signals
- * stands still during the run; timers are real.
+ * The arguments, the result and all that the handler says are what JSON makes of them, as they are with a queue.
+ * Middleware, hooks, the schema of the arguments and the time limit are those of the handlers. The clock of sleeps and
+ * signals stands still during the run; timers are real.
  *
  * @param handlers what `defineHandlers` returned, an object of handlers by type, or one function
  * @throws {TypeError} when there is no handler for the type, or something given is not JSON
@@ -88,8 +88,8 @@ export interface JobRun<Result = unknown> extends HandlerRun<Result> {
 }
 
 /**
- * Runs the handler of one job again and again until it completes or fails: a sleep or a snooze is over at once, and what a
- * run recorded is there in the next one. A signal that was not given in `signals` does not come in time.
+ * Runs the handler of one job again and again until it completes or fails: a sleep or a snooze is over at once, and
+ * what a run recorded is there in the next one. A signal that was not given in `signals` does not come in time.
  *
  * A failed attempt is not tried again: give `attempt: 2` and the `steps` of the first to another call.
  *

@@ -28,7 +28,9 @@ export interface RunOptions<Env = unknown> {
   signal?: AbortSignal;
   /** When the run begins: epoch ms. Sleeps are counted from it. Default: now. */
   now?: number;
-  /** Anything else of the job, as the queue would hand it over: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`. */
+  /**
+   * Anything else of the job, as the queue would hand it over: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`.
+   */
   job?: Partial<JobEnvelope>;
 }
 

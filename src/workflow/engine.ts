@@ -180,7 +180,7 @@ export class WorkflowEngine {
     this.relay.close();
   }
 
-  // ---- what happened -----------------------------------------------------------------------------------------------
+  // ---- what happened ---------------------------------------------------------------------------
 
   private read(): WorkflowRecord {
     const record = new WorkflowRecord(this.store.meta());
@@ -219,7 +219,7 @@ export class WorkflowEngine {
     return events;
   }
 
-  // ---- what must be done -------------------------------------------------------------------------------------------
+  // ---- what must be done -----------------------------------------------------------------------
 
   private async remove(): Promise<void> {
     await this.host.directory().forgetWorkflow(this.record.meta.id);

@@ -90,8 +90,8 @@ export function devCommand(terminal: Terminal): Command {
 }
 
 /**
- * The server before wrangler's, and the arguments that are left for that. A certificate keeps pages of strangers out by itself: over
- * HTTPS there is none.
+ * The server before wrangler's, and the arguments that are left for that. A certificate keeps pages of strangers out by
+ * itself: over HTTPS there is none.
  */
 async function frontFor(
   { values }: WranglerConfig,

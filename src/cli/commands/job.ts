@@ -74,7 +74,9 @@ async function orNothing<T, N>(reading: Promise<T>, nothing: N): Promise<T | N> 
   }
 }
 
-/** The records as the server writes them: under a name stands what is the handler's own, which printing leaves alone. */
+/**
+ * The records as the server writes them: under a name stands what is the handler's own, which printing leaves alone.
+ */
 function wireSteps(steps: Record<string, JobStep>): Record<string, unknown> {
   const records = Object.entries(steps).map(([name, { timedOut, ...rest }]) => [
     name,

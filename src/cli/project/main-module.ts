@@ -131,7 +131,10 @@ function plain(expression: Expression): Expression {
     : expression;
 }
 
-/** Does `worker()` take what has this name, as far as the module shows? What is imported, it judges when the module loads. */
+/**
+ * Does `worker()` take what has this name, as far as the module shows? What is imported, it judges when the module
+ * loads.
+ */
 function isTaken(name: string, body: readonly Statement[]): boolean {
   for (const statement of body) {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;

@@ -38,7 +38,9 @@ export function environmentsOf({ values }: WranglerConfig): [name: string, own: 
 /** What decides about the classes of a Worker. An environment that has one of these gets nothing of the top level's. */
 const DECIDING = ['migrations', 'compatibility_flags', 'compatibility_date'] as const;
 
-/** The parts of a configuration that have to be complete: the top level, and environments that do not inherit all of it. */
+/**
+ * The parts of a configuration that have to be complete: the top level, and environments that do not inherit all of it.
+ */
 export function partsOf(config: WranglerConfig): (string | undefined)[] {
   const own = environmentsOf(config).filter(([, values]) => DECIDING.some((name) => values[name] !== undefined));
   return [undefined, ...own.map(([name]) => name)];

@@ -145,7 +145,7 @@ async function rest(runtime: Runtime): Promise<number | undefined> {
 
 /**
  * Waits until no call to a handler is under way.
- * @returns how many are, when the time is over; undefined: nobody says
+ * @returns how many are, when the time is over; undefined: unknown
  */
 async function settled(runtime: Runtime, graceMs: number, hurry: AbortSignal): Promise<number | undefined> {
   const end = performance.now() + graceMs;

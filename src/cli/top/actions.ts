@@ -1,4 +1,6 @@
-/** What can be done to what, by which key, and with which requests. Whoever lacks the scope is not offered it. */
+/**
+ * The actions on each kind of item, their keys, and their requests. An action is hidden from a user without its scope.
+ */
 
 import { pathTo } from '../../client/transport';
 import type { Scope } from '../../job/access';

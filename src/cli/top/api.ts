@@ -17,7 +17,10 @@ export interface Api {
   get<T>(path: string): Promise<T>;
   /** @throws {TocsinError} */
   write(write: Write): Promise<Readonly<Record<string, unknown>>>;
-  /** Events of all queues, from now on, until the signal of {@link createApi} fires. @param onConnection is called without an error when it is there */
+  /**
+   * Events of all queues, from now on, until the signal of {@link createApi} fires. @param onConnection is called
+   * without an error when it is there
+   */
   follow(onConnection: (error?: Error) => void): AsyncGenerator<QueueEvent>;
 }
 

@@ -2,8 +2,8 @@
 import { printable } from '../output';
 
 /**
- * Marks that join or vary what stands before them. Terminals differ in how wide they draw what is joined, so the parts are shown
- * one by one.
+ * Marks that join or vary what stands before them. Terminals differ in how wide they draw what is joined, so the parts
+ * are shown one by one.
  */
 const JOINERS = /[\u200b-\u200d\u2060]|[\ufe00-\ufe0f]|\ufeff|\p{Emoji_Modifier}|[\u{e0000}-\u{e0fff}]/gu;
 

@@ -105,7 +105,7 @@ export class WebhookSender {
     this.relay.close();
   }
 
-  // ---- the webhook ---------------------------------------------------------------------------------
+  // ---- the webhook -----------------------------------------------------------------------------
 
   /** Its new state; null: it was deleted. */
   async configure(webhook: Webhook | null): Promise<void> {
@@ -144,7 +144,7 @@ export class WebhookSender {
     return this.load()?.webhook;
   }
 
-  // ---- notices and deliveries ----------------------------------------------------------------------
+  // ---- notices and deliveries ------------------------------------------------------------------
 
   /** Takes notices to deliver. A deleted webhook takes none. */
   async take(id: string, notices: readonly Notice[]): Promise<void> {
@@ -209,7 +209,7 @@ export class WebhookSender {
     if (due !== undefined) this.host.wakeAt(due);
   }
 
-  // ---- sending -------------------------------------------------------------------------------------
+  // ---- sending ---------------------------------------------------------------------------------
 
   private sending(): MessageKind<void> {
     const isOpen = () => this.load()?.webhook.active === true;

@@ -1,4 +1,4 @@
-/** The document of the API as `.ci/ui.mjs` makes it from `docs/reference/openapi.json`; the module itself is not committed. */
+/** The document of the API, built by `.ci/ui.mjs` from `docs/reference/openapi.json`. The module is not committed. */
 
 /** JSON text, without descriptions. */
 export const document: string;

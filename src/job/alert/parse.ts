@@ -1,5 +1,5 @@
 /**
- * Reads what a client says of an alert rule.
+ * Reads an alert rule of a client.
  *
  * | member | value | default |
  * |---|---|---|
@@ -8,7 +8,7 @@
  * | `metric` | `error_rate`, `oldest_age`, `depth`, `dead_letters` | required |
  * | `above` | a number; of `oldest_age` seconds, or a duration such as `"PT5M"` | required |
  * | `for` | a duration | nothing |
- * | `subscription_id` | the only one to be told; null: all that subscribed to `alert.*` | null |
+ * | `subscription_id` | the only one to be notified; null: all that subscribed to `alert.*` | null |
  * | `active` | false: it is not looked at | true |
  */
 import {

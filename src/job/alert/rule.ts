@@ -1,13 +1,13 @@
 /**
- * Alert rules: a number of a queue that is above a bound for some time fires, and resolves when it is well below again. Pure:
- * the numbers and the time are parameters.
+ * Alert rules: a number of a queue that is above a bound for some time fires, and resolves when it is well below again.
+ * Pure: the numbers and the time are parameters.
  */
 
 export const ALERT_METRICS = ['error_rate', 'oldest_age', 'depth', 'dead_letters'] as const;
 
 /**
- * `error_rate`: part of the attempts of the last five minutes that failed, 0 … 1. `oldest_age`: how long the job that waits
- * longest could have run, s. `depth`: jobs that have not ended. `dead_letters`: as it says.
+ * `error_rate`: part of the attempts of the last five minutes that failed, 0 … 1. `oldest_age`: how long the job that
+ * waits longest could have run, s. `depth`: jobs that have not ended. `dead_letters`: as it says.
  */
 export type AlertMetric = (typeof ALERT_METRICS)[number];
 

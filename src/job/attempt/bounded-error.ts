@@ -1,6 +1,6 @@
 /**
- * How much of a reported error is kept. Whoever reports, a pushed handler or a worker that pulls, a text that is too long
- * is cut, never refused: the report says how an attempt ended, and refusing it would run the job again.
+ * How much of a reported error is kept. A text that is too long is cut, never refused, whether a pushed handler or a
+ * pulling worker reports it. The report ends an attempt, and refusing it would run the job again.
  */
 import { boundedValue } from '../envelope/nesting';
 import type { ReportedError } from '../record';

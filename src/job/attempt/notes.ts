@@ -1,4 +1,7 @@
-/** What a run says of itself while it goes on: how far it is, and what it must find again. Read alike wherever it is said. */
+/**
+ * What a run reports while it continues: its progress, and what its next attempt needs. There is one reader for every
+ * way of reporting.
+ */
 import { utf8Bytes } from '../bytes';
 import {
   defined,
@@ -19,7 +22,7 @@ const MAX_MESSAGE = 8192;
 /** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
 const MAX_CHECKPOINT_BYTES = 1_048_576;
 
-/** What a handler saves to go on from after a failure. */
+/** What a handler saves to continue from after a failure. */
 export interface CheckpointContent {
   state: unknown;
   step_index?: number;

@@ -1,6 +1,7 @@
 /**
- * How an attempt ends, and what it says while it goes on. There is one vocabulary, whoever ran the attempt: a handler that a job
- * was pushed to says it in the body of its answer, a worker that pulled the job in its reports. The queue settles both alike.
+ * How an attempt ends, and what it reports while it continues. There is one vocabulary for every runner of an attempt.
+ * A handler of a pushed job uses it in the body of its answer, a worker that pulled the job in its reports. The queue
+ * settles both alike.
  */
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
@@ -26,7 +27,7 @@ export interface AttemptFailure extends ReportedError {
   target_rejected?: boolean;
   /** The next run must not start earlier than this many ms from now (`Retry-After`). */
   at_least_ms?: number;
-  /** Nobody reported: the queue itself ended the attempt. */
+  /** Without a report: the queue itself ended the attempt. */
   by_queue?: true;
 }
 
@@ -47,7 +48,7 @@ export type AttemptOutcome = OutcomeNotes &
   (
     | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
     | { kind: 'failed'; error: AttemptFailure }
-    /** The handler goes on later. */
+    /** The handler continues later. */
     | { kind: 'snoozed'; snooze: Snooze }
     | { kind: 'released'; release: Release }
   );
@@ -57,12 +58,12 @@ export type Release =
   /** The attempt counts. If it was the last one, it fails with this error. */
   | { attempt: 'used'; error: AttemptFailure }
   /**
-   * It does not count. `unused`: its runner called no handler. `unreached`: the handler Worker is not running. `goes_on`: the run
-   * needs a call with a live line, and limits have counted its start already.
+   * It does not count. `unused`: its runner called no handler. `unreached`: the handler Worker is not running.
+   * `goes_on`: the run needs a call with a live line, and limits have counted its start already.
    */
   | { attempt: 'unused' | 'unreached' | 'goes_on' };
 
-/** What an attempt says while it goes on. Contents and records are JSON texts. */
+/** What an attempt reports while it continues. Contents and records are JSON texts. */
 export type RunNote =
   | ({ kind: 'progress' } & Progress & { checkpoint?: string })
   | { kind: 'checkpoint'; content: string }
@@ -71,7 +72,7 @@ export type RunNote =
 /** The end of an attempt as its worker reports it. */
 export type EndReport = AttemptName & AttemptOutcome;
 
-/** What an attempt says while it goes on, as its worker reports it. */
+/** What an attempt reports while it continues, in its worker's report. */
 export type NoteReport = AttemptName & RunNote;
 
 /** One of many reports. */

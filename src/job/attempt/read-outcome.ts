@@ -1,7 +1,8 @@
 /**
- * Reading how an attempt ended. A pushed handler says it in its answer (`status`), a worker that pulls in an ack or a nack; both
- * become an {@link AttemptOutcome}. A request that cannot be read is refused, and its worker may send another. An answer is the
- * end of its run: what is wrong with it makes the attempt fail, and an error counts as far as it can be read.
+ * Reading how an attempt ended. A pushed handler says it in its answer (`status`), a worker that pulls in an ack or a
+ * nack; both become an {@link AttemptOutcome}. A request that cannot be read is refused, and its worker may send
+ * another. An answer is the end of its run: what is wrong with it makes the attempt fail, and an error counts as far as
+ * it can be read.
  */
 import { utf8Bytes } from '../bytes';
 import { MAX_DURATION_MS } from '../duration';
@@ -39,7 +40,7 @@ const MAX_CLASSES = 10_000;
 
 const MAX_TIME = 8.64e15;
 
-// ---- errors --------------------------------------------------------------------------------------------------------
+// ---- errors ------------------------------------------------------------------------------------
 
 /** What can be used of an `error` member: an object, a string that is its message, or anything else. */
 export function usableError(error: unknown): ReportedError {
@@ -83,7 +84,10 @@ const errorMembers = (now: number): [name: string, read: Reader<unknown>][] => [
   ['stack', readString],
 ];
 
-/** A moment to run again at, epoch ms. One in the past means now; one that no duration reaches comes from a broken clock. */
+/**
+ * A moment to run again at, epoch ms. One in the past means now; one that no duration reaches comes from a broken
+ * clock.
+ */
 const readRunAt =
   (now: number): Reader<number> =>
   (value, field) => {
@@ -96,7 +100,7 @@ const readRunAt =
     return at;
   };
 
-// ---- acks and nacks ------------------------------------------------------------------------------------------------
+// ---- acks and nacks ----------------------------------------------------------------------------
 
 /** The outcome that an ack reports, written into `ack`. @throws {ApiError} 400, or 413 for a result above 1 MiB */
 export function readAcked<T extends object>(ack: T, body: Json, now: number): T & AttemptOutcome {
@@ -129,7 +133,7 @@ export function readNacked(body: Json, now: number): AttemptOutcome {
   return { kind: 'released', release: attempt_used === false ? UNUSED : { attempt: 'used', error }, ...notes };
 }
 
-/** When the job goes on: `in` (a duration), `until` (a time), `signal`; and the steps so far. */
+/** When the job continues: `in` (a duration), `until` (a time), `signal`; and the steps so far. */
 const readSnooze =
   (now: number): Reader<AttemptOutcome & { kind: 'snoozed' }> =>
   (value, field) => {
@@ -147,7 +151,7 @@ const readSnooze =
     return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ steps }) };
   };
 
-// ---- answers -------------------------------------------------------------------------------------------------------
+// ---- answers -----------------------------------------------------------------------------------
 
 /**
  * The outcome in one entry of an answer: of a batch, or the whole answer of a single delivery. Never throws.
@@ -204,7 +208,7 @@ function outcomeIn(entry: Json): AttemptOutcome {
   return { kind: 'completed', result };
 }
 
-/** When the handler goes on. @throws {ApiError} 400 */
+/** When the handler continues. @throws {ApiError} 400 */
 function answeredSnooze({ in: after, until, signal }: Json): Snooze | undefined {
   const isTime = (value: unknown, max: number) => typeof value === 'number' && value >= 0 && value <= max;
   if (after !== undefined && !isTime(after, MAX_DURATION_MS)) return undefined;

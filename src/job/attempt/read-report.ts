@@ -1,4 +1,4 @@
-/** Reading the reports of workers that pull: acks, nacks, and what an attempt says while it goes on. */
+/** Reads the reports of workers that pull: acks, nacks, and reports of attempts that continue. */
 import { defined, optional, readInteger, readName, readObject, readWord, setDefined } from '../envelope/fields';
 import { invalidRequest, notFound, type Outcome, outcomeOf, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
@@ -27,7 +27,7 @@ export interface ReportNaming {
 
 /**
  * The attempt that a report is about. The path names the job, or else the body.
- * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is no job id
+ * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is not a job id
  */
 export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming): AttemptName {
   const job_id = body.job_id ?? pathId;
@@ -64,7 +64,7 @@ const readAction = readWord(ACTIONS);
 /**
  * Reads many reports; a wrong one keeps its error. Fields in errors are named as in a request of their own.
  * @param workerId of those that name none
- * @throws {ApiError} 400 when it is no list; 413 when it is too long
+ * @throws {ApiError} 400 when it is not a list; 413 when it is too long
  */
 export function readReports(
   value: unknown,

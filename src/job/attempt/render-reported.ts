@@ -1,4 +1,4 @@
-/** What reports came to, as a worker is told. */
+/** The results of reports, for their worker. */
 import { defined, given } from '../envelope/fields';
 import type { ErrorData, Outcome } from '../errors';
 import type { JobState } from '../states';

@@ -1,6 +1,6 @@
 /**
- * A cron entry as its owner wrote it: when it fires, what it enqueues, and what happens when fires overlap or were missed.
- * No code but {@link parseCron} decides whether one is valid; {@link jobOf} makes the job of one fire.
+ * A cron entry as its owner wrote it: when it fires, what it enqueues, and what happens when fires overlap or were
+ * missed. No code but {@link parseCron} decides whether one is valid; {@link jobOf} makes the job of one fire.
  *
  * | member | value | default |
  * |---|---|---|
@@ -14,7 +14,7 @@
  * | `limit` | fires in all | none |
  * | `enabled` | boolean | true |
  * | `description` | at most 1000 characters | none |
- * | `job_template` | `type`, `args`, `meta`, `options`: as in an enqueue, without `id`; or the same at the top level | required |
+ * | `job_template` | `type`, `args`, `meta`, `options` as in an enqueue, without `id`; or at the top level | required |
  */
 import {
   defined,

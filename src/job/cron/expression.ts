@@ -6,10 +6,11 @@
  * | `30 2 * * MON-FRI` | five fields: minute, hour, day of month, month, day of week |
  * | `0 30 2 * * *` | six fields: the same with seconds first |
  * | `@hourly` `@daily` `@midnight` `@weekly` `@monthly` `@yearly` `@annually` | shorthands |
- * | `@every 90s` | every so often, at least a second; a duration, or one in the style of Go (`1h30m`) |
+ * | `@every 90s` | at this interval, at least a second; a duration, or one in the style of Go (`1h30m`) |
  *
  * In a field: `*`, numbers, lists, ranges, steps (`1-9/2`, `5/15`), names of months and days, 7 for Sunday; `L`, `LW`,
- * `15W` in the day of the month; `5L`, `5#2`, `5#L` in the day of the week. When both day fields are restricted, either is enough.
+ * `15W` in the day of the month; `5L`, `5#2`, `5#L` in the day of the week. When both day fields are restricted, either
+ * is enough.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';

@@ -1,11 +1,13 @@
 /**
  * When a schedule fires: pure functions from an instant to the fires after it.
  *
- * The cron library finds matching local times, on a calendar without time zones; which instants they stand for is decided here:
+ * The cron library finds matching local times, on a calendar without time zones; which instants they stand for is
+ * decided here:
  *
- *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it skipped;
- *  - a local time that comes twice fires the first time. But an expression that matches every hour says how often rather than
- *    at which time of the day, and continues firing: nothing stops for an hour because clocks go back.
+ *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it
+ *    skipped;
+ *  - a local time that comes twice fires the first time. But an expression that matches every hour says how often
+ *    rather than at which time of the day, and continues firing: nothing stops for an hour because clocks go back.
  *
  * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
  */

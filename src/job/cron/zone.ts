@@ -1,8 +1,8 @@
 /**
  * Time zones: which instant a local time stands for. Local times are written as the epoch ms they would be in UTC.
  *
- * When clocks go forward, local times are missing; when they go back, some come twice. {@link resolveLocal} tells the three
- * cases apart, and leaves it to the schedule what to make of them.
+ * When clocks go forward, local times are missing; when they go back, some come twice. {@link resolveLocal} tells the
+ * three cases apart, and leaves it to the schedule what to make of them.
  */
 
 const SECOND = 1000;

@@ -40,7 +40,7 @@ export async function parseChildren(value: unknown, parent: Parent, now: number)
 function withParent(child: Record<string, unknown>, { id, meta }: Parent): Record<string, unknown> {
   const options = isObject(child.options) ? child.options : {};
   const own = options.meta ?? child.meta ?? {};
-  // Whatever is no object is refused by whoever reads the job.
+  // The reader of the job refuses anything but an object.
   if (!isObject(own)) return child;
   const trace = TRACE in own || typeof meta[TRACE] !== 'string' ? {} : { [TRACE]: meta[TRACE] };
   return { ...child, options: { ...options, meta: { ...own, ...trace, [PARENT_ID]: id } } };

@@ -1,7 +1,7 @@
 /**
  * JSON with the integers that a double cannot hold. They stay as they were written: each becomes a raw number, which
- * `JSON.stringify` writes as it stood. Code that calculates never meets one, because only payloads may hold them: what an
- * application or its handlers say, and nobody here looks into.
+ * `JSON.stringify` writes unchanged. Code that calculates never meets one. Only payloads may hold them, the content of
+ * applications and handlers, which the server does not inspect.
  *
  * A raw number does not survive a call between objects. So payloads cross as text.
  */
@@ -16,7 +16,7 @@ interface RawJson {
 }
 const json = JSON as unknown as RawJson;
 
-/** Text without so many digits in a row has no such integer. */
+/** A text without this many digits in a row has no such integer. */
 const LONG = 16;
 const INTEGER = /^-?\d+$/;
 
@@ -32,7 +32,9 @@ export function parseExactly(text: string): unknown {
   return mayHoldLong(text) ? json.parse(text, keepInteger) : JSON.parse(text);
 }
 
-/** As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send. */
+/**
+ * As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send.
+ */
 export function parsePayloads(text: string): unknown {
   return mayHoldLong(text) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
 }
@@ -47,7 +49,7 @@ function keepInteger(_: string, value: unknown, { source }: { source: string }):
   return INTEGER.test(source) && String(value) !== source ? json.rawJSON(source) : value;
 }
 
-/** Rounds what is no payload, in place. @param leads may there be payloads inside? */
+/** Rounds everything but payloads, in place. @param leads may there be payloads inside? */
 function rounded(value: unknown, leads: boolean): unknown {
   if (isRawNumber(value)) return Number((value as { rawJSON: string }).rawJSON);
   if (typeof value !== 'object' || value === null) return value;

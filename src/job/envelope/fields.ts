@@ -178,7 +178,9 @@ export function defined<T extends object>(members: T): Defined<T> {
   return present as unknown as Defined<T>;
 }
 
-/** Sets a member, unless there is no value: for objects of which very many are made, {@link defined} copies too much. */
+/**
+ * Sets a member, unless there is no value: for objects of which very many are made, {@link defined} copies too much.
+ */
 export function setDefined<T extends object, Name extends keyof T>(
   target: T,
   name: Name,

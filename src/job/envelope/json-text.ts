@@ -1,12 +1,12 @@
 /** Checks on JSON text that `JSON.parse` does not make. */
 
 /**
- * Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. What looks like
- * a number inside of a word, as in an id of hexadecimal digits, is none. Several patterns, because one that begins in several
- * ways is searched for many times slower.
+ * Text in which a value may hide that would not survive being stored: a surrogate escape, or a huge number. What looks
+ * like a number inside of a word, as in an id of hexadecimal digits, is none. Several patterns, because one that begins
+ * in several ways is searched for many times slower.
  */
 const SUSPICIOUS = [/\\u[dD][89a-fA-F]/, /[[:,\s]-?\d+(?:\.\d+)?[eE]\+?\d{3}/, /^-?\d+(?:\.\d+)?[eE]\+?\d{3}/];
-/** So many digits in a row may be a huge number, too. */
+/** This many digits in a row may be a huge number, too. */
 const HUGE = 200;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -45,7 +45,9 @@ export function unstorable(text: string, value: unknown): Unstorable | undefined
   return undefined;
 }
 
-/** Are there so many digits in a row? Looks at every `count`th character and around it, which beats a pattern by far. */
+/**
+ * Are there `count` digits in a row? Looks at every `count`th character and around it, which beats a pattern by far.
+ */
 export function hasDigits(text: string, count: number): boolean {
   for (let at = count - 1; at < text.length; at += count) {
     if (!isDigit(text, at)) continue;

@@ -3,13 +3,18 @@
 /** Deepest nesting of what is stored, its own braces included. */
 export const MAX_DEPTH = 100;
 
-/** Deepest nesting that is shown of what was stored before there was a bound: much more cannot be written as JSON here. */
+/**
+ * Deepest nesting that is shown of what was stored before there was a bound: much more cannot be written as JSON here.
+ */
 const MAX_SHOWN_DEPTH = 500;
 
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
 
-/** What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply. @param max characters of JSON */
+/**
+ * What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply.
+ * @param max characters of JSON
+ */
 export function boundedValue<T>(
   value: T,
   max: number,
@@ -69,7 +74,10 @@ export function nestingDepth(text: string, limit: number): number {
   return deepest;
 }
 
-/** Where the quote is that ends a string which begins at `from`. Finding quotes is much faster than looking at each character. */
+/**
+ * Where the quote is that ends a string which begins at `from`. Finding quotes is much faster than looking at each
+ * character.
+ */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
     let before = at - 1;

@@ -44,7 +44,10 @@ export interface JobBeingRead {
   limit: LimitPolicy | undefined;
 }
 
-/** What its reader gives of an option goes into the body, under its name; whatever belongs elsewhere, it puts there itself. */
+/**
+ * What its reader gives of an option goes into the body, under its name; whatever belongs elsewhere, it puts there
+ * itself.
+ */
 type Kept<Name> = Name extends keyof JobBody ? JobBody[Name] | undefined : undefined;
 
 /** Where a change reads an option as an enqueue does, its reader needs nothing else of the job. */
@@ -145,7 +148,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
 /** Options whose change is read, or made, in a way of its own. */
 type OwnChange = OptionsThat<'patch', 'itself'>;
 
-/** What reads such a change: epoch ms of times, and a policy that is to be merged with the job's. */
+/** Readers of such a change: epoch ms of times, and a policy to merge with the job's. */
 const OWN_CHANGES: {
   readonly [Name in OwnChange]: (value: unknown, field: string, at: { now: number }) => unknown;
 } = {

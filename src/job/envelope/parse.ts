@@ -61,7 +61,7 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set(IN_OPTIONS);
 const MISPLACED: ReadonlySet<string> = new Set([...BESIDE_OPTIONS, ...optionsThat('beside')]);
 const unknownOption = withoutEffect(IN_OPTIONS);
 
-/** What an option that is none deserves to be told. */
+/** The verdict about a name that is not an option. */
 const aboutOption: Verdict = (name) =>
   MISPLACED.has(name) ? 'has no effect there: it belongs next to options.' : unknownOption(name);
 
@@ -110,8 +110,8 @@ const READERS = OPTION_NAMES.map((name) => ({
 
 /**
  * Validates one job.
- * @throws {ApiError} 400 for a malformed member, 413 for one that is too large, 422 for a retry policy out of range
- * and for what is not offered; `details.field` is the member's path as the client wrote it.
+ * @throws {ApiError} 400 for a malformed member; 413 for one that is too large; 422 for a retry policy out of range,
+ * and for what is not offered. `details.field` is the member's path as the client wrote it.
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const { now, trace, readTarget } = ctx;
@@ -172,7 +172,10 @@ function readOptions(input: Record<string, unknown>, options: Record<string, unk
   }
 }
 
-/** Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is asynchronous. */
+/**
+ * Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is
+ * asynchronous.
+ */
 export async function withFingerprint(parsed: ParsedJob): Promise<ParsedJob> {
   if (parsed.unique === undefined) return parsed;
   const { unique, ...rest } = parsed;

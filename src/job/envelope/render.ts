@@ -80,8 +80,8 @@ export function saysOnlyWhatToRun(body: JobBody): boolean {
 }
 
 /**
- * What its sender cannot know of a new job, for an answer that leaves out the rest: what the server decides, and what it
- * reads times and durations as.
+ * What its sender cannot know of a new job, for an answer that leaves out the rest: what the server decides, and what
+ * it reads times and durations as.
  * @param body what the job brought
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
@@ -95,7 +95,7 @@ export function renderReceipt({ record, layers }: JobView, variables: Variables,
   return receipt;
 }
 
-/** What the server reads otherwise than it was written, and is no time. */
+/** Options that the server changes while reading, except times. */
 const READ = optionsThat('receipt').filter((name) => name !== 'scheduled_at' && name !== 'expires_at');
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
@@ -113,8 +113,8 @@ export interface ShownPolicy {
 }
 
 /**
- * The policies of jobs that say nothing of it themselves: of most of them. By the layers below, which jobs of one type have in
- * common; by the variables themselves where there are no others.
+ * The policies of jobs that say nothing of it themselves: of most of them. By the layers below, which jobs of one type
+ * have in common; by the variables themselves where there are no others.
  */
 const common = new WeakMap<Variables, WeakMap<object, ShownPolicy>>();
 
@@ -133,8 +133,8 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
 }
 
 /**
- * The answer about one job: its envelope under `job`, and a copy beside it for clients that read a flat answer. Members that
- * the application has added to its job are not copied: one could carry a name of the answer.
+ * The answer about one job: its envelope under `job`, and a copy beside it for clients that read a flat answer. Members
+ * that the application has added to its job are not copied: one could carry a name of the answer.
  * @param own the answer's other members, which win over those of the copy
  */
 export function withFlatCopy<Job extends object, Own extends object = object>(

@@ -15,8 +15,8 @@ import {
 } from './render';
 
 /**
- * The envelope of a job as JSON, for whoever runs it: what `JSON.stringify` writes of `renderJob`. Most jobs say
- * nothing but what to run; the text of theirs is the one that is stored, and so is not written anew.
+ * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Most jobs have no
+ * options; their stored text is used, and not written again.
  * @param body the job's body, parsed
  * @param timeoutMs the execution limit that it has, if that is known
  * @throws {ApiError} 500 when the retry variables contradict each other
@@ -76,7 +76,7 @@ function textOfCourse(record: JobRecord, written: JobBody): string {
   return JSON.stringify(course).slice(1, -1);
 }
 
-/** Is it new, or does it run, and is it all there is to say since when and for whom? Most of those that are told of are so. */
+/** Is it new or running, with nothing else to show than its times and its runner? Most jobs in answers are. */
 function isFresh(record: JobRecord): boolean {
   const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps, lease_ms, lease } = record;
   if (waiting_for !== undefined) return false;

@@ -1,6 +1,7 @@
 /**
- * Failures that are the same one: of one job type, one class and code of error, and one message once what differs from job to
- * job (numbers, ids, quoted texts, paths, times) is left out. Nothing is stored for it; whoever reads failures computes it.
+ * Failures that count as equal: of one job type, one class and code of error, and one message. The message is compared
+ * without the parts that differ from job to job: numbers, ids, quoted texts, paths, times. Nothing is stored for it; a
+ * reader of failures computes it.
  */
 import { cut } from '../text';
 

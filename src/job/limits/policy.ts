@@ -1,6 +1,6 @@
 /**
- * What a job says about its limits (`rate_limit`): the key it counts under, what that key allows, and what becomes of the
- * job when its turn comes and the limit is reached.
+ * What a job says about its limits (`rate_limit`): the key it counts under, what that key allows, and what becomes of
+ * the job when its turn comes and the limit is reached.
  *
  * | member | value |
  * |---|---|

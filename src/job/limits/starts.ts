@@ -63,8 +63,8 @@ export class Starts {
   }
 
   /**
-   * Drops what counts no more. Starts from before the clock was set back count from now on, for a period: else they would
-   * shut their key for as long as the clock was set back.
+   * Drops what counts no more. Starts from before the clock was set back count from now on, for a period: else they
+   * would shut their key for as long as the clock was set back.
    */
   private keep(now: number, periodMs: number): void {
     if (isFromBefore(this.moments.at(-1)?.[0], periodMs, now)) {

@@ -47,8 +47,8 @@ export function meanOf(histogram: Histogram): number | null {
 }
 
 /**
- * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond the last
- * bound is reported as that bound. Null when nothing was counted.
+ * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond
+ * the last bound is reported as that bound. Null when nothing was counted.
  */
 export function percentile(histogram: Histogram, rank: number): number | null {
   const { bounds, counts } = histogram;

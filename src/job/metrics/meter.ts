@@ -1,6 +1,6 @@
 /**
- * What is counted of one job type: a list of numbers, each of which only grows. So meters of several types, queues or minutes
- * are merged by adding them, and a step that is undone is subtracted.
+ * What is counted of one job type: a list of numbers, each of which only grows. So meters of several types, queues or
+ * minutes are merged by adding them, and a step that is undone is subtracted.
  */
 import { bucketOf, DURATION_BOUNDS, type Histogram, QUEUE_TIME_BOUNDS } from './histogram';
 
@@ -22,7 +22,9 @@ export const COUNTERS = [
 ] as const;
 export type Counter = (typeof COUNTERS)[number];
 
-/** Histograms: how long attempts ran that succeeded, and that failed; how long jobs were available before they started. */
+/**
+ * Histograms: how long attempts ran that succeeded, and that failed; how long jobs were available before they started.
+ */
 export const HISTOGRAMS = ['completed', 'failed', 'queue_time'] as const;
 export type HistogramName = (typeof HISTOGRAMS)[number];
 

@@ -28,8 +28,8 @@ export interface Throughput {
 }
 
 /**
- * The rates of the last minute. A point has no seconds, so of the minute before this one counts the share that lies in the last
- * 60 s.
+ * The rates of the last minute. A point has no seconds, so of the minute before this one counts the share that lies in
+ * the last 60 s.
  */
 export function throughput(points: readonly Point[], now: number): Throughput {
   const present = startOf(now, MINUTE_MS);

@@ -11,7 +11,9 @@ import {
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 
-/** `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever. */
+/**
+ * `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever.
+ */
 export const POOL_STRATEGIES = ['strict', 'round-robin', 'weighted'] as const;
 export type PoolStrategy = (typeof POOL_STRATEGIES)[number];
 
@@ -42,7 +44,10 @@ const PREFIX = 'pool:';
 /** May a pool be called so? As queues may. */
 export const readPoolName = readQueueName;
 
-/** The pool that a fetch names in the place of its queues; undefined when it names none. @throws {ApiError} 400 beside queues */
+/**
+ * The pool that a fetch names in the place of its queues; undefined when it names none. @throws {ApiError} 400 beside
+ * queues
+ */
 export function poolNamedBy(queues: readonly unknown[]): string | undefined {
   const pool = queues.find((name) => typeof name === 'string' && name.startsWith(PREFIX)) as string | undefined;
   if (pool === undefined) return undefined;

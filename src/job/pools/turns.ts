@@ -1,8 +1,8 @@
 /**
- * Who is next in a pool: stride scheduling. Each queue has a *pass*, which a job that it gave moves on by 1 / weight; the queue
- * with the lowest pass is next. So while all have jobs, what they gave is in the ratio of their weights, to within one job each,
- * whatever the size of the fetches; and none waits for longer than a round. A queue that had no job saves nothing up: it comes
- * back where the others are.
+ * Which queue is next in a pool: stride scheduling. Each queue has a *pass*, which each of its jobs advances by 1 /
+ * weight; the queue with the lowest pass is next. So while all have jobs, their jobs are in the ratio of their weights,
+ * to within one job each. The size of the fetches does not matter, and no queue waits longer than a round. A queue
+ * without jobs saves nothing up: it comes back where the others are.
  */
 import { type Pool, weightOf } from './pool';
 

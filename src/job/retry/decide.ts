@@ -56,8 +56,8 @@ export const VISIBILITY_TIMEOUT_CODE = 'visibility_timeout';
 const UNRECOVERABLE = 'UnrecoverableError';
 
 /**
- * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains: members from outside may have
- * any value, and an unusable one counts as absent.
+ * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains: members from outside
+ * may have any value, and an unusable one counts as absent.
  * @param failedExecutions n, the one just failed included
  */
 export function decideFailure(

@@ -13,7 +13,10 @@ import type { Jitter, RetryPolicy } from './policy';
 /** No delay is longer: any present time plus this is still a valid date. */
 export const HARD_LIMIT_MS = 4e15;
 
-/** The longest pause that another server may ask for (`Retry-After`), ms: a mistake of theirs must not park anything for years. */
+/**
+ * The longest pause that another server may ask for (`Retry-After`), ms: a mistake of theirs must not park anything for
+ * years.
+ */
 export const LONGEST_ASKED_MS = 86_400_000;
 
 /**
@@ -106,8 +109,8 @@ function whole(d: number): number {
  * A number in [0, 1) that depends on job id and n only. Delays already promised rest on it: changing it changes the
  * schedule of every job with a deterministic jitter.
  *
- * Two 32-bit lanes are mixed over the text and finished with the avalanche steps of MurmurHash3 (Austin Appleby,
- * public domain), which makes 53 well-spread bits of ids that differ in a single digit.
+ * The text is mixed into two 32-bit halves, which the avalanche steps of MurmurHash3 finish (Austin Appleby, public
+ * domain). That makes 53 well-spread bits of ids that differ in a single digit.
  */
 export function deterministicRandom(jobId: string, failedExecutions: number): number {
   const text = `${jobId}:${failedExecutions}`;

@@ -6,7 +6,8 @@
  * |---|---|---|
  * | `preset` | | `ojs` `zzz` `chasqui` `zizq` `sidekiq`; the other fields of the layer override it |
  * | `max_attempts` | | integer, 0 … 2147483647 |
- * | `backoff_strategy` | `backoff_type`, `strategy`, `backoff` | `exponential` `linear` `constant` (`none`, `fixed`) `polynomial` `table` (`custom`) |
+ * | `backoff_strategy` | `backoff_type`, `strategy`, … | `exponential` `linear` `constant` `polynomial` `table` |
+ * | | | also `backoff`; `none` and `fixed` mean `constant`, `custom` means `table` |
  * | `initial_interval`, `max_interval`, `offset` | with `_ms` | duration; `max_interval` null: no cap |
  * | `backoff_coefficient` | | 0 … 1000; below 1 only with `polynomial`, checked after merging |
  * | `first_index` | | 0, 1 |

@@ -59,8 +59,8 @@ export interface RetryPreview {
 /**
  * Computes a preview.
  *
- * @throws {ApiError} 400 for a bad member of the request, 422 for a bad policy in any layer (named `retry.…`,
- * `layers.queue.…`, `layers.job_type.…`), 500 `invalid_configuration` for bad variables
+ * @throws {ApiError} 400 for a bad member of the request; 422 for a bad policy in any layer (`retry.…`,
+ * `layers.queue.…`, `layers.job_type.…`); 500 `invalid_configuration` for bad variables
  */
 export function previewRetry(request: unknown, context: PreviewContext): RetryPreview {
   if (!isObject(request)) throw invalidPayload('The body must be a JSON object.');

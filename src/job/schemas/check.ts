@@ -1,6 +1,6 @@
 /**
- * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its size and
- * depth, how large it is with its references put in their places, and the size of its patterns.
+ * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its
+ * size and depth, how large it is with its references put in their places, and the size of its patterns.
  */
 import { utf8Bytes } from '../bytes';
 import { isObject } from '../envelope/fields';
@@ -12,7 +12,9 @@ import { escaped, pointerOf, unescaped } from './pointer';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Bytes of one schema as JSON, levels of schemas in schemas, and schemas in it with its references put in their places. */
+/**
+ * Bytes of one schema as JSON, levels of schemas in schemas, and schemas in it with its references put in their places.
+ */
 export const MAX_SCHEMA_BYTES = 65_536;
 const MAX_LEVELS = 32;
 const MAX_UNFOLDED = 10_000;

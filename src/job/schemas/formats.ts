@@ -1,6 +1,6 @@
 /**
- * The values of `format`. Each is decided in one pass over the text: no expression here can read the same characters in two ways.
- * Other names than these say nothing, as JSON Schema has it.
+ * The values of `format`. Each is decided in one pass over the text: no expression here can read the same characters in
+ * two ways. Other names than these say nothing, as JSON Schema has it.
  */
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;

@@ -1,7 +1,7 @@
 /**
- * Regular expressions of schemas, tried on texts of clients. The engine of JavaScript backtracks, so that a few repetitions or
- * alternatives keep it busy for years. This one follows all ways through a pattern at once: a text is read once, and a character
- * takes as many steps as the pattern has states at most.
+ * Regular expressions of schemas, tried on texts of clients. The engine of JavaScript backtracks, so that a few
+ * repetitions or alternatives keep it busy for years. This one follows all ways through a pattern at once: a text is
+ * read once, and a character takes as many steps as the pattern has states at most.
  */
 import { type Tree, treeOf } from './pattern-tree';
 import { OutOfWork, type Work } from './work';

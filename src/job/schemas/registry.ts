@@ -1,6 +1,6 @@
 /**
- * The schemas of a deployment, and which of them a job must fit: the one that it names (`schema`, a URI; else `version`; else
- * `meta.schema_version`), else the latest of its type.
+ * The schemas of a deployment, and which of them a job must fit: the one that it names (`schema`, a URI; else
+ * `version`; else `meta.schema_version`), else the latest of its type.
  */
 import type { JobBody } from '../record';
 import { quote } from '../text';

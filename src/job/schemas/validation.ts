@@ -1,6 +1,7 @@
 /**
- * Validates a value against a schema that was checked when it was registered, and counts the steps that this takes. Every loop over
- * what a client sent spends them: a schema that looks harmless can be asked about a value that makes it dear.
+ * Validates a value against a schema that was checked when it was registered, and counts the steps that this takes.
+ * Every loop over what a client sent spends them: a schema that looks harmless can be asked about a value that makes it
+ * dear.
  */
 import { isObject } from '../envelope/fields';
 import type { JsonSchema } from './check';

@@ -21,8 +21,8 @@ const REFERS_ALONE = /draft-0[467]/;
 export type Validate = (args: readonly unknown[], work: Work) => Misfit[];
 
 /**
- * The validator of a schema. One whose `type` is `object` is about the first argument, as args are always a list; any other
- * about the list. Arguments that cannot be validated within the work of their request do not fit.
+ * The validator of a schema. One whose `type` is `object` is about the first argument, as args are always a list; any
+ * other about the list. Arguments that cannot be validated within the work of their request do not fit.
  */
 export function validatorOf(schema: JsonSchema): Validate {
   const isAboutFirst = schema.type === 'object';

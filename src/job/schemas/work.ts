@@ -1,6 +1,6 @@
 /**
- * How much work the schemas of one request may cause. It is counted, in steps, because no clock runs within a request: what clients
- * send must not keep an isolate, and everyone whom it serves, busy for seconds.
+ * How much work the schemas of one request may cause. It is counted, in steps, because no clock runs within a request.
+ * Input of clients must not keep an isolate busy for seconds, for all its callers.
  */
 
 /** One step takes 10 to 50 ns: a look at a keyword, or at a character under one state of a pattern. */

@@ -1,17 +1,17 @@
 /**
- * The conflict rules of unique jobs. The policy of a new job decides which jobs with its fingerprint are in conflict with
- * it, and what becomes of both. The state of an existing job says whether it counts, so a job that changes state releases
- * nothing.
+ * The conflict rules of unique jobs. The policy of a new job decides which jobs with its fingerprint are in conflict
+ * with it, and what becomes of both. The state of an existing job says whether it counts, so a job that changes state
+ * releases nothing.
  *
- * A batch is planned whole before anything is written, because a refusal must leave nothing behind. The planner therefore
- * treats the earlier entries of the batch as if they were stored.
+ * A batch is planned whole before anything is written, because a refusal must leave nothing behind. The planner
+ * therefore treats the earlier entries of the batch as if they were stored.
  *
  * | `on_conflict` | the entry | the jobs in conflict |
  * |---|---|---|
  * | `reject` | refused, and the batch with it | stay |
  * | `ignore` | stands for the newest of them | stay |
  * | `replace` | is enqueued | cancelled, unless they have ended |
- * | `replace_except_schedule` | is enqueued at the time at which the newest was scheduled | cancelled, unless they have ended |
+ * | `replace_except_schedule` | is enqueued at the scheduled time of the newest | cancelled, unless they have ended |
  */
 import { parseExactly } from '../envelope/exact';
 import { type ApiError, duplicate, refusal } from '../errors';

@@ -4,8 +4,8 @@ import { hexOf } from '../bytes';
 import { isRawNumber } from '../envelope/exact';
 
 /**
- * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in Unicode
- * normalisation form C. The value must be JSON, nested no deeper than a request may be.
+ * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in
+ * Unicode normalisation form C. The value must be JSON, nested no deeper than a request may be.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.normalize('NFC'));

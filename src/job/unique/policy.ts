@@ -1,16 +1,17 @@
 /**
- * Reads the policy of a unique job, and says what its fingerprint is made of. Two jobs with the same fingerprint are the
- * same job. Whether the older one stands in the way is up to the policy of the newer one (`conflicts.ts`).
+ * Reads the policy of a unique job, which defines its fingerprint. Two jobs with the same fingerprint are the same job.
+ * Whether the older one conflicts is up to the policy of the newer one (`conflicts.ts`).
  *
  * | member | value | default |
  * |---|---|---|
- * | `keys` | of `type`, `queue`, `args`, `meta`; `type` is always part | `["type"]`, plus what `args_keys` and `meta_keys` imply |
+ * | `keys` | of `type` (always counts), `queue`, `args`, `meta` | `["type"]`, and `args` or `meta` with their keys |
  * | `key` | a string: the fingerprint is this text (and the type, and the `keys`) | none |
- * | `key` as an array | as `keys`; a name that is none of them is a member of `args`, as the Go and Java SDKs write it | none |
+ * | `key` as an array | as `keys`; any other name is a member of `args`, as in the Go and Java SDKs | none |
  * | `args_keys`, `meta_keys` | names of members that count | all of `args`; `meta` needs its keys |
- * | `period` (or `within`, or `period_ms`) | duration since the existing job's creation | for as long as its state counts |
+ * | `period` (or `within`, or `period_ms`) | duration since the existing job's creation | while its state counts |
  * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
- * | `on_conflict` | `reject`, `ignore` (`ignore_new`), `replace` (`cancel_existing`), `replace_except_schedule` | `reject` |
+ * | `on_conflict` | `reject`, `ignore`, `replace`, `replace_except_schedule` | `reject` |
+ * | | aliases: `ignore_new` of `ignore`, `cancel_existing` of `replace` | |
  */
 import {
   defined,

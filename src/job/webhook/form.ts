@@ -1,6 +1,7 @@
 /**
- * The body that a subscription is sent in the place of the event: what Slack or PagerDuty take, or a template of its own. Pure.
- * A template is JSON, and its placeholders are looked up in the event: nothing is run, and what comes out is JSON again.
+ * The body that a subscription is sent in the place of the event: what Slack or PagerDuty take, or a template of its
+ * own. Pure. A template is JSON, and its placeholders are looked up in the event: nothing is run, and what comes out is
+ * JSON again.
  */
 import { isObject } from '../envelope/fields';
 import { cut } from '../text';
@@ -35,7 +36,7 @@ export function bodyIn(form: WebhookForm | undefined, body: string): string {
   return JSON.stringify(filled(form.template, event, { left: MAX_FILLED }));
 }
 
-// ---- what has happened, for humans ------------------------------------------------------------------------------------
+// ---- what has happened, for humans -------------------------------------------------------------
 
 interface Told {
   title: string;
@@ -61,7 +62,7 @@ function toldOf({ type, subject, data }: Json): Told {
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
 
-// ---- Slack ------------------------------------------------------------------------------------------------------------
+// ---- Slack -------------------------------------------------------------------------------------
 
 function slackOf(event: Json): Json {
   const { title, detail } = toldOf(event);
@@ -76,7 +77,7 @@ function slackText(plain: string): string {
     .replaceAll('>', '&gt;');
 }
 
-// ---- PagerDuty --------------------------------------------------------------------------------------------------------
+// ---- PagerDuty ---------------------------------------------------------------------------------
 
 /** Events that end what another one began, by what both are about. */
 const RESOLVES: ReadonlyMap<unknown, string> = new Map([
@@ -120,7 +121,7 @@ function pagerDutyOf(event: Json, routing_key: string): Json {
   };
 }
 
-// ---- a template of its own --------------------------------------------------------------------------------------------
+// ---- a template of its own ---------------------------------------------------------------------
 
 /** The paths that a text names. */
 export function pathsIn(template: string): string[] {
@@ -131,7 +132,9 @@ interface Budget {
   left: number;
 }
 
-/** A text that is nothing but a placeholder becomes the value, whatever that is; within a text, values stand as texts. */
+/**
+ * A text that is nothing but a placeholder becomes the value, whatever that is; within a text, values stand as texts.
+ */
 function filled(template: unknown, event: Json, budget: Budget): unknown {
   if (typeof template === 'string') return filledText(template, event, budget);
   if (Array.isArray(template)) return template.map((entry) => filled(entry, event, budget));

@@ -1,4 +1,7 @@
-/** Ids of subscriptions and deliveries. That of a delivery names both its subscription and its event, so no index leads to it. */
+/**
+ * Ids of subscriptions and deliveries. That of a delivery names both its subscription and its event, so no index leads
+ * to it.
+ */
 import { isUuidV7 } from '../ids';
 
 const WEBHOOK = 'wh_';

@@ -33,8 +33,9 @@ export interface WebhookRequest {
   /** False: nothing is sent. Default true. */
   active?: boolean;
   /**
-   * What is sent in the place of the event: a message for an incoming webhook of Slack, an event for PagerDuty's Events API v2, or
-   * JSON of your own with placeholders such as `{{data.job_id}}`, as a value or as its text. Default: the event.
+   * What is sent instead of the event: a message for an incoming webhook of Slack, or an event for PagerDuty's Events
+   * API v2. It can also be JSON of your own with placeholders such as `{{data.job_id}}`, as a value or as its text.
+   * Default: the event.
    */
   format?: WebhookFormat | null;
   /** Of PagerDuty, required beside the format `pagerduty`. It is not shown again. */

@@ -82,7 +82,8 @@ export interface StepCheck {
  * Validates a workflow.
  * @param now epoch ms
  * @param unknown gets the members that nothing reads
- * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the outermost one
+ * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the
+ * outermost one
  */
 export function parseWorkflow(body: Json, now: number, unknown = new UnknownMembers()): ParsedWorkflow {
   const id = optional(body, 'id', readUuidV7);
@@ -224,8 +225,8 @@ class TreeReader {
 
   /**
    * Most clients of the protocol write a batch as a graph: each callback is a step of that name, `on_failure` or
-   * `on-failure`, which depends on all others. As an ordinary step it would run when nothing has failed, and never after
-   * a failure.
+   * `on-failure`, which depends on all others. As an ordinary step it would run when nothing has failed, and never
+   * after a failure.
    */
   private findCallbacks(node: PlanNode): void {
     const named = new Map(node.children.map((child) => [child, callbackNamed(nodeAt(this, child))]));

@@ -1,10 +1,10 @@
 /**
- * What a job of a workflow gets to know of the jobs before it: `parent_results`.
+ * The results of earlier jobs that a job of a workflow gets: `parent_results`.
  *
- * In a chain these are the results of all earlier steps, in a graph those of all steps it depends on, directly or not, each
- * at the place of its step; a callback gets those of all jobs of its batch. Where nothing comes before (a group, the first
- * step), a nested workflow hands down what it would have got itself. The result of a nested chain is that of its last step,
- * of any other nested workflow the list of its parts' results.
+ * In a chain these are the results of all earlier steps. In a graph they are those of all steps it depends on, directly
+ * or not, each at the place of its step. A callback gets those of all jobs of its batch. The first jobs of a nested
+ * workflow (a group, the first step) get the results that the workflow itself would get. The result of a nested chain
+ * is that of its last step, of any other nested workflow the list of its parts' results.
  */
 import { nodeAt, type WorkflowPlan } from './plan';
 
@@ -58,8 +58,8 @@ export interface Results {
 }
 
 /**
- * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`. Only
- * those that fit are read: together they may be far larger than what memory holds.
+ * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`.
+ * Only those that fit are read: together they may be far larger than what memory holds.
  * @param maxBytes bytes of UTF-8 that the JSON text may have
  * @param omitted JSON text that stands for the result of a job
  * @returns JSON text

@@ -1,8 +1,9 @@
 /**
- * How far a workflow has got, and what follows from the end of a job. Pure: the same ends in the same order always lead to
- * the same states, so a run is rebuilt by telling it again what happened.
+ * How far a workflow has got, and what follows from the end of a job. Pure: the same ends in the same order always lead
+ * to the same states, so a run is rebuilt by telling it again what happened.
  *
- *  - chain: a step starts when the one before has completed; any other end fails the chain, and later steps never start.
+ *  - chain: a step starts when the one before has completed; any other end fails the chain, and later steps never
+ *    start.
  *  - group: all start at once; it ends when all have ended, failed if any did not complete.
  *  - batch: as a group; then its callbacks start. Its state follows the jobs, not the callbacks.
  *  - graph: a step starts when all it depends on have completed. After a failure nothing starts any more, and the graph

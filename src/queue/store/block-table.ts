@@ -113,7 +113,7 @@ export class BlockTable {
     return Math.max(stored?.highest ?? 0, this.waiting.at(-1)?.key ?? 0);
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------
+  // ---- where a job is --------------------------------------------------------------------------
 
   /** Is this job in a block, and not over? */
   holds(key: number): boolean {
@@ -204,7 +204,7 @@ export class BlockTable {
     return count;
   }
 
-  // ---- the end of a job ----------------------------------------------------------------------------
+  // ---- the end of a job ------------------------------------------------------------------------
 
   /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
@@ -320,7 +320,7 @@ export class BlockTable {
     this.marked.clear();
   }
 
-  // ---- reading -------------------------------------------------------------------------------------
+  // ---- reading ---------------------------------------------------------------------------------
 
   /** The block that spans this number. */
   protected at(key: number): Block | undefined {

@@ -137,7 +137,7 @@ export class Meters {
     }
   }
 
-  // ---- what the store reports ----------------------------------------------------------------------
+  // ---- what the store reports ------------------------------------------------------------------
 
   /** Jobs of a type were accepted. */
   enqueued(type: string, count: number, now: number): void {
@@ -181,7 +181,7 @@ export class Meters {
     return this.carried({ by: 'job', key: row.key });
   }
 
-  // ---- carriers ------------------------------------------------------------------------------------
+  // ---- carriers --------------------------------------------------------------------------------
 
   /** What a row that is about to be written is to carry. */
   carried(carrier: Carrier): string {
@@ -280,7 +280,7 @@ export class Meters {
     Object.assign(this, texts);
   }
 
-  // ---- reading -------------------------------------------------------------------------------------
+  // ---- reading ---------------------------------------------------------------------------------
 
   /** Everything that was counted: by type, and by time as far as it is kept. */
   read(): Counts {
@@ -296,7 +296,7 @@ export class Meters {
     return [...this.putAwayLately, ...this.points.filter(({ at }) => at >= from)];
   }
 
-  // ---- inside --------------------------------------------------------------------------------------
+  // ---- inside ----------------------------------------------------------------------------------
 
   private pointOf(type: string, now: number): Counted {
     const minute = startOf(now, MINUTE_MS);

@@ -71,7 +71,7 @@ export class Singles {
     return job ? `${JSON.stringify([job.key, job.type, job.at, job.alias])}\n${job.body}` : null;
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------
+  // ---- where a job is --------------------------------------------------------------------------
 
   /** How many there are. */
   get count(): number {
@@ -112,7 +112,7 @@ export class Singles {
     for (let at = 0; at < keys.length; at += size) yield keys.slice(at, at + size);
   }
 
-  // ---- the end of a job ----------------------------------------------------------------------------
+  // ---- the end of a job ------------------------------------------------------------------------
 
   /** The job has moved out into a row of its own, or has completed and is kept. */
   leave(key: number): void {
@@ -128,7 +128,7 @@ export class Singles {
     this.left([leaseId]);
   }
 
-  // ---- memory --------------------------------------------------------------------------------------
+  // ---- memory ----------------------------------------------------------------------------------
 
   /** Forgets all of them: the lease rows are about to be read. */
   clear(): void {

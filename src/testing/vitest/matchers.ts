@@ -9,7 +9,8 @@ export type ExpectedJob = { [Member in keyof JobEnvelope]?: unknown };
 interface QueueMatchers {
   /**
    * There is a job of this type, with these arguments and members if they are given; asymmetric matchers such as
-   * `expect.objectContaining(…)` may stand for any part. Jobs are seen in any state, for as long as the queue keeps them.
+   * `expect.objectContaining(…)` may stand for any part. Jobs are seen in any state, for as long as the queue keeps
+   * them.
    */
   toHaveEnqueued(type: string, args?: unknown, job?: ExpectedJob): Promise<void>;
   /** There is such a job, and it has completed. Wait for it by `queue.idle()` or `queue.advance(…)`. */

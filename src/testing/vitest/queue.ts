@@ -20,8 +20,8 @@ export interface TestQueueOptions {
   /** When each test begins, at least a day after the real time. Default: New Year 2040, UTC. */
   now?: Moment;
   /**
-   * How long handlers may run in real time, ms, before `idle` and `advance` say that there is no end to it. Default 4000: less
-   * than the usual limit of a test.
+   * How long handlers may run in real time, ms, before `idle` and `advance` say that there is no end to it. Default
+   * 4000: less than the usual limit of a test.
    */
   restMs?: number;
 }
@@ -79,8 +79,8 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
   }
 
   /**
-   * Lets time pass. What falls due meanwhile happens in the order of time: delayed jobs, retries, schedules, timeouts; each
-   * runs to its end before the clock continues.
+   * Lets time pass. What falls due meanwhile happens in the order of time: delayed jobs, retries, schedules, timeouts;
+   * each runs to its end before the clock continues.
    * @throws {Error} when there is no end to it
    * @example
    * await queue.advance('1h');
@@ -121,9 +121,9 @@ export class TestQueue<Jobs extends Record<keyof Jobs, readonly unknown[]> = Any
 }
 
 /**
- * The queues of the Worker under test, for Vitest in the Workers runtime: its real handlers and Durable Objects, with a clock
- * that moves only when the test says so. Call it where a test file or a `describe` begins; each test in it then begins
- * with empty queues at the same moment.
+ * The queues of the Worker under test, for Vitest in the Workers runtime: its real handlers and Durable Objects, with a
+ * clock that moves only when the test says so. Call it where a test file or a `describe` begins; each test in it then
+ * begins with empty queues at the same moment.
  *
  * @throws {RangeError} when the clock would not be ahead of the real time
  * @example

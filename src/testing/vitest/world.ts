@@ -1,10 +1,10 @@
 /**
- * The deployment under test, as a world with a clock of its own: time passes only when the test says so, and what the objects
- * would do by themselves is done then, in the order of time.
+ * The deployment under test, as a world with a clock of its own: time passes only when the test says so, and what the
+ * objects would do by themselves is done then, in the order of time.
  *
- * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it. Work
- * that objects do beside their requests (pushes to handlers, outbox messages) continues in real time meanwhile. The
- * world waits for it, so that each alarm finds what came of the ones before it.
+ * The clock stands in the far future, where no alarm of the runtime fires by itself: it fires when the world rings it.
+ * Work that objects do beside their requests (pushes to handlers, outbox messages) continues in real time meanwhile.
+ * The world waits for it, so that each alarm finds what came of the ones before it.
  */
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { exports } from 'cloudflare:workers';
@@ -12,7 +12,9 @@ import { vi } from 'vitest';
 import { DEPLOYMENT, type Deployment } from '../../library/deployment';
 import { forgetWork, settleWork, watchWork, worksBegun } from './under-way';
 
-/** A clock that has not come so far while a test waited in vain is that of work which makes new work without end, ms. */
+/**
+ * A clock that has not come so far while a test waited in vain is that of work which makes new work without end, ms.
+ */
 const MINUTE_MS = 60_000;
 
 /** What is due up to this much after now is due now, ms: the platform takes no alarm for the present moment. */

@@ -1,4 +1,7 @@
-/** Series of numbers over time: a small one within a line, and a large one with axes, whose library is loaded when it is shown. */
+/**
+ * Series of numbers over time: a small one within a line, and a large one with axes, whose library is loaded when it is
+ * shown.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import { theme } from '../core/theme';

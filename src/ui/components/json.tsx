@@ -1,6 +1,6 @@
 /**
- * Shows data that came from outside. It is put into the page as text only, its parts are drawn when they are opened, and long
- * texts are cut until they are asked for: whatever a job carries, the page stays quick and shows it as it is.
+ * Shows data that came from outside. It is put into the page as text only. Its parts are drawn when they are opened,
+ * and long texts are cut until they are asked for. So the page stays quick whatever a job carries.
  */
 import { useState } from 'preact/hooks';
 import { ExactNumber, stringifyExact } from '../core/exact';
@@ -120,7 +120,7 @@ export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
       <Copy text={text} label={label} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: without a pointer it is scrolled by keys */}
       <pre tabIndex={0}>
         <bdi>{text}</bdi>
       </pre>

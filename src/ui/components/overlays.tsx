@@ -1,4 +1,7 @@
-/** What lies over a page: dialogs, a drawer, toasts. All dialogs are the browser's own, which keep and give back the focus. */
+/**
+ * What lies over a page: dialogs, a drawer, toasts. All dialogs are the browser's own, which keep and give back the
+ * focus.
+ */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { openAside } from '../core/aside';
@@ -52,7 +55,10 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
   );
 }
 
-/** A drawer whose being open stands in the URL. @param name the member of the query that opens it, removed when it closes */
+/**
+ * A drawer whose being open stands in the URL. @param name the member of the query that opens it, removed when it
+ * closes
+ */
 export function Drawer({
   name = 'open',
   title,

@@ -102,7 +102,8 @@ export interface Tab {
 export function Tabs({ tabs, name = 'tab' }: { tabs: readonly Tab[]; name?: string }) {
   const open = openTab(tabs, name);
   const row = useRef<HTMLElement>(null);
-  // On a narrow screen the row may be longer than the window: the open one is brought into sight, and the page stays where it is.
+  // On a narrow screen the row may be longer than the window: the open one is brought into sight, and the page stays
+  // where it is.
   useLayoutEffect(() => {
     const [nav, link] = [row.current, row.current?.querySelector<HTMLElement>('[aria-current]')];
     if (nav && link) nav.scrollLeft = link.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;

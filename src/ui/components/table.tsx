@@ -1,6 +1,6 @@
 /**
- * Tables. Sorting and pages are in the URL; rows are chosen with `x`, gone through with `j` and `k`, opened with Enter. On a narrow
- * screen each row becomes a card.
+ * Tables. Sorting and pages are in the URL; rows are chosen with `x`, gone through with `j` and `k`, opened with Enter.
+ * On a narrow screen each row becomes a card.
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';

@@ -118,7 +118,10 @@ const WHOLE = 24;
 /** Where a long word may continue in the next line: an address, a path, a host. */
 const JOINTS = /(?<=[./:_@?&=,])(?=[^./:_@?&=,])/;
 
-/** Lets long words break, at their joints where they have any. All others stay whole, so that a column is as wide as its words. */
+/**
+ * Lets long words break, at their joints where they have any. All others stay whole, so that a column is as wide as its
+ * words.
+ */
 function breakable(text: string): ComponentChildren {
   if (!text.split(/\s/).some(({ length }) => length > WHOLE)) return text;
   return text.split(/(\s+)/).map((word) => {

@@ -1,4 +1,7 @@
-/** What lies over a page, such as a drawer or a form: whether it is open stands in the URL, and the page of the list stays. */
+/**
+ * What lies over a page, such as a drawer or a form: whether it is open stands in the URL, and the page of the list
+ * stays.
+ */
 import type { Query } from './base';
 import { navigate, query, withQuery } from './router';
 

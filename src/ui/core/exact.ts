@@ -1,4 +1,6 @@
-/** JSON whose numbers keep the text they came with: 64-bit ids and amounts must be shown, and sent back, as they are. */
+/**
+ * JSON whose numbers keep the text they came with: 64-bit ids and amounts must be shown, and sent back, as they are.
+ */
 
 /** A number that JavaScript cannot hold as it was written. */
 export class ExactNumber {

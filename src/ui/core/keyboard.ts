@@ -1,6 +1,6 @@
 /**
- * Keys. Whatever is shown registers its own; the help lists those that work now. A key without a modifier only, and never while
- * something is typed. `g` begins a sequence: `g j`.
+ * Keys. Whatever is shown registers its own; the help lists those that work now. A key without a modifier only, and
+ * never while something is typed. `g` begins a sequence: `g j`.
  */
 import { signal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';

@@ -1,6 +1,6 @@
 /**
- * The language of the browser. On some systems it is none, such as `en-US@posix`: whatever formats by it throws, and the chart
- * library does when it is loaded.
+ * The language of the browser. On some systems it is none, such as `en-US@posix`: whatever formats by it throws, and
+ * the chart library does when it is loaded.
  */
 export function mendLanguage(browser: Pick<Navigator, 'language'>): void {
   try {

@@ -1,6 +1,6 @@
 /**
- * Which page is shown. All that a page shows follows from its URL: path, filters, sorting, page number, open drawer. Links are
- * plain `<a href>`; clicks on those that stay within the dashboard are answered without reloading it.
+ * Which page is shown. All that a page shows follows from its URL: path, filters, sorting, page number, open drawer.
+ * Links are plain `<a href>`; clicks on those that stay within the dashboard are answered without reloading it.
  */
 import { computed, signal } from '@preact/signals';
 import { BASE, type Query, writeQuery } from './base';

@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals';
 import type { Session } from '../../contract/session';
 import { ApiFailure, api, needsLogin } from './api';
 
-/** Undefined until the server has told. */
+/** Undefined until the server has answered. */
 export const session = signal<Session | undefined>(undefined);
 
 const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));

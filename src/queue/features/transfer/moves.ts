@@ -106,7 +106,7 @@ export function endMove(q: Named & Stored & Observed & Woken, key: number, adopt
   q.wake.at(0);
 }
 
-// ---- in the target -------------------------------------------------------------------------------
+// ---- in the target -----------------------------------------------------------------------------
 
 /**
  * Would this queue take the job? Writes nothing.

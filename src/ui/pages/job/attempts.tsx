@@ -1,4 +1,7 @@
-/** The attempts: when each ran and how long the queue waited before it, drawn to one scale; below, one by one with their errors. */
+/**
+ * The attempts: when each ran and how long the queue waited before it, drawn to one scale; below, one by one with their
+ * errors.
+ */
 import { useState } from 'preact/hooks';
 import type { JobAttempt } from '../../../contract/jobs';
 import { Badge, type Tone } from '../../components/badge';

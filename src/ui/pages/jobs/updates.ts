@@ -116,7 +116,9 @@ function isArrival(event: LiveEvent): boolean {
   return states.length === 0 ? isBirth(event) : state !== undefined && states.includes(state);
 }
 
-/** States of rows at once, before the server was asked; and the counts, where each event tells all that they depend on. */
+/**
+ * States of rows at once, before the server was asked; and the counts, where each event tells all that they depend on.
+ */
 function moved(list: JobItems, events: readonly LiveEvent[]): JobItems {
   const states = new Map<string, JobState>();
   const counts = { ...list.counts };

@@ -17,7 +17,7 @@ export function useMaintenance(): Resource<MaintenanceState> {
   return useResource((signal) => api.get<MaintenanceState>(PATH, {}, signal), []);
 }
 
-/** Does it hold now? Nobody tells of its end. */
+/** Does it hold now? No event reports its end. */
 function isOn({ data }: Resource<MaintenanceState>, now: number): boolean {
   return data?.enabled === true && (data.ends_at === null || Date.parse(data.ends_at) > now);
 }

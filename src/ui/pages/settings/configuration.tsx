@@ -1,4 +1,6 @@
-/** The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys. */
+/**
+ * The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys.
+ */
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
 import { Json } from '../../components/json';

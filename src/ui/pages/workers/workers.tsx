@@ -1,4 +1,4 @@
-/** Workers that pull: what they hold, and what they are told. */
+/** Workers that pull: their leases, and directives for them. */
 import type { Directive, LeasedJob, WorkerDetail, WorkerList, WorkerStatus } from '../../../contract/workers';
 import { Badge, type Tone } from '../../components/badge';
 import { Pager } from '../../components/list';

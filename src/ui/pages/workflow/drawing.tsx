@@ -1,4 +1,7 @@
-/** The graph: lines in an SVG, and above them a link for each job, which the keyboard reaches in the order of the layers. */
+/**
+ * The graph: lines in an SVG, and above them a link for each job, which the keyboard reaches in the order of the
+ * layers.
+ */
 import { useMemo } from 'preact/hooks';
 import { Icon } from '../../components/icon';
 import { href, segment } from '../../core/base';
@@ -19,7 +22,7 @@ export function Drawing(props: {
   const { width, height, nodes: placed, edges } = useMemo(() => layOut(nodes), [shape]);
   const byKey = new Map(nodes.map((node) => [node.key, node]));
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no pointer scrolls it by keys
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without a pointer it is scrolled by keys
     <section class="graph" aria-label="Graph of the workflow" tabIndex={0}>
       <div style={{ width: `${width}px`, height: `${height}px` }}>
         <svg width={width} height={height} aria-hidden="true">

@@ -204,7 +204,7 @@ export class WorkerSockets {
     this.detach();
   }
 
-  // ---- messages of workers -------------------------------------------------------------------------
+  // ---- messages of workers ---------------------------------------------------------------------
 
   private async handle(line: WorkerSocket, data: string | ArrayBuffer): Promise<void> {
     let id: number | undefined;
@@ -277,7 +277,7 @@ export class WorkerSockets {
     else line.tell({ type: 'paused' });
   }
 
-  // ---- operators and others ------------------------------------------------------------------------
+  // ---- operators and others --------------------------------------------------------------------
 
   private async tellDirective(line: WorkerSocket): Promise<void> {
     try {
