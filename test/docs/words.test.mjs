@@ -1,4 +1,5 @@
-// Texts that users meet sound like the field: those of the program, of the dashboard, and every message of the server.
+// Texts sound like the field: those that users meet (of the program, the dashboard, every message of the server), and the
+// comments of the code.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,6 +30,23 @@ function textsOf(path) {
   return texts.filter((text) => /\S\s+\S/.test(text) && !SQL.test(text));
 }
 
+/** The longest line of a comment; the formatter holds code to the same. */
+const MAX_LINE = 120;
+
+/** The comments of a module, each as one text: lines that follow each other are one comment. */
+function commentsOf(text, path) {
+  const found = [];
+  let end;
+  for (const { type, value, loc } of parse(text, { sourceType: 'module', plugins: plugins(path) }).comments) {
+    const lines = value.split('\n').map((line) => line.replace(/^\s*\*+ ?/, ''));
+    const goesWith = type === 'CommentLine' && end?.line === loc.start.line - 1 && end.column === loc.start.column;
+    if (goesWith) found.push(`${found.pop()} ${lines.join(' ')}`);
+    else found.push(lines.join(' '));
+    end = type === 'CommentLine' ? { line: loc.end.line, column: loc.start.column } : undefined;
+  }
+  return found;
+}
+
 describe('the words of', () => {
   const modules = globSync('src/**/*.{ts,tsx}', { cwd: root }).filter((path) => !path.endsWith('.d.ts'));
   const rooms = Map.groupBy(modules, (path) => path.split('/')[1]);
@@ -39,6 +57,18 @@ describe('the words of', () => {
           .flatMap(quaintIn)
           .map((quaint) => `${path}: ${quaint}`),
       );
+      assert.deepEqual(found, []);
+    });
+
+    it(`the comments of src/${room} are plain, in short lines`, () => {
+      const found = paths.flatMap((path) => {
+        const text = readFileSync(join(root, path), 'utf8');
+        const long = text.split('\n').filter((line) => line.length > MAX_LINE && /^\s*(?:\*|\/\/|\/\*)/.test(line));
+        return [
+          ...commentsOf(text, path).flatMap(quaintIn),
+          ...long.map((line) => `${line.length} characters, more than ${MAX_LINE}: ${line}`),
+        ].map((wrong) => `${path}: ${wrong}`);
+      });
       assert.deepEqual(found, []);
     });
   }
