@@ -48,6 +48,8 @@ export class Observer {
   private readonly leases = new Map<string, Lease>();
   /** Those of them that were seen in the operation or transaction that goes on: it may be undone. */
   private uncertain: string[] = [];
+  /** Statements that had been made to fail when a transaction was last committed. */
+  private faults = 0;
   /** Claims that have begun. */
   private claims = 0;
   private running: Running[] = [];
@@ -184,8 +186,24 @@ export class Observer {
   committed(): void {
     this.running = [];
     this.atStart = undefined;
+    this.forgetUndone();
     this.look();
     this.uncertain = [];
+  }
+
+  /** Forgets claims of an operation that was undone alone, which is not told: what it took is free again, or another's. */
+  private forgetUndone(): void {
+    const { world, q } = this.scene;
+    if (world.faults === this.faults) return;
+    this.faults = world.faults;
+    const { active } = q.store.leases;
+    this.uncertain = this.uncertain.filter((name) => {
+      const lease = this.leases.get(name);
+      const held = lease && active.get(lease.key);
+      const isHeld = held?.claim === lease?.claim && held?.workerId === lease?.worker;
+      if (!isHeld) this.leases.delete(name);
+      return isHeld;
+    });
   }
 
   /** A transaction was undone, with all that was done in it. */
