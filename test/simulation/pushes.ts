@@ -127,6 +127,8 @@ class Pushes {
       this.asked = this.handler.asked;
       noteCall(this.health, true, now);
     }
+    // What the queue has ended by itself was taken, before anybody hears of its end.
+    if (this.open.some(({ isAborted }) => isAborted)) noteCall(this.health, true, now);
     const fresh = [...q.store.leases.active.values()].filter(
       ({ key, claim, target }) => target !== undefined && !this.seen.has(`${key} ${claim}`),
     );
