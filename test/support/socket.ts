@@ -12,6 +12,7 @@ export async function upgrade(path: string, headers: Record<string, string>, fro
 
 export class TestSocket {
   readonly messages: Json[] = [];
+  private readonly byType = new Map<unknown, Json[]>();
   readonly socket: WebSocket;
   closed: { code: number; reason: string } | undefined;
 
@@ -19,7 +20,11 @@ export class TestSocket {
     this.socket = response.webSocket as WebSocket;
     this.socket.addEventListener('message', ({ data }) => {
       const text = String(data);
-      this.messages.push(text.startsWith('{') ? JSON.parse(text) : { type: text });
+      const message: Json = text.startsWith('{') ? JSON.parse(text) : { type: text };
+      this.messages.push(message);
+      const alike = this.byType.get(message.type);
+      if (alike) alike.push(message);
+      else this.byType.set(message.type, [message]);
     });
     this.socket.addEventListener('close', ({ code, reason }) => {
       this.closed = { code, reason };
@@ -31,14 +36,25 @@ export class TestSocket {
     this.socket.send(typeof message === 'string' ? message : JSON.stringify(message));
   }
 
+  /** Those of a type until now. */
   of(type: string): Json[] {
-    return this.messages.filter((message) => message.type === type);
+    return [...(this.byType.get(type) ?? [])];
+  }
+
+  /** How many of a type there are, also where there are very many. */
+  count(type: string): number {
+    return this.byType.get(type)?.length ?? 0;
+  }
+
+  /** The nth of a type from the end, also where there are very many. */
+  last(type: string, n: number): Json | undefined {
+    return this.byType.get(type)?.at(-n);
   }
 
   /** Waits until there are so many of these. */
   protected async heard(type: string, count: number): Promise<Json[]> {
     await until(
-      () => this.of(type).length >= count,
+      () => this.count(type) >= count,
       () => `${count} messages of type ${type}; there are ${JSON.stringify(this.messages.slice(-5))}`,
     );
     return this.of(type);

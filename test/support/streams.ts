@@ -112,7 +112,7 @@ export class SocketClient extends TestSocket {
   }
 
   async subscribe(channel: string, rest: Json = {}): Promise<Json> {
-    const before = this.of('subscribed').length;
+    const before = this.count('subscribed');
     this.say({ action: 'subscribe', channel, ...rest });
     return (await this.get('subscribed', before + 1)).at(-1) as Json;
   }

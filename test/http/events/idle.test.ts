@@ -58,7 +58,7 @@ it('a page open on an idle queue for ten minutes costs no row, no alarm and no w
   const tenMinutes = async () => {
     for (let passed = 0; passed < 10 * MINUTE; passed += PROOF) {
       clock.advance(PROOF);
-      const pongs = page.of('pong').length;
+      const pongs = page.count('pong');
       page.say({ action: 'ping' });
       await page.get('pong', pongs + 1);
     }

@@ -26,7 +26,7 @@ describe('the WebSocket', () => {
     const client = await SocketClient.open();
     expect(await client.subscribe(`job:${id}`)).toMatchObject({ type: 'subscribed', channel: `job:${id}` });
     await client.subscribe(`queue:${queue}`, { event_types: ['job.completed'] });
-    expect(client.of('subscribed').at(-1)).toMatchObject({ event_types: ['job.completed'] });
+    expect(client.last('subscribed', 1)).toMatchObject({ event_types: ['job.completed'] });
     await client.subscribe('all', { event_types: ['queue.paused'] });
     await server.takeOne(queue);
     await ack(id);
@@ -157,11 +157,11 @@ describe('the WebSocket', () => {
     const [silent, chatty, slow] = [await SocketClient.open(), await SocketClient.open(), await SocketClient.open()];
     chatty.socket.addEventListener('message', () => {
       chatty.say('ping');
-      for (const n of [undefined, 0, 1, chatty.of('ping').length]) chatty.say({ action: 'pong', n });
+      for (const n of [undefined, 0, 1, chatty.count('ping')]) chatty.say({ action: 'pong', n });
     });
     // It is eight pings behind.
     slow.socket.addEventListener('message', ({ data }) => {
-      const late = slow.of('ping').at(-8);
+      const late = slow.last('ping', 8);
       if (String(data).startsWith('{"type":"ping"') && late) slow.say({ action: 'pong', n: late.n });
     });
     for (const client of [silent, chatty, slow]) await client.subscribe(`queue:${queue.name}`);
@@ -184,7 +184,7 @@ describe('the WebSocket', () => {
       expect(closed).toEqual({ code: 1013, reason: 'the client does not confirm that it reads' });
     }
     expect(slow.closed).toBeUndefined();
-    const { n } = slow.of('ping').at(-1) ?? {};
+    const { n } = slow.last('ping', 1) ?? {};
     expect(n).toBeGreaterThan(slow.messages.length);
     slow.socket.close();
   }, 90_000);
@@ -194,6 +194,6 @@ describe('the WebSocket', () => {
     for (let i = 0; i < 40_000 && !client.closed; i++) client.say('ping');
     await until(() => client.closed, 'the client to be cut off');
     expect(client.closed?.code).toBe(1013);
-    expect(client.of('pong').length).toBeGreaterThan(10_000);
+    expect(client.count('pong')).toBeGreaterThan(10_000);
   });
 });

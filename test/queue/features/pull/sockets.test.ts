@@ -519,11 +519,11 @@ describe('a socket that does not keep to the protocol', () => {
     expect(before).toBeLessThan(12);
     expect(before).toBeGreaterThan(6);
     // Nothing but the number of a ping says that it has read.
-    worker.say({ type: 'read', got: worker.of('jobs').at(-1)?.seq });
-    for (const n of [0, 1, worker.of('ping').length]) worker.say({ type: 'pong', n });
+    worker.say({ type: 'read', got: worker.last('jobs', 1)?.seq });
+    for (const n of [0, 1, worker.count('ping')]) worker.say({ type: 'pong', n });
     await worker.settled();
     expect(worker.jobs).toHaveLength(before);
-    worker.say({ type: 'pong', n: worker.of('ping').at(-1)?.n });
+    worker.say({ type: 'pong', n: worker.last('ping', 1)?.n });
     await worker.given(12);
   });
 
