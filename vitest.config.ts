@@ -158,8 +158,8 @@ export default defineConfig(({ mode }) => ({
       'test/support/platform.ts',
       ...(mode === 'shared' ? ['test/support/shared.ts'] : []),
     ],
-    // By itself vitest would leave one of two cores alone.
-    maxWorkers: 2,
+    // By itself vitest would leave one of two cores alone. Files that need a Worker each run beside the others of `npm test`.
+    maxWorkers: mode === 'isolated' ? 1 : 2,
     // Longer than tests wait for what they observe, whose own error says what did not happen, also where a machine is busy.
     testTimeout: 60_000,
     // What a file begins with empties what the one before it has left, however much that is.

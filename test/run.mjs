@@ -1,14 +1,16 @@
 /**
  * `npm test` runs what a change must pass within five minutes on two cores, `npm run test:all` what takes longer. First the parts
- * that use all cores by themselves, then those that mostly wait for one process or another, two at a time. What these print is
- * shown when they end. Every part runs whatever becomes of the others; what those that failed said last is said again at the end.
+ * that nothing may slow down, or that others wait for, then the rest, two at a time, the longest first: most of them wait for a
+ * process, a timer or a single core now and then, and another one uses what they leave. The part that began first prints as it
+ * goes, and what the others print follows when it has ended. Every part runs whatever becomes of the others; what those that failed
+ * printed last is shown again at the end.
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 /** Parts are scripts of package.json, with what follows their names. None changes a file that another reads. */
 const SUITES = {
-  test: { alone: ['structure', 'text', 'unit'], beside: ['cli', 'testing'] },
+  test: { alone: ['structure', 'text'], beside: ['unit', 'cli', 'isolated', 'testing'] },
   // Always the same histories and requests: who wants others names a seed, or none.
   all: {
     // What must see things happen within a second.
@@ -44,9 +46,28 @@ const failed = [];
 /** Bytes of the end of what a part printed: they name the tests that failed, and why. */
 const LAST_WORDS = 12_000;
 
-/** Runs one part. @param {boolean} isAlone it may print as it goes */
-function run(part, isAlone) {
+/** What the parts that run, and those that ended meanwhile, have still to print; the first is the one that prints as it goes. */
+const printing = [];
+
+function print(output, text) {
+  if (output === printing[0]) process.stdout.write(text);
+  else output.held.push(text);
+}
+
+/** The next part prints once the first has ended. */
+function end(output) {
+  output.hasEnded = true;
+  while (printing[0]?.hasEnded) {
+    printing.shift();
+    for (const text of printing[0]?.held.splice(0) ?? []) process.stdout.write(text);
+  }
+}
+
+/** Runs one part. */
+function run(part) {
   const began = performance.now();
+  const output = { held: [], hasEnded: false };
+  printing.push(output);
   return new Promise((resolve) => {
     // npm as a script, because Windows has it as a batch file, which only a shell runs.
     const child = spawn(process.execPath, [npm, 'run', '--silent', ...`test:${part}`.split(' ')], {
@@ -54,35 +75,35 @@ function run(part, isAlone) {
       env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
     });
     const printed = [];
-    const print = (chunk) => {
+    const take = (chunk) => {
       printed.push(chunk);
-      if (isAlone) process.stdout.write(chunk);
+      print(output, chunk);
     };
-    child.stdout.on('data', print);
-    child.stderr.on('data', print);
-    child.on('error', (error) => print(Buffer.from(`${error}\n`)));
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    child.on('error', (error) => take(Buffer.from(`${error}\n`)));
     child.on('close', (code) => {
       const seconds = ((performance.now() - began) / 1000).toFixed(0);
-      const said = Buffer.concat(printed);
-      if (code !== 0) failed.push({ part, lastWords: said.subarray(-LAST_WORDS) });
+      if (code !== 0) failed.push({ part, lastWords: Buffer.concat(printed).subarray(-LAST_WORDS) });
       times.push(`${part} ${seconds} s`);
-      if (!isAlone) process.stdout.write(said);
-      console.log(`\ntest:${part} ${code === 0 ? 'passed' : 'FAILED'} in ${seconds} s\n`);
+      print(output, `\ntest:${part} ${code === 0 ? 'passed' : 'FAILED'} in ${seconds} s\n\n`);
+      end(output);
       resolve();
     });
   });
 }
 
-for (const part of suite.alone) await run(part, true);
+const beganAll = performance.now();
+for (const part of suite.alone) await run(part);
 
 const left = [...suite.beside];
 const lane = async () => {
-  for (let part = left.shift(); part !== undefined; part = left.shift()) await run(part, LANES === 1);
+  for (let part = left.shift(); part !== undefined; part = left.shift()) await run(part);
 };
 await Promise.all(Array.from({ length: LANES }, lane));
 
 for (const { part, lastWords } of failed) console.log(`\ntest:${part} ended with\n\n${lastWords}`);
-console.log(times.join(', '));
+console.log(`${times.join(', ')}; ${((performance.now() - beganAll) / 1000).toFixed(0)} s in all`);
 if (failed.length > 0) {
   console.error(`Failed: ${failed.map(({ part }) => `test:${part}`).join(', ')}`);
   process.exitCode = 1;
