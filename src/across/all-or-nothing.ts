@@ -29,7 +29,7 @@ export interface Prepared<T> {
   answer: T;
 }
 
-export interface Steps<T> {
+export interface BatchSteps<T> {
   prepare: () => Promise<Prepared<T>>;
   /** Runs when every queue has agreed. */
   beforeDeciding?: (() => Promise<void>) | undefined;
@@ -43,7 +43,7 @@ export interface Steps<T> {
  * @throws {ApiError} what a step throws, and nothing was changed; 503 when it took too long; 409 for a key of another
  * request
  */
-export async function allOrNothing<T>(env: Env, participants: Participants, steps: Steps<T>): Promise<T> {
+export async function allOrNothing<T>(env: Env, participants: Participants, steps: BatchSteps<T>): Promise<T> {
   const { batch, coordinator, others } = participants;
   const { prepare, beforeDeciding, once } = steps;
   let prepared: Prepared<T>;

@@ -31,7 +31,7 @@ export function takerOf(env: Env, queue: string, here: Here | undefined): Here['
 }
 
 /** A job, and the queue it goes to. */
-export interface Entry {
+export interface BatchEntry {
   queue: string;
   job: NewJob;
 }
@@ -44,7 +44,7 @@ export interface BatchGroup {
 }
 
 /** Refuses jobs for more queues than one request may ask, before it asks any. @throws {ApiError} 413 */
-export function refuseTooManyQueues(entries: readonly Entry[]): void {
+export function refuseTooManyQueues(entries: readonly BatchEntry[]): void {
   const { size } = new Set(entries.map(({ queue }) => queue));
   if (size > MAX_QUEUES_AT_ONCE) throw payloadTooLarge('jobs', size, MAX_QUEUES_AT_ONCE, 'queues');
 }
@@ -53,7 +53,7 @@ export function refuseTooManyQueues(entries: readonly Entry[]): void {
  * Groups the entries of a batch by queue; the order within a queue stays.
  * @param entries missing ones are left out; the others keep their places
  */
-export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGroup[] {
+export function groupByQueue(entries: readonly (BatchEntry | undefined)[]): BatchGroup[] {
   const groups = new Map<string, BatchGroup>();
   let last: BatchGroup | undefined;
   for (const [index, entry] of entries.entries()) {
@@ -75,7 +75,7 @@ export function groupByQueue(entries: readonly (Entry | undefined)[]): BatchGrou
  * @param numbered name the entry's place in the error
  * @throws {ApiError} 409 `duplicate`
  */
-export async function refuseTakenIds(env: Env, entries: readonly Entry[], numbered: boolean): Promise<void> {
+export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], numbered: boolean): Promise<void> {
   const seen = new Set<string>();
   for (const [index, { job }] of entries.entries()) {
     if (job.id === undefined) continue;
@@ -93,7 +93,7 @@ export async function refuseTakenIds(env: Env, entries: readonly Entry[], number
  * Makes sure that jobs with chosen ids will be found: an id that does not name its job's queue is noted first.
  * @returns the ids that another queue has, each with the state of its job
  */
-export async function reserveIds(env: Env, entries: readonly Entry[]): Promise<Map<string, string>> {
+export async function reserveIds(env: Env, entries: readonly BatchEntry[]): Promise<Map<string, string>> {
   const places = entries.flatMap(({ queue, job }) => (job.id === undefined ? [] : [{ id: job.id, queue }]));
   if (places.length === 0) return new Map();
   const [homes, noted] = await Promise.all([

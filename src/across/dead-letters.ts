@@ -6,7 +6,7 @@ import { unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { DEFAULTS, type QueueConfig } from '../job/settings';
 import { bytesOfView, MAX_PAGE_BYTES } from '../job/size';
-import type { Place } from '../rpc/failures';
+import type { DeadLetterPlace } from '../rpc/failures';
 import type { DeadLetterRequest } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import { badCursor, decodeCursor, encodeCursor, type PagePlace, type Paging } from './paging';
@@ -33,7 +33,7 @@ export interface DeadLetterPage extends PagePlace {
 }
 
 /** A place in the list of all queues. */
-interface Placed extends Place {
+interface Placed extends DeadLetterPlace {
   queue: string;
 }
 
@@ -101,7 +101,7 @@ async function newestOf(env: Env, filter: DeadLetterFilter, start: Start, limit:
 }
 
 /** Where a list that continues after `after` continues in one queue. */
-function placeIn(queue: string, after: Placed | undefined): Place | undefined {
+function placeIn(queue: string, after: Placed | undefined): DeadLetterPlace | undefined {
   if (!after) return undefined;
   if (queue === after.queue) return { at: after.at, key: after.key };
   // At the same moment, queues with lesser names were shown before and those with greater names come now.

@@ -14,7 +14,7 @@ import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
 import type { Observers, StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 
-type Entry = Record<string, unknown>;
+type ObserverEntry = Record<string, unknown>;
 
 /** In the form for comparison: without what an operator may change at any time, and without the secret. */
 export function textOfWebhook({ url, events, filter, metadata, format }: WebhookMembers): string {
@@ -28,7 +28,7 @@ export function textOfAlert(rule: Omit<StoredAlert, 'id' | 'active' | 'created_a
 }
 
 /** With the values of the variables that it names, `{env: 'SLACK_URL'}`, as far as they are set. */
-export function withVariables(webhooks: Declared['webhooks'] = {}, env: Env): Record<string, Entry> {
+export function withVariables(webhooks: Declared['webhooks'] = {}, env: Env): Record<string, ObserverEntry> {
   const valueFor = (given: unknown): unknown => {
     const name = isVariable(given) ? given.env : undefined;
     const value = typeof name === 'string' ? Reflect.get(env, name) : undefined;
@@ -122,7 +122,7 @@ class ObserverWork {
     return { webhooks, alerts, ...(problems.length > 0 && { problems }) };
   }
 
-  async putWebhook(name: string, entry: Entry): Promise<void> {
+  async putWebhook(name: string, entry: ObserverEntry): Promise<void> {
     const { known, directory } = this;
     const existing = this.webhooks.get(name);
     const before = known.webhooks[name];
@@ -149,7 +149,7 @@ class ObserverWork {
     this.webhookTexts[name] = text;
   }
 
-  async putAlert(name: string, { webhook, ...entry }: Entry): Promise<void> {
+  async putAlert(name: string, { webhook, ...entry }: ObserverEntry): Promise<void> {
     const existing = this.alerts.get(name);
     const before = this.known.alerts[name];
     if (before !== undefined) this.alertTexts[name] = before;

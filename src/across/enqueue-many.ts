@@ -10,7 +10,7 @@ import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
 import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type Entry, refuseTooManyQueues, reserveIds } from './batch';
+import { type BatchEntry, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
 import { enqueueAll, enqueueEntries, recallJobs } from './enqueue';
 import { underSchemas } from './schemas';
@@ -39,7 +39,7 @@ export const ROLLED_BACK: ErrorData = {
  */
 export async function enqueueAllOrNone(
   env: Env,
-  entries: readonly Outcome<Entry>[],
+  entries: readonly Outcome<BatchEntry>[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
@@ -67,13 +67,13 @@ function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome
  */
 export async function enqueueEach(
   env: Env,
-  entries: readonly Outcome<Entry>[],
+  entries: readonly Outcome<BatchEntry>[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   refuseTooManyQueues(entries.flatMap((entry) => (entry.ok ? [entry.value] : [])));
   const outcomes: Outcome<EnqueuedJob>[] = [];
-  const together: { index: number; entry: Entry }[] = [];
-  const alone: { index: number; entry: Entry }[] = [];
+  const together: { index: number; entry: BatchEntry }[] = [];
+  const alone: { index: number; entry: BatchEntry }[] = [];
   for (const [index, outcome] of (await refuseTaken(env, entries)).entries()) {
     if (!outcome.ok) {
       outcomes[index] = outcome;
@@ -125,7 +125,7 @@ function outcomesWithBodies(
 }
 
 /** Refuses entries whose id another queue has, or an earlier entry that goes to another queue. */
-async function refuseTaken(env: Env, entries: readonly Outcome<Entry>[]): Promise<Outcome<Entry>[]> {
+async function refuseTaken(env: Env, entries: readonly Outcome<BatchEntry>[]): Promise<Outcome<BatchEntry>[]> {
   const taken = await reserveIds(
     env,
     entries.flatMap((entry) => (entry.ok ? [entry.value] : [])),
@@ -144,7 +144,7 @@ async function refuseTaken(env: Env, entries: readonly Outcome<Entry>[]): Promis
 
 async function enqueueAlone(
   env: Env,
-  entry: Entry,
+  entry: BatchEntry,
   idempotency: IdempotencyKey | undefined,
 ): Promise<Outcome<EnqueuedJob>> {
   const [earlier] = (await recallJobs(env, [entry], idempotency)) ?? [];

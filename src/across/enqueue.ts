@@ -3,7 +3,7 @@ import type { Env } from '../config';
 import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import {
-  type Entry,
+  type BatchEntry,
   enqueueAcross,
   groupByQueue,
   type Here,
@@ -24,7 +24,7 @@ import { enqueueReserved, globalPolicy } from './unique';
  */
 export async function enqueueEntries(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   numbered: boolean,
   idempotency?: IdempotencyKey,
   here?: Here,
@@ -54,7 +54,7 @@ export async function enqueueEntries(
  */
 export async function enqueueOnce(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   numbered: boolean,
   idempotency?: IdempotencyKey,
   here?: Here,
@@ -69,7 +69,7 @@ export async function enqueueOnce(
  */
 export async function enqueueAll(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   numbered: boolean,
   idempotency?: IdempotencyKey,
   here?: Here,
@@ -90,7 +90,7 @@ export async function enqueueAll(
  */
 export async function recallJobs(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   idempotency: IdempotencyKey | undefined,
   here?: Here,
 ): Promise<EnqueuedJob[] | undefined> {
@@ -100,4 +100,4 @@ export async function recallJobs(
   return earlier ? withBodies(entries.map(jobOf), earlier.jobs) : undefined;
 }
 
-const jobOf = ({ job }: Entry) => job;
+const jobOf = ({ job }: BatchEntry) => job;

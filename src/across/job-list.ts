@@ -54,7 +54,7 @@ export interface JobPage extends PagePlace {
 }
 
 /** A job of a list, or only its place if it is passed over. */
-interface Entry {
+interface ListedJob {
   position: number;
   created_at: number;
   view?: JobView;
@@ -65,7 +65,7 @@ interface Source {
   queue: string;
   /** Stands for the queue in a cursor. */
   key: string;
-  buffer: Entry[];
+  buffer: ListedJob[];
   hasMore: boolean;
   /** Everything from here on was shown or does not match. */
   taken?: number;

@@ -13,11 +13,11 @@ import type { Wanted } from '../rpc/locks';
 import type { UniqueConflicts, UniqueQuestion } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
-import { type BatchGroup, type Entry, enqueueAcross, groupByQueue } from './batch';
+import { type BatchEntry, type BatchGroup, enqueueAcross, groupByQueue } from './batch';
 import { Reservations } from './reservation';
 
 /** The policy of an entry, if it looks across queues. */
-export function globalPolicy({ job }: Entry): UniquePolicy | undefined {
+export function globalPolicy({ job }: BatchEntry): UniquePolicy | undefined {
   return job.unique?.scope === 'global' ? job.unique : undefined;
 }
 
@@ -29,10 +29,10 @@ export function globalPolicy({ job }: Entry): UniquePolicy | undefined {
  */
 export async function enqueueReserved(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   idempotency: IdempotencyKey | undefined,
 ): Promise<EnqueuedJob[]> {
-  const coordinator = (entries[0] as Entry).queue;
+  const coordinator = (entries[0] as BatchEntry).queue;
   const reservations = new Reservations(env, uuidv7(), coordinator);
   try {
     const wanted = entries.flatMap((entry) => {
@@ -40,7 +40,7 @@ export async function enqueueReserved(
       return policy ? [{ fingerprint: policy.fingerprint, queue: entry.queue }] : [];
     });
     let existing: EnqueuedJob | undefined;
-    const policy = entries.length === 1 ? globalPolicy(entries[0] as Entry) : undefined;
+    const policy = entries.length === 1 ? globalPolicy(entries[0] as BatchEntry) : undefined;
     const mayPeek = policy?.on_conflict === 'reject' || policy?.on_conflict === 'ignore';
     const holders = await reservations.reserve(
       wanted,
@@ -87,7 +87,7 @@ type Answers = ReadonlyMap<number, UniqueConflicts[]>;
 /** Asks every queue that can have a fingerprint, except the one its entry goes to. */
 async function askHolders(
   env: Env,
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   wanted: readonly Wanted[],
   holders: readonly Wanted[],
   reservations: Reservations,
@@ -148,7 +148,7 @@ async function cancelAll(env: Env, jobs: readonly JobView[]): Promise<void> {
 /** The decisions about the entries, as far as jobs of other queues matter. */
 interface Resolution {
   /** The rest to enqueue, each in its place. */
-  entries: (Entry | undefined)[];
+  entries: (BatchEntry | undefined)[];
   /** Jobs of other queues that are replaced. */
   cancels: JobView[];
   /** One job for each entry, given those that were enqueued. */
@@ -165,7 +165,7 @@ interface RemoteJob extends Candidate {
  * @param now epoch ms
  * @throws {ApiError} 409 `duplicate`, 503 while that is not decided, with `details.index`
  */
-function resolveConflicts(entries: readonly Entry[], answers: Answers, now: number): Resolution {
+function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now: number): Resolution {
   const queueOf = (index: number) => entries[index]?.queue;
   // Entries of one queue are left to that queue.
   const planner = new ConflictPlanner<RemoteJob>(now, (index, earlier) => queueOf(index) !== queueOf(earlier));
@@ -190,7 +190,7 @@ function resolveConflicts(entries: readonly Entry[], answers: Answers, now: numb
   return {
     entries: placements.map((placement, index) => {
       if ('existing' in placement) return undefined;
-      const { queue } = entries[index] as Entry;
+      const { queue } = entries[index] as BatchEntry;
       return { queue, job: superseded.has(index) ? { ...placement.job, superseded: true } : placement.job };
     }),
     cancels: [...cancels.values()],

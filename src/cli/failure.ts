@@ -22,7 +22,7 @@ export function usageError(message: string, hint?: string): CliError {
 }
 
 /** A failure as it is printed. */
-export interface Failure {
+export interface PrintedFailure {
   code: string;
   message: string;
   hint?: string;
@@ -37,7 +37,7 @@ export interface Where {
 }
 
 /** Any error in the words of the command line. */
-export function failureOf(error: unknown, where?: Where): Failure {
+export function failureOf(error: unknown, where?: Where): PrintedFailure {
   if (error instanceof CliError) {
     return {
       code: error.code,

@@ -2,7 +2,7 @@
 
 import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
-import type { Answer } from '../handler/protocol';
+import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -176,7 +176,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /** Reports how a handler ended, in the words of a handler Worker. */
-  async settle(job: Held, answer: Answer): Promise<JobEnvelope> {
+  async settle(job: Held, answer: DeliveryOutcome): Promise<JobEnvelope> {
     const { action, content } = reportOf(answer);
     return await this.#report(`/workers/${action}`, job, content);
   }
@@ -193,7 +193,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /** How a handler ended, as {@link sendReports} takes it. */
-  writeReport(job: Held, answer: Answer): SentReport {
+  writeReport(job: Held, answer: DeliveryOutcome): SentReport {
     return writeAnswer(job, answer);
   }
 

@@ -1,7 +1,7 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
 
 import type { LogEntry } from '../handler/journal';
-import type { Answer, Progress } from '../handler/protocol';
+import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import type { HeartbeatAnswer } from './heartbeat';
@@ -52,9 +52,9 @@ export interface Puller {
   /** The longest that a fetch of its client waits, in ms. */
   readonly longestWaitMs: number;
   fetch(options: FetchOptions): Promise<JobEnvelope[]>;
-  settle(job: Held, answer: Answer): Promise<unknown>;
+  settle(job: Held, answer: DeliveryOutcome): Promise<unknown>;
   /** How a handler ended, as it is written among other reports. */
-  writeReport(job: Held, answer: Answer): SentReport;
+  writeReport(job: Held, answer: DeliveryOutcome): SentReport;
   /** What a job says while it runs, as it is written among other reports. */
   writeNote(job: Held, note: Note): SentReport;
   /** Sends reports together. @throws {NotFoundError} about the route when the server is of an earlier release */

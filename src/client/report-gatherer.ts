@@ -2,7 +2,7 @@
  * Gathers the reports of a running worker: those of one turn share a request, with the next fetch if that is due. Each
  * job still gets an outcome of its own.
  */
-import type { Answer, Progress } from '../handler/protocol';
+import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { NotFoundError, TocsinError } from '../producer/errors';
@@ -67,7 +67,7 @@ export class ReportGatherer {
   }
 
   /** Reports how a handler ended. @throws {ConflictError} and others, as for a report of its own */
-  settle(job: Held, answer: Answer): Promise<unknown> {
+  settle(job: Held, answer: DeliveryOutcome): Promise<unknown> {
     const alone = () => this.worker.settle(job, answer);
     return this.#oneByOne ? alone() : this.#gather(this.worker.writeReport(job, answer), alone);
   }

@@ -1,6 +1,6 @@
 /** Reports of workers: how an attempt ended, and the queue's answer. */
 import { snoozeOf } from '../handler/outcomes';
-import type { Answer } from '../handler/protocol';
+import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
@@ -60,7 +60,7 @@ export type ReportOutcome =
   | { jobId: string; status: 'failed'; error: TocsinError };
 
 /** How a handler ended, in the words of a report. */
-export function reportOf(answer: Answer): Report {
+export function reportOf(answer: DeliveryOutcome): Report {
   const { log } = answer;
   if (answer.status === 'completed') {
     const result: unknown = answer.result === undefined ? undefined : JSON.parse(answer.result);
@@ -91,7 +91,7 @@ export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, 
  * How a handler ended, as it is written among others. Most have succeeded, and the result of a job is JSON text
  * already.
  */
-export function writeAnswer(job: Held, answer: Answer): SentReport {
+export function writeAnswer(job: Held, answer: DeliveryOutcome): SentReport {
   if (answer.status !== 'completed' || answer.log) return writeReport(job, reportOf(answer));
   const { id, attempt, deliveryId, queue } = job;
   const delivery = deliveryId === undefined ? '' : `,"delivery_id":${JSON.stringify(deliveryId)}`;

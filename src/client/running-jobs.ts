@@ -2,7 +2,7 @@
 import { CancelledError } from '../handler/control';
 import { Deadlines } from '../handler/deadlines';
 import type { LogEntry } from '../handler/journal';
-import type { Answer } from '../handler/protocol';
+import type { DeliveryOutcome } from '../handler/protocol';
 import { type Host, runDelivery } from '../handler/run';
 import { RunSignal } from '../handler/run-signal';
 import type { Runnable } from '../handler/runnable';
@@ -318,7 +318,7 @@ export class RunningJobs {
     }
   }
 
-  async #run(run: RunningJob): Promise<Answer> {
+  async #run(run: RunningJob): Promise<DeliveryOutcome> {
     const { job } = run;
     const { attempt } = job;
     const voice = new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
@@ -355,7 +355,7 @@ export class RunningJobs {
   }
 
   /** Reports until there is an answer, or no one waits for the report any more. */
-  async #report(run: RunningJob, answer: Answer): Promise<void> {
+  async #report(run: RunningJob, answer: DeliveryOutcome): Promise<void> {
     let backoff: Backoff | undefined;
     run.reporting = true;
     const told = run.notes.length === 0 ? answer : { ...answer, log: [...(answer.log ?? []), ...run.notes] };
@@ -385,7 +385,7 @@ export class RunningJobs {
 }
 
 /** The end of a job that no handler is for, where such jobs become dead letters. */
-function unhandledBy(type: string): Answer {
+function unhandledBy(type: string): DeliveryOutcome {
   const message = `No handler registered for job type ${JSON.stringify(type)}.`;
   return { status: 'failed', error: { code: 'handler_not_found', type: 'tocsin.no_handler', message, kill: true } };
 }

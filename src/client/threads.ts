@@ -4,7 +4,7 @@
  */
 import { type Failure, failureOf, TimeoutError } from '../handler/failure';
 import type { LogSink } from '../handler/log';
-import type { Answer, Delivery } from '../handler/protocol';
+import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import type { Registration } from '../handler/registry';
 import { type TimeLimits, timeoutOf } from '../handler/run';
 import type { CrossingError, FromThread, Question, Reason, ThreadData, ToThread } from '../handler/thread';
@@ -33,7 +33,7 @@ import(module).then((loaded) => {
 
 /** What surrounds a run: as in the worker's own thread. */
 export interface ThreadRun {
-  delivery: Delivery;
+  delivery: HandlerDelivery;
   registration: Registration;
   limits: TimeLimits;
   signal: AbortSignal;
@@ -76,7 +76,7 @@ export class Threads {
   }
 
   /** Runs a job to its end. Never rejects. */
-  async run(run: ThreadRun): Promise<Answer> {
+  async run(run: ThreadRun): Promise<DeliveryOutcome> {
     const { registration, delivery, limits, signal } = run;
     const limitMs = timeoutOf(delivery, registration, limits);
     let release: (() => void) | undefined;
@@ -112,7 +112,7 @@ export class Threads {
 interface Current {
   number: number;
   run: ThreadRun;
-  resolve: (answer: Answer) => void;
+  resolve: (answer: DeliveryOutcome) => void;
 }
 
 class HandlerThread {
@@ -146,7 +146,7 @@ class HandlerThread {
     });
   }
 
-  async run(run: ThreadRun, limitMs: number): Promise<Answer> {
+  async run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome> {
     const { delivery, limits, signal, draining } = run;
     const number = this.#number++;
     const said = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
@@ -161,7 +161,7 @@ class HandlerThread {
       this.#giveUp(`The job did not finish within ${limitMs} ms, and did not react to its signal`);
     }, limitMs + BEYOND_MS);
     try {
-      return await new Promise<Answer>((resolve) => {
+      return await new Promise<DeliveryOutcome>((resolve) => {
         this.#current = { number, run, resolve };
         // A job is data; what its readers made of it must not cross.
         this.#say({ kind: 'run', run: number, delivery: JSON.parse(JSON.stringify(delivery)), limits });
@@ -184,7 +184,7 @@ class HandlerThread {
     this.end();
   }
 
-  #settle(answer: Answer): void {
+  #settle(answer: DeliveryOutcome): void {
     this.#current?.resolve(answer);
     this.#current = undefined;
   }
@@ -245,7 +245,7 @@ function threadOf(data: ThreadData): Thread {
 }
 
 /** How a job ends whose thread did. */
-function crashed(cause: unknown, code: number): Answer {
+function crashed(cause: unknown, code: number): DeliveryOutcome {
   const why = cause === undefined ? `it exited with code ${code}` : failureOf(cause).message;
   const stack = cause === undefined ? undefined : failureOf(cause).stack;
   const error: Failure = {

@@ -25,7 +25,7 @@ const PRICE = { second: 1_563, request: 150, row: 1 };
 /** Queues whose number of reported changes is remembered. */
 const MAX_RESTLESS = 1_000;
 
-interface Held {
+interface HeldReading {
   reading: WatchedReading;
   size: number;
   /** From then on it must be asked, epoch ms. */
@@ -33,7 +33,7 @@ interface Held {
 }
 
 export class QueueReadings {
-  private readonly held = new Map<string, Held>();
+  private readonly held = new Map<string, HeldReading>();
   private size = 0;
   /** How often a queue has reported a change, since this object woke. */
   private readonly changes = new Map<string, number>();

@@ -127,14 +127,14 @@ function asTable(handlers: unknown): Record<string, unknown> {
 }
 
 /** An entry of `HANDLERS`. */
-interface Entry {
+interface HandlerEntry {
   key: string;
   options: Record<string, unknown>;
   env: Record<string, unknown>;
   allows: Allows;
 }
 
-function readBindingTarget({ key, options, env }: Entry): TargetConfig {
+function readBindingTarget({ key, options, env }: HandlerEntry): TargetConfig {
   refuseUnknown(key, options, BINDING_OPTIONS);
   const name = options.binding;
   if (typeof name !== 'string' || name === '') throw wrong(`"${key}" must name a binding or a url`, { key });
@@ -148,7 +148,7 @@ function readBindingTarget({ key, options, env }: Entry): TargetConfig {
   return { id: name, name, binding: binding as Binding, ...readCommon(key, options) };
 }
 
-function readUrlTarget({ key, options, env, allows }: Entry): TargetConfig {
+function readUrlTarget({ key, options, env, allows }: HandlerEntry): TargetConfig {
   refuseUnknown(key, options, URL_OPTIONS);
   const url = typeof options.url === 'string' ? parseTargetUrl(options.url, allows) : undefined;
   if (!url) throw wrong(`"${key}": url ${TARGET_URL_RULE}`, { key, option: 'url' });

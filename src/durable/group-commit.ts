@@ -59,7 +59,7 @@ export interface Undo {
 }
 
 /** The object's own work inside a transaction. It is undone alone when it fails. */
-export interface Step {
+export interface TransactionStep {
   run(now: number): void;
   failed(error: unknown): void;
 }
@@ -70,7 +70,7 @@ export interface CommitHooks {
   /** Runs first in every transaction: what is due is treated as due. */
   before(now: number): void;
   /** The object's own work, before the operations of a transaction and after them. */
-  steps(now: number, when: 'before' | 'after'): Step[];
+  steps(now: number, when: 'before' | 'after'): TransactionStep[];
   /** Runs after each operation and each step, as a part of it. */
   follow(now: number): void;
   /** Runs after every commit, in the same turn. */

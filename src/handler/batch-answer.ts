@@ -3,7 +3,7 @@
  * streamed: the Worker does not hold all results at once, and runs can send messages while others continue. The queue
  * also has the earlier results if a later run takes the Worker down.
  */
-import { type Line, Outbox } from './line';
+import { type LiveConnection, MessageBuffer } from './live-connection';
 
 /** Characters of entries that wait for the others of their batch. */
 const MAX_WAITING = 1_048_576;
@@ -22,8 +22,8 @@ export interface BatchBody {
  * @param entries none may reject
  * @param line of an open call: what is sent early is lines, what was said among them
  */
-export async function batchAnswer(entries: readonly Promise<string>[], line?: Line): Promise<BatchBody> {
-  const outbox = line?.outbox ?? new Outbox();
+export async function batchAnswer(entries: readonly Promise<string>[], line?: LiveConnection): Promise<BatchBody> {
+  const outbox = line?.outbox ?? new MessageBuffer();
   let chars = 0;
   let left = entries.length;
   if (left === 0) outbox.end();
@@ -43,7 +43,7 @@ export async function batchAnswer(entries: readonly Promise<string>[], line?: Li
 }
 
 /** Each text a line, sent as soon as it is there. */
-function linesOf(outbox: Outbox, line: Line): ReadableStream<Uint8Array> {
+function linesOf(outbox: MessageBuffer, line: LiveConnection): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(stream) {
       const text = await outbox.next();
@@ -55,7 +55,7 @@ function linesOf(outbox: Outbox, line: Line): ReadableStream<Uint8Array> {
 }
 
 /** The texts as the entries of one list. */
-function listOf(outbox: Outbox): ReadableStream<Uint8Array> {
+function listOf(outbox: MessageBuffer): ReadableStream<Uint8Array> {
   let before = START;
   return new ReadableStream<Uint8Array>({
     async pull(stream) {

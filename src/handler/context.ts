@@ -6,7 +6,7 @@ import { wireJob } from '../producer/job';
 import { wired } from '../producer/names';
 import { type Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
-import type { Delivery } from './protocol';
+import type { HandlerDelivery } from './protocol';
 import type { Steps } from './steps';
 import { jsonCopy } from './text';
 import type { ExecutionContextLike, HandlerContext, Job } from './types';
@@ -14,7 +14,7 @@ import type { ChildJob, Voice } from './voice';
 
 /** What a context is made of. */
 export interface ContextParts {
-  delivery: Delivery;
+  delivery: HandlerDelivery;
   env: unknown;
   executionCtx: ExecutionContextLike | undefined;
   /** Gives the signal. */

@@ -1,9 +1,9 @@
 /**
  * What the queue says while a batch runs. A call with the header {@link CONTROL_HEADER} has a body of lines: the first
  * is the batch, and the body stays open. A later line `{"cancel": "<delivery id>"}` says that this job was cancelled,
- * and `{"reply": n, …}` answers what a run said on its {@link Line}.
+ * and `{"reply": n, …}` answers what a run said on its {@link LiveConnection}.
  */
-import { Line } from './line';
+import { LiveConnection } from './live-connection';
 import { isObject } from './protocol';
 
 /** Its presence says that the body is lines. */
@@ -28,7 +28,7 @@ export class Control {
   readonly #running = new Map<string, Stop>();
   readonly #early = new Set<string>();
   /** What the runs of the call say. */
-  readonly line = new Line();
+  readonly line = new LiveConnection();
 
   /** Calls `stop` when the job of this delivery is cancelled. @returns ends that */
   onCancel(deliveryId: string | undefined, stop: Stop): () => void {

@@ -1,5 +1,5 @@
 /** A moment that has not come. */
-interface Entry {
+interface Deadline {
   /** Epoch ms. */
   at: number;
   /** Null: no one waits for it any more. */
@@ -12,11 +12,11 @@ interface Entry {
  * most runs are over by then.
  */
 export class Deadlines {
-  #fresh: Entry[] = [];
+  #fresh: Deadline[] = [];
 
   /** Calls `expire` after `ms`. @returns ends that */
   watch(ms: number, expire: () => void): () => void {
-    const entry: Entry = { at: Date.now() + ms, expire, timer: null };
+    const entry: Deadline = { at: Date.now() + ms, expire, timer: null };
     if (this.#fresh.push(entry) === 1) setTimeout(() => this.#setTimers(), 0);
     return () => {
       entry.expire = null;

@@ -2,7 +2,7 @@
 import { batchAnswer } from './batch-answer';
 import { readCall } from './control';
 import { Deadlines } from './deadlines';
-import { LineVoice } from './line';
+import { LineVoice } from './live-connection';
 import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
 import { type Host, newId, runDelivery } from './run';

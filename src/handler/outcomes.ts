@@ -10,7 +10,7 @@ import { requireDuration } from './duration';
 export type ResponseCode = 'RETRY' | 'DISCARD' | 'FAIL' | 'DEAD_LETTER';
 
 /** The outcome that an {@link OutcomeError} requests from the queue. */
-export interface Verdict {
+export interface RequestedOutcome {
   code?: ResponseCode | 'invalid_args';
   retryable?: false;
   kill?: true;
@@ -57,9 +57,9 @@ export class UnrecoverableError extends Error {
 export class OutcomeError extends Error {
   readonly details?: unknown;
   readonly type?: string;
-  readonly [VERDICT]: Verdict;
+  readonly [VERDICT]: RequestedOutcome;
 
-  constructor(message: string, verdict: Verdict, options: OutcomeOptions = {}) {
+  constructor(message: string, verdict: RequestedOutcome, options: OutcomeOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this[VERDICT] = verdict;
     if (options.details !== undefined) this.details = options.details;
@@ -86,7 +86,7 @@ export class SnoozeError extends OutcomeError {
     readonly ms: number,
     options?: OutcomeOptions,
   ) {
-    super(message, { [SNOOZE]: ms } as Verdict, options);
+    super(message, { [SNOOZE]: ms } as RequestedOutcome, options);
   }
 }
 
@@ -118,7 +118,7 @@ export function isExpected(thrown: object): boolean {
 }
 
 /** The outcome that a thrown value requests, if any. */
-export function verdictOf(thrown: object): Verdict | undefined {
+export function verdictOf(thrown: object): RequestedOutcome | undefined {
   const verdict: unknown = Reflect.get(thrown, VERDICT);
   return typeof verdict === 'object' && verdict !== null ? verdict : undefined;
 }

@@ -7,7 +7,7 @@ import { stringOf } from './text';
 import type { Job } from './types';
 
 /** A job to run. */
-export interface Delivery {
+export interface HandlerDelivery {
   kind: 'job';
   deliveryId: string | undefined;
   workerId: string | undefined;
@@ -24,8 +24,8 @@ export interface BrokenDelivery {
 }
 
 export type DeliveryRequest =
-  | { kind: 'batch'; deliveries: (Delivery | BrokenDelivery)[] }
-  | { kind: 'single'; delivery: Delivery }
+  | { kind: 'batch'; deliveries: (HandlerDelivery | BrokenDelivery)[] }
+  | { kind: 'single'; delivery: HandlerDelivery }
   | { kind: 'malformed'; problem: string };
 
 /** How far a job is, as its handler says. */
@@ -55,7 +55,7 @@ export interface Remarks {
 }
 
 /** How one delivery ended, and what is sent with that. */
-export type Answer = Outcome & Remarks;
+export type DeliveryOutcome = Outcome & Remarks;
 
 /**
  * Reads the body of a delivery: `{deliveries: […]}`, `{job, delivery_id, worker_id}`, or the bare job, whose delivery
@@ -78,7 +78,7 @@ export function parseDeliveries(body: string, headers: Headers): DeliveryRequest
 }
 
 /** The answer to one delivery as JSON text; `deliveryId` only inside a batch. */
-export function writeAnswer(answer: Answer, deliveryId?: string): string {
+export function writeAnswer(answer: DeliveryOutcome, deliveryId?: string): string {
   if (answer.status === 'completed' && isBare(answer)) {
     const named = deliveryId === undefined ? '' : `"delivery_id":${JSON.stringify(deliveryId)},`;
     return `{${named}"status":"completed"}`;
@@ -91,7 +91,7 @@ export function writeAnswer(answer: Answer, deliveryId?: string): string {
 }
 
 /** Does it say nothing but its status? */
-function isBare(answer: Answer): boolean {
+function isBare(answer: DeliveryOutcome): boolean {
   for (const name in answer) if (name !== 'status') return false;
   return true;
 }
@@ -103,9 +103,9 @@ export function stepsOf(job: Job): Record<string, StepRecord> {
   return isObject(steps) ? (steps as Record<string, StepRecord>) : {};
 }
 
-function batch(entries: unknown[], workerId: string | undefined): (Delivery | BrokenDelivery)[] {
+function batch(entries: unknown[], workerId: string | undefined): (HandlerDelivery | BrokenDelivery)[] {
   const seen = new Set<string>();
-  const deliveries: (Delivery | BrokenDelivery)[] = [];
+  const deliveries: (HandlerDelivery | BrokenDelivery)[] = [];
   for (const entry of entries) {
     if (!isObject(entry)) continue;
     const id = stringOf(entry.delivery_id);
@@ -121,7 +121,7 @@ function read(
   deliveryId: string | undefined,
   workerId: string | undefined,
   attemptHeader: string | null,
-): Delivery | BrokenDelivery {
+): HandlerDelivery | BrokenDelivery {
   const broken = (problem: string): BrokenDelivery => ({ kind: 'broken', deliveryId, problem });
   if (!isObject(value)) return broken('job must be an object');
   if (typeof value.type !== 'string' || value.type === '') return broken('job.type must be a string');

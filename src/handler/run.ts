@@ -13,7 +13,7 @@ import { failureOf, ResultTooLarge, stackOf, TimeoutError, UnserialisableResult 
 import { Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
 import { isExpected, snoozeOf } from './outcomes';
-import { type Answer, type BrokenDelivery, type Delivery, type Outcome, stepsOf } from './protocol';
+import { type BrokenDelivery, type DeliveryOutcome, type HandlerDelivery, type Outcome, stepsOf } from './protocol';
 import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
@@ -50,7 +50,7 @@ export interface Host {
   /** Hears which jobs are cancelled, where the caller says so. */
   control?: Control | undefined;
   /** How a run speaks before its end. Default: with its answer. */
-  voice?: ((delivery: Delivery, notes: Notes) => Voice) | undefined;
+  voice?: ((delivery: HandlerDelivery, notes: Notes) => Voice) | undefined;
   sink: LogSink;
   /** The queue's time, epoch ms. Default: counted from the job's claim. */
   queueNow?: () => number;
@@ -62,10 +62,10 @@ export interface Host {
 
 /** Runs a delivery. Never rejects. */
 export async function runDelivery(
-  delivery: Delivery | BrokenDelivery,
+  delivery: HandlerDelivery | BrokenDelivery,
   registry: Registry,
   host: Host,
-): Promise<Answer> {
+): Promise<DeliveryOutcome> {
   if (delivery.kind === 'broken') return failed('invalid_request', delivery.problem);
   const { job, attempt, deliveryId } = delivery;
   const bound = { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId };
@@ -93,7 +93,7 @@ export async function runDelivery(
 
 /** A run and what it needs. */
 interface Run {
-  delivery: Delivery;
+  delivery: HandlerDelivery;
   registration: Registration;
   registry: Registry;
   host: Host;
@@ -237,7 +237,7 @@ async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
 }
 
 /** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
-export function timeoutOf({ job }: Delivery, registration: Registration, limits: TimeLimits): number {
+export function timeoutOf({ job }: HandlerDelivery, registration: Registration, limits: TimeLimits): number {
   const own: unknown = job.timeoutMs;
   const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
   return Math.min(limit, limits.longest);

@@ -8,7 +8,7 @@ import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
 import type { LogEntry } from './journal';
 import type { LogLine, LogSink } from './log';
-import type { Answer, Delivery, Progress } from './protocol';
+import type { DeliveryOutcome, HandlerDelivery, Progress } from './protocol';
 import type { Registry } from './registry';
 import { runDelivery, type TimeLimits } from './run';
 import { RunSignal } from './run-signal';
@@ -29,7 +29,7 @@ export interface CrossingError {
 
 /** What the worker tells a thread. Runs and questions have numbers. */
 export type ToThread =
-  | { kind: 'run'; run: number; delivery: Delivery; limits: TimeLimits }
+  | { kind: 'run'; run: number; delivery: HandlerDelivery; limits: TimeLimits }
   | { kind: 'abort'; run: number; reason: Reason }
   | { kind: 'drain'; run: number; reason: Reason }
   | { kind: 'told'; run: number; question: number; value?: unknown; error?: CrossingError }
@@ -177,7 +177,7 @@ function errorOf({ message, info }: CrossingError): Error {
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-function textOf(answer: Answer): string {
+function textOf(answer: DeliveryOutcome): string {
   try {
     return JSON.stringify(answer);
   } catch (error) {

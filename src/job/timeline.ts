@@ -24,7 +24,7 @@ export interface Attempt {
 }
 
 /** One thing that happened. */
-export interface Entry {
+export interface TimelineEntry {
   at: number;
   /** What history calls it without `job.`; `log`, `progress`, `checkpoint`, `step`. */
   kind: string;
@@ -69,8 +69,8 @@ export function attemptsOf(record: JobRecord): Attempt[] {
 }
 
 /** Everything that is on record of a job with its time, oldest first. */
-export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps }: Beside): Entry[] {
-  const entries: Entry[] = historyOfJob(record).map(({ event_type, at, actor, data }) => ({
+export function timelineOf(record: JobRecord, { log, checkpoint, progress, steps }: Beside): TimelineEntry[] {
+  const entries: TimelineEntry[] = historyOfJob(record).map(({ event_type, at, actor, data }) => ({
     ...{ at, kind: event_type.replace(/^job\./, '') },
     ...toldOf(data),
     ...(actor.type === 'worker' && { worker_id: actor.id }),

@@ -45,7 +45,7 @@ const PLACE = 'round';
 
 type Row = { fingerprint: string; queue: string; tickets: string };
 type Ticket = { ticket: string; coordinator: string };
-type Place = Pick<Row, 'fingerprint' | 'queue'>;
+type LockPlace = Pick<Row, 'fingerprint' | 'queue'>;
 
 interface Waiting {
   request: ReserveRequest;
@@ -225,8 +225,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** One turn, from where the last one ended. @returns whether there is more to look at */
   private async removeVacant(): Promise<boolean> {
     const { storage } = this.ctx;
-    const begun = await storage.get<Place>(PLACE);
-    let place: Place | undefined = begun ?? { fingerprint: '', queue: '' };
+    const begun = await storage.get<LockPlace>(PLACE);
+    let place: LockPlace | undefined = begun ?? { fingerprint: '', queue: '' };
     let calls = 0;
     for (let looked = 0; place && looked < TURN_ROWS && calls < TURN_CALLS; looked += ROUND_STEP) {
       const page = 'SELECT * FROM holders WHERE (fingerprint, queue) > (?, ?) ORDER BY fingerprint, queue LIMIT ?';
@@ -242,7 +242,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
       }
       place = rows.length < ROUND_STEP ? undefined : rows.at(-1);
     }
-    if (place) await storage.put<Place>(PLACE, { fingerprint: place.fingerprint, queue: place.queue });
+    if (place) await storage.put<LockPlace>(PLACE, { fingerprint: place.fingerprint, queue: place.queue });
     else if (begun) await storage.delete(PLACE);
     return place !== undefined;
   }

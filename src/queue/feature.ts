@@ -3,10 +3,10 @@
  * list of features and knows nothing else about them. Adding one takes a folder and a line in that list (see
  * `docs/reference`).
  */
-import type { Entry } from '../across/batch';
+import type { BatchEntry } from '../across/batch';
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
-import type { Step } from '../durable/group-commit';
+import type { TransactionStep } from '../durable/group-commit';
 import type { MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import type { AlertState } from '../job/alert/rule';
 import type { Outcome } from '../job/errors';
@@ -30,7 +30,7 @@ export interface Feature {
   /** First in every transaction: treats what is due as due. Must not throw because of a single job. */
   before?(now: number): void;
   /** Pieces of work in every transaction, before its operations and after them. Each is undone alone when it fails. */
-  steps?(now: number, when: 'before' | 'after'): Step[];
+  steps?(now: number, when: 'before' | 'after'): TransactionStep[];
   /** Ends each operation, as a part of it. */
   follow?(now: number): void;
   /** Cleans up, in a transaction of the alarm's own. Bounded: the rest waits for the next alarm. */
@@ -99,7 +99,7 @@ export interface Others {
    * @param idempotency a repeated request under it gets the same jobs
    * @throws {ApiError} with `details.index` of the job that was refused
    */
-  enqueue(entries: readonly Entry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
+  enqueue(entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /**

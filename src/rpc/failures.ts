@@ -2,7 +2,7 @@
 import type { Failure } from '../job/failures/fingerprint';
 
 /** Where a dead letter lies: they are listed by the moment of their discard (epoch ms) and their key, highest first. */
-export interface Place {
+export interface DeadLetterPlace {
   at: number;
   key: number;
 }
@@ -12,7 +12,9 @@ export const FAILURE_STATES = ['dead', 'discarded', 'retrying'] as const;
 export type FailureState = (typeof FAILURE_STATES)[number];
 
 /** Where a step ended: in the list of dead letters or discarded jobs, or in the line of those that wait. */
-export type FailuresPlace = { state: 'dead' | 'discarded'; at?: Place } | { state: 'retrying'; before?: number };
+export type FailuresPlace =
+  | { state: 'dead' | 'discarded'; at?: DeadLetterPlace }
+  | { state: 'retrying'; before?: number };
 
 export interface FailuresRequest {
   states: readonly FailureState[];

@@ -14,7 +14,7 @@ import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
-import type { FailuresPart, FailuresRequest, Place } from './failures';
+import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
 import type { LimitsApi } from './limits';
 import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override, PatchRequest } from './operations';
@@ -115,7 +115,7 @@ export interface DeadLetterRequest {
   since?: number;
   until?: number;
   /** Only those after this place in the order of the list. */
-  before?: Place;
+  before?: DeadLetterPlace;
   /** How many to return, from the newest. */
   limit: number;
   /** False: do not count how many match in all. */
@@ -123,13 +123,13 @@ export interface DeadLetterRequest {
 }
 
 export interface DeadLetterPlaces {
-  places: Place[];
+  places: DeadLetterPlace[];
   /** How many match in all. */
   total: number;
   /** False: a lower bound; counting all would have meant reading too much. */
   total_is_exact?: false;
   /** Too much was looked at to continue: everything up to this place was seen. */
-  next?: Place;
+  next?: DeadLetterPlace;
 }
 
 export interface DeadLettersAt {

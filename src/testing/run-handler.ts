@@ -1,6 +1,6 @@
 /** Runs handlers in a test as a queue would: by the code that runs deliveries, with what stands in for the queue. */
 import { endsJob } from '../handler/failure';
-import type { Answer, Delivery } from '../handler/protocol';
+import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runDelivery } from '../handler/run';
 import { runnable } from '../handler/runnable';
 import { named } from '../producer/names';
@@ -35,7 +35,13 @@ export async function runHandler<H, Type extends TypesOf<H>>(
   }
   const { now = Date.now() } = options;
   const job = testJob(type, args, handler, { ...options, now });
-  const delivery: Delivery = { kind: 'job', deliveryId: 'del_test', workerId: 'test', job, attempt: job.attempt };
+  const delivery: HandlerDelivery = {
+    kind: 'job',
+    deliveryId: 'del_test',
+    workerId: 'test',
+    job,
+    attempt: job.attempt,
+  };
   const outlives: Promise<unknown>[] = [];
   const said: Recorder[] = [];
   const answer = await runDelivery(delivery, registry, {
@@ -54,7 +60,7 @@ export async function runHandler<H, Type extends TypesOf<H>>(
   return outcomeOf(answer, said[0] as Recorder, job, now) as HandlerRun<ResultOf<H, Type>>;
 }
 
-function outcomeOf(answer: Answer, said: Recorder, job: Delivery['job'], now: number): HandlerRun {
+function outcomeOf(answer: DeliveryOutcome, said: Recorder, job: HandlerDelivery['job'], now: number): HandlerRun {
   if (answer.status === 'again') throw new Error('runHandler: the run asked for an open call but already has one');
   const failure = answer.status === 'failed' ? answer.error : undefined;
   return {
@@ -71,7 +77,7 @@ function outcomeOf(answer: Answer, said: Recorder, job: Delivery['job'], now: nu
   };
 }
 
-function wakesOf(answer: Answer & { status: 'snoozed' }, now: number): NonNullable<HandlerRun['wakes']> {
+function wakesOf(answer: DeliveryOutcome & { status: 'snoozed' }, now: number): NonNullable<HandlerRun['wakes']> {
   const at = answer.until ?? now + (answer.in ?? 0);
   return { at, ...(answer.signal !== undefined && { signal: answer.signal }) };
 }

@@ -12,7 +12,7 @@ import { useKeys } from './core/keyboard';
 import { paused, setPaused } from './core/live';
 import { navigate, path, url } from './core/router';
 import { can, loadSession, session } from './core/session';
-import { PAGES, type Page, type PageProps, pageOf } from './pages/table';
+import { PAGES, type PageProps, pageOf, type TablePage } from './pages/table';
 
 export function App() {
   const [help, setHelp] = useState(false);
@@ -107,9 +107,9 @@ function Outlet() {
 }
 
 /** Pages that have been loaded are drawn at once. */
-const loaded = new Map<Page, ComponentType<PageProps>>();
+const loaded = new Map<TablePage, ComponentType<PageProps>>();
 
-function Lazy({ page, params }: PageProps & { page: Page }) {
+function Lazy({ page, params }: PageProps & { page: TablePage }) {
   const [, setReady] = useState(false);
   const [missing, setMissing] = useState<unknown>();
   const [broken, reset] = useErrorBoundary();

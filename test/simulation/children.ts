@@ -2,7 +2,7 @@
  * Jobs that handlers enqueue: whom they reach is decided by the simulation, and each must reach its queue once. Those of other
  * queues are only counted; those of the simulated one are jobs like any other.
  */
-import type { Entry } from '../../src/across/batch';
+import type { BatchEntry } from '../../src/across/batch';
 import { ApiError } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
 import { enqueue } from '../../src/queue/jobs/enqueue';
@@ -34,7 +34,7 @@ interface Child extends ChildOrder {
 
 /** A request that waits for its fate. */
 export interface ChildAsk {
-  entries: readonly Entry[];
+  entries: readonly BatchEntry[];
   key: string | undefined;
   answer(jobs: EnqueuedJob[]): void;
   fail(error: Error): void;
@@ -52,7 +52,7 @@ export class Children {
   }
 
   /** A request, as the object around the queue would carry it on. @param withheld what keeps the object busy */
-  ask(withheld: Set<unknown>, entries: readonly Entry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]> {
+  ask(withheld: Set<unknown>, entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]> {
     return new Promise((resolve, reject) => {
       const answered =
         <T>(settle: (value: T) => void) =>
@@ -99,7 +99,7 @@ export class Children {
       ask.fail(new ApiError({ code: 'unavailable', status: 503, message: 'busy', retryable: true }));
     } else if (fate === 'refuse' && !this.answers.has(ask.key ?? '')) {
       const index = pick % ask.entries.length;
-      const child = this.childOf(ask.entries[index] as Entry);
+      const child = this.childOf(ask.entries[index] as BatchEntry);
       if (child.state === 'open') child.state = 'refused';
       const details = { index };
       ask.fail(new ApiError({ code: 'conflict', status: 409, message: 'no', retryable: false, details }));
@@ -130,7 +130,7 @@ export class Children {
     return jobs;
   }
 
-  private enqueueHere(scene: Scene, entries: readonly Entry[]): void {
+  private enqueueHere(scene: Scene, entries: readonly BatchEntry[]): void {
     const newJobs = entries.map(({ job }) => job);
     const outcome = scene.attempt((now) => enqueue(scene.q, newJobs, now));
     scene.tidy();
@@ -139,11 +139,11 @@ export class Children {
     expectPlaced(scene, orders, outcome, children[0]?.from);
   }
 
-  private labelOf({ job }: Entry): string {
+  private labelOf({ job }: BatchEntry): string {
     return String((JSON.parse(job.body) as JobBody).meta.label);
   }
 
-  private childOf(entry: Entry): Child {
+  private childOf(entry: BatchEntry): Child {
     const child = this.known.get(this.labelOf(entry));
     if (!child) throw new Error(`nobody enqueued ${entry.job.body}`);
     return child;
@@ -151,7 +151,7 @@ export class Children {
 }
 
 /** A job as another queue would show it. */
-function viewOf({ type, priority, body }: Entry['job']): EnqueuedJob {
+function viewOf({ type, priority, body }: BatchEntry['job']): EnqueuedJob {
   const record = { id: '019aaaaa-0000-7000-8000-000000000000', queue: 'elsewhere', type, priority, body };
   const states = { state: 'available', attempt: 0, created_at: 1, enqueued_at: 1, history: {} };
   return { record: { ...record, ...states }, layers: {} } as unknown as EnqueuedJob;

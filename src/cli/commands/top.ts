@@ -8,7 +8,7 @@ import type { Terminal } from '../output';
 import { type Api, createApi } from '../top/api';
 import { arrived } from '../top/happen';
 import { begin, tabsOf } from '../top/model';
-import type { PageId, Place } from '../top/page';
+import type { PageId, PagePlace } from '../top/page';
 import { PAGES, pageOf } from '../top/pages/table';
 import { type Line, renderWhole } from '../top/render';
 import { runTop } from '../top/run';
@@ -55,7 +55,7 @@ export function topCommand(terminal: Terminal): Command {
 }
 
 /** One look at a page. */
-async function printPage(terminal: Terminal, api: Api, session: Session, place: Place | undefined, json: boolean) {
+async function printPage(terminal: Terminal, api: Api, session: Session, place: PagePlace | undefined, json: boolean) {
   mustSee(session, place);
   const first = begin(session, place);
   const page = pageOf(first.state.place.page);
@@ -72,7 +72,7 @@ async function printPage(terminal: Terminal, api: Api, session: Session, place: 
 }
 
 /** @throws {CliError} when this key may not see the page, or none */
-function mustSee(session: Session, place: Place | undefined): void {
+function mustSee(session: Session, place: PagePlace | undefined): void {
   const scope = place && pageOf(place.page).scope;
   if (scope === undefined ? tabsOf(session).length > 0 : session.scopes.includes(scope)) return;
   throw new CliError(
@@ -83,7 +83,7 @@ function mustSee(session: Session, place: Place | undefined): void {
 }
 
 /** @throws {CliError} for a page or state that is none */
-function placeOf(page: string | undefined, name: string | undefined, { state, q }: Options): Place | undefined {
+function placeOf(page: string | undefined, name: string | undefined, { state, q }: Options): PagePlace | undefined {
   if (page === undefined) {
     if (state === undefined && q === undefined) return undefined;
     return placeOf('jobs', name, { ...(state && { state }), ...(q && { q }) });

@@ -3,7 +3,7 @@
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** Who says something: the program, the runtime, or the code of a Worker. */
-export type Source = 'serve' | 'workerd' | 'worker';
+export type LogSource = 'serve' | 'workerd' | 'worker';
 
 const LEVELS: Readonly<Record<string, Level>> = {
   debug: 'debug',
@@ -35,7 +35,7 @@ export class Log {
   ) {}
 
   /** Prints a line. @param more members beside the four that each line has */
-  line(level: Level, source: Source, message: string, more: object = {}, at = this.now()): void {
+  line(level: Level, source: LogSource, message: string, more: object = {}, at = this.now()): void {
     const time = new Date(at).toISOString();
     if (!this.pretty) this.write(`${JSON.stringify({ time, level, source, message, ...more })}\n`);
     else {

@@ -5,7 +5,7 @@ import { OF_THE_QUEUE } from './variables';
 import { configIn, handlerIn, holdsQueue, QUEUE_ALONE, type ServedWorker, workerOf } from './worker';
 
 /** What the command line says about Workers. */
-export interface WorkerOptions {
+export interface WorkersOptions {
   /** A wrangler configuration; false: the queue alone; absent: the one of this folder, if there is one. */
   config?: string | false;
   /** A named environment of it. */
@@ -26,7 +26,7 @@ export interface Plan {
  * @param table `HANDLERS` of the environment, as text
  * @throws {CliError} where something does not fit together
  */
-export function planWorkers(folder: string, options: WorkerOptions, table: string | undefined): Plan {
+export function planWorkers(folder: string, options: WorkersOptions, table: string | undefined): Plan {
   const queue = queueWorker(folder, options);
   const named = options.handlers.map((given) => {
     const [, pattern, path] = /^(?:((?:[\w.-]+\/)?(?:\*|[a-z][\w.-]*(?:\.\*)?))=)?(.+)$/.exec(given) ?? [];
@@ -59,7 +59,7 @@ export function planWorkers(folder: string, options: WorkerOptions, table: strin
   return { workers, ...(isChanged && { table: handlers }) };
 }
 
-function queueWorker(folder: string, { config: file, env, handlers }: WorkerOptions): ServedWorker {
+function queueWorker(folder: string, { config: file, env, handlers }: WorkersOptions): ServedWorker {
   const found = file === false ? undefined : configIn(folder, file);
   if (!found) {
     if (env !== undefined) throw usageError('--env names an environment of a wrangler configuration; there is none.');

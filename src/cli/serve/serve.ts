@@ -12,12 +12,12 @@ import { openDoor } from './door';
 import { openFolder } from './folder';
 import { Log } from './log';
 import { findWorkerd } from './packages';
-import { planWorkers, type WorkerOptions } from './plan';
+import { planWorkers, type WorkersOptions } from './plan';
 import { endLeftBehind, leftBehind, Runtime } from './runtime';
 import { countKeys, readVariables } from './variables';
 import type { ServedWorker } from './worker';
 
-export interface ServeOptions extends WorkerOptions {
+export interface ServeOptions extends WorkersOptions {
   state: string;
   host: string;
   port: number;

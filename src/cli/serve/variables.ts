@@ -28,7 +28,7 @@ export const OF_THE_QUEUE: readonly string[] = [
 type Values = Record<string, string>;
 
 /** Variables by who gets them. */
-export interface Variables {
+export interface ServeVariables {
   /** The queue's own: its keys do not concern handlers. */
   queue: Values;
   /** All Workers. */
@@ -45,7 +45,7 @@ export interface VariableSources {
 }
 
 /** Reads the variables. The environment goes before the file. @throws {CliError} */
-export function readVariables({ env, file, named }: VariableSources): Variables {
+export function readVariables({ env, file, named }: VariableSources): ServeVariables {
   const given = file === undefined ? {} : readFile(file);
   const missing = named.find((name) => !env[name] && given[name] === undefined);
   if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);

@@ -1,7 +1,7 @@
 /** What happens to `top` from outside: answers, failures, events. */
 import type { QueueEvent } from '../../client/event';
 import { questionOf, type Wish } from './actions';
-import { type Effect, type Next, type Problem, type State, stay } from './model';
+import { type Effect, type Next, type Problem, stay, type TopState } from './model';
 import { numberText } from './page';
 import { pageOf } from './pages/table';
 import type { Tone } from './style';
@@ -10,20 +10,20 @@ import type { Tone } from './style';
 const HELD = 2_000;
 
 /** The answer of the page, or how it has changed. A late one of a place that was left is not looked at. */
-export function arrived(state: State, serial: number, change: (answer: unknown) => unknown, isWhole: boolean): Next {
+export function arrived(state: TopState, serial: number, change: (answer: unknown) => unknown, isWhole: boolean): Next {
   if (serial !== state.serial) return stay(state);
   const answer = isWhole || state.answer !== undefined ? change(state.answer) : undefined;
   return goOn({ ...state, answer, problem: undefined, isBusy: false, ...(isWhole && { newer: 0 }) });
 }
 
 /** The page could not be loaded. What is shown of it stays, beside why it is old. */
-export function failed(state: State, serial: number, problem: Problem): Next {
+export function failed(state: TopState, serial: number, problem: Problem): Next {
   if (serial !== state.serial) return stay(state);
   return stay({ ...state, problem, isBusy: false, due: { reload: false, names: [] } });
 }
 
 /** Asks for what became due meanwhile. */
-function goOn(state: State): Next {
+function goOn(state: TopState): Next {
   const { due, isBusy, place, serial } = state;
   if (isBusy || (!due.reload && due.names.length === 0)) return stay(state);
   const effect: Effect = due.reload ? { do: 'load', place, serial } : { do: 'ask', names: due.names, place, serial };
@@ -31,7 +31,7 @@ function goOn(state: State): Next {
 }
 
 /** Events of a short time, oldest first. */
-export function heard(state: State, events: readonly QueueEvent[]): Next {
+export function heard(state: TopState, events: readonly QueueEvent[]): Next {
   if (state.isPaused) return stay({ ...state, held: [...state.held, ...events].slice(0, HELD + 1) });
   // Before the page is there it has nothing that could be old.
   if (state.answer === undefined) return stay({ ...state, due: { ...state.due, reload: state.isBusy } });
@@ -46,22 +46,22 @@ export function heard(state: State, events: readonly QueueEvent[]): Next {
 }
 
 /** Live updates resume: held events are applied. */
-export function awaken(state: State): Next {
+export function awaken(state: TopState): Next {
   const { held } = state;
   if (held.length <= HELD) return held.length > 0 ? heard({ ...state, held: [] }, held) : stay({ ...state, held: [] });
   return goOn({ ...state, held: [], due: { ...state.due, reload: true } });
 }
 
 /** The server has counted what a wish would act on. */
-export function counted(state: State, wish: Wish, matched: number, isExact: boolean): Next {
+export function counted(state: TopState, wish: Wish, matched: number, isExact: boolean): Next {
   if (matched === 0 && isExact) return stay({ ...state, notice: { text: 'No job would change.', tone: 'warn' } });
   const question = questionOf(wish, `${isExact ? '' : 'at least '}${numberText(matched)}`);
   return stay({ ...state, notice: undefined, mode: { kind: 'ask', wish, question } });
 }
 
 /** Shows a notice. @param isChange the page is out of date because of it */
-export function told(state: State, text: string, tone: Tone, isChange = false): Next {
-  const next: State = { ...state, notice: { text, tone } };
+export function told(state: TopState, text: string, tone: Tone, isChange = false): Next {
+  const next: TopState = { ...state, notice: { text, tone } };
   if (!isChange) return stay(next);
   return goOn({ ...next, selected: new Set(), isAll: false, due: { ...next.due, reload: true } });
 }

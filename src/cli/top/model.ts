@@ -3,7 +3,7 @@ import type { QueueEvent } from '../../client/event';
 import type { Session } from '../../contract/session';
 import type { Scope } from '../../job/access';
 import { ACTIONS, type Action, type Wish } from './actions';
-import type { Listing, PageId, Place, Row, Thing } from './page';
+import type { Listing, PageId, PagePlace, Row, Thing } from './page';
 import { PAGES, pageOf } from './pages/table';
 import type { Tone } from './style';
 
@@ -19,11 +19,11 @@ export interface Problem {
   hint?: string | undefined;
 }
 
-export interface State {
+export interface TopState {
   session: Session;
-  place: Place;
+  place: PagePlace;
   /** Places before, each with the row that was at. */
-  back: readonly { place: Place; row: string | undefined }[];
+  back: readonly { place: PagePlace; row: string | undefined }[];
   /** Of the page; undefined until it is there. */
   answer: unknown;
   /** Grows with each place, so that a late answer is known as such. */
@@ -55,8 +55,8 @@ export interface State {
 
 /** What must be done in the world. */
 export type Effect =
-  | { do: 'load'; place: Place; serial: number }
-  | { do: 'ask'; names: readonly string[]; place: Place; serial: number }
+  | { do: 'load'; place: PagePlace; serial: number }
+  | { do: 'ask'; names: readonly string[]; place: PagePlace; serial: number }
   | { do: 'preview'; wish: Wish }
   | { do: 'act'; wish: Wish }
   | { do: 'abort'; operation: string }
@@ -65,15 +65,15 @@ export type Effect =
   | { do: 'quit' };
 
 export interface Next {
-  state: State;
+  state: TopState;
   effects: readonly Effect[];
 }
 
-export const stay = (state: State): Next => ({ state, effects: [] });
+export const stay = (state: TopState): Next => ({ state, effects: [] });
 
 /** At the first page that this key may see. */
-export function begin(session: Session, place?: Place): Next {
-  const state: State = {
+export function begin(session: Session, place?: PagePlace): Next {
+  const state: TopState = {
     ...{ session, place: place ?? { page: tabsOf(session)[0]?.id ?? 'overview' }, back: [], answer: undefined },
     ...{ serial: 0, isBusy: false, due: { reload: false, names: [] }, problem: undefined },
     ...{ row: undefined, index: 0, selected: new Set<string>(), isAll: false, mode: { kind: 'browse' } },
@@ -91,7 +91,7 @@ export function begin(session: Session, place?: Place): Next {
 }
 
 /** Goes to a place, whose answer is not there yet. */
-export function arrive(state: State, place: Place, row?: string): Next {
+export function arrive(state: TopState, place: PagePlace, row?: string): Next {
   const serial = state.serial + 1;
   const fresh = {
     answer: undefined,
@@ -109,7 +109,7 @@ export function arrive(state: State, place: Place, row?: string): Next {
   };
 }
 
-export const can = ({ session }: Pick<State, 'session'>, scope: Scope): boolean => session.scopes.includes(scope);
+export const can = ({ session }: Pick<TopState, 'session'>, scope: Scope): boolean => session.scopes.includes(scope);
 
 /** The tabs: pages that have a key, and that this key of the API may see. */
 export const tabsOf = (session: Session) =>
@@ -129,7 +129,7 @@ export interface View {
   index: number;
 }
 
-export function viewOf({ answer, place, row, index }: State, now: number): View {
+export function viewOf({ answer, place, row, index }: TopState, now: number): View {
   const page = pageOf(place.page);
   if (answer === undefined) return { listing: undefined, rows: [], index: 0 };
   const listing = page.show(answer, place, now);
@@ -149,7 +149,7 @@ function isMeant({ id, cells }: Row, words: string): boolean {
 }
 
 /** What can be done here and now, and with what. */
-export function offersOf(state: State, now: number, { listing, rows, index } = viewOf(state, now)): Wish[] {
+export function offersOf(state: TopState, now: number, { listing, rows, index } = viewOf(state, now)): Wish[] {
   const at = rows[index]?.thing;
   const chosen = rows.flatMap(({ id, thing }) => (thing && state.selected.has(id) ? [thing] : []));
   const meant = state.isAll ? rows.flatMap(({ thing }) => thing ?? []) : chosen.length > 0 ? chosen : at ? [at] : [];
@@ -159,7 +159,7 @@ export function offersOf(state: State, now: number, { listing, rows, index } = v
   );
 }
 
-function wishesFor(state: State, meant: readonly Thing[]): Wish[] {
+function wishesFor(state: TopState, meant: readonly Thing[]): Wish[] {
   return ACTIONS.filter(({ scope }) => can(state, scope)).flatMap((action): Wish[] => {
     const things = meant.filter((thing) => thing.kind === action.kind && action.verb(thing) !== undefined);
     const filter = state.isAll && action.many && action.kind === 'job' ? filterOf(state.place, action) : undefined;
@@ -173,7 +173,7 @@ function wishesFor(state: State, meant: readonly Thing[]): Wish[] {
 
 /** The jobs of a page, in the wire's names. */
 function filterOf(
-  { page, name, q, state, fingerprint }: Place,
+  { page, name, q, state, fingerprint }: PagePlace,
   { states }: Action,
 ): Record<string, unknown> | undefined {
   if (page !== 'jobs' && page !== 'queue') return undefined;

@@ -26,7 +26,7 @@ export type PageId =
   | 'settings';
 
 /** A page with what it is about and how it is narrowed. */
-export interface Place {
+export interface PagePlace {
   page: PageId;
   /** The name or id that it is about. */
   name?: string;
@@ -54,7 +54,7 @@ export interface Row {
   id: string;
   cells: readonly Cell[];
   thing?: Thing;
-  opens?: Place;
+  opens?: PagePlace;
 }
 
 export interface Column {
@@ -105,10 +105,10 @@ export interface Page<Answer> {
   states?: readonly string[];
   /** The server searches; elsewhere the rows that are shown are sifted. */
   searches?: boolean;
-  load(api: Api, place: Place): Promise<Answer>;
-  show(answer: Answer, place: Place, now: number): Listing;
+  load(api: Api, place: PagePlace): Promise<Answer>;
+  show(answer: Answer, place: PagePlace, now: number): Listing;
   /** Without it nothing that happens changes the page. */
-  hear?(answer: Answer, events: readonly QueueEvent[], place: Place): Change<Answer>;
+  hear?(answer: Answer, events: readonly QueueEvent[], place: PagePlace): Change<Answer>;
   /** Asks about what {@link Change.ask} named; answers what to make of the page's answer. */
   ask?(api: Api, names: readonly string[]): Promise<(answer: Answer) => Answer>;
 }
@@ -122,7 +122,7 @@ export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
 export const PER_PAGE = 50;
 
 /** Query of a page of a list. */
-export const pageQuery = ({ number = 1 }: Place, conditions: Parameters<typeof parametersFrom>[0] = {}) =>
+export const pageQuery = ({ number = 1 }: PagePlace, conditions: Parameters<typeof parametersFrom>[0] = {}) =>
   parametersFrom({ ...conditions, page: number, perPage: PER_PAGE });
 
 /** A state in its tone. */

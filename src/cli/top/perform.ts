@@ -6,13 +6,13 @@ import { failureOf } from '../failure';
 import { isCounted, previewsOf, requestsOf, type Wish, wishText } from './actions';
 import type { Api } from './api';
 import { arrived, counted, failed, told } from './happen';
-import type { Effect, Next, Problem, State } from './model';
+import type { Effect, Next, Problem, TopState } from './model';
 import { numberText } from './page';
 import { pageOf } from './pages/table';
 import { foreign } from './text';
 
 /** Changes the state as soon as it is called: what was true when a request began need not be any more. */
-export type Change = (change: (state: State) => Next) => void;
+export type Change = (change: (state: TopState) => Next) => void;
 
 /** Longest that one look at an operation waits for its end, in s. */
 const LOOK_S = 5;

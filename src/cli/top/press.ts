@@ -1,7 +1,7 @@
 /** What each key does. */
 import { isAtOnce, isCounted, questionOf, type Wish, wishText } from './actions';
 import { awaken } from './happen';
-import { arrive, type Next, offersOf, type State, stay, tabOf, tabsOf, viewOf } from './model';
+import { arrive, type Next, offersOf, stay, type TopState, tabOf, tabsOf, viewOf } from './model';
 import { PER_PAGE } from './page';
 import { pageOf } from './pages/table';
 import { foreign } from './text';
@@ -11,17 +11,17 @@ const LEAP = 10;
 const LONGEST_SEARCH = 200;
 
 /** @param key as keys.ts names it @param now epoch ms */
-export function press(before: State, key: string, now: number): Next {
+export function press(before: TopState, key: string, now: number): Next {
   if (key === 'C-c') return { state: before, effects: [{ do: 'quit' }] };
   if (key === 'C-z') return { state: before, effects: [{ do: 'suspend' }] };
   if (key === 'C-l') return { state: before, effects: [{ do: 'clear' }] };
   const { mode } = before;
   if (mode.kind === 'search') return search(before, mode.text, key);
   // The notice has been read.
-  const state: State = { ...before, notice: undefined };
+  const state: TopState = { ...before, notice: undefined };
   if (mode.kind === 'help') return stay({ ...state, mode: { kind: 'browse' } });
   if (mode.kind === 'ask') {
-    const asked: State = { ...state, mode: { kind: 'browse' } };
+    const asked: TopState = { ...state, mode: { kind: 'browse' } };
     if (key === 'y' || key === 'Y') {
       const notice = { text: `${wishText(mode.wish)} …`, tone: 'plain' } as const;
       return { state: { ...asked, notice }, effects: [{ do: 'act', wish: mode.wish }] };
@@ -32,7 +32,7 @@ export function press(before: State, key: string, now: number): Next {
   return browse(state, key, now);
 }
 
-function browse(state: State, key: string, now: number): Next {
+function browse(state: TopState, key: string, now: number): Next {
   const { place } = state;
   switch (key) {
     case 'q':
@@ -81,13 +81,13 @@ const MOVES: Readonly<Record<string, number>> = {
   ...{ Home: Number.NEGATIVE_INFINITY, End: Number.POSITIVE_INFINITY },
 };
 
-function move(state: State, by: number, now: number): Next {
+function move(state: TopState, by: number, now: number): Next {
   const { rows, index } = viewOf(state, now);
   const to = Math.max(0, Math.min(rows.length - 1, index + by));
   return stay({ ...state, row: rows[to]?.id, index: to });
 }
 
-function select(state: State, now: number): Next {
+function select(state: TopState, now: number): Next {
   const { rows, index } = viewOf(state, now);
   const id = rows[index]?.id;
   if (id === undefined || rows[index]?.thing === undefined) return stay(state);
@@ -96,7 +96,7 @@ function select(state: State, now: number): Next {
   return stay({ ...state, selected, isAll: false, row: id, index });
 }
 
-function open(state: State, now: number): Next {
+function open(state: TopState, now: number): Next {
   const { rows, index } = viewOf(state, now);
   const { opens, id } = rows[index] ?? {};
   if (!opens) return stay(state);
@@ -104,7 +104,7 @@ function open(state: State, now: number): Next {
 }
 
 /** Back, from the nearest to the farthest: an operation that continues, a selection, a search, the page. */
-function leave(state: State): Next {
+function leave(state: TopState): Next {
   const { operation } = state;
   if (operation !== undefined)
     return { state: { ...state, operation: undefined }, effects: [{ do: 'abort', operation }] };
@@ -115,12 +115,12 @@ function leave(state: State): Next {
   return last ? arrive({ ...state, back: state.back.slice(0, -1) }, last.place, last.row) : stay(state);
 }
 
-function go(state: State, key: string): Next {
+function go(state: TopState, key: string): Next {
   const page = tabsOf(state.session).find((one) => one.key === key);
   return page ? arrive({ ...state, back: [] }, { page: page.id }) : stay(state);
 }
 
-function tab(state: State, by: number): Next {
+function tab(state: TopState, by: number): Next {
   const tabs = tabsOf(state.session);
   const at = tabs.findIndex(({ id }) => id === tabOf(state.place.page));
   const next = tabs[(at + by + tabs.length) % tabs.length];
@@ -128,13 +128,13 @@ function tab(state: State, by: number): Next {
 }
 
 /** Loads the same place again; what is shown stays until then. */
-function reload(state: State): Next {
+function reload(state: TopState): Next {
   if (state.isBusy) return stay({ ...state, due: { ...state.due, reload: true } });
   const { place, serial } = state;
   return { state: { ...state, isBusy: true }, effects: [{ do: 'load', place, serial }] };
 }
 
-function nextState(state: State): Next {
+function nextState(state: TopState): Next {
   const { states = [] } = pageOf(state.place.page);
   if (states.length === 0) return stay(state);
   const { state: now, ...place } = state.place;
@@ -142,7 +142,7 @@ function nextState(state: State): Next {
   return arrive(state, { ...place, number: 1, ...(next !== undefined && { state: next }) });
 }
 
-function turn(state: State, by: number, now: number): Next {
+function turn(state: TopState, by: number, now: number): Next {
   const { listing } = viewOf(state, now);
   const { number = 1 } = state.place;
   const last = Math.ceil((listing?.total ?? 0) / PER_PAGE);
@@ -150,8 +150,8 @@ function turn(state: State, by: number, now: number): Next {
   return isThere ? arrive(state, { ...state.place, number: number + by }) : stay(state);
 }
 
-function search(state: State, text: string, key: string): Next {
-  const browsing: State = { ...state, mode: { kind: 'browse' } };
+function search(state: TopState, text: string, key: string): Next {
+  const browsing: TopState = { ...state, mode: { kind: 'browse' } };
   if (key === 'Escape') return stay(browsing);
   if (key === 'Enter') {
     const { q, ...place } = state.place;
@@ -168,7 +168,7 @@ function search(state: State, text: string, key: string): Next {
 /** A key that is a character, not the name of one. */
 const letter = (key: string): string => ([...key].length === 1 ? key : '');
 
-function wanted(state: State, wish: Wish): Next {
+function wanted(state: TopState, wish: Wish): Next {
   if (isAtOnce(wish)) {
     const notice = { text: foreign(`${wishText(wish)} …`), tone: 'plain' } as const;
     return { state: { ...state, notice }, effects: [{ do: 'act', wish }] };

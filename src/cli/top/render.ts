@@ -1,5 +1,5 @@
 /** What is on the screen: as many lines as it has rows, none wider than it is. */
-import { offersOf, type State, tabOf, tabsOf, type View, viewOf } from './model';
+import { offersOf, type TopState, tabOf, tabsOf, type View, viewOf } from './model';
 import { type Cell, type Column, type Fact, faint, numberText, PER_PAGE, type Row, warn } from './page';
 import { pageOf } from './pages/table';
 import { bare, plain, type Span, type Tone } from './style';
@@ -21,7 +21,7 @@ const LEAST = { width: 20, height: 6 };
 /** Lines of a window that facts may take: the table is what somebody works with. */
 const FACT_SHARE = 0.6;
 
-export function render(state: State, { width, height, url }: Window, now: number): Line[] {
+export function render(state: TopState, { width, height, url }: Window, now: number): Line[] {
   const size = { width: Math.max(LEAST.width, width), height: Math.max(LEAST.height, height) };
   const view = viewOf(state, now);
   const top = [tabLine(state, size.width), whereLine(state, view, size.width)];
@@ -33,7 +33,7 @@ export function render(state: State, { width, height, url }: Window, now: number
 }
 
 /** All of a page, however long: what is printed where there is no screen to draw on. */
-export function renderWhole(state: State, width: number, now: number): Line[] {
+export function renderWhole(state: TopState, width: number, now: number): Line[] {
   const view = viewOf(state, now);
   const { listing } = view;
   if (!listing) return state.problem ? problemLines(state) : [];
@@ -48,7 +48,7 @@ export function renderWhole(state: State, width: number, now: number): Line[] {
   ];
 }
 
-function tabLine({ session, place }: State, width: number): Line {
+function tabLine({ session, place }: TopState, width: number): Line {
   const here = tabOf(place.page);
   const tabs = tabsOf(session);
   const named = tabs.map(({ id, title, key = '' }): Span => {
@@ -63,7 +63,7 @@ function tabLine({ session, place }: State, width: number): Line {
   return cutLine(short, width);
 }
 
-function whereLine(state: State, { listing, rows }: View, width: number): Line {
+function whereLine(state: TopState, { listing, rows }: View, width: number): Line {
   const { place, isBusy, newer, selected, isAll } = state;
   const page = pageOf(place.page);
   const { total } = listing ?? {};
@@ -83,7 +83,7 @@ function whereLine(state: State, { listing, rows }: View, width: number): Line {
   return cutLine(parts, width);
 }
 
-function bodyLines(state: State, view: View, width: number, room: number): Line[] {
+function bodyLines(state: TopState, view: View, width: number, room: number): Line[] {
   const { listing, rows, index } = view;
   const problem = state.problem ? problemLines(state) : [];
   if (!listing) return problem.length > 0 ? problem : [[], [faint(' Loading …')]];
@@ -114,7 +114,7 @@ function chosen(line: Line, width: number): Line {
   return [{ text: fitTo(bare(line), width), tone: 'chosen' }];
 }
 
-function problemLines({ problem }: State): Line[] {
+function problemLines({ problem }: TopState): Line[] {
   if (!problem) return [];
   return [
     [{ text: ` ${foreign(problem.message)}`, tone: 'bad' }],
@@ -196,7 +196,7 @@ function cutLine(line: Line, width: number): Line {
   return kept;
 }
 
-function hintLine(state: State, view: View, width: number, now: number): Line {
+function hintLine(state: TopState, view: View, width: number, now: number): Line {
   const { mode, notice } = state;
   if (mode.kind === 'search') return cutLine([plain(` /${foreign(mode.text)}`), { text: ' ', tone: 'chosen' }], width);
   if (mode.kind === 'ask') {
@@ -214,14 +214,14 @@ function hintLine(state: State, view: View, width: number, now: number): Line {
   return [faint(cutTo(` ${keys.join('  ')}`, width))];
 }
 
-const CONNECTIONS: Record<State['connection'], Span> = {
+const CONNECTIONS: Record<TopState['connection'], Span> = {
   connecting: { text: 'connecting', tone: 'warn' },
   live: { text: 'live', tone: 'good' },
   lost: { text: 'connection lost, reconnecting', tone: 'bad' },
   refused: { text: 'not live', tone: 'warn' },
 };
 
-function statusLine({ connection, isPaused, held, session, isGoing }: State, url: string, width: number): Line {
+function statusLine({ connection, isPaused, held, session, isGoing }: TopState, url: string, width: number): Line {
   const live = isPaused ? warn(`paused, ${held.length} held`) : CONNECTIONS[connection];
   const who = session.name ? `${foreign(session.name)} (${session.role})` : session.role;
   return cutLine([plain(' '), live, faint(`  ${who}  ${foreign(url)}${isGoing ? '  g …' : ''}`)], width);
@@ -247,7 +247,7 @@ const HELP: readonly (readonly [keys: string, what: string])[] = [
   ['q', 'quit'],
 ];
 
-function helpLines({ session }: State, width: number): Line[] {
+function helpLines({ session }: TopState, width: number): Line[] {
   const pages = tabsOf(session).map(({ key, title }) => [`g ${key}`, title] as const);
   const line = ([keys, what]: readonly [string, string]): Line => [
     { text: fitTo(` ${keys}`, 11), tone: 'strong' },

@@ -6,8 +6,8 @@ import type { Screen } from '../output';
 import type { Api } from './api';
 import { heard, told } from './happen';
 import { keysIn } from './keys';
-import { begin, type Effect, type Next, type State, stay } from './model';
-import type { Place } from './page';
+import { begin, type Effect, type Next, stay, type TopState } from './model';
+import type { PagePlace } from './page';
 import { perform, problemOf } from './perform';
 import { press } from './press';
 import { render } from './render';
@@ -26,7 +26,7 @@ export interface TopOptions {
   api: Api;
   session: Session;
   /** Where to begin. */
-  place: Place | undefined;
+  place: PagePlace | undefined;
   url: string;
   screen: Screen;
   color: boolean;
@@ -37,7 +37,7 @@ export interface TopOptions {
 /** @returns the exit code, once somebody has quit @throws what is a defect */
 export async function runTop({ api, session, place, url, screen, color, now }: TopOptions): Promise<number> {
   let drawn: string[] = [];
-  let state: State;
+  let state: TopState;
   let waiting: QueueEvent[] = [];
   const timers = new Set<ReturnType<typeof setTimeout>>();
   const pending: Partial<Record<'frame' | 'batch', true>> = {};
@@ -120,9 +120,9 @@ export async function runTop({ api, session, place, url, screen, color, now }: T
 async function follow(
   api: Api,
   url: string,
-  { event, change }: { event(event: QueueEvent): void; change(change: (state: State) => Next): void },
+  { event, change }: { event(event: QueueEvent): void; change(change: (state: TopState) => Next): void },
 ): Promise<void> {
-  const connected = (connection: State['connection']) => change((state) => stay({ ...state, connection }));
+  const connected = (connection: TopState['connection']) => change((state) => stay({ ...state, connection }));
   try {
     for await (const one of api.follow((error) => connected(error ? 'lost' : 'live'))) event(one);
   } catch (error) {

@@ -4,7 +4,7 @@
  * too, so they need no index.
  */
 import { put, readFact, rows, writeMeta } from '../../durable/sql';
-import type { Verdict } from '../../job/webhook/schedule';
+import type { DeliveryVerdict } from '../../job/webhook/schedule';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../job/webhook/subscription';
 import type { DeliveriesRequest, Delivery, DeliveryAttempt, Notice, WebhookStats } from '../../rpc/webhooks';
 
@@ -129,7 +129,7 @@ export class Deliveries {
   }
 
   /** An attempt has ended. One row written. */
-  settle(event: string, attempt: DeliveryAttempt & { response: string }, verdict: Verdict, now: number): void {
+  settle(event: string, attempt: DeliveryAttempt & { response: string }, verdict: DeliveryVerdict, now: number): void {
     this.write(() => {
       const row = this.row(event);
       if (row?.state !== PENDING) return;

@@ -9,7 +9,7 @@ import { isUuidV7 } from '../../job/ids';
 import type { JobRecord, JobView } from '../../job/record';
 import { parseSteps } from '../../job/steps';
 import { formatInstant } from '../../job/time';
-import { type Attempt, attemptsOf, type Entry, timelineOf } from '../../job/timeline';
+import { type Attempt, attemptsOf, type TimelineEntry, timelineOf } from '../../job/timeline';
 import type { JobStory } from '../../rpc/queue';
 import type { AppContext } from '../context';
 import { searchMembers } from '../request/pagination';
@@ -57,7 +57,7 @@ function renderAttempt({ started_at, ended_at, error, ...attempt }: Attempt) {
   };
 }
 
-const renderEntry = ({ at, ...entry }: Entry) => ({ at: formatInstant(at), ...entry });
+const renderEntry = ({ at, ...entry }: TimelineEntry) => ({ at: formatInstant(at), ...entry });
 
 function renderCheckpoint({ sequence, created_at, content }: JobStory['checkpoint'] & {}) {
   return { ...parseObject(content), sequence, created_at: formatInstant(created_at) };

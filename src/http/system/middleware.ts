@@ -6,9 +6,9 @@ import { readConfig } from '../../config';
 import type { MiddlewareStep } from '../../contract/system';
 import { type AppContext, json } from '../context';
 
-type Step = Pick<MiddlewareStep, 'name' | 'description'>;
+type ShownStep = Pick<MiddlewareStep, 'name' | 'description'>;
 
-const ENQUEUE: readonly Step[] = [
+const ENQUEUE: readonly ShownStep[] = [
   { name: 'authentication', description: 'The key, and the scope that the route asks for.' },
   { name: 'body_limit', description: 'Size, encoding and nesting of the request.' },
   { name: 'envelope_validation', description: 'Each member of the job, against the rules of the envelope.' },
@@ -19,14 +19,14 @@ const ENQUEUE: readonly Step[] = [
   { name: 'backpressure', description: 'The bounds of the queue: jobs, bytes, storage, allowed types.' },
 ];
 
-const EXECUTION: readonly Step[] = [
+const EXECUTION: readonly ShownStep[] = [
   { name: 'rate_limits', description: 'Limits of the queue and of the key that the job counts under.' },
   { name: 'lease', description: 'The attempt is counted and leased before its runner sees the job.' },
   { name: 'execution_timeout', description: 'An attempt that takes too long ends as a failed one.' },
   { name: 'retry_policy', description: 'Decides what follows a failed attempt: retry, discard or dead letter.' },
 ];
 
-const SIGNATURE: Step = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
+const SIGNATURE: ShownStep = { name: 'signature', description: 'Calls to URLs are signed with TARGET_SECRET.' };
 
 /** Answers `GET /middleware`. */
 export function showMiddleware(c: AppContext) {
@@ -35,5 +35,5 @@ export function showMiddleware(c: AppContext) {
   return json(c, { enqueue: numbered('enqueue', ENQUEUE), execution: numbered('execution', execution) });
 }
 
-const numbered = (phase: MiddlewareStep['phase'], steps: readonly Step[]): MiddlewareStep[] =>
+const numbered = (phase: MiddlewareStep['phase'], steps: readonly ShownStep[]): MiddlewareStep[] =>
   steps.map((step, index) => ({ ...step, phase, order: index + 1 }));

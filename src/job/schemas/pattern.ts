@@ -12,14 +12,14 @@ const MAX_STATES = 2_000;
 const ASCII = 128;
 
 /** Where a text may go from a state. `reads` decides by the character; the others read none. */
-type State =
+type PatternState =
   | { kind: 'reads'; reads: (code: number) => boolean; next: number }
   | { kind: 'asserts'; sign: '^' | '$' | 'b' | 'B'; next: number }
   | { kind: 'forks'; ways: number[] }
   | { kind: 'ends' };
 
 export class Pattern {
-  private readonly states: State[] = [];
+  private readonly states: PatternState[] = [];
   private readonly start: number;
   /** Steps of the compilation, which counts what is repeated even where it is empty. */
   private emitted = 0;
@@ -28,7 +28,7 @@ export class Pattern {
 
   private constructor(tree: Tree) {
     this.start = this.emit(tree, this.add({ kind: 'ends' }));
-    const first = this.states[this.start] as State;
+    const first = this.states[this.start] as PatternState;
     this.isAnchored = first.kind === 'asserts' && first.sign === '^';
   }
 
@@ -65,7 +65,7 @@ export class Pattern {
       const code = text.codePointAt(at) as number;
       now = [];
       for (const index of reading) {
-        const state = this.states[index] as Extract<State, { kind: 'reads' }>;
+        const state = this.states[index] as Extract<PatternState, { kind: 'reads' }>;
         if (state.reads(code)) now.push(state.next);
       }
       work.spend(1 + reading.length * (code < ASCII ? 1 : 8));
@@ -82,7 +82,7 @@ export class Pattern {
       steps++;
       if (reached[index] === at) continue;
       reached[index] = at;
-      const state = this.states[index] as State;
+      const state = this.states[index] as PatternState;
       if (state.kind === 'ends') return 'ended';
       if (state.kind === 'reads') reading.push(index);
       else if (state.kind === 'forks') open.push(...state.ways);
@@ -92,7 +92,7 @@ export class Pattern {
     return reading;
   }
 
-  private add(state: State): number {
+  private add(state: PatternState): number {
     this.count();
     return this.states.push(state) - 1;
   }

@@ -18,21 +18,21 @@ const MAX_FOUND = 10;
 const LONGEST_FORMAT = 2_048;
 
 /** Where a value lies below the one that is validated; undefined: it is that one. */
-export interface Place {
-  above: Place | undefined;
+export interface ValuePlace {
+  above: ValuePlace | undefined;
   name: string | number;
 }
 
 /** What does not fit: where, and why. */
 export interface Found {
-  place: Place | undefined;
+  place: ValuePlace | undefined;
   message: string;
 }
 
 /** A value that is looked at. */
 interface At {
   value: unknown;
-  place: Place | undefined;
+  place: ValuePlace | undefined;
   /** Collects what does not fit; undefined: only whether all fits is asked. */
   sink: Found[] | undefined;
   /** Names and indexes of what some keyword has judged; undefined: no `unevaluated…` asks. */

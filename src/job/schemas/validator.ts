@@ -3,7 +3,7 @@ import { cut } from '../text';
 import type { JsonSchema } from './check';
 import type { Misfit } from './misfit';
 import { Patterns } from './pattern';
-import { type Place, Prepared } from './validation';
+import { Prepared, type ValuePlace } from './validation';
 import { OutOfWork, type Work } from './work';
 
 /** Characters of one message at most. */
@@ -42,7 +42,7 @@ export function validatorOf(schema: JsonSchema): Validate {
 }
 
 /** `[0].customer.name` */
-function pathOf(place: Place | undefined): string {
+function pathOf(place: ValuePlace | undefined): string {
   if (!place) return '';
   const { name, above } = place;
   const isPlain = typeof name === 'string' && /^[\w$-]+$/.test(name) && !/^\d+$/.test(name);

@@ -14,7 +14,7 @@ export interface Attempted {
 }
 
 /** What follows from it. `failed`: the receiver does not want it; `dead`: it was tried often enough. */
-export type Verdict =
+export type DeliveryVerdict =
   | { state: 'delivered' | 'dead' }
   | { state: 'failed'; isGone?: true }
   | { state: 'pending'; delayMs: number };
@@ -36,7 +36,7 @@ export const DISABLE_AFTER_MS = 5 * 24 * HOUR;
  * @param tries attempts so far, this one included
  * @param random in [0, 1)
  */
-export function verdictOn(attempt: Attempted, tries: number, random: number): Verdict {
+export function verdictOn(attempt: Attempted, tries: number, random: number): DeliveryVerdict {
   const { status = 0, retryAfterMs = 0, refused } = attempt;
   if (status >= 200 && status < 300) return { state: 'delivered' };
   if (status === 410) return { state: 'failed', isGone: true };

@@ -68,7 +68,7 @@ export class StoredJob implements Candidate {
 }
 
 /** How much of existing jobs one answer may contain. */
-export class Room {
+export class AnswerRoom {
   private left = MAX_EXISTING_CHARS;
 
   /** The job, without the parts that no longer fit; its schedule is for the job that replaces it. */
@@ -92,7 +92,7 @@ export function conflictsHere(
   q: Named & Stored & Configured,
   question: UniqueQuestion,
   now: number,
-  room: Room,
+  room: AnswerRoom,
 ): UniqueConflicts {
   const stored = storedJobs(q, question.fingerprint, now);
   const found: UniqueConflicts = { known: stored.length > 0, undecided: false, blocking: [] };

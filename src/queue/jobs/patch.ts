@@ -13,7 +13,7 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine } from '../store/columns';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
-import { firstWaiting, limiterOf, type Place, policyOf } from '../store/limits/place';
+import { firstWaiting, limiterOf, policyOf, type WaitingPlace } from '../store/limits/place';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
@@ -71,7 +71,7 @@ function dueAfter(row: JobRow, available: boolean, start: number | undefined, no
  * The place of a limited job that becomes available at `moment`: behind its key if a job that precedes it waits there.
  * Otherwise in the due index, because it may precede some ready jobs: the next claim decides.
  */
-function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): Place {
+function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): WaitingPlace {
   const ready = { due_at: moment, waits_since: null };
   if (moment > now || policyOf(q, row)?.on_limit !== 'wait') return ready;
   const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);

@@ -8,7 +8,7 @@ import { defined } from '../../job/envelope/fields';
 import type { JobFilter } from '../../job/filter';
 import type { JobView } from '../../job/record';
 import { bytesOfView, MAX_ANSWER_BYTES } from '../../job/size';
-import type { Place } from '../../rpc/failures';
+import type { DeadLetterPlace } from '../../rpc/failures';
 import type { DeadLetterKinds, DeadLetterPlaces, DeadLetterRequest, DeadLettersAt } from '../../rpc/queue';
 import { countEnded, type EndedRange, newestEnded, oldestEndedAt, whichMatch } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
@@ -38,7 +38,7 @@ export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: num
   const range: EndedRange = { since, until, ...defined({ before: request.before }) };
   const total = request.total === false ? { total: 0 } : totalOf(q, request, { since, until }, condition);
   if (!condition) return { places: newestEnded(q.store.sql, STATE.dead, range, limit), ...total };
-  const places: Place[] = [];
+  const places: DeadLetterPlace[] = [];
   for (let looked = 0; ; ) {
     const found = newestEnded(q.store.sql, STATE.dead, range, STEP);
     const matching = whichMatch(q.store.sql, found, condition);
@@ -109,14 +109,14 @@ function countKinds(q: Stored): DeadLetterKinds {
     }
     looked += found.length;
     if (found.length < KINDS_STEP) break;
-    range.before = found.at(-1) as Place;
+    range.before = found.at(-1) as DeadLetterPlace;
   }
   const complete = looked >= total && types.size <= MAX_KINDS && errors.size <= MAX_KINDS;
   const times = defined({ oldest: oldestEndedAt(q.store.sql, STATE.dead), newest: newest?.at });
   return { total, types: mostFrequent(types), errors: mostFrequent(errors), complete, ...times };
 }
 
-function kindsOf(sql: SqlStorage, places: readonly Place[]) {
+function kindsOf(sql: SqlStorage, places: readonly DeadLetterPlace[]) {
   return sql.exec<{ type: string; error: string | number; n: number; size: number }>(
     `SELECT substr(type, 1, ${MAX_NAME}) AS type, substr(coalesce(
        CASE WHEN json_valid(history) THEN coalesce(history ->> '$.error.type', history ->> '$.reason') END,

@@ -7,12 +7,12 @@ import { defined } from '../../job/envelope/fields';
 import { fingerprintOfFailure } from '../../job/failures/fingerprint';
 import type { JobFilter } from '../../job/filter';
 import type {
+  DeadLetterPlace,
   FailureGroup,
   FailureState,
   FailuresPart,
   FailuresPlace,
   FailuresRequest,
-  Place,
 } from '../../rpc/failures';
 import { newestEnded } from '../store/ended-rows';
 import { STATE } from '../store/job-row';
@@ -91,7 +91,12 @@ function lookAtEnded(
   const filter = groups.filterOf(['discarded']);
   for (;;) {
     if (groups.isFull()) return { state, ...defined({ at: before }) };
-    const places: Place[] = newestEnded(q.store.sql, STATE[state], { since, until, ...defined({ before }) }, STEP);
+    const places: DeadLetterPlace[] = newestEnded(
+      q.store.sql,
+      STATE[state],
+      { since, until, ...defined({ before }) },
+      STEP,
+    );
     const keys = places.map(({ key }) => key);
     for (const hit of matchingRows(q, filter, keys, MEASURE, now)) groups.add(state, hit);
     groups.looked += places.length;

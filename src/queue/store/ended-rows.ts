@@ -4,7 +4,7 @@
  */
 
 import { type Fragment, LIMIT } from '../../durable/sql';
-import type { Place } from '../../rpc/failures';
+import type { DeadLetterPlace } from '../../rpc/failures';
 
 /** The index finds this expression only as it is written in the schema. */
 const AS_QUEUE_SAYS = '(keep_until IS NULL) = 1';
@@ -65,11 +65,11 @@ export function oldestEndedAt(sql: SqlStorage, state: number): number | undefine
 export interface EndedRange {
   since: number;
   until: number;
-  before?: Place;
+  before?: DeadLetterPlace;
 }
 
 /** Positions of the newest rows in `state`: equal moments by key, highest first. Reads no more than these. */
-export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): Place[] {
+export function newestEnded(sql: SqlStorage, state: number, range: EndedRange, limit: number): DeadLetterPlace[] {
   const { since, until, before } = range;
   const read = (bounds: string, from: number, to: number, most: number) =>
     sql
@@ -98,7 +98,11 @@ function endedWhere(state: number, bounds: string): string {
 }
 
 /** Keys of the rows at these positions that match the condition. */
-export function whichMatch(sql: SqlStorage, places: readonly Place[], condition: Fragment): ReadonlySet<number> {
+export function whichMatch(
+  sql: SqlStorage,
+  places: readonly DeadLetterPlace[],
+  condition: Fragment,
+): ReadonlySet<number> {
   const keys = JSON.stringify(places.map(({ key }) => key));
   const query = `SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?)) AND ${condition.sql}`;
   return new Set(keysOf(sql.exec<{ key: number }>(query, keys, ...condition.bindings)));

@@ -8,7 +8,7 @@ import type { Active } from './active';
 /** Bytes of lines in all. Beyond, the attempts that logged longest ago lose their lines. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
-interface Held {
+interface HeldLines {
   claim: number;
   lines: LogLine[];
   bytes: number;
@@ -16,12 +16,12 @@ interface Held {
 
 export class RunningLogs {
   /** By job key; the attempt that logged last comes last. */
-  private readonly held = new Map<number, Held>();
+  private readonly held = new Map<number, HeldLines>();
   private bytes = 0;
   /** Keys whose attempts the running transaction has ended. */
   private readonly ended = new Set<number>();
   /** What was held before, by key, of all that changed in the running transaction. */
-  private before: [key: number, held: Held | undefined][] = [];
+  private before: [key: number, held: HeldLines | undefined][] = [];
 
   /** How often what is held has changed in the running transaction. */
   get changes(): number {
@@ -45,7 +45,7 @@ export class RunningLogs {
     }
   }
 
-  private change(key: number, held: Held | undefined): void {
+  private change(key: number, held: HeldLines | undefined): void {
     this.before.push([key, this.held.get(key)]);
     this.put(key, held);
   }
@@ -74,7 +74,7 @@ export class RunningLogs {
     this.before = [];
   }
 
-  private put(key: number, held: Held | undefined): void {
+  private put(key: number, held: HeldLines | undefined): void {
     this.bytes += (held?.bytes ?? 0) - (this.held.get(key)?.bytes ?? 0);
     this.held.delete(key);
     if (held) this.held.set(key, held);

@@ -24,7 +24,7 @@ import { prepareBatch } from '../features/shares/enqueue';
 import { adopt } from '../features/transfer/adopt';
 import { adoptMoved, beginMove, considerMove, planMove } from '../features/transfer/moves';
 import { cancelSteps, startSteps } from '../features/workflow/steps';
-import { conflictsHere, Room } from '../jobs/conflicts';
+import { AnswerRoom, conflictsHere } from '../jobs/conflicts';
 import { heldUniques } from '../jobs/held-uniques';
 import { taken } from '../jobs/schema-misfits';
 import type { QueueLife } from '../life';
@@ -64,7 +64,7 @@ export const SEVERAL_VERBS = {
   ),
   uniqueConflicts: look(
     (q, now, questions) => {
-      const room = new Room();
+      const room = new AnswerRoom();
       return questions.map((question) => conflictsHere(q, question, now, room));
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),

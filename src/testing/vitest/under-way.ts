@@ -3,13 +3,13 @@
 /** How long one look at an object waits for its work, in real ms: others are looked at in between. */
 const LOOK_MS = 50;
 
-type State = Pick<DurableObjectState, 'waitUntil'>;
+type WaitingState = Pick<DurableObjectState, 'waitUntil'>;
 
 // Taken at load: a test may fake it.
 const realTimer = setTimeout;
 
 let isWatched = false;
-let promises = new WeakMap<State, Set<Promise<unknown>>>();
+let promises = new WeakMap<WaitingState, Set<Promise<unknown>>>();
 let count = 0;
 
 /** How often work was begun. */
@@ -18,12 +18,12 @@ export function worksBegun(): number {
 }
 
 /** Hears from now on of the work of all objects of this isolate. @param state of any of them */
-export function watchWork(state: State): void {
+export function watchWork(state: WaitingState): void {
   if (isWatched) return;
   isWatched = true;
-  const states = Object.getPrototypeOf(state) as State;
+  const states = Object.getPrototypeOf(state) as WaitingState;
   const { waitUntil } = states;
-  states.waitUntil = function (this: State, work: Promise<unknown>): void {
+  states.waitUntil = function (this: WaitingState, work: Promise<unknown>): void {
     waitUntil.call(this, work);
     add(this, Promise.resolve(work));
   };
@@ -35,7 +35,7 @@ export function forgetWork(): void {
 }
 
 /** Waits a moment for the work of an object; called inside of it. @returns whether there was any */
-export async function settleWork(state: State): Promise<boolean> {
+export async function settleWork(state: WaitingState): Promise<boolean> {
   const own = promises.get(state);
   if (!own?.size) return false;
   const enough = new Promise((resolve) => realTimer(resolve, LOOK_MS));
@@ -43,7 +43,7 @@ export async function settleWork(state: State): Promise<boolean> {
   return true;
 }
 
-function add(owner: State, work: Promise<unknown>): void {
+function add(owner: WaitingState, work: Promise<unknown>): void {
   count++;
   const own = promises.get(owner) ?? new Set();
   promises.set(owner, own);

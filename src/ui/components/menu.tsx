@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { href } from '../core/base';
 import { path } from '../core/router';
 import { can } from '../core/session';
-import { PAGES, type Page } from '../pages/table';
+import { PAGES, type TablePage } from '../pages/table';
 import { Icon } from './icon';
 
 /** Is it open, where it does not are next to the page? */
@@ -41,7 +41,7 @@ export function Menu() {
   );
 }
 
-function Entry({ page, isHere }: { page: Page; isHere: boolean }) {
+function Entry({ page, isHere }: { page: TablePage; isHere: boolean }) {
   return (
     <li>
       <a href={href(page.path)} aria-current={isHere ? 'page' : undefined}>

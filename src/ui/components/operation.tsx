@@ -28,7 +28,7 @@ export interface Preview {
 }
 
 /** How the server tells of an operation. */
-export interface Outcome {
+export interface OperationStatus {
   operation_id?: string;
   completed: boolean;
   aborted?: boolean;
@@ -38,7 +38,7 @@ export interface Outcome {
   errors?: readonly { job_id: string; error: string }[];
 }
 
-export interface Operation {
+export interface StartedOperation {
   /** "Retry", "Delete": with the number of jobs after it, the title and the button. */
   verb: string;
   /** "Retrying", "retried". */
@@ -50,13 +50,13 @@ export interface Operation {
   danger?: boolean;
   preview: () => Promise<Preview>;
   /** @param key makes repeating it harmless */
-  begin: (key: string) => Promise<Outcome>;
+  begin: (key: string) => Promise<OperationStatus>;
 }
 
-export function OperationDialog(props: { of: Operation; onClose: () => void; onDone: () => void }) {
+export function OperationDialog(props: { of: StartedOperation; onClose: () => void; onDone: () => void }) {
   const { of: operation, onClose, onDone } = props;
   const [preview, setPreview] = useState<Preview>();
-  const [outcome, setOutcome] = useState<Outcome>();
+  const [outcome, setOutcome] = useState<OperationStatus>();
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiFailure>();
   const closed = useRef(false);
@@ -75,7 +75,7 @@ export function OperationDialog(props: { of: Operation; onClose: () => void; onD
       let told = await operation.begin(key.current);
       while (!told.completed && told.operation_id !== undefined && !closed.current) {
         setOutcome(told);
-        told = await api.get<Outcome>(`admin/operations/${told.operation_id}`, { wait: 1 });
+        told = await api.get<OperationStatus>(`admin/operations/${told.operation_id}`, { wait: 1 });
       }
       if (!told.completed) return;
       onDone();
@@ -110,7 +110,7 @@ const jobs = (count: number): string => counted(count, 'job');
 const matching = ({ matched, exact }: Preview): string => `${exact ? '' : 'at least '}${jobs(matched)}`;
 
 interface AskedProps {
-  operation: Operation;
+  operation: StartedOperation;
   preview: Preview;
   busy: boolean;
   onClose: () => void;
@@ -178,7 +178,12 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
   );
 }
 
-function Running(props: { operation: Operation; preview: Preview | undefined; outcome: Outcome; onClose: () => void }) {
+function Running(props: {
+  operation: StartedOperation;
+  preview: Preview | undefined;
+  outcome: OperationStatus;
+  onClose: () => void;
+}) {
   const { operation, preview, outcome, onClose } = props;
   const { operation_id: id, completed, aborted, succeeded, skipped, failed: wrong, errors = [] } = outcome;
   const [stopping, setStopping] = useState(false);

@@ -28,14 +28,14 @@ export interface CallOptions {
 }
 
 /** An answer with what stands around its body. */
-export interface Answer<T> {
+export interface ApiAnswer<T> {
   status: number;
   headers: Headers;
   body: T;
 }
 
 /** @param path below `/ojs/v1/`, without a slash before it: `admin/queues` */
-export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<Answer<T>> {
+export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<ApiAnswer<T>> {
   const url = new URL(path, API);
   writeQuery(url, options.query ?? {});
   const init: RequestInit = { method, headers: { Accept: 'application/json', ...options.headers } };

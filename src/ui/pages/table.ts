@@ -7,7 +7,7 @@ export interface PageProps {
   params: Readonly<Record<string, string>>;
 }
 
-export interface Page {
+export interface TablePage {
   /** Below the dashboard's root; `:name` stands for a segment. */
   path: string;
   /** In the menu, and in the browser's title when the page sets none of its own. */
@@ -21,7 +21,7 @@ export interface Page {
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly TablePage[] = [
   {
     path: '',
     title: 'Overview',
@@ -124,7 +124,7 @@ export const PAGES: readonly Page[] = [
 ];
 
 /** The page of a path, and the names in it. */
-export function pageOf(path: string): { page: Page; params: Record<string, string> } | undefined {
+export function pageOf(path: string): { page: TablePage; params: Record<string, string> } | undefined {
   const segments = path.split('/');
   for (const page of PAGES) {
     const pattern = page.path.split('/');

@@ -6,7 +6,16 @@ import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
 import type { StateCounts } from '../../../contract/stats';
 import type { Api } from '../api';
-import { ageText, type Change, type Column, type Listing, type Place, pageQuery, type Row, stateCell } from '../page';
+import {
+  ageText,
+  type Change,
+  type Column,
+  type Listing,
+  type PagePlace,
+  pageQuery,
+  type Row,
+  stateCell,
+} from '../page';
 import { foreign } from '../text';
 
 export interface JobAnswer {
@@ -21,7 +30,7 @@ export interface JobAnswer {
 }
 
 /** @param queue only of this one */
-export async function loadJobs(api: Api, place: Place, queue?: string): Promise<JobAnswer> {
+export async function loadJobs(api: Api, place: PagePlace, queue?: string): Promise<JobAnswer> {
   const { q, state, fingerprint } = place;
   return await api.get<JobAnswer>(`/admin/jobs?${pageQuery(place, { q, state, fingerprint, queue, counts: true })}`);
 }

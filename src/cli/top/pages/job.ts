@@ -13,7 +13,7 @@ interface Attempt {
   workerId?: string;
 }
 
-interface Entry {
+interface StoryEntry {
   at: string;
   kind: string;
   [member: string]: unknown;
@@ -21,7 +21,7 @@ interface Entry {
 
 interface Story extends JobEnvelope {
   attempts: readonly Attempt[];
-  timeline: readonly Entry[];
+  timeline: readonly StoryEntry[];
   progressMessage?: string;
   children: { items: readonly { id: string; type: string; state: string; createdAt: string }[]; more: boolean };
   parent?: { id: string; type?: string };
@@ -65,7 +65,7 @@ const attemptText = ({ attempt, state, durationMs, workerId }: Attempt): string 
     `${attempt}: ${state}${durationMs === undefined ? '' : ` in ${msText(durationMs)}`}${workerId ? ` at ${workerId}` : ''}`,
   );
 
-function entryRow({ at, kind, ...members }: Entry, index: number, story: Story, now: number): Row {
+function entryRow({ at, kind, ...members }: StoryEntry, index: number, story: Story, now: number): Row {
   const before = story.timeline[index - 1]?.at ?? at;
   return {
     id: `${index}`,

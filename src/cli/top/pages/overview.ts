@@ -13,11 +13,11 @@ import {
   loadQueues,
   percent,
   QUEUE_COLUMNS,
-  type QueueList,
+  type QueuesAnswer,
   queueRow,
 } from './queue-list';
 
-interface Overview extends QueueList {
+interface Overview extends QueuesAnswer {
   maintenance: MaintenanceState;
   targets: readonly TargetStatus[];
   workers: WorkerCounts;

@@ -11,7 +11,7 @@ import { foreign } from '../text';
 /** A queue as the list has it. */
 export type QueueItem = Named<QueueStanding>;
 
-export interface QueueList {
+export interface QueuesAnswer {
   items: readonly QueueItem[];
   total: number;
 }
@@ -20,11 +20,11 @@ export interface QueueList {
 const MOST_PAGES = 2;
 const PER_REQUEST = 100;
 
-export async function loadQueues(api: Api): Promise<QueueList> {
+export async function loadQueues(api: Api): Promise<QueuesAnswer> {
   const items: QueueItem[] = [];
   let total = 0;
   for (let page = 1; page <= MOST_PAGES; page++) {
-    const found = await api.get<QueueList>(`/admin/queues?page=${page}&per_page=${PER_REQUEST}`);
+    const found = await api.get<QueuesAnswer>(`/admin/queues?page=${page}&per_page=${PER_REQUEST}`);
     items.push(...found.items);
     total = found.total;
     if (items.length >= total || found.items.length === 0) break;
@@ -40,7 +40,7 @@ const queuesIn = (events: readonly QueueEvent[]): string[] => [
   ...new Set(events.flatMap(({ data }) => (typeof data.queue === 'string' ? [data.queue] : []))),
 ];
 
-export function hearQueues({ items, total }: QueueList, events: readonly QueueEvent[]): Change<never> {
+export function hearQueues({ items, total }: QueuesAnswer, events: readonly QueueEvent[]): Change<never> {
   const names = queuesIn(events);
   if (names.length === 0) return {};
   const known = new Set(items.map(({ name }) => name));
@@ -49,7 +49,7 @@ export function hearQueues({ items, total }: QueueList, events: readonly QueueEv
 }
 
 /** @returns what puts the queues as they are now into a list */
-export async function askQueues(api: Api, names: readonly string[]): Promise<(list: QueueList) => QueueList> {
+export async function askQueues(api: Api, names: readonly string[]): Promise<(list: QueuesAnswer) => QueuesAnswer> {
   const found = await Promise.all(names.map((name) => api.get<QueueItem>(pathTo`/admin/queues/${name}`)));
   const byName = new Map(found.map((item) => [item.name, item]));
   return ({ items, total }) => ({ total, items: items.map((item) => byName.get(item.name) ?? item) });

@@ -1,8 +1,8 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
 import { definePage } from '../page';
-import { askQueues, hearQueues, loadQueues, QUEUE_COLUMNS, type QueueList, queueRow } from './queue-list';
+import { askQueues, hearQueues, loadQueues, QUEUE_COLUMNS, type QueuesAnswer, queueRow } from './queue-list';
 
-export const queues = definePage<QueueList>({
+export const queues = definePage<QueuesAnswer>({
   id: 'queues',
   title: 'Queues',
   key: 'q',

@@ -4,22 +4,22 @@ import type { WorkerStatus } from '../../../client/workers';
 import { ageText, definePage, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 
-interface Answer {
+interface WorkersAnswer {
   items: readonly WorkerStatus[];
   summary: Readonly<Record<string, number>>;
   pagination: { total: number };
   targets: readonly TargetStatus[];
 }
 
-export const workers = definePage<Answer>({
+export const workers = definePage<WorkersAnswer>({
   id: 'workers',
   title: 'Workers',
   key: 'k',
   scope: 'admin:read',
   load: async (api, place) => {
     const [found, { targets }] = await Promise.all([
-      api.get<Omit<Answer, 'targets'>>(`/admin/workers?${pageQuery(place)}`),
-      api.get<Pick<Answer, 'targets'>>('/targets'),
+      api.get<Omit<WorkersAnswer, 'targets'>>(`/admin/workers?${pageQuery(place)}`),
+      api.get<Pick<WorkersAnswer, 'targets'>>('/targets'),
     ]);
     return { ...found, targets };
   },

@@ -14,7 +14,7 @@ interface Brief {
   stepsCompleted: number;
 }
 
-interface Step {
+interface StepRow {
   id: string;
   type: string;
   queue: string;
@@ -62,7 +62,7 @@ export const workflows = definePage<{ items: readonly Brief[]; total: number }>(
   hear: (_, events) => (events.some(({ type }) => type.startsWith('workflow.')) ? { reload: true } : {}),
 });
 
-export const workflow = definePage<Brief & { steps: readonly Step[] }>({
+export const workflow = definePage<Brief & { steps: readonly StepRow[] }>({
   id: 'workflow',
   title: 'Workflow',
   scope: 'data:read',

@@ -8,7 +8,7 @@
  * event; an outbox message notifies the directory.
  */
 import { isWithin } from '../../../durable/backoff';
-import type { Step } from '../../../durable/group-commit';
+import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { readFact, writeMeta } from '../../../durable/sql';
 import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
@@ -53,7 +53,7 @@ export class AlertWatch implements Feature {
     return this.lookAt;
   }
 
-  steps(now: number, when: 'before' | 'after'): Step[] {
+  steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     const { q } = this.host;
     const isChanged = this.version !== q.config.defaults?.version;
     if (when === 'before' || (this.rules.length === 0 && !isChanged)) return [];

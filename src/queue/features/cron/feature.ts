@@ -3,7 +3,7 @@
  * queues. Hands over entries that move to another queue.
  */
 
-import type { Step } from '../../../durable/group-commit';
+import type { TransactionStep } from '../../../durable/group-commit';
 import { derived, type MessageKind, posted } from '../../../durable/outbox-relay';
 import { ApiError } from '../../../job/errors';
 import type { CronView } from '../../../rpc/cron';
@@ -33,7 +33,7 @@ export class CronFeature implements Feature {
   }
 
   /** The entries to fire in the running transaction. */
-  steps(now: number, when: 'before' | 'after'): Step[] {
+  steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     const { q } = this.host;
     if (q.config.maintenance(now)) return [];
     let left = FIRES_PER_TURN;

@@ -1,7 +1,7 @@
 /**
  * Reports completed jobs that can no longer be read: an event and a log line for each archive chunk, once in a life.
  */
-import type { Step } from '../../../durable/group-commit';
+import type { TransactionStep } from '../../../durable/group-commit';
 import type { Feature, Host } from '../../feature';
 import { takeDamaged } from '../../store/damaged-chunks';
 
@@ -9,7 +9,7 @@ export class DamageWatch implements Feature {
   constructor(private readonly host: Host) {}
 
   /** The damage that this transaction has found, and that found since the last one. */
-  steps(now: number, when: 'before' | 'after'): Step[] {
+  steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     if (when === 'before') return [];
     const { q } = this.host;
     return takeDamaged(q.store.sql).map(({ chunk, jobs, sequences }) => {

@@ -22,7 +22,7 @@ import { ReadyCheck } from './ready-check';
 import { connectionsLeft, type PushTarget } from './target';
 
 /** What one selection found. */
-export interface Selection {
+export interface PushSelection {
   calls: { target: PushTarget; jobs: Claimed[] }[];
   /** Targets whose announcements must be asked for (again). */
   ask: Set<PushTarget>;
@@ -46,7 +46,7 @@ interface Round {
   running: Map<string, number>;
   /** Epoch ms. */
   now: number;
-  selection: Selection;
+  selection: PushSelection;
   limits: LimitCheck;
   /** Of the jobs that were looked at, by their keys. */
   bodies: Map<number, JobBody>;
@@ -108,9 +108,9 @@ export class PushSelector {
    * @param budget calls that may be made
    * @param charsUnderWay characters of the bodies that handlers have not answered
    */
-  select(now: number, budget: number, charsUnderWay: number): Selection {
+  select(now: number, budget: number, charsUnderWay: number): PushSelection {
     const { q } = this;
-    const selection: Selection = {
+    const selection: PushSelection = {
       calls: [],
       ask: new Set(),
       starved: false,
@@ -141,14 +141,14 @@ export class PushSelector {
   }
 
   /** Is there a job ready for this target, as far as one look can tell? */
-  private isReadyFor(target: PushTarget, now: number, selection: Selection): boolean {
+  private isReadyFor(target: PushTarget, now: number, selection: PushSelection): boolean {
     const ready = this.look.hasReadyFor(target, now);
     if (ready === 'unfinished') selection.unfinished = true;
     return ready === true;
   }
 
   /** Claims what may be pushed to one target. Answers how many calls that needs. */
-  private selectFor(target: PushTarget, callsLeft: number, now: number, selection: Selection): number {
+  private selectFor(target: PushTarget, callsLeft: number, now: number, selection: PushSelection): number {
     const { q } = this;
     const room = target.room(q);
     if (room <= 0) {
@@ -228,7 +228,7 @@ export class PushSelector {
   }
 
   /** How many more calls this target could be sent before the platform delays one. */
-  private connectionsLeft({ config }: PushTarget, { calls }: Selection): number {
+  private connectionsLeft({ config }: PushTarget, { calls }: PushSelection): number {
     if (!config.isRemote) return Number.POSITIVE_INFINITY;
     return connectionsLeft(this.targets) - calls.filter(({ target }) => target.config.isRemote).length;
   }
@@ -318,7 +318,7 @@ export class PushSelector {
   }
 
   /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */
-  private findOrphans(now: number, selection: Selection): void {
+  private findOrphans(now: number, selection: PushSelection): void {
     const { q } = this;
     const scan = q.store.cursors.ofTarget('');
     const found = selectReady(q.store, scan, now, 500, (row) => {

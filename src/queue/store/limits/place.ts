@@ -8,7 +8,7 @@ import { bodyOf, historyOf } from '../row-texts';
 import type { Limiter } from './limiter';
 
 /** Place of a waiting job: in the due index, or behind its key. */
-export type Place = Pick<JobRow, 'due_at' | 'waits_since'>;
+export type WaitingPlace = Pick<JobRow, 'due_at' | 'waits_since'>;
 
 /** Idle keys expire after this, ms. */
 export const FORGET_AFTER_MS = 24 * 3_600_000;
@@ -65,7 +65,7 @@ export function place(
   dueAt: number,
   now: number,
   policy?: LimitPolicy,
-): Place {
+): WaitingPlace {
   const ready = { due_at: dueAt, waits_since: null };
   if (row.limit_key === null || dueAt > now) return ready;
   // Further effects of a limit are decided when the turn of the other jobs comes.

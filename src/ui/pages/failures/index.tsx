@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
-import { type Operation, OperationDialog } from '../../components/operation';
+import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead } from '../../components/page';
 import { QueueFilter } from '../../components/queue-filter';
 import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
@@ -89,7 +89,7 @@ export default function FailuresPage() {
 
 function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; changed: ReadonlySet<string> }) {
   const { list, groups, changed } = props;
-  const [operation, setOperation] = useState<Operation>();
+  const [operation, setOperation] = useState<StartedOperation>();
   const further = useFurther({
     first: list,
     place: () => JSON.stringify([asked(), query('page')]),

@@ -1,5 +1,5 @@
 /** What can be done to all jobs of a group. */
-import type { Operation, Outcome } from '../../components/operation';
+import type { OperationStatus, StartedOperation } from '../../components/operation';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { query } from '../../core/router';
@@ -11,7 +11,7 @@ export function narrowed(): Record<string, unknown> {
   return Object.fromEntries(names.map((name) => [name, query(name).split(',')]));
 }
 
-export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): Operation {
+export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): StartedOperation {
   const path = `admin/failures/${segment(fingerprint)}/${action}`;
   const narrow = narrowed();
   const words =
@@ -28,7 +28,7 @@ export function onGroup(fingerprint: string, action: 'redrive' | 'discard'): Ope
     ...words,
     preview: async () => previewOf(await api.post<DryRun>(path, { ...narrow, dry_run: true })),
     begin: (key) =>
-      api.post<Outcome>(
+      api.post<OperationStatus>(
         path,
         { ...narrow, confirm: true },
         { query: { wait: 1 }, headers: { 'Idempotency-Key': key } },

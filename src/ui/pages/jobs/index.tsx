@@ -4,7 +4,7 @@ import type { JobItems, JobSummary } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
-import { type Operation, OperationDialog } from '../../components/operation';
+import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead, Tabs } from '../../components/page';
 import { QueueFilter } from '../../components/queue-filter';
 import { SelectionBar, useSelection } from '../../components/selection';
@@ -133,7 +133,7 @@ interface FoundProps {
 
 function Found({ list, jobs, changed }: FoundProps) {
   const selection = useSelection(NOT_FILTERS);
-  const [operation, setOperation] = useState<Operation>();
+  const [operation, setOperation] = useState<StartedOperation>();
   const further = useFurther<JobSummary>({
     first: list,
     place: () => url.value.search,

@@ -2,7 +2,7 @@
 
 import type { JobItems } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
-import type { Operation, Outcome, Preview } from '../../components/operation';
+import type { OperationStatus, Preview, StartedOperation } from '../../components/operation';
 import { api } from '../../core/api';
 import { filterBody } from './filter';
 
@@ -15,7 +15,7 @@ const ACTS_ON: Readonly<Record<Action, readonly string[]>> = {
   delete: ['completed', 'cancelled', 'discarded'],
 };
 
-type Words = Pick<Operation, 'verb' | 'doing' | 'done' | 'text' | 'danger'>;
+type Words = Pick<StartedOperation, 'verb' | 'doing' | 'done' | 'text' | 'danger'>;
 
 const WORDS: Readonly<Record<Action, Words>> = {
   retry: { verb: 'Retry', doing: 'Retrying', done: 'retried', text: 'They run again as soon as there is capacity.' },
@@ -48,7 +48,7 @@ export function previewOf({ matched, matched_is_exact, by_state, by_queue }: Dry
 }
 
 /** On all jobs that fit the filter of the URL, as it is now. @param total how many these are, if that is known */
-export function onMatching(action: Action, dead: boolean, total: number | undefined): Operation {
+export function onMatching(action: Action, dead: boolean, total: number | undefined): StartedOperation {
   const filter = filterBody(JOB_STATES);
   const path = `admin/jobs/bulk/${action}`;
   return {
@@ -60,7 +60,11 @@ export function onMatching(action: Action, dead: boolean, total: number | undefi
       return { ...preview, left };
     },
     begin: (key) =>
-      api.post<Outcome>(path, { filter, confirm: true }, { query: { wait: 1 }, headers: { 'Idempotency-Key': key } }),
+      api.post<OperationStatus>(
+        path,
+        { filter, confirm: true },
+        { query: { wait: 1 }, headers: { 'Idempotency-Key': key } },
+      ),
   };
 }
 
@@ -69,7 +73,7 @@ interface EachAnswer {
 }
 
 /** On these jobs. */
-export function onChosen(action: Action, ids: readonly string[], dead: boolean): Operation {
+export function onChosen(action: Action, ids: readonly string[], dead: boolean): StartedOperation {
   return {
     ...WORDS[action],
     ...(dead && DEAD_WORDS[action]),

@@ -31,7 +31,7 @@ interface Call {
 }
 
 /** Texts that wait to be sent, in order. */
-export class Outbox {
+export class MessageBuffer {
   readonly #texts: string[] = [];
   #ended = false;
   #wake: () => void = () => undefined;
@@ -54,8 +54,8 @@ export class Outbox {
   }
 }
 
-export class Line {
-  readonly outbox = new Outbox();
+export class LiveConnection {
+  readonly outbox = new MessageBuffer();
   readonly #calls = new Map<number, Call>();
   #last = 0;
   #isLost = false;
@@ -106,7 +106,7 @@ export class LineVoice implements Voice {
   readonly logAfterMs = LOG_AFTER_MS;
 
   constructor(
-    private readonly line: Line,
+    private readonly line: LiveConnection,
     private readonly deliveryId: string,
   ) {}
 
