@@ -13,7 +13,7 @@ import type { QueueApi } from '../rpc/queue';
 import { type EnqueuedJob, type EnqueueReceipt, type IdempotencyKey, unpackReceipt } from '../rpc/receipts';
 import { queueObject } from '../rpc/stubs';
 import { allOrNothing, type Participants } from './all-or-nothing';
-import { directoryRest } from './directory-rest';
+import { directoryRest } from './directory-backoff';
 import { noteIds } from './ids';
 import { homesOf } from './locate';
 

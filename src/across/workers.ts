@@ -11,7 +11,7 @@ import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
 import type { Directive, WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
-import { directoryRest } from './directory-rest';
+import { directoryRest } from './directory-backoff';
 import { askByHome } from './locate';
 import { claimFromPool } from './pools';
 import { knownIfFew, nextQueues, queuesOf } from './queues';

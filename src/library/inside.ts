@@ -9,7 +9,7 @@ import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
 import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
-import { rest } from '../queue/store/rest';
+import { rest } from '../queue/store/shutdown';
 import { applied, applyQuietly, forgetApplied } from './applied';
 import type { Deployment } from './deployment';
 

@@ -8,8 +8,8 @@ import { below, DEFAULTS, over, type QueueConfig, type QueueDefaults } from '../
 import { AnnouncedTypes } from './announced';
 import { Overrides } from './limits/overrides';
 import type { Removal } from './removal';
-import { restsUntil } from './rest';
 import { type OwnRetry, RetriesByType } from './retries-by-type';
+import { restsUntil } from './shutdown';
 
 /** The deployment's variables. */
 export interface Variables {

@@ -141,7 +141,7 @@ export function newestText(sql: SqlStorage, version: number): Text | undefined {
  * Jobs that were enqueued after the last text: the number of each type, and the rows that they took.
  * @param from the number of the first one; those of `inBlocks` come after it
  */
-export function* unsaid(
+export function* enqueuedSince(
   sql: SqlStorage,
   from: number,
   inBlocks: Iterable<Pick<JobRow, 'type' | 'created_at' | 'due_at' | 'priority'>>,

@@ -8,8 +8,8 @@
  *
  * The text holds everything since row 1 was written, so the newest text is enough, and the row of an older one may go.
  * A transaction that counted something and wrote none of these rows gives the text a row of its own (row 0). A text
- * longer than {@link MAX_TEXT} is put away: one row. Enqueued jobs need no text, but after {@link MAX_UNSAID} of them
- * there is one, so that a waking object looks at no more.
+ * longer than {@link MAX_TEXT} is put away: one row. Enqueued jobs need no text, but after {@link MAX_UNCOUNTED} of
+ * them there is one, so that a waking object looks at no more.
  */
 import { sequenceOf } from '../../job/ids';
 import { COUNTED, FAILS } from '../../job/metrics/counted-moves';
@@ -23,6 +23,7 @@ import {
   type Carrier,
   type Counted,
   type Counts,
+  enqueuedSince,
   isSpecial,
   MAX_TYPES,
   merged,
@@ -33,7 +34,6 @@ import {
   readPutAway,
   TABLES,
   textOf,
-  unsaid,
   WRITTEN_WITH,
   writePutAway,
   writeText,
@@ -46,7 +46,7 @@ const MAX_TEXT = 2_000;
 const MAX_HELD = 32 * 1024;
 
 /** Jobs that may be enqueued before a text counts them. */
-const MAX_UNSAID = 1_000;
+const MAX_UNCOUNTED = 1_000;
 
 const ROWS = placeOf('rows');
 
@@ -126,7 +126,7 @@ export class Meters {
     this.carrier = text?.carrier;
     for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
-    for (const { type, at, ...counts } of unsaid(
+    for (const { type, at, ...counts } of enqueuedSince(
       this.store.sql,
       this.saidSequence,
       this.store.blocks.all(this.saidSequence - 1, false),
@@ -216,7 +216,7 @@ export class Meters {
   private write(): void {
     const table = TABLES[this.carrier?.by ?? 'row'];
     if (table !== undefined && this.store.written.hasDeletedFrom(table)) this.version++;
-    const isSaid = this.said === this.version && this.store.nextSequence - this.saidSequence < MAX_UNSAID;
+    const isSaid = this.said === this.version && this.store.nextSequence - this.saidSequence < MAX_UNCOUNTED;
     if (isSaid && this.textLength <= MAX_TEXT) return;
     const text = this.carried({ by: 'row' });
     if (text.length > MAX_TEXT) this.putAway();

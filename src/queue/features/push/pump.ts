@@ -27,7 +27,7 @@ import type { Feature, Host } from '../../feature';
 import type { Claimed } from '../../jobs/claim';
 import type { JobRow } from '../../store/job-row';
 import { queueOpensAt } from '../../store/limits/queue-limit';
-import { counted } from '../../store/rest';
+import { counted } from '../../store/shutdown';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childMessages } from './children';
