@@ -7,8 +7,8 @@ import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_CLAIM_BYTES } from '../job/size';
 import { formatInstant } from '../job/time';
-import type { Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
-import type { Directive, WorkerView } from '../rpc/directory';
+import type { Directive, Heartbeat, HeartbeatAnswer } from '../job/worker/heartbeat';
+import type { WorkerView } from '../rpc/directory';
 import { directoryObject, queueObject } from '../rpc/stubs';
 import type { ClaimRequest, HeartbeatReceipt, LeasedJob } from '../rpc/workers';
 import { directoryRest } from './directory-backoff';
@@ -148,7 +148,7 @@ class FetchUnderWay {
 export async function takeHeartbeat(env: Env, heard: Heartbeat, requestId: string): Promise<HeartbeatAnswer> {
   const [answers, told] = await Promise.all([extendLeases(env, heard), register(env, heard, requestId)]);
   const directives: (string | undefined)[] = [told, ...answers.map(({ directive }) => directive)];
-  const state = ['terminate', 'quiet'].find((word) => directives.includes(word)) ?? 'running';
+  const state = (['terminate', 'quiet'] as const).find((word) => directives.includes(word)) ?? 'running';
   return { state, ...whatBecameOf(heard, answers) };
 }
 
@@ -180,7 +180,7 @@ async function extendLeases(env: Env, heard: Heartbeat): Promise<HeartbeatReceip
   return answers;
 }
 
-async function register(env: Env, heard: Heartbeat, requestId: string): Promise<string> {
+async function register(env: Env, heard: Heartbeat, requestId: string): Promise<Directive> {
   const note = (error: unknown) =>
     console.error(`${requestId} worker ${heard.worker_id} could not be registered:`, error);
   const told = await directoryRest(env).ask(() => directoryObject(env).beat(heard.beat), note);

@@ -1,5 +1,5 @@
 /** An event of the live feed. */
-import type { FeedEvent } from '../contract/events';
+import type { FeedEvent } from '../contract/event-messages';
 import type { Named } from '../producer/names';
 
 /** Something that happened. `data` is in the wire's names. */

@@ -1,6 +1,7 @@
 /** Schedules, below `/cron` and, in the shapes of the dashboard, below `/crons`; and groups of them. */
 import type { OverlapPolicy } from '../job/cron/definition';
 import type { MissedPolicy } from '../job/cron/missed';
+import type { SkipReason } from '../job/cron/skip';
 import type { JobState } from '../job/states';
 import type { JobEnvelope } from '../job/wire';
 import type { CursorQuery, Pagination, Time, Warned } from './common';
@@ -119,7 +120,7 @@ export interface CronSkipped {
   /** The last one, when they are several. */
   scheduled_until?: Time;
   skipped_at: Time;
-  reason: 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
+  reason: SkipReason;
   /** The job that had not ended, or that a unique policy found. */
   job_id?: string;
   message?: string;

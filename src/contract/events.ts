@@ -1,23 +1,9 @@
 /** The live feed: what happened lately in the queues, and what happens now. */
-import type { PageQuery, Pagination, Time } from './common';
+import type { PageQuery, Pagination } from './common';
+import type { AnyEvent, EventsDroppedEvent, FeedEvent, FlatEvent, GapEvent } from './event-messages';
+import type { LiveMessage, LiveRequest } from './live-socket';
+import type { ProgressMessage } from './progress';
 import { get, type Media } from './route';
-
-/** Something that happened. */
-export interface FeedEvent {
-  specversion: string;
-  /** Names its place in the feed. */
-  id: string;
-  /** `job.completed`, `queue.paused`, `cron.triggered`, … */
-  type: string;
-  source: string;
-  /** The job, queue, worker, workflow or schedule it is about. */
-  subject: string;
-  time: Time;
-  /** The same as `time`. */
-  timestamp: Time;
-  /** What is known of it. */
-  data: Record<string, unknown>;
-}
 
 /** Recent events, the oldest first; read by the page the latest first. */
 export interface EventList {
@@ -28,15 +14,6 @@ export interface EventList {
   cursor: string | null;
   has_more: boolean;
   pagination: Pagination;
-}
-
-/** An event in a stream, or in a message of the socket. */
-export interface StreamItem {
-  id: string;
-  /** Its type. */
-  event: string;
-  data: Record<string, unknown>;
-  timestamp: Time;
 }
 
 interface TypesQuery {
@@ -77,18 +54,41 @@ interface ChannelQuery extends StreamQuery {
   queues?: string;
 }
 
+/** What a stream of events has, in one format or the other. */
+export type StreamMessage = FlatEvent | AnyEvent | GapEvent | EventsDroppedEvent;
+
 /** Below `/ojs/v1`. */
 export const events = {
   /** Lists recent events. */
   list: get<{ query: EventQuery; 200: EventList }>('/events'),
   /** Follows the events of all queues, or of a channel. */
-  stream: get<{ query: ChannelQuery; 200: Media<'text/event-stream'>; 204: null; errors: 404 }>('/events/stream'),
+  stream: get<{
+    query: ChannelQuery;
+    fromServer: StreamMessage;
+    200: Media<'text/event-stream'>;
+    204: null;
+    errors: 404;
+  }>('/events/stream'),
   /** Follows the events of a job until it ends. */
-  ofJob: get<{ query: StreamQuery; 200: Media<'text/event-stream'>; 204: null; errors: 404 }>('/jobs/:id/events'),
+  ofJob: get<{
+    query: StreamQuery;
+    fromServer: StreamMessage;
+    200: Media<'text/event-stream'>;
+    204: null;
+    errors: 404;
+  }>('/jobs/:id/events'),
   /** Follows the progress of a job until it ends. */
-  progress: get<{ 200: Media<'text/event-stream'>; errors: 404 }>('/jobs/:id/progress/stream'),
+  progress: get<{ fromServer: ProgressMessage; 200: Media<'text/event-stream'>; errors: 404 }>(
+    '/jobs/:id/progress/stream',
+  ),
   /** Follows the events of a queue. */
-  ofQueue: get<{ query: StreamQuery; 200: Media<'text/event-stream'>; 204: null; errors: 404 }>('/queues/:name/events'),
+  ofQueue: get<{
+    query: StreamQuery;
+    fromServer: StreamMessage;
+    200: Media<'text/event-stream'>;
+    204: null;
+    errors: 404;
+  }>('/queues/:name/events'),
   /** Opens a WebSocket, which follows the channels that its messages name. */
-  socket: get<{ 101: null; errors: 426 }>('/ws'),
+  socket: get<{ fromClient: LiveRequest; fromServer: LiveMessage; 101: null; errors: 426 }>('/ws'),
 };

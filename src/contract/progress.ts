@@ -30,6 +30,27 @@ export interface JobProgress {
   checkpoint?: { sequence: number; created_at: Time };
 }
 
+/** How far a job is: a message of its stream. */
+export interface ProgressStep {
+  job_id: string;
+  /** 0 … 1. */
+  progress: number;
+  message: string | null;
+  data: unknown;
+  updated_at: Time;
+}
+
+/** The job has ended: the last message of its stream. */
+export interface ProgressEnd {
+  job_id: string;
+  state: JobState;
+  /** Of a job that had ended before it was followed. */
+  progress?: number | null;
+  updated_at?: Time;
+}
+
+export type ProgressMessage = ProgressStep | ProgressEnd;
+
 /** Below `/ojs/v1`. */
 export const progress = {
   /** Reports the progress of an attempt. */

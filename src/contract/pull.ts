@@ -6,7 +6,7 @@ import type { CheckpointReport } from './checkpoints';
 import type { AttemptName, Time } from './common';
 import type { JobAnswer } from './jobs';
 import type { ProgressReport } from './progress';
-import { DATA, get, post, REPORTS } from './route';
+import { DATA, post, REPORTS } from './route';
 import type { StepReport } from './steps';
 import type { Directive } from './workers';
 
@@ -200,17 +200,6 @@ export interface HeartbeatAnswer {
   server_time: Time;
 }
 
-interface SocketQuery {
-  queue: string;
-  worker_id?: string;
-  /** Separated by commas. */
-  types?: string;
-  /** JSON of what its handlers say. */
-  handlers?: string;
-  visibility_timeout_ms?: number;
-  default_visibility_timeout_ms?: number;
-}
-
 /** Below `/ojs/v1`. */
 export const pull = {
   /** Hands out jobs, each under a lease; waits for them where it is asked to. */
@@ -221,11 +210,6 @@ export const pull = {
   heartbeat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/heartbeat', REPORTS),
   /** Takes a sign of life of a worker, under another path. */
   beat: post<{ body: HeartbeatRequest; 200: HeartbeatAnswer }>('/workers/beat', REPORTS),
-  /** Opens a WebSocket of a worker: jobs, reports and directives travel over it. */
-  socket: get<{ query: SocketQuery; 101: null; errors: 413 | 426 }>('/workers/socket', {
-    scope: 'data:write',
-    toWorker: true,
-  }),
   /** Takes the report that an attempt has succeeded. */
   ack: post<{ body: Ack; 200: Acked; errors: 404 | 409 }>('/workers/ack', REPORTS),
   /** Takes the report that an attempt has failed, or gives its job back. */

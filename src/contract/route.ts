@@ -44,6 +44,9 @@ export interface Exchange {
   query?: object;
   /** The body of the request: JSON. */
   body?: unknown;
+  /** Where a socket or a stream is opened: a message of the client, and one of the server. */
+  fromClient?: object;
+  fromServer?: object;
   /** Statuses of errors that are this route's own, such as 404 where its path names something. */
   errors?: number;
   /** By the status of success: the body of the answer; `null`: none. */

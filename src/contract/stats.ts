@@ -1,8 +1,10 @@
 /** Numbers: how the queues get on now, over time and by job type, and what they cost. */
+
 import type { Percentiles } from '../job/metrics/histogram';
 import type { HistoryPoint, Throughput } from '../job/metrics/series';
 import type { JobState } from '../job/states';
 import type { Time } from './common';
+import type { FlatEvent } from './event-messages';
 import { get, type Media } from './route';
 
 export type { Percentiles, Throughput };
@@ -203,7 +205,7 @@ export const stats = {
   /** Shows what each job type has cost, in rows written and their price. */
   cost: get<{ query: QueueQuery; 200: Cost; errors: 404 }>('/stats/cost'),
   /** Follows the numbers: a message whenever they change, and what happens to jobs. */
-  stream: get<{ 200: Media<'text/event-stream'> }>('/stats/stream'),
+  stream: get<{ fromServer: LiveStats | FlatEvent; 200: Media<'text/event-stream'> }>('/stats/stream'),
 };
 
 interface FormatQuery {

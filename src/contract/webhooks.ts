@@ -3,6 +3,7 @@
 import type { WebhookRequest } from '../job/webhook/parse';
 import type { DeliveryStatus, Disabled } from '../job/webhook/subscription';
 import type { CursorQuery, Page, PageQuery, Spreading, Time, Warned } from './common';
+import type { AnyEvent, WebhookTestEvent } from './event-messages';
 import { del, get, patch, post, put } from './route';
 
 export type { WebhookRequest };
@@ -81,6 +82,9 @@ export interface WebhookTest {
   /** What the receiver answered, for keys with `data:reveal`. */
   response_body?: string;
 }
+
+/** What is sent to a receiver, unless its format is another one. */
+export type WebhookMessage = AnyEvent | WebhookTestEvent;
 
 /** One attempt to deliver. */
 export interface DeliveryAttempt {

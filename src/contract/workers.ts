@@ -1,10 +1,9 @@
 /** The workers that pull, as operators see and direct them. */
-import type { ReportedState } from '../job/worker/heartbeat';
+import type { Directive, ReportedState } from '../job/worker/heartbeat';
 import type { CursorQuery, Page, Time } from './common';
 import { del, get, post } from './route';
 
-/** What a worker must do: continue; finish and take no more; finish and end. */
-export type Directive = 'running' | 'quiet' | 'terminate';
+export type { Directive };
 
 /** A worker, known from its heartbeats. */
 export interface WorkerStatus {

@@ -9,8 +9,9 @@
 import { EventLog } from '../durable/event-log';
 import type { Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
-import type { ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
-import type { Directive, WorkerListRequest, WorkerPage, WorkerSummary, WorkerView } from '../rpc/directory';
+import type { EventData, EventType, LoggedData } from '../job/event-data';
+import type { Directive, ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
+import type { WorkerListRequest, WorkerPage, WorkerSummary, WorkerView } from '../rpc/directory';
 
 /** A worker silent for longer than this is stale, ms. */
 export const STALE_AFTER_MS = 60_000;
@@ -153,7 +154,7 @@ export class WorkerRegistry {
     worker.saved_at = seen_at;
   }
 
-  private drop(id: string, reason: string, now: number): void {
+  private drop(id: string, reason: EventData['worker.stopped']['reason'], now: number): void {
     this.load().delete(id);
     if (this.tables.exist()) rows(this.sql, 'DELETE FROM workers WHERE id = ?', id);
     this.note('worker.stopped', id, now, { reason });
@@ -176,7 +177,7 @@ export class WorkerRegistry {
     if (oldest) this.drop(oldest[0], 'lost', now);
   }
 
-  private note(type: string, id: string, now: number, data: Record<string, unknown>): void {
+  private note<Type extends EventType>(type: Type, id: string, now: number, data: LoggedData<Type>): void {
     this.events.add(type, id, now, data);
     this.events.publish();
   }

@@ -2,8 +2,8 @@
  * The live feed of one queue: its last events, in memory only, gone when the object sleeps. It costs no rows. It is
  * bounded in number and in bytes: long texts of clients and handlers are cut, and the oldest events are dropped.
  */
+import type { EventChange, EventType, LoggedData } from '../job/event-data';
 import { mintId } from '../job/ids';
-import type { JobState } from '../job/states';
 import { cut } from '../job/text';
 
 /** An event of the live feed. Kept in memory only. */
@@ -18,13 +18,7 @@ export interface QueueEvent {
   time: number;
   data: Record<string, unknown>;
   /** How it changed the state of a job. */
-  change?: StateChange;
-}
-
-/** A move of a job from one state to another. */
-export interface StateChange {
-  from: JobState;
-  to: JobState;
+  change?: EventChange;
 }
 
 /** A published event, before it is rendered. */
@@ -82,15 +76,15 @@ export class EventLog {
    * and `truncated: true` is added.
    * @param heldBy the worker whose attempt ended by it
    */
-  add(
-    type: string,
+  add<Type extends EventType>(
+    type: Type,
     subject: string,
     time: number,
-    data: Record<string, unknown>,
-    change?: StateChange,
+    data: LoggedData<Type>,
+    change?: EventChange,
     heldBy?: string,
   ): void {
-    const { members, bytes } = bounded(data);
+    const { members, bytes } = bounded(data as Members);
     const { number, stamp } = this.place(time);
     const stored: Stored = { type, subject, time, data: members, number, stamp, bytes };
     if (change) stored.change = change;

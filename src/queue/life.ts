@@ -217,7 +217,7 @@ export class QueueLife {
   }
 
   /** A heartbeat that came over a socket. */
-  private async heartbeat(heard: Heartbeat): Promise<Record<string, unknown>> {
+  private async heartbeat(heard: Heartbeat) {
     return renderHeartbeat(
       await takeHeartbeat(this.env, { queues: [this.name], ...heard }, `queue ${this.name}`),
       Date.now(),

@@ -7,6 +7,8 @@ import { enqueueOnce } from '../across/enqueue';
 import { admitQueues } from '../across/new-queues';
 import { fullestOf, renderBatch, Telling, warningTexts } from '../across/receipts';
 import { type Env, readConfig, readTargetUrl } from '../config';
+import type { BatchAnswer } from '../contract/jobs';
+import type { SocketEnqueued } from '../contract/worker-socket';
 import { parseEach } from '../job/envelope/batch';
 import { defined } from '../job/envelope/fields';
 import { type ParseContext, parseJob, withFingerprint } from '../job/envelope/parse';
@@ -31,7 +33,7 @@ export async function enqueueFromSocket(
   { jobs, idempotency_key: key, trace }: SpokenBatch,
   creator: string | undefined,
   now: number,
-): Promise<Record<string, unknown>> {
+): Promise<SocketEnqueued> {
   const { retryVariables } = readConfig(env);
   const idempotency =
     key === undefined ? undefined : { key, hash: await fingerprintOf({ ...AS_REQUEST, body: { jobs } }) };
@@ -54,7 +56,7 @@ export async function enqueueFromSocket(
   const telling = new Telling(retryVariables, true);
   const warnings = warningTexts(views, unknown);
   return {
-    ...renderBatch(views, (view, index) => telling.envelope(view, parsed[index])),
+    ...(renderBatch(views, (view, index) => telling.envelope(view, parsed[index])) as unknown as BatchAnswer),
     ...(warnings.length > 0 && { warnings }),
     ...defined({ pressure: fullestOf(views), replayed: replayed || undefined }),
   };

@@ -1,5 +1,6 @@
 /** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
 import type { CronDefinition } from '../job/cron/definition';
+import type { SkipReason } from '../job/cron/skip';
 import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
 import type { EnqueuedJob } from './receipts';
@@ -11,13 +12,6 @@ export interface CronExecution {
   tick?: number;
   at: number;
 }
-
-/**
- * Why a fire enqueued nothing. `overlap_skip`: the previous job has not ended. `waiting_full`: too many fires wait for
- * that already. `missed`: the time was missed, and the policy drops it. `unique`: the unique policy found an existing
- * job. `refused`: the queue did not accept the job.
- */
-export type SkipReason = 'overlap_skip' | 'waiting_full' | 'missed' | 'unique' | 'refused';
 
 /** A fire, or several in a row, that enqueued nothing. */
 export interface CronSkip {

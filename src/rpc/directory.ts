@@ -6,7 +6,7 @@ import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { Maintenance, MaintenanceNotice } from '../job/maintenance';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
-import type { ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
+import type { Directive, ReportedState, WorkerBeat, WorkerFacts } from '../job/worker/heartbeat';
 import type { AlertsApi } from './alerts';
 import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
@@ -60,9 +60,6 @@ export interface RegisteredQueue extends KnownQueue {
   /** What holds in all queues, when anybody has said so. */
   defaults?: QueueDefaults;
 }
-
-/** What an operator wants a worker to do. */
-export type Directive = 'running' | 'quiet' | 'terminate';
 
 /** A worker that pulls, as operators see it. Times in epoch ms. */
 export interface WorkerView extends WorkerFacts {

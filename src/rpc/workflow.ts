@@ -4,6 +4,7 @@
  */
 
 import type { Outcome } from '../job/errors';
+import type { EventType, LoggedData } from '../job/event-data';
 import type { NewJob } from '../job/record';
 import type { NewStep, WorkflowPlan } from '../job/workflow/plan';
 import type { JobEnd, NodeState } from '../job/workflow/run';
@@ -66,6 +67,11 @@ export interface Ending {
   error?: StepFailure;
 }
 
+/** Something that happened to a workflow. */
+export type WorkflowEvent = {
+  [Type in EventType]: { type: Type; data: LoggedData<Type> };
+}[EventType & `workflow.${string}`];
+
 /** A workflow's answer to a report of endings. */
 export interface EndingsReceipt {
   /**
@@ -74,7 +80,7 @@ export interface EndingsReceipt {
    */
   unrecorded: number[];
   /** The resulting events, for the live feed. */
-  events: { type: string; data: Record<string, unknown> }[];
+  events: WorkflowEvent[];
 }
 
 export interface WorkflowApi {

@@ -215,7 +215,8 @@ export class WorkflowEngine {
       events.push({ type: 'workflow.step_completed', data: { ...about, step: pathOf(plan, step), job_id } });
     }
     const { state } = this.record;
-    if (ended) events.push({ type: `workflow.${state}`, data: { ...about, state } });
+    if (ended && state === 'completed') events.push({ type: 'workflow.completed', data: { ...about, state } });
+    else if (ended && state === 'failed') events.push({ type: 'workflow.failed', data: { ...about, state } });
     return events;
   }
 

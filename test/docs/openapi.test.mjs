@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { textOfDocument as textOfMessages } from '../../.ci/asyncapi.mjs';
 import { textOfDocument } from '../../.ci/openapi.mjs';
 import { read } from './source.mjs';
 
@@ -9,6 +10,23 @@ const PATH = 'docs/reference/openapi.json';
 
 it('the document of the API is what its contracts make of it: node .ci/openapi.mjs writes it again', async () => {
   assert.equal(read(PATH), await textOfDocument());
+});
+
+it('the document of the messages is what their contracts make of it: node .ci/asyncapi.mjs writes it again', async () => {
+  const text = read('docs/reference/asyncapi.json');
+  assert.equal(text, await textOfMessages());
+  const lead = (path) =>
+    path
+      .split('/')
+      .slice(1)
+      .reduce((at, name) => at?.[name], document);
+  const document = JSON.parse(text);
+  const refs = [...text.matchAll(/"\$ref": "([^"]+)"/g)].map(([, ref]) => ref);
+  assert.deepEqual(
+    refs.filter((ref) => lead(ref) === undefined),
+    [],
+  );
+  assert.equal(document.asyncapi, '3.0.0');
 });
 
 it('the document of the API is OpenAPI 3.1', async () => {

@@ -7,7 +7,7 @@ const T0 = Date.UTC(2040, 0, 1);
 function logOf(count: number, data: Record<string, unknown>): EventLog {
   const log = new EventLog('q', 7);
   for (let n = 0; n < count; n++) {
-    log.add('job.progress', `job-${n}`, T0 + n, { ...data });
+    log.add('job.progress', `job-${n}`, T0 + n, { ...data } as never);
     log.publish();
   }
   return log;
@@ -41,9 +41,9 @@ describe('the live feed', () => {
       throw new Error('a listener that cannot');
     });
     log.listen((events) => void heard.push(...events.map(({ subject }) => subject)));
-    log.add('job.started', 'job-1', T0, {});
+    log.add('job.started', 'job-1', T0, {} as never);
     log.publish();
-    log.add('job.started', 'job-2', T0, {});
+    log.add('job.started', 'job-2', T0, {} as never);
     log.publish();
     expect(heard).toEqual(['job-1', 'job-2']);
   });
@@ -64,13 +64,13 @@ describe('the live feed', () => {
   it('leaves the data of the caller alone', () => {
     const data = { message: 'm'.repeat(5000) };
     const log = new EventLog('q', 7);
-    log.add('job.progress', 'job', T0, data);
+    log.add('job.progress', 'job', T0, data as never);
     expect(data).toEqual({ message: 'm'.repeat(5000) });
   });
 
   it('shows nothing of what was rolled back', () => {
     const log = logOf(2, {});
-    log.add('job.failed', 'gone', T0 + 5, {});
+    log.add('job.failed', 'gone', T0 + 5, {} as never);
     log.rollback();
     log.publish();
     expect(subjects(log.read({ limit: 10 }))).toEqual(['job-0', 'job-1']);
@@ -82,7 +82,7 @@ describe('the live feed', () => {
 
   it('has ids that never go back, though a time may', () => {
     const log = new EventLog('q', 7);
-    for (const time of [T0, T0 - 5000, T0 + 1]) log.add('cron.skipped', 'daily', time, {});
+    for (const time of [T0, T0 - 5000, T0 + 1]) log.add('cron.skipped', 'daily', time, {} as never);
     log.publish();
     const events = log.read({ limit: 10 });
     expect(events.map(({ time }) => time)).toEqual([T0, T0 - 5000, T0 + 1]);
@@ -97,10 +97,10 @@ describe('the live feed', () => {
     const start = log.position(T0 + 5);
     expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([false, false]);
     expect(new EventLog('q', 7).isGapAfter(start)).toBe(true);
-    for (let n = 0; n < 1000; n++) log.add('job.enqueued', 'job', T0 + 10, {});
+    for (let n = 0; n < 1000; n++) log.add('job.enqueued', 'job', T0 + 10, {} as never);
     log.publish();
     expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([false, false]);
-    log.add('job.enqueued', 'job', T0 + 11, {});
+    log.add('job.enqueued', 'job', T0 + 11, {} as never);
     log.publish();
     expect([log.isGapAfter(first?.id as string), log.isGapAfter(start)]).toEqual([true, true]);
   });

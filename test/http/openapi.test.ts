@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import documented from '../../docs/reference/openapi.json';
 import { ROUTES } from '../../src/http/routes';
-import { differenceOf } from '../support/described';
+import { differenceOf, differenceOfMessage } from '../support/described';
 import { TestServer, V1 } from '../support/server';
 
 interface Served {
@@ -60,5 +60,30 @@ describe('an answer', () => {
     expect(difference(404, { error: 'gone' })).toContain('error');
     expect(difference(409, {})).toBe(`GET ${path} does not promise 409`);
     expect(differenceOf('GET', `${V1}/nothing`, 200, '{}')).toBeUndefined();
+  });
+});
+
+describe('a message', () => {
+  const difference = (message: object) => differenceOfMessage(['worker-socket.open'], JSON.stringify(message));
+  const time = '2026-11-20T10:11:25.704Z';
+  const event = {
+    specversion: '1.0',
+    id: 'evt_1',
+    source: 'ojs://tocsin/queues/mail',
+    subject: 'mail',
+    time,
+    timestamp: time,
+  };
+  const ofWebhook = (data: object) =>
+    differenceOfMessage(['webhooks.events'], JSON.stringify({ ...event, type: 'queue.push_resumed', data }));
+
+  it('is held against the document of the messages in every test that is sent one', () => {
+    expect(difference({ type: 'ping', n: 1 })).toBeUndefined();
+    expect(difference({ type: 'ping', n: '1' })).toContain('/n');
+    expect(difference({ type: 'paused', more: 1 })).toContain('more');
+    expect(difference({ type: 'spoken' })).toContain('no message');
+    expect(ofWebhook({ queue: 'mail', target: 'home' })).toBeUndefined();
+    expect(ofWebhook({ queue: 'mail' })).toContain('target');
+    expect(ofWebhook({ queue: 'mail', target: 'home', job_id: '1' })).toContain('job_id');
   });
 });

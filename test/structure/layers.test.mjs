@@ -22,7 +22,7 @@ const ROOMS = {
   directory: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   locks: ['job', 'durable', 'config', 'rpc', 'across'],
   workflow: ['job', 'durable', 'config', 'rpc', 'across'],
-  queue: ['job', 'durable', 'dispatch', 'config', 'rpc', 'across'],
+  queue: ['job', 'contract', 'durable', 'dispatch', 'config', 'rpc', 'across'],
   http: ['job', 'contract', 'durable', 'declaration', 'dispatch', 'config', 'rpc', 'across'],
   client: ['job', 'contract', 'producer', 'handler'],
   cli: ['client', 'contract', 'producer', 'handler', 'job'],
@@ -46,12 +46,13 @@ const ROOMS = {
   index: ['library'],
 };
 
-/** From these rooms the libraries and the dashboard take types only, so that nothing of the engine is in them. */
+/** From these rooms they take types only: nothing of the engine is in the libraries and the dashboard. */
 const TYPES_ONLY = {
   producer: ['job'],
   handler: ['job'],
   client: ['job', 'contract'],
   cli: ['job', 'contract'],
+  queue: ['contract'],
   testing: ['job'],
   ui: ['job', 'contract', 'producer'],
 };

@@ -1,8 +1,10 @@
 /**
- * Holds answers against the document of the API: whatever a test asks for by HTTP is as the document says, with no member that it
- * does not name. The document leaves its objects open, for clients that meet a later server; here they are closed.
+ * Holds answers against the document of the API, and messages against that of the messages: whatever a test is sent is as the
+ * documents say, with no member that they do not name. They leave their objects open, for clients that meet a later server; here
+ * they are closed.
  */
 import { dereference, type Schema, validate } from '@cfworker/json-schema';
+import messageDocument from '../../docs/reference/asyncapi.json?raw';
 import { document } from '../../src/http/openapi/built';
 
 interface Operation {
@@ -60,7 +62,85 @@ export function differenceOf(method: string, path: string, status: number, text:
   if (promised === undefined && !USUAL.has(status)) return `${method} ${path} does not promise ${status}`;
   const schema = promised ?? (status < 400 ? undefined : known.error);
   if (!schema || isLongAgain(operation, status, text)) return undefined;
-  return differs(known, schema, text);
+  return differs(known, schema, text) ?? differenceOfEvents(operation, status, text);
+}
+
+/** Of a list of events. */
+function differenceOfEvents({ method, path }: Operation, status: number, text: string): string | undefined {
+  if (method !== 'GET' || !path.endsWith('/ojs/v1/events') || status !== 200) return undefined;
+  const { events } = JSON.parse(text) as { events: object[] };
+  return events.map((event) => differenceOfMessage(['webhooks.events'], JSON.stringify(event))).find(Boolean);
+}
+
+/** A message as the document of the messages has it. */
+interface KnownMessage {
+  /** What distinguishes it: its `type`, or its `event`. Absent: nothing does. */
+  name: string | undefined;
+  schema: Schema;
+}
+
+interface KnownMessages {
+  byChannel: ReadonlyMap<string, readonly KnownMessage[]>;
+  lookup: Record<string, Schema | boolean>;
+}
+
+let messages: KnownMessages | undefined;
+
+/**
+ * What is wrong with a message of the server; undefined: nothing.
+ * @param channels of the document, one of which it came over
+ */
+export function differenceOfMessage(channels: readonly string[], text: string): string | undefined {
+  messages ??= readMessages();
+  const { byChannel, lookup } = messages;
+  const { type, event } = JSON.parse(text) as { type?: unknown; event?: unknown };
+  const all = channels.flatMap((channel) => byChannel.get(channel) ?? []);
+  const named = all.filter(({ name }) => name !== undefined && (name === event || name === type));
+  const possible = named.length > 0 ? named : all.filter(({ name }) => name === undefined);
+  const differences = possible.map(({ schema }) => differs({ lookup }, schema, text));
+  if (differences.includes(undefined)) return undefined;
+  return differences.join('\n') || `no message of ${channels} is like ${text.slice(0, 500)}`;
+}
+
+/** Messages of one connection that are looked at, and long ones among them: the others are like them. */
+const LOOKED_AT = 200;
+
+/** Looks at what comes over a connection. */
+export class MessageWatch {
+  /** What is wrong with a message, if anything. */
+  difference: string | undefined;
+  private count = 0;
+  private longCount = 0;
+
+  /** @param channels of the document, one of which it is */
+  constructor(private readonly channels: readonly string[]) {}
+
+  look(text: string): void {
+    if (++this.count > LOOKED_AT || (text.length > MAX_LENGTH && ++this.longCount > LONG_ONES)) return;
+    this.difference ??= differenceOfMessage(this.channels, text);
+  }
+}
+
+interface MessageDocument {
+  operations: Record<string, { action: 'send' | 'receive'; channel: { $ref: string }; messages: { $ref: string }[] }>;
+  components: { messages: Record<string, { name?: string }>; schemas: Record<string, Schema> };
+}
+
+function readMessages(): KnownMessages {
+  const { operations, components } = JSON.parse(
+    messageDocument.replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as MessageDocument;
+  const $defs = closed(components.schemas, true) as Record<string, Schema>;
+  const byChannel = new Map<string, KnownMessage[]>();
+  for (const { action, channel, messages } of Object.values(operations)) {
+    if (action !== 'send') continue;
+    const known = messages.map(({ $ref }) => {
+      const name = $ref.slice($ref.lastIndexOf('/') + 1);
+      return { name: components.messages[name]?.name, schema: $defs[name] as Schema };
+    });
+    byChannel.set(channel.$ref.slice(channel.$ref.lastIndexOf('/') + 1), known);
+  }
+  return { byChannel, lookup: dereference({ $defs }) };
 }
 
 function isLongAgain({ method, pattern }: Operation, status: number, text: string): boolean {
@@ -71,7 +151,7 @@ function isLongAgain({ method, pattern }: Operation, status: number, text: strin
   return count > LONG_ONES;
 }
 
-function differs({ lookup }: Known, schema: Schema, text: string): string | undefined {
+function differs({ lookup }: Pick<Known, 'lookup'>, schema: Schema, text: string): string | undefined {
   const { valid, errors } = validate(JSON.parse(text), schema, '2020-12', lookup, false);
   if (valid) return undefined;
   const told = errors.map(({ instanceLocation, error }) => `${instanceLocation} ${error}`);
@@ -150,6 +230,10 @@ const isJob = (properties: unknown) => Object.hasOwn(properties as object, 'enqu
 /** A policy is shown as it was written, also in the words of other systems. */
 const isPolicy = (properties: unknown) => Object.hasOwn(properties as object, 'backoff_strategy');
 
+/** The change of a job's state has the members of the event that says why, too. */
+const isChange = (properties: unknown) =>
+  Object.hasOwn(properties as object, 'job_type') && Object.hasOwn(properties as object, 'to');
+
 /** @param isMap its members are schemas by names that somebody gave */
 function closed(value: unknown, isMap = false): unknown {
   if (Array.isArray(value)) return value.map((entry) => closed(entry));
@@ -163,6 +247,7 @@ function closed(value: unknown, isMap = false): unknown {
     'properties' in value &&
     !('additionalProperties' in value) &&
     !isJob(value.properties) &&
-    !isPolicy(value.properties);
+    !isPolicy(value.properties) &&
+    !isChange(value.properties);
   return { ...Object.fromEntries(members), ...(isOpen && { additionalProperties: false }) };
 }

@@ -1,5 +1,7 @@
 /** A client of a WebSocket, as any language would hold it: what it was told, and how it ended. */
+import { expect } from 'vitest';
 import { until } from './clock';
+import { MessageWatch } from './described';
 import { type Json, type TestServer, V1 } from './server';
 
 /** Asks for a socket below `/ojs/v1` that must be given. */
@@ -16,8 +18,15 @@ export class TestSocket {
   readonly socket: WebSocket;
   closed: { code: number; reason: string } | undefined;
 
-  protected constructor(readonly response: Response) {
+  private readonly watch: MessageWatch;
+
+  /** @param channel in the document of the messages */
+  protected constructor(
+    readonly response: Response,
+    channel: string,
+  ) {
     this.socket = response.webSocket as WebSocket;
+    this.watch = new MessageWatch([channel]);
     this.socket.addEventListener('message', ({ data }) => {
       const text = String(data);
       const message: Json = text.startsWith('{') ? JSON.parse(text) : { type: text };
@@ -25,6 +34,7 @@ export class TestSocket {
       const alike = this.byType.get(message.type);
       if (alike) alike.push(message);
       else this.byType.set(message.type, [message]);
+      if (text.startsWith('{')) this.watch.look(text);
     });
     this.socket.addEventListener('close', ({ code, reason }) => {
       this.closed = { code, reason };
@@ -38,6 +48,7 @@ export class TestSocket {
 
   /** Those of a type until now. */
   of(type: string): Json[] {
+    expect(this.watch.difference).toBeUndefined();
     return [...(this.byType.get(type) ?? [])];
   }
 

@@ -1,6 +1,7 @@
 /** Clients of the live feed: of event streams, and of the WebSocket. */
 import { expect } from 'vitest';
 import { until } from './clock';
+import { MessageWatch } from './described';
 import type { TestQueue } from './queue';
 import { type Json, server, type TestServer, V1 } from './server';
 import { TestSocket, upgrade } from './socket';
@@ -12,6 +13,9 @@ export interface Message {
   data: Json;
 }
 
+/** The streams, as the document of the messages calls them. */
+const STREAMS = ['events.stream', 'events.progress', 'stats.stream'];
+
 /** Reads an answer of type `text/event-stream` while it is being written. */
 export class StreamReader {
   readonly messages: Message[] = [];
@@ -20,6 +24,7 @@ export class StreamReader {
   lastId = '';
   isOver = false;
   error: unknown;
+  private readonly watch = new MessageWatch(STREAMS);
   private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
 
   constructor(readonly response: Response) {
@@ -67,15 +72,18 @@ export class StreamReader {
     this.lastId = fields.get('id') ?? this.lastId;
     const data = fields.get('data');
     if (data !== undefined) {
+      this.watch.look(data);
       this.messages.push({ id: this.lastId, event: fields.get('event') ?? 'message', data: JSON.parse(data) });
     }
   }
 
   names(): string[] {
+    expect(this.watch.difference).toBeUndefined();
     return this.messages.map(({ event }) => event);
   }
 
   of(event: string): Message[] {
+    expect(this.watch.difference).toBeUndefined();
     return this.messages.filter((message) => message.event === event);
   }
 
@@ -103,7 +111,7 @@ export class StreamReader {
 /** A client of `GET /ws`. */
 export class SocketClient extends TestSocket {
   static async open(headers: Record<string, string> = {}, from: TestServer = server): Promise<SocketClient> {
-    return new SocketClient(await upgrade('/ws', headers, from));
+    return new SocketClient(await upgrade('/ws', headers, from), 'events.socket');
   }
 
   /** Waits until there are so many of these. */

@@ -1,6 +1,8 @@
 /** Receivers of webhooks on the Internet of the tests, and what they were sent. */
 import { env } from 'cloudflare:workers';
+import { expect } from 'vitest';
 import { until } from './clock';
+import { differenceOfMessage } from './described';
 import { handler } from './handlers';
 import { freshName } from './queue';
 import { type Body, type Json, server, V1 } from './server';
@@ -33,7 +35,13 @@ export class Receiver {
       },
       () => `${count} deliveries; there are ${JSON.stringify(last.map(({ body }) => body))}`,
     );
-    return last.map((arrival) => ({ ...arrival, event: JSON.parse(arrival.body) }));
+    return last.map((arrival) => {
+      const event = JSON.parse(arrival.body) as Json;
+      // Its format may be another one.
+      const isEvent = typeof event === 'object' && 'specversion' in event;
+      if (isEvent) expect(differenceOfMessage(['webhooks.events'], arrival.body)).toBeUndefined();
+      return { ...arrival, event };
+    });
   }
 }
 

@@ -15,7 +15,8 @@ export class WorkerSocket extends TestSocket {
     from: TestServer = server,
   ): Promise<WorkerSocket> {
     const path = `/workers/socket?${new URLSearchParams({ queue, worker_id: 'w1', ...query })}`;
-    return new WorkerSocket(await upgrade(path, { 'Sec-WebSocket-Protocol': SUBPROTOCOL }, from));
+    const response = await upgrade(path, { 'Sec-WebSocket-Protocol': SUBPROTOCOL }, from);
+    return new WorkerSocket(response, 'worker-socket.open');
   }
 
   ready(count: number): void {

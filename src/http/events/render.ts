@@ -1,6 +1,6 @@
 /** Events as streams have them. */
 import { aboutOf, renderEvent, withWrittenTimes } from '../../across/feed/written';
-import type { StreamItem } from '../../contract/events';
+import type { StreamItem } from '../../contract/event-messages';
 import type { QueueEvent } from '../../durable/event-log';
 import { STATE_CHANGED } from '../../job/event-types';
 import { mintId, routeOf } from '../../job/ids';

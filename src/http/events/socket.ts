@@ -16,7 +16,8 @@
  */
 import { Feed } from '../../across/feed/feed';
 import type { Env } from '../../config';
-import type { StreamItem } from '../../contract/events';
+import type { StreamItem } from '../../contract/event-messages';
+import type { LiveEventMessage, LiveMessage } from '../../contract/live-socket';
 import type { QueueEvent } from '../../durable/event-log';
 import { Unread } from '../../durable/unread';
 import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
@@ -160,7 +161,7 @@ class Subscriber {
     const shown: Shown = { format: 'flat', types: types && new Set(types) };
     this.tell({ type: 'subscribed', channel, ...(types && { event_types: types }), position: feed.position });
     const send = (items: readonly StreamItem[]) => {
-      for (const item of items) this.tell({ type: 'event', channel, ...item });
+      for (const item of items) this.tell({ type: 'event', channel, ...item } as LiveEventMessage);
     };
     const events = (list: readonly QueueEvent[]) => send(list.flatMap((event) => itemsOf(event, shown)));
     let last = after ?? feed.position;
@@ -192,7 +193,7 @@ class Subscriber {
     this.feeds.delete(channel);
   }
 
-  private tell(message: Message): void {
+  private tell(message: LiveMessage): void {
     this.send(JSON.stringify(this.shown(message)));
   }
 

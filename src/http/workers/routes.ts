@@ -2,15 +2,16 @@
 
 import { encodeCursor, readAfter } from '../../across/paging';
 import { directWorkers, jobsLeasedBy, knownWorker, removeWorker, takeHeartbeat } from '../../across/workers';
-import { type HeartbeatAnswer, pull } from '../../contract/pull';
+import { pull } from '../../contract/pull';
+import { workerSocket } from '../../contract/worker-socket';
 import * as contract from '../../contract/workers';
 import { readWorkerId } from '../../job/attempt/read-report';
 import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
-import { readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
-import type { Directive, WorkerView } from '../../rpc/directory';
+import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
+import type { WorkerView } from '../../rpc/directory';
 import { directoryObject } from '../../rpc/stubs';
 import type { LeasedJob } from '../../rpc/workers';
 import { type AppContext, json, noContent } from '../context';
@@ -36,12 +37,12 @@ const WORDS = Object.keys(DIRECTIVES) as (keyof typeof DIRECTIVES)[];
 /** Routes below `/ojs/v1`. */
 export const workerRoutes = [
   ...serve(contract.workers, { health }),
+  ...serve(workerSocket, { open: connectWorker }),
   ...serve(pull, {
     fetch: fetchJobs,
     fetchJobs,
     heartbeat,
     beat: heartbeat,
-    socket: connectWorker,
     ack: async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)),
     nack: async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)),
     report: reportMany,
@@ -89,7 +90,7 @@ async function nack(c: AppContext, body: JsonObject) {
 async function heartbeat(c: AppContext) {
   const heard = readHeartbeat(await readBody(c));
   const answer = renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now());
-  return json(c, answer as HeartbeatAnswer);
+  return json(c, answer);
 }
 
 /** Is this worker active? 503 once it leaves or is silent for too long, for a load balancer or supervisor. */

@@ -55,10 +55,13 @@ export interface Reading {
   changesAt?: number;
 }
 
+/** What is told of a rule. */
+export type AlertEvent = 'alert.firing' | 'alert.resolved';
+
 /** What became of a rule. */
 export interface Judged {
   after: AlertState;
-  event?: 'alert.firing' | 'alert.resolved';
+  event?: AlertEvent;
   /** When the rule must be looked at again although nothing happens, epoch ms. Infinity: not at all. */
   lookAt: number;
 }

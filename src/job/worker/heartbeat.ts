@@ -31,6 +31,9 @@ export interface WorkerFacts {
   version?: string;
 }
 
+/** What a worker must do: go on; finish and take no more; finish and end. */
+export type Directive = 'running' | 'quiet' | 'terminate';
+
 /** How a worker describes what it is doing. */
 export type ReportedState = 'running' | 'quiet' | 'draining' | 'shutting_down';
 
@@ -138,7 +141,7 @@ const readActiveJobs: Reader<string[] | number> = (value, field) =>
 /** What a heartbeat is answered. */
 export interface HeartbeatAnswer {
   /** What the worker must do. */
-  state: string;
+  state: Directive;
   /** The jobs whose leases were extended. */
   extended: string[];
   /** Of the jobs it named: those that were cancelled, and those that it does not hold any more for another reason. */

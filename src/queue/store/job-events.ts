@@ -1,6 +1,6 @@
 /** The event of each move, for the live feed. */
-import type { StateChange } from '../../durable/event-log';
 import { setDefined } from '../../job/envelope/fields';
+import type { EventChange, JobEvents, LoggedData } from '../../job/event-data';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
@@ -49,7 +49,7 @@ export function tell(q: Named & Observed, told: Told): void {
 }
 
 /** Undefined: the job is created or removed by this move, is hidden, or stays in its state. */
-function changeOf({ move, before, after, active, now }: Told): StateChange | undefined {
+function changeOf({ move, before, after, active, now }: Told): EventChange | undefined {
   if (before === after || before.state === STATE.held || after.state === STATE.held) return undefined;
   const from = stateOf(before, active !== undefined, now);
   const to = stateOf(after, false, now);
@@ -57,17 +57,20 @@ function changeOf({ move, before, after, active, now }: Told): StateChange | und
   return from === to || move === 'purge' ? undefined : changed(from, to);
 }
 
-const changes = new Map<string, StateChange>();
+const changes = new Map<string, EventChange>();
 
 /** One object for each pair of states: events are many. */
-function changed(from: JobState, to: JobState): StateChange {
+function changed(from: JobState, to: JobState): EventChange {
   const name = `${from} ${to}`;
   const change = changes.get(name) ?? { from, to };
   changes.set(name, change);
   return change;
 }
 
-type Event = [type: string, data: Record<string, unknown>];
+/** Their type of job is said of all at once. */
+type Event = {
+  [Type in keyof JobEvents]: [type: Type, data: Omit<LoggedData<Type>, 'job_type'>];
+}[keyof JobEvents];
 
 function eventsOf(told: Told): Event[] {
   const { move, before, after, active, now, reason } = told;
@@ -96,7 +99,7 @@ function eventsOf(told: Told): Event[] {
       return [['job.expired', { ...withoutRun(attempt, 'expired'), reason: 'expired' }]];
     case 'retry': {
       const error = history().error as JobErrorEntry;
-      const run_at = after.due_at ?? after.waits_since;
+      const run_at = after.due_at ?? after.waits_since ?? now;
       return [
         ['job.failed', failureData(error)],
         ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],
@@ -133,12 +136,12 @@ const WHY: Record<string, string> = {
 };
 
 /** For a job that was discarded without a failed attempt: nothing ran, and the reason is the error. */
-function withoutRun(attempt: number, reason = 'discarded'): Record<string, unknown> {
+function withoutRun(attempt: number, reason = 'discarded') {
   const message = WHY[reason] ?? 'The job was discarded.';
   return { attempt, duration_ms: null, error: { code: reason, type: `tocsin.${reason}`, message } };
 }
 
-function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntry): Record<string, unknown> {
+function failureData({ attempt, duration_ms, code, type, message }: JobErrorEntry) {
   return { attempt, duration_ms, error: { code, type, message } };
 }
 
@@ -147,7 +150,7 @@ const COMPLETED = changed('active', 'completed');
 
 /** An attempt has begun. */
 export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId }: Active, now: number): void {
-  const data: Record<string, unknown> = { job_type: row.type, attempt };
+  const data: LoggedData<'job.started'> = { job_type: row.type, attempt };
   setDefined(data, 'worker_id', workerId);
   q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }

@@ -1,5 +1,5 @@
 /** The types of events, as one chooses among them. The compiler says when one lacks. */
-import type { EventType } from '../../job/event-types';
+import type { EventType } from '../../job/event-data';
 
 /** A job has changed its state: the twin of an event that says why, and no event of its own. */
 export const STATE_CHANGED: EventType = 'job.state_changed';

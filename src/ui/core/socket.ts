@@ -3,7 +3,7 @@
  * last event
  * that it had. A channel whose gap cannot be filled says so, and then its page reloads.
  */
-import type { StreamItem } from '../../contract/events';
+import type { StreamItem } from '../../contract/event-messages';
 import { API } from './base';
 
 /** An event, as the server sends it. `data` has the members that docs/operate/live-events.md shows. */

@@ -11,7 +11,14 @@ import { isWithin } from '../../../durable/backoff';
 import type { TransactionStep } from '../../../durable/group-commit';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { readFact, writeMeta } from '../../../durable/sql';
-import { type AlertRule, type AlertState, type Judged, judge, type Reading } from '../../../job/alert/rule';
+import {
+  type AlertEvent,
+  type AlertRule,
+  type AlertState,
+  type Judged,
+  judge,
+  type Reading,
+} from '../../../job/alert/rule';
 import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
@@ -87,7 +94,7 @@ export class AlertWatch implements Feature {
     if (JSON.stringify(after) !== JSON.stringify(before)) {
       writeMeta(q.store.sql, ALERTS, notable.length > 0 ? after : undefined);
     }
-    for (const one of judged) if (one.event) this.tell(one.rule, one, now);
+    for (const one of judged) if (one.event) this.tell(one.rule, one.event, one.after, now);
     this.lookedAt = now;
     this.version = q.config.defaults?.version;
     this.lookAt = Math.min(...judged.map(({ lookAt }) => lookAt));
@@ -103,7 +110,7 @@ export class AlertWatch implements Feature {
     });
   }
 
-  private tell(rule: AlertRule, { after, event }: Judged, now: number): void {
+  private tell(rule: AlertRule, event: AlertEvent, after: AlertState, now: number): void {
     const { q } = this.host;
     const { id, name, metric, above, for_ms, subscription_id } = rule;
     const told = {
@@ -115,7 +122,7 @@ export class AlertWatch implements Feature {
       value: after.value,
       subscription_id,
     };
-    q.observed.events.add(event as string, q.name, now, defined(told));
+    q.observed.events.add(event, q.name, now, defined(told));
     q.store.outbox.post(ALERT, id, JSON.stringify(after), now);
   }
 }

@@ -1,4 +1,4 @@
-import type { FeedEvent } from '../../../contract/events';
+import type { FeedEvent } from '../../../contract/event-messages';
 
 /** An event on the page, from the list or from the live feed, which write it differently. */
 export interface Shown {

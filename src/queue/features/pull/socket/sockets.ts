@@ -10,6 +10,9 @@
  * When a socket breaks off, its worker connects again and continues its jobs: their leases count, and a report without
  * an answer is sent again. Jobs that could not be sent go back unused.
  */
+import type { HeartbeatAnswer } from '../../../../contract/pull';
+import type { SocketEnqueued } from '../../../../contract/worker-socket';
+import type { Directive } from '../../../../contract/workers';
 import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
@@ -72,11 +75,11 @@ export interface SocketsHost {
   /** The same, once that is known. */
   askSilenced(workerId: string): Promise<boolean>;
   /** Extends leases, and makes the worker known. @returns the answer on the wire */
-  heartbeat(heard: Heartbeat): Promise<Record<string, unknown>>;
+  heartbeat(heard: Heartbeat): Promise<HeartbeatAnswer>;
   /** Enqueues jobs, all or none. @returns the answer on the wire. @throws {ApiError} */
-  enqueue(batch: SpokenBatch, creator: string | undefined): Promise<Record<string, unknown>>;
+  enqueue(batch: SpokenBatch, creator: string | undefined): Promise<SocketEnqueued>;
   /** The directive of an operator for a worker. */
-  directiveOf(workerId: string): Promise<string>;
+  directiveOf(workerId: string): Promise<Directive>;
 }
 
 export class WorkerSockets {

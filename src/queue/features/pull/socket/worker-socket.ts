@@ -1,4 +1,5 @@
 /** The socket of one worker: what it is ready for, what it was sent, and how much of that it has read. */
+import type { QueueMessage } from '../../../../contract/worker-socket';
 import { Unread } from '../../../../durable/unread';
 import { renderRefusal } from '../../../../job/attempt/render-reported';
 import { writeJob } from '../../../../job/envelope/write';
@@ -113,7 +114,7 @@ export class WorkerSocket {
     return views.slice(sent);
   }
 
-  tell(message: Record<string, unknown>): void {
+  tell(message: QueueMessage): void {
     this.send(JSON.stringify(message));
   }
 
