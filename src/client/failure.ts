@@ -1,20 +1,16 @@
 /** The error of a failed job as a worker reports it: the same on the wire as a handler Worker's. */
+import type { FailureReport } from '../contract/pull';
 import { failureOf, isError } from '../handler/failure';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';
+import type { Named } from '../producer/names';
+
+type Reported = Named<FailureReport>;
 
 /** The error of a failed job. */
-export interface JobFailure {
-  /** Class of the error. */
-  type?: string;
-  message?: string;
-  code?: string;
+export interface JobFailure extends Omit<Reported, 'classes' | 'retryIn' | 'retryAt'> {
   /** Names of its class and those above it. */
   classes?: readonly string[];
-  details?: unknown;
-  retryable?: boolean;
-  /** A dead letter at once. */
-  kill?: boolean;
   /** When to run again, in place of the policy's own delay. Set one of the two at most. */
   retryIn?: Duration;
   retryAt?: Moment;

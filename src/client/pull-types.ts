@@ -1,30 +1,32 @@
 /** What a worker that pulls says of itself and of its jobs, and what it is answered. */
-import type { RetryPolicy } from '../producer/envelope';
+import type * as progress from '../contract/progress';
+import type * as contract from '../contract/pull';
+import type * as steps from '../contract/steps';
+import type { Named } from '../producer/names';
 import type { JobProgress } from './results';
 
+type Described = Named<
+  Pick<contract.HeartbeatRequest, 'visibility_timeout_ms' | 'hostname' | 'pid' | 'concurrency' | 'version' | 'labels'>
+>;
+
 /** How a worker describes itself. */
-export interface WorkerOptions {
+export interface WorkerOptions extends Omit<Described, 'visibilityTimeoutMs' | 'labels'> {
   /** Jobs are taken from these, the first ones first. */
   queues: readonly string[];
   /**
    * Length of its leases, in ms, whatever the jobs say. Default: that of the job, else of its queue, else 60000 for
    * jobs that `run` fetches, and 30 minutes for others.
    */
-  visibilityTimeoutMs?: number;
-  /** Shown to operators. */
-  hostname?: string;
-  pid?: number;
-  concurrency?: number;
-  version?: string;
-  labels?: Record<string, unknown> | readonly unknown[];
+  visibilityTimeoutMs?: Described['visibilityTimeoutMs'];
+  labels?: Readonly<NonNullable<Described['labels']>>;
 }
 
+type Progress = Named<progress.ProgressReport>;
+
 /** How far a job is. */
-export interface ProgressReport {
+export interface ProgressReport extends Pick<Progress, 'message' | 'data'> {
   /** 0 … 1. */
-  progress: number;
-  message?: string;
-  data?: Record<string, unknown>;
+  progress: NonNullable<Progress['progress']>;
   /** Saved together with the progress, both or neither. */
   checkpoint?: unknown;
 }
@@ -33,18 +35,14 @@ export interface ProgressReport {
 export type ProgressAnswer = JobProgress;
 
 /** The answer to a step: what is on record of it, when that was there before. */
-export interface RecordedStep {
-  result?: unknown;
-  signal?: { payload?: unknown; at: number };
-  timedOut?: true;
-  until?: number;
-}
+export type RecordedStep = Pick<Named<steps.StepRecorded>, 'result' | 'signal' | 'timedOut' | 'until'>;
+
+type Handler = Named<contract.HandlerSettings>;
 
 /** What the handler of a type, or of all others (`*`), says about retries; the job's own settings go before. */
-export interface HandlerSettings {
-  type: string;
-  retry?: RetryPolicy | undefined;
-  maxAttempts?: number | undefined;
+export interface HandlerSettings extends Pick<Handler, 'type'> {
+  retry?: NonNullable<Handler['retry']> | undefined;
+  maxAttempts?: NonNullable<Handler['maxAttempts']> | undefined;
 }
 
 /** Which jobs a worker takes. */

@@ -1,23 +1,24 @@
 /** Reports of workers: how an attempt ended, and the queue's answer. */
+import type * as contract from '../contract/pull';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
-import { named } from '../producer/names';
+import { type Named, named } from '../producer/names';
 import { malformed, member } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import type { RecordedStep } from './pull-types';
 
 /** What a report says beside the attempt that it names. */
 export interface Report {
-  action: 'ack' | 'nack' | 'progress' | 'checkpoint' | 'step';
+  action: contract.Report['action'];
   content: Record<string, unknown>;
 }
 
 /** What a job says while it runs. */
-export type Note = Report & { action: 'progress' | 'checkpoint' | 'step' };
+export type Note = Report & { action: Exclude<Report['action'], 'ack' | 'nack'> };
 
 /** A job that a worker has leased, with what its reports need. */
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
@@ -41,23 +42,18 @@ export interface SentReport {
   text: string;
 }
 
+type Taken = Named<contract.ReportTaken>;
+
 /** What the queue made of one report among several. */
 export type ReportOutcome =
-  | {
+  | (Pick<Taken, 'status' | 'state' | 'attempt' | 'stepOmitted' | 'nextAttemptAt' | 'scheduledAt'> & {
       jobId: string;
-      status: 'done';
-      state: string;
-      attempt: number;
       /** What was on record of a step already; that has won. */
       step?: RecordedStep;
-      /** There was something on record, and no room for it in the answer. */
-      stepOmitted?: true;
-      nextAttemptAt?: string;
-      scheduledAt?: string;
       error?: never;
-    }
+    })
   /** It was refused, as {@link PullWorker.ack} would have been. */
-  | { jobId: string; status: 'failed'; error: TocsinError };
+  | { jobId: string; status: contract.ReportRefused['status']; error: TocsinError };
 
 /** How a handler ended, in the words of a report. */
 export function reportOf(answer: DeliveryOutcome): Report {

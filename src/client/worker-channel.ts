@@ -1,13 +1,12 @@
 /** The socket of a worker to its queue, subprotocol `tocsin.worker.v1`: what both sides say, and nothing of when. */
-import type { JobEnvelope } from '../producer/envelope';
+import type { QueueMessage } from '../contract/worker-socket';
 import { unanswered } from '../producer/errors';
-import { named } from '../producer/names';
-import { member, shaped } from './answers';
+import { type Named, named } from '../producer/names';
+import { shaped } from './answers';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { QueueSocket, QueueSocketEvents } from './queue-socket';
 import { outcomesOf, type ReportOutcome, refusalOf, type SentReport } from './report';
 import type { SocketLike } from './socket-like';
-import type { Directive } from './workers';
 
 export const PROTOCOL = 'tocsin.worker.v1';
 
@@ -128,13 +127,13 @@ export class WorkerChannel implements QueueSocket {
     if (!this.isOpen || typeof data !== 'string') return;
     if (data === 'pong') this.#pings.shift()?.resolve();
     if (!data.startsWith('{')) return;
-    const message = named(JSON.parse(data)) as Record<string, unknown>;
+    const message = named(JSON.parse(data)) as Named<QueueMessage>;
     switch (message.type) {
       case 'jobs':
-        this.#got = Number(message.seq);
+        this.#got = message.seq;
         this.#isGotSaid = false;
         this.#read += data.length;
-        this.events.jobs(message.jobs as JobEnvelope[]);
+        this.events.jobs(message.jobs);
         if (this.#read > READ_EVERY) this.#say(`{"type":"read"${this.#readSoFar()}}`);
         break;
       case 'ping':
@@ -151,12 +150,10 @@ export class WorkerChannel implements QueueSocket {
         this.#pauses.shift()?.();
         break;
       case 'taken':
-        for (const job of message.jobs as object[]) {
-          this.events.taken(String(member(job, 'jobId')), member(job, 'why') === 'cancelled' ? 'cancelled' : 'lost');
-        }
+        for (const { jobId, why } of message.jobs) this.events.taken(jobId, why === 'cancelled' ? why : 'lost');
         break;
       case 'directive':
-        this.events.directive(message.state as Directive);
+        this.events.directive(message.state);
         break;
       case 'error':
         this.#refused(message);

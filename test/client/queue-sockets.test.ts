@@ -26,7 +26,7 @@ class FakeLine implements QueueSocket {
   async report(reports: readonly SentReport[], ready: number) {
     this.reported.push(...reports.map(({ jobId }) => jobId));
     if (ready > 0) this.asked.push(ready);
-    return reports.map(({ jobId }) => ({ jobId, status: 'done' as const, state: 'completed', attempt: 1 }));
+    return reports.map(({ jobId }) => ({ jobId, status: 'done' as const, state: 'completed' as const, attempt: 1 }));
   }
   async heartbeat() {
     return { state: 'running', jobsExtended: [], jobsCancelled: [], jobsLost: [] } as never;
@@ -58,7 +58,7 @@ async function connected(queues = QUEUES, rooms: Record<string, number> = {}) {
     },
     sendReports: async (reports: readonly SentReport[]) => {
       byHttp.push(...reports.map(({ jobId }) => jobId));
-      return reports.map(({ jobId }) => ({ jobId, status: 'done' as const, state: 'completed', attempt: 1 }));
+      return reports.map(({ jobId }) => ({ jobId, status: 'done' as const, state: 'completed' as const, attempt: 1 }));
     },
   } as unknown as Puller;
   const host = {

@@ -12,7 +12,7 @@ it('a step for whose record the answer had no room is asked for by itself', asyn
       return { result: 'on record' };
     },
   } as unknown as Puller;
-  const done = { jobId: 'a', status: 'done' as const, state: 'active', attempt: 1 };
+  const done = { jobId: 'a', status: 'done' as const, state: 'active' as const, attempt: 1 };
   const outcomes = [
     { ...done, stepOmitted: true as const },
     { ...done, step: { result: 1 } },

@@ -4,7 +4,8 @@
 import type { QueueEvent } from '../../../client/event';
 import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
-import type { StateCounts } from '../../../contract/stats';
+import type { JobItems } from '../../../contract/jobs';
+import type { Named } from '../../../producer/names';
 import type { Api } from '../api';
 import {
   ageText,
@@ -18,16 +19,7 @@ import {
 } from '../page';
 import { foreign } from '../text';
 
-export interface JobAnswer {
-  items: readonly JobSummary[];
-  total: number;
-  totalIsExact?: boolean;
-  counts?: StateCounts;
-  countsExact?: boolean;
-  /** Of a search: jobs looked at, and whether there are more to look at. */
-  searched?: number;
-  more?: boolean;
-}
+export type JobAnswer = Omit<Named<JobItems>, 'pagination'>;
 
 /** @param queue only of this one */
 export async function loadJobs(api: Api, place: PagePlace, queue?: string): Promise<JobAnswer> {

@@ -1,31 +1,14 @@
 /** One job: why it waits or how it ended, and what happened to it, moment by moment. */
 import { pathTo } from '../../../client/transport';
-import type { JobEnvelope } from '../../../producer/envelope';
+import type { InspectedJob, JobStory } from '../../../contract/jobs';
+import type { Named } from '../../../producer/names';
 import { textOf, whenText } from '../../output';
 import { explain, jobFacts } from '../../why';
 import { type Cell, definePage, faint, msText, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 
-interface Attempt {
-  attempt: number;
-  state: string;
-  durationMs?: number;
-  workerId?: string;
-}
-
-interface StoryEntry {
-  at: string;
-  kind: string;
-  [member: string]: unknown;
-}
-
-interface Story extends JobEnvelope {
-  attempts: readonly Attempt[];
-  timeline: readonly StoryEntry[];
-  progressMessage?: string;
-  children: { items: readonly { id: string; type: string; state: string; createdAt: string }[]; more: boolean };
-  parent?: { id: string; type?: string };
-}
+/** With the whole story, which it asks for. */
+type Story = Named<Omit<InspectedJob, keyof JobStory> & Omit<JobStory, 'checkpoint'>>;
 
 export const job = definePage<Story>({
   id: 'job',
@@ -60,12 +43,12 @@ export const job = definePage<Story>({
   hear: (story, events) => (events.some(({ data }) => data.job_id === story.id) ? { reload: true } : {}),
 });
 
-const attemptText = ({ attempt, state, durationMs, workerId }: Attempt): string =>
+const attemptText = ({ attempt, state, durationMs, workerId }: Story['attempts'][number]): string =>
   foreign(
     `${attempt}: ${state}${durationMs === undefined ? '' : ` in ${msText(durationMs)}`}${workerId ? ` at ${workerId}` : ''}`,
   );
 
-function entryRow({ at, kind, ...members }: StoryEntry, index: number, story: Story, now: number): Row {
+function entryRow({ at, kind, ...members }: Story['timeline'][number], index: number, story: Story, now: number): Row {
   const before = story.timeline[index - 1]?.at ?? at;
   return {
     id: `${index}`,

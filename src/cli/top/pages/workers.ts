@@ -1,13 +1,11 @@
 /** Who does the work: the workers that pull, and the handlers that jobs are pushed to. */
 import type { TargetStatus } from '../../../client/targets';
-import type { WorkerStatus } from '../../../client/workers';
+import type { WorkerList } from '../../../contract/workers';
+import type { Named } from '../../../producer/names';
 import { ageText, definePage, pageQuery, type Row, stateCell } from '../page';
 import { foreign } from '../text';
 
-interface WorkersAnswer {
-  items: readonly WorkerStatus[];
-  summary: Readonly<Record<string, number>>;
-  pagination: { total: number };
+interface WorkersAnswer extends Named<WorkerList> {
   targets: readonly TargetStatus[];
 }
 
@@ -48,7 +46,7 @@ export const workers = definePage<WorkersAnswer>({
     events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
 });
 
-function workerRow(worker: WorkerStatus, now: number): Row {
+function workerRow(worker: Answer['items'][number], now: number): Row {
   const { id, state, queues, activeJobs, concurrency, lastHeartbeatAt, hostname, pid, version } = worker;
   return {
     id: `worker ${id}`,

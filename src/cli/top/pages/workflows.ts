@@ -1,32 +1,13 @@
 /** Workflows, and the steps of one. */
 import { pathTo } from '../../../client/transport';
+import type { WorkflowList, WorkflowStatus } from '../../../contract/workflows';
+import type { Named } from '../../../producer/names';
 import { ageText, definePage, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 
-interface Brief {
-  id: string;
-  type: string;
-  name?: string;
-  state: string;
-  createdAt: string;
-  completedAt?: string;
-  stepsTotal: number;
-  stepsCompleted: number;
-}
-
-interface StepRow {
-  id: string;
-  type: string;
-  queue: string;
-  state: string;
-  jobId: string | null;
-  dependsOn: readonly string[];
-  startedAt?: string;
-}
-
 const STATES = ['running', 'completed', 'failed', 'cancelled'];
 
-export const workflows = definePage<{ items: readonly Brief[]; total: number }>({
+export const workflows = definePage<Named<WorkflowList>>({
   id: 'workflows',
   title: 'Workflows',
   key: 'w',
@@ -62,7 +43,7 @@ export const workflows = definePage<{ items: readonly Brief[]; total: number }>(
   hear: (_, events) => (events.some(({ type }) => type.startsWith('workflow.')) ? { reload: true } : {}),
 });
 
-export const workflow = definePage<Brief & { steps: readonly StepRow[] }>({
+export const workflow = definePage<Named<WorkflowStatus>>({
   id: 'workflow',
   title: 'Workflow',
   scope: 'data:read',
@@ -90,8 +71,8 @@ export const workflow = definePage<Brief & { steps: readonly StepRow[] }>({
         foreign(step.id),
         stateCell(step.state),
         foreign(step.type),
-        foreign(step.queue),
-        foreign(step.dependsOn.join(',')),
+        foreign(step.queue ?? ''),
+        foreign(step.dependsOn?.join(',') ?? ''),
         foreign(step.jobId ?? ''),
       ],
     })),
