@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { dev, until } from '../docs/dev.mjs';
-import { against, start, tocsin } from './cli.mjs';
+import { against, load, start, tocsin } from './cli.mjs';
 
 const UNKNOWN = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
 const LIMIT_MS = 20_000;
@@ -43,6 +43,48 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.match(shown.stdout, new RegExp(`^id +${job.id}$`, 'm'));
     assert.match(shown.stdout, /^state +available$/m);
     assert.match(shown.stdout, /^args +\["Ada",\{"to":1\},7\]$/m);
+  });
+
+  it('has a flag for every option of a job, and sends what it says', async () => {
+    const flags = ['--expires-at', '2999-01-01T00:00:00Z', '--timeout', '5000', '--visibility-timeout', '6000'];
+    const policies = [
+      '--retry',
+      '{"maxAttempts":7}',
+      '--retention',
+      '{"completed":"1h"}',
+      '--unique',
+      '{"keys":["type"]}',
+    ];
+    const others = ['--tag', 'a,b', '--meta', '{"x":1}', '--schema', 's', '--schema-version', '2', '--pending'];
+    const limit = ['--rate-limit', '{"key":"k","concurrency":1}'];
+    const at = ['--at', '2998-01-01T00:00:00Z'];
+    const { job } = await json(
+      'enqueue',
+      'flag.all',
+      '--queue',
+      'flags',
+      ...flags,
+      ...policies,
+      ...others,
+      ...limit,
+      ...at,
+    );
+    const { expires_at, timeout_ms, visibility_timeout_ms, max_attempts, retention, tags, meta, schema, version } = job;
+    assert.deepEqual(
+      { expires_at, timeout_ms, visibility_timeout_ms, max_attempts, tags, x: meta.x, schema, version },
+      {
+        ...{ expires_at: '2999-01-01T00:00:00Z', timeout_ms: 5000, visibility_timeout_ms: 6000, max_attempts: 7 },
+        ...{ tags: ['a', 'b'], x: 1, schema: 's', version: 2 },
+      },
+    );
+    assert.deepEqual([Object.keys(retention), job.state, job.rate_limit.key], [['completed'], 'pending', 'k']);
+    const { CLIENT_OPTIONS } = await load('../producer/options.ts');
+    const { addJobFlags } = await load('commands/job-flags.ts');
+    const added = [];
+    addJobFlags({ addOption: (option) => added.push(option) });
+    assert.equal(new Set(added.map(({ long }) => long)).size, CLIENT_OPTIONS.length);
+    const wrong = await run('enqueue', 'a.b', '--retry', '7');
+    assert.match(wrong.stderr, /--retry must be a JSON object/);
   });
 
   it('lists the jobs that match', async () => {

@@ -2,39 +2,28 @@
 import type { Command } from 'commander';
 import { WaitTimeoutError } from '../../producer/errors';
 import type { EnqueueOptions } from '../../producer/job';
-import { integer, json, list, remote, session } from '../command';
+import { remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, EXIT, usageError } from '../failure';
 import { type Terminal, textOf } from '../output';
+import { addJobFlags, jobOptionsIn } from './job-flags';
 
 interface Options extends ConnectionOptions {
-  queue?: string;
   delay?: string;
   at?: string;
-  priority?: number;
   id?: string;
-  maxAttempts?: number;
-  timeout?: number;
-  tag?: string[];
-  meta?: unknown;
   idempotencyKey?: string;
   wait?: boolean;
 }
 
 /** The command that makes a job. */
 export function enqueueCommand(terminal: Terminal): Command {
-  return remote('enqueue', 'enqueue a job')
+  const command = remote('enqueue', 'enqueue a job')
     .argument('<type>', 'job type, like email.send')
     .argument('[args...]', 'arguments of the job: each JSON, or plain text')
-    .option('--queue <name>', 'queue (default: default)')
-    .option('--delay <duration>', 'delay before the first run: 30s, 5m, PT1H')
-    .option('--at <time>', 'time of the first run: RFC 3339')
-    .option('--priority <n>', 'priority from -100 to 100, higher first', integer(-100, 100))
+    .option('--delay <duration>', 'delay before the first run: 30s, 5m, PT1H');
+  return addJobFlags(command)
     .option('--id <uuid>', 'id of the job: a UUIDv7')
-    .option('--max-attempts <n>', 'maximum number of attempts', integer(0, 1_000_000))
-    .option('--timeout <ms>', 'timeout of an attempt, in ms', integer(1, 86_400_000))
-    .option('--tag <tag>', 'tag; may be given several times', list)
-    .option('--meta <json>', 'metadata of the job: a JSON object', json)
     .option('--idempotency-key <key>', 'a key enqueues only one job in 24 hours')
     .option('--wait', 'wait until the job ends, and print its result')
     .action(async (type: string, args: string[], options: Options) => {
@@ -71,21 +60,7 @@ export function argument(text: string): unknown {
 }
 
 function enqueueOptions(options: Options): EnqueueOptions {
-  const { queue, delay, at, priority, id, maxAttempts, timeout, tag, meta, idempotencyKey } = options;
-  if (meta !== undefined && (typeof meta !== 'object' || meta === null || Array.isArray(meta))) {
-    throw usageError('--meta must be a JSON object.');
-  }
-  const chosen = {
-    queue,
-    delay,
-    delayUntil: at,
-    priority,
-    id,
-    maxAttempts,
-    timeoutMs: timeout,
-    tags: tag,
-    meta,
-    idempotencyKey,
-  };
-  return Object.fromEntries(Object.entries(chosen).filter(([, value]) => value !== undefined)) as EnqueueOptions;
+  const { delay, id, idempotencyKey } = options;
+  const own = Object.entries({ delay, id, idempotencyKey }).filter(([, value]) => value !== undefined);
+  return { ...jobOptionsIn(options), ...Object.fromEntries(own) };
 }
