@@ -46,7 +46,7 @@ export const workers = definePage<WorkersAnswer>({
     events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
 });
 
-function workerRow(worker: Answer['items'][number], now: number): Row {
+function workerRow(worker: WorkersAnswer['items'][number], now: number): Row {
   const { id, state, queues, activeJobs, concurrency, lastHeartbeatAt, hostname, pid, version } = worker;
   return {
     id: `worker ${id}`,
