@@ -1,7 +1,7 @@
 /**
- * The fields of a cron expression, checked strictly and rewritten into the plain form of the cron library. Libraries
- * differ in what they accept: ranges that run backwards, names in odd places, steps that never step. Here each field
- * has its own rules, and an error names the field and its mistake.
+ * The fields of a cron expression, checked strictly and rewritten into the plain form that `calendar.ts` reads.
+ * Dialects of cron differ in what they accept: ranges that run backwards, names in odd places, steps that never step.
+ * Here each field has its own rules, and an error names the field and its mistake.
  */
 
 /** What one field takes. */

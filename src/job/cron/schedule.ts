@@ -1,7 +1,7 @@
 /**
  * When a schedule fires: pure functions from an instant to the fires after it.
  *
- * The cron library finds matching local times, on a calendar without time zones; which instants they stand for is
+ * `calendar.ts` finds matching local times, on a calendar without time zones. Which instants they stand for is
  * decided here:
  *
  *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it
@@ -11,7 +11,7 @@
  *
  * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
  */
-import { Cron } from 'croner';
+import { nextLocal } from './calendar';
 import type { Expression } from './expression';
 import { offsetAt, resolveLocal } from './zone';
 
@@ -116,19 +116,4 @@ function secondPass(
   const match = nextLocal(pattern, from < here.change ? setBackTo - SECOND : local);
   const found = match === undefined ? undefined : resolveLocal(zone, match);
   return found?.kind === 'twice' && found.second > from ? found.second : undefined;
-}
-
-const patterns = new Map<string, Cron>();
-const MAX_PATTERNS = 1000;
-
-/** The first matching local time strictly after a local time. */
-function nextLocal(pattern: string, local: number): number | undefined {
-  let cron = patterns.get(pattern);
-  if (!cron) {
-    if (patterns.size >= MAX_PATTERNS) patterns.clear();
-    // A fixed offset of zero: the library must not apply rules of its own to gaps and overlaps.
-    cron = new Cron(pattern, { mode: '6-part', utcOffset: 0, paused: true });
-    patterns.set(pattern, cron);
-  }
-  return cron.nextRun(new Date(local))?.getTime();
 }
