@@ -35,6 +35,16 @@ describe('a signature of Standard Webhooks', () => {
     expect(isTaken('another-secret-of-tests', headers, call.body)).toBe(false);
   });
 
+  it.each(['', '=', '=='])('with a secret that ends in "%s" has the key that its library reads', async (padding) => {
+    const call = message();
+    for (const digits of ['c2VjcmV0LW9m', 'c2VjcmV0LW9mL', 'c2VjcmV0LW9mLX', 'c2VjcmV0LW9mLXR']) {
+      const secret = `whsec_${digits}${padding}`;
+      expect(parseSecrets(secret), secret).toEqual([secret]);
+      const headers = await signatureHeaders(['standard'], [secret], call);
+      expect(isTaken(secret, headers, call.body), secret).toBe(true);
+    }
+  });
+
   it('has both secrets while one is replaced', async () => {
     const call = message();
     const headers = await signatureHeaders(['standard'], [base64, raw], call);
@@ -95,6 +105,8 @@ describe('the secrets of a target', () => {
     'fifteen-letters',
     'whsec_not*base64*at*all',
     'whsec_',
+    'whsec_c2VjcmV0LW9mL===',
+    'whsec_c2Vj=cmV0LW9mLXRo',
     'sécret-of-the-tests',
     `${raw} ${raw} ${raw}`,
     'a'.repeat(513),
