@@ -31,7 +31,7 @@ const ONE_FRAME = {
   name: 'one-frame',
   setup({ onLoad }) {
     onLoad(
-      { filter: /src[\\/]ui\/(pages\/[^/]+\/index\.tsx|components\/(plot\.ts|help\.tsx|login\.tsx))$/ },
+      { filter: /src[\\/]ui\/(pages\/[^/]+\/index\.tsx|components\/(plot\.tsx|help\.tsx|login\.tsx))$/ },
       async ({ path }) => ({
         contents: `import ${JSON.stringify(join(root, 'src/ui/app.tsx'))};\n${await readFile(path, 'utf8')}`,
         loader: path.endsWith('.tsx') ? 'tsx' : 'ts',

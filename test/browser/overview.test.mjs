@@ -57,7 +57,37 @@ describe('the overview', { timeout: 60_000 }, () => {
         Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix', configurable: true });
       });
     const page = await board.newPage('/ui', { prepare });
-    await page.locator('.uplot canvas').first().waitFor();
+    await page.locator('.plot .shape').first().waitFor();
+  });
+
+  it('reads the values of a moment from its chart, looks closer at a stretch of time, and hides a line', async () => {
+    await enqueue('over.chart');
+    const page = await board.newPage('/ui');
+    await live(page);
+    const chart = page.locator('.plot');
+    const lines = chart.locator('.shape');
+    await lines.first().waitFor();
+    await chart.getByText('Time: –').waitFor();
+    const ticks = () => chart.locator('text').allTextContents();
+    const [whole, shown] = [await ticks(), await lines.count()];
+    const { x, y, width } = await chart.locator('svg').boundingBox();
+    await page.mouse.move(x + width - 20, y + 40);
+    await chart.getByText(/^Time: \d+ \w+,? \d\d:\d\d$/).waitFor();
+    await chart.getByText(/^Enqueued: \d+$/).waitFor();
+    await page.mouse.down();
+    await page.mouse.move(x + width - 120, y + 60);
+    await chart.locator('.chosen').waitFor();
+    await page.mouse.up();
+    await chart.locator('.chosen').waitFor({ state: 'detached' });
+    assert.notDeepEqual(await ticks(), whole);
+    await page.mouse.dblclick(x + width - 60, y + 40);
+    const hours = (texts) => texts.filter((text) => text.includes(':')).length;
+    assert.equal(hours(await ticks()), hours(whole));
+    await chart.getByText(/^Enqueued:/).click();
+    assert.equal(await lines.count(), shown - 1);
+    await chart.getByText('Time: –').waitFor();
+    await chart.getByText(/^Enqueued:/).click();
+    assert.equal(await lines.count(), shown);
   });
 
   it('begins and ends maintenance', async () => {

@@ -1,11 +1,11 @@
 /**
- * Series of numbers over time: a small one within a line, and a large one with axes, whose library is loaded when it is
+ * Series of numbers over time: a small one within a line, and a large one with axes, whose code is loaded when it is
  * shown.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
-import { theme } from '../core/theme';
-import type { Plot, Series } from './plot';
+import type { PlotProps, Series } from './plot';
 
 export type { Series } from './plot';
 
@@ -46,26 +46,11 @@ export interface ChartProps {
 
 /** A chart with axes and a legend; the same numbers as a table for those who want them. */
 export function Chart({ label, times, series, height = 180, format = number }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null);
   const [asTable, setAsTable] = useState(false);
-  const plot = useRef<Plot | undefined>(undefined);
-  const latest = useRef({ times, series });
-  latest.current = { times, series };
-  const chosen = theme.value;
-  const lines = series.map(({ label: line, tone }) => `${line} ${tone}`).join();
+  const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
   useEffect(() => {
-    if (asTable || !place.current) return;
-    let isOver = false;
-    import('./plot').then(({ draw }) => {
-      if (!isOver && place.current) plot.current = draw(place.current, { ...latest.current, height, format });
-    });
-    return () => {
-      isOver = true;
-      plot.current?.destroy();
-      plot.current = undefined;
-    };
-  }, [lines, height, asTable, chosen]);
-  useEffect(() => plot.current?.update(times, series), [times, series]);
+    import('./plot').then((loaded) => setPlot(() => loaded.Plot));
+  }, []);
   return (
     <figure class="chart">
       <figcaption>
@@ -77,7 +62,7 @@ export function Chart({ label, times, series, height = 180, format = number }: C
       {asTable ? (
         <NumbersTable {...{ label, times, series, format }} />
       ) : (
-        <div ref={place} class="plot" style={{ minHeight: `${height}px` }} aria-hidden="true" />
+        <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height, format }} />}</div>
       )}
     </figure>
   );

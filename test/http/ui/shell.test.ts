@@ -79,9 +79,9 @@ describe('the dashboard', () => {
     const total = sizes.reduce((sum, size) => sum + size, 0);
     expect(total).toBeGreaterThan(5_000);
     expect(total).toBeLessThanOrEqual(MAX_SHELL);
-    // The library of charts is not among it.
-    const uplot = Object.keys(assets).filter((name) => name.startsWith('plot-'));
-    expect(uplot).toHaveLength(1);
-    expect(first).not.toContain(uplot[0]);
+    // The code of charts is not among it.
+    const plot = Object.keys(assets).filter((name) => name.startsWith('plot-'));
+    expect(plot).toHaveLength(1);
+    expect(first).not.toContain(plot[0]);
   });
 });
