@@ -2,6 +2,10 @@
  * The library for producers, operators and workers that pull: all that the server can do, by service binding or by URL.
  * @module tocsin/client
  */
+import { runPuller } from './run';
+import { runWorkersBy } from './running';
+
+runWorkersBy(runPuller);
 
 export type { OpenTelemetry } from '../handler/telemetry';
 export type { WaitingReason } from '../job/waiting';

@@ -27,7 +27,8 @@ import {
 } from './report';
 import type { Requests } from './requests';
 import type { Checkpoint } from './results';
-import { type RunnableHandlers, type RunOptions, runPuller } from './run';
+import type { RunnableHandlers, RunOptions } from './run';
+import { workerRunner } from './running';
 import { pathTo } from './transport';
 import { PROTOCOL, WorkerChannel } from './worker-channel';
 
@@ -145,6 +146,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
    * await worker.run({ 'greeting.write': (job) => ({ text: `Hello, ${job.args[0]}!` }) }, { signal: stop.signal });
    */
   async run<Env = unknown>(handlers: RunnableHandlers<Job, Env>, options: RunOptions<Env>): Promise<void> {
+    const runPuller = workerRunner();
     const { concurrency } = options;
     const about = { ...(concurrency !== undefined && { concurrency }), ...this.options };
     const own = new PullWorker(this.connect, this.id, about, LEASE_MS);

@@ -143,6 +143,20 @@ describe('a Worker that holds the queue', () => {
   });
 });
 
+describe('a worker inside the Worker that holds the queue', () => {
+  it('can be run once the library that runs workers is imported', async () => {
+    const run = (how: string) => own(`/run/pulled/${how}`);
+    const refused = await run('plain');
+    expect([refused.status, await refused.text()]).toEqual([
+      500,
+      expect.stringContaining("add import 'tocsin/client'"),
+    ]);
+    const job = await INSIDE_RPC.enqueue('here.work', [], { queue: 'pulled' });
+    expect((await run('library')).status).toBe(204);
+    expect(await INSIDE_RPC.get(job.id as string)).toMatchObject({ state: 'completed' });
+  });
+});
+
 describe('another Worker of the account', () => {
   it('enqueues and looks by RPC, without key', async () => {
     const job = await INSIDE_RPC.enqueue('greeting.write', ['Grace'], { delay: '1h', queue: 'rpc' });

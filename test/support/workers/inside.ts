@@ -37,6 +37,16 @@ const tocsin = createTocsin({
 const app = new Hono();
 app.get('/hello/:name', async (c) => c.json(await tocsin.enqueue('greeting.write', [c.req.param('name')])));
 app.get('/calls', (c) => c.json(calls.splice(0).length));
+// Runs one job of a queue here, with the library that runs workers or without it.
+app.get('/run/:queue/:how', async (c) => {
+  const { queue, how } = c.req.param();
+  if (how === 'library') await import('../../../src/client');
+  const stop = new AbortController();
+  const worker = tocsin.client.worker('here', { queues: [queue] });
+  await worker.run({ '*': () => stop.abort() }, { signal: stop.signal, waitMs: 0, socket: false });
+  return c.body(null, 204);
+});
+app.onError((error, c) => c.text(error.message, 500));
 app.route('/tocsin', tocsin.app);
 
 export default tocsin.worker({ fetch: app.fetch });
