@@ -256,6 +256,10 @@ export function inDocument(schema) {
     if (name === '$ref') {
       return [name, `#/components/schemas/${componentName(value.replace('#/definitions/', ''))}`];
     }
+    // In one order, whatever parts a type was put together from.
+    if (name === 'required' && Array.isArray(value)) {
+      return [name, Object.keys(schema.properties).filter((member) => value.includes(member))];
+    }
     return [name, name === 'description' && typeof value === 'string' ? oneLine(value) : inDocument(value)];
   });
   return Object.fromEntries(members);

@@ -10,6 +10,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { withoutDescriptions, written } from './openapi-text.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const BUILT = join(root, 'src/http/ui/built.js');
@@ -110,41 +111,23 @@ function hashOf(text) {
   return createHash('sha256').update(text).digest('hex').slice(0, 8);
 }
 
-/** The document of the API as it is served: what explains is for readers of the documents. */
-function servedDocument() {
-  const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
-  return JSON.stringify(withoutDescriptions(document));
-}
-
-/** Members of the document that only explain. */
-const EXPLAINS = new Set(['description', 'summary', 'tags']);
-
-/** @param isMap its members are names that somebody gave, so that `description` may be one of them */
-function withoutDescriptions(value, isMap = false) {
-  if (Array.isArray(value)) return value.map((entry) => withoutDescriptions(entry));
-  if (typeof value !== 'object' || value === null) return value;
-  // Those of answers are required.
-  const isAnswer = Object.keys(value).every((name) => name === 'description' || name === 'content');
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name]) => isMap || isAnswer || !EXPLAINS.has(name))
-      .map(([name, member]) => [name, withoutDescriptions(member, name === 'properties' && !isMap)]),
-  );
-}
-
 /** Writes a module, unless it is there as it should be: who watches it is not woken for nothing. */
 function write(path, text) {
   if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
 }
 
+/** Writes a module that exports these values. @param source what they were made from */
+function writeModule(path, source, values) {
+  const lines = Object.entries(values).map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`);
+  write(path, [`// Made by .ci/ui.mjs from ${source}.`, ...lines, ''].join('\n'));
+}
+
 /** Builds what the Worker embeds, and writes the modules. */
 export async function writeBuilt() {
   const { shell, assets, first } = await buildUi();
-  const members = Object.entries({ shell, version: hashOf(shell), assets, first });
-  const lines = members.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`);
-  write(BUILT, ['// Made by .ci/ui.mjs from src/ui.', ...lines, ''].join('\n'));
-  const text = `export const document = ${JSON.stringify(servedDocument())};\n`;
-  write(BUILT_DOCUMENT, `// Made by .ci/ui.mjs from docs/reference/openapi.json.\n${text}`);
+  writeModule(BUILT, 'src/ui', { shell, version: hashOf(shell), assets, first });
+  const document = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'));
+  writeModule(BUILT_DOCUMENT, 'docs/reference/openapi.json', written(withoutDescriptions(document)));
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) await writeBuilt();

@@ -5,7 +5,7 @@
  */
 import { dereference, type Schema, validate } from '@cfworker/json-schema';
 import messageDocument from '../../docs/reference/asyncapi.json?raw';
-import { document } from '../../src/http/openapi/built';
+import { documentText } from '../../src/http/openapi/document';
 
 interface Operation {
   method: string;
@@ -175,7 +175,9 @@ interface Document {
 }
 
 function readDocument(): Known {
-  const { paths, components } = JSON.parse(document.replaceAll('#/components/schemas/', '#/$defs/')) as Document;
+  const { paths, components } = JSON.parse(
+    documentText('/').replaceAll('#/components/schemas/', '#/$defs/'),
+  ) as Document;
   const $defs = closed(components.schemas, true) as Record<string, Schema>;
   const operations: Operation[] = [];
   for (const [path, methods] of Object.entries(paths)) {

@@ -3,16 +3,11 @@ import { openapi } from '../../contract/openapi';
 import { type AppContext, media } from '../context';
 import { mountPrefix } from '../request/path';
 import { serve } from '../route';
-import { document } from './built';
+import { documentText } from './document';
 
 /** Routes below `/ojs/v1`. */
 export const openapiRoutes = serve(openapi, { show });
 
 function show(c: AppContext) {
-  const servers = JSON.stringify([{ url: mountPrefix(c) || '/' }]);
-  return media(
-    c,
-    document.replace('[{"url":"/"}]', () => servers),
-    'application/json',
-  );
+  return media(c, documentText(mountPrefix(c) || '/'), 'application/json');
 }

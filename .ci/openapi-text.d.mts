@@ -1,0 +1,2 @@
+/** The document without what only explains. */
+export function withoutDescriptions(document: unknown): unknown;
