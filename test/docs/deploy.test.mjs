@@ -18,7 +18,7 @@ async function dryRun(name, config) {
 }
 
 /** What the queue with its dashboard may take, KiB as it is uploaded. */
-const MAX_GZIPPED_KIB = 475;
+const MAX_GZIPPED_KIB = 420;
 
 const sizes = (text) => /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(text).slice(1).map(Number);
 
@@ -35,7 +35,7 @@ describe('wrangler deploy --dry-run', { timeout: 120_000 }, () => {
     }
   });
 
-  it('builds a queue that takes no more than its bound, and about a quarter less without its dashboard', async () => {
+  it('builds a queue that takes no more than its bound, and a fifth less without its dashboard', async () => {
     const [, whole] = sizes(await dryRun('whole', 'wrangler.toml'));
     assert.ok(whole <= MAX_GZIPPED_KIB, `${whole} KiB`);
     const main = join(folder, 'index.ts');
@@ -48,7 +48,7 @@ describe('wrangler deploy --dry-run', { timeout: 120_000 }, () => {
     const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8');
     writeFileSync(config, plain.replace('"src/index.ts"', JSON.stringify(main)).replace(/\[build\][^[]*/, ''));
     const [, headless] = sizes(await dryRun('headless', config));
-    assert.ok(headless < 0.76 * whole, `${headless} KiB of ${whole} KiB`);
+    assert.ok(headless < 0.8 * whole, `${headless} KiB of ${whole} KiB`);
   });
 
   it('builds the queue with a handler bound, and the handler', async () => {
