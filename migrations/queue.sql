@@ -23,6 +23,8 @@ CREATE TABLE meta (
 --   job has no due_at, so no claim reads it, until its key admits it to the due index.
 -- keep_until: when an ended job must be removed, where the job itself says so; NULL where its queue does, and without
 --   meaning before the job has ended.
+-- holds_group: where groups are served in strict order, the group of a job that has begun and has not ended: no other one of its
+--   group may start. Else NULL.
 -- meters: what the queue had counted when an attempt of the job, or the job itself, ended; see the table of that name.
 CREATE TABLE jobs (
   key INTEGER PRIMARY KEY,
@@ -42,7 +44,8 @@ CREATE TABLE jobs (
   limit_key TEXT,
   waits_since INTEGER,
   keep_until INTEGER,
-  meters TEXT
+  meters TEXT,
+  holds_group TEXT
 ) STRICT;
 
 -- Delayed, retried and prioritised jobs: one seek per priority finds the next one.
@@ -51,6 +54,7 @@ CREATE INDEX jobs_expiry ON jobs (expires_at) WHERE expires_at IS NOT NULL AND e
 
 -- Pending jobs are rare; this finds and counts them without a scan.
 CREATE INDEX jobs_pending ON jobs (state) WHERE state = 1;
+CREATE INDEX jobs_holders ON jobs (holds_group) WHERE holds_group IS NOT NULL;
 CREATE INDEX jobs_limited ON jobs (limit_key, priority DESC, waits_since, attempt) WHERE waits_since IS NOT NULL;
 
 -- Pruning by the queue's retention goes from the oldest and must not meet those again and again that stay longer: the two

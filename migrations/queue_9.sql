@@ -37,3 +37,6 @@ CREATE TABLE due_blocks (
 CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
 
 ALTER TABLE leases ADD COLUMN job TEXT;
+
+ALTER TABLE jobs ADD COLUMN holds_group TEXT;
+CREATE INDEX jobs_holders ON jobs (holds_group) WHERE holds_group IS NOT NULL;

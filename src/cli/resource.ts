@@ -19,7 +19,7 @@ export interface Said {
 }
 
 /** What a verb takes, as commander reads it: `<id>` or `[version]`, and what that is. */
-export type Taken = readonly (readonly [name: string, description: string])[];
+export type TakenArguments = readonly (readonly [name: string, description: string])[];
 
 type Opened = Session<Record<string, unknown>>;
 
@@ -28,7 +28,7 @@ interface Verb {
   name: string;
   summary: string;
   /** Default: one of the kind. */
-  takes?: Taken;
+  takes?: TakenArguments;
   /** Adds its options. */
   options?(command: Command): Command;
   /** What is lost by it: a human at a terminal is asked first. */
@@ -53,7 +53,7 @@ export interface Resource<Options> {
   options?(command: Command): Command;
   list(opened: Session<Options>): Promise<Said>;
   /** One of the kind, as an argument. */
-  one: Taken;
+  one: TakenArguments;
   verbs: readonly Verb[];
 }
 
@@ -68,7 +68,7 @@ export function resourceCommand<Options extends object>(terminal: Terminal, reso
   return command;
 }
 
-function verbCommand(terminal: Terminal, told: Verb, one: Taken): Command {
+function verbCommand(terminal: Terminal, told: Verb, one: TakenArguments): Command {
   const { name, summary, takes = one, options = (command: Command) => command, asks, run } = told;
   const command = options(remote(name, summary));
   for (const [argument, description] of takes) command.addArgument(new Argument(argument, description));

@@ -1,6 +1,6 @@
 /**
- * Each event as it travels: in streams and over the socket of live events, in lists and to webhooks. What its data are is written in
- * `job/event-data.ts`.
+ * Each event as it travels: in streams and over the socket of live events, in lists and to webhooks.
+ * `job/event-data.ts` has its data.
  */
 import type { EventChange, EventData, EventType, JobEvents, WebhookEvents, WorkerEvents } from '../job/event-data';
 import type { Time } from './common';

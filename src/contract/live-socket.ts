@@ -8,7 +8,7 @@ export interface Subscribe {
   channel: string;
   /** Names of events, or of kinds: `job.*`. Default: all. */
   event_types?: string[] | null;
-  /** The id of an event: go on after it. */
+  /** The id of an event: continue after it. */
   after?: string | null;
   /** The same as `after`. */
   last_event_id?: string | null;

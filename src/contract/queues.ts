@@ -32,6 +32,19 @@ export interface QueueLimits {
   period?: string | number;
 }
 
+/** How the groups of a queue are served. */
+export interface QueueGroups {
+  /**
+   * `fair` (default): groups with few waiting jobs first, the others in turns. `strict`: one job of a group at a time,
+   * in the order of enqueue.
+   */
+  order?: 'fair' | 'strict';
+  /** Attempts of each group that run at once, 1 … 10000. */
+  concurrency?: number;
+  /** Shares of groups in the turns, 1 … 100, by name, or by the beginning of a name followed by `*`. Default 1. */
+  weights?: Record<string, number>;
+}
+
 /**
  * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
  */
@@ -64,6 +77,8 @@ export interface QueueConfig {
   max_storage_bytes?: number;
   /** Rate and concurrency over all its jobs. */
   rate_limit?: QueueLimits;
+  /** Whose turn it is among the groups of jobs. */
+  groups?: QueueGroups;
   /** Types that the queue accepts; an entry may end in `*`. */
   allowed_job_types?: string[];
   /**

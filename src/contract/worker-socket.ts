@@ -14,7 +14,7 @@ interface Confirmed {
 /** The worker takes more jobs. */
 export interface Ready extends Confirmed {
   type: 'ready';
-  /** So many more; 1000 at once at most. */
+  /** How many more; 1000 at once at most. */
   count: number;
 }
 
@@ -24,7 +24,7 @@ export interface ReportMessage extends Confirmed {
   /** The answer has the same. */
   id: number;
   reports: Report[];
-  /** It takes so many jobs more. */
+  /** How many more jobs it takes. */
   ready?: number;
 }
 

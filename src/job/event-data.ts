@@ -1,6 +1,7 @@
 /**
- * What each event says, as it travels: in lists, streams and webhooks. Types only: the event log takes nothing else, and the
- * documents of the API derive from them. Every event may have `truncated: true`: a long member was cut, or left out.
+ * What each event says, as it travels: in lists, streams and webhooks. Types only: the event log takes nothing else,
+ * and the documents of the API derive from them. Every event may have `truncated: true`: a long member was cut, or
+ * left out.
  */
 import type { AlertMetric } from './alert/rule';
 import type { SkipReason } from './cron/skip';
@@ -176,7 +177,7 @@ interface QueueEvents {
 
 /** Of the workers that pull. */
 export interface WorkerEvents {
-  /** A worker was heard of for the first time. */
+  /** A worker was seen for the first time. */
   'worker.started': WorkerFacts;
   /** A worker is gone. */
   'worker.stopped': { reason: 'stopped' | 'lost' | 'removed' };
@@ -201,7 +202,7 @@ export interface EventData extends JobEvents, QueueEvents, WorkerEvents, Webhook
 /** The type of an event. */
 export type EventType = keyof EventData;
 
-/** What an event says while it is in the log: members named `…_at` are epoch ms there. What is undefined does not travel. */
+/** What an event says in the log: members named `…_at` are epoch ms there. What is undefined does not travel. */
 export type LoggedData<T extends EventType> = Logged<EventData[T]>;
 type Logged<D> = D extends unknown
   ? { [Name in keyof D]: At<Name, D[Name]> | (Partial<Pick<D, Name>> extends Pick<D, Name> ? undefined : never) }

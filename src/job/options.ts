@@ -50,6 +50,7 @@ export const JOB_OPTIONS = {
   target_url: { stored: true, shown: true },
   unique: { stored: true, shown: true },
   rate_limit: { stored: true, shown: true },
+  group: { stored: true, shown: true },
   schema: { stored: true, shown: true, beside: true },
   version: { stored: true, shown: true, beside: true },
   metadata: { stored: true, shown: true, foreign: true },

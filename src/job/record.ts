@@ -75,6 +75,8 @@ export interface NewJob {
   unique?: UniquePolicy;
   /** Its limits. Read by `job/limits`. */
   limit?: LimitPolicy;
+  /** Whose job it is, see `job/group`. */
+  group?: string;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
   /** What it was validated by: the stamp of the schemas, and what does not fit them. Absent: by none. */

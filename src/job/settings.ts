@@ -3,6 +3,7 @@
  * compared member by member; only the members of `retention` and `dead_letter` count one by one.
  */
 import type { AlertRule } from './alert/rule';
+import type { GroupSettings } from './group';
 import type { LimitOverrides } from './limits/overrides';
 import type { Limits } from './limits/policy';
 import type { Maintenance } from './maintenance';
@@ -26,6 +27,8 @@ export interface QueueConfig {
   dead_letter?: { max_age?: number; max_count?: number };
   /** Limits of all its jobs together: attempts at once, starts in a period. */
   rate_limit?: Pick<Limits, 'concurrency' | 'rate'>;
+  /** How its groups are served. Absent: as if there were none. */
+  groups?: GroupSettings;
   /** Jobs that have not ended, at most. */
   max_depth?: number;
   /** Bytes of their bodies, at most. */

@@ -13,6 +13,7 @@ export const WAITING_REASONS = [
   'retry',
   'queue_paused',
   'maintenance',
+  'group',
   'key_limit',
   'no_handler',
   'handler_down',
@@ -38,6 +39,8 @@ export interface WaitingFor {
   target?: string;
   /** The name of the signal. */
   signal?: string;
+  /** The job of its group that it waits for. */
+  job_id?: string;
   /** The limit key that the detail names. */
   key?: string;
 }

@@ -93,6 +93,8 @@ export interface EnvelopeWaiting {
   target?: string;
   /** With `signal`: the name of the signal. */
   signal?: string;
+  /** With `group`: the job of the same group that has to end first. */
+  job_id?: string;
   /** The limit key that `detail` names: that which is used up. */
   key?: string;
 }
@@ -134,6 +136,8 @@ export interface ShownOptions {
   tags?: string[];
   unique?: unknown;
   rate_limit?: unknown;
+  /** Whose job it is: 1 to 255 characters. Without it, the `key` of `rate_limit` says so, if it names one. */
+  group?: string;
   /** How long the job is kept after its end; its queue says the rest. */
   retention?: RetentionOptions;
   schema?: unknown;

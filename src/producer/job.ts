@@ -58,6 +58,11 @@ interface Settings {
   pending?: boolean;
   /** How many run at once or in a period, together with other jobs of the same key. */
   rateLimit?: RateLimitOptions;
+  /**
+   * Whose job it is: 1 to 255 characters. Its queue may serve groups fairly or in strict order, and limit each.
+   * Default: the key of `rateLimit`.
+   */
+  group?: string;
   schema?: string;
   version?: number | string;
 }

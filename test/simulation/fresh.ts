@@ -11,7 +11,8 @@ import { endOf } from '../../src/queue/store/leases';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
 import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
 import type { QueueParts } from '../../src/queue/store/parts';
-import { Scan, selectReady } from '../../src/queue/store/ranks';
+import { selectReady } from '../../src/queue/store/ranks';
+import { Scan } from '../../src/queue/store/scan';
 import { holds, same } from './agree';
 import type { Scene } from './scene';
 

@@ -16,7 +16,7 @@ import {
   resourceCommand,
   type Said,
   shown,
-  type Taken,
+  type TakenArguments,
   tableOf,
   verb,
 } from '../resource';
@@ -72,7 +72,7 @@ const GROUPS: readonly Column<CronGroupSummary>[] = [
   ['SCHEDULES', ({ count }) => count],
 ];
 
-const ONE_GROUP: Taken = [['<group>', 'name of the group']];
+const ONE_GROUP: TakenArguments = [['<group>', 'name of the group']];
 
 /** Lists the schedules, and changes them. */
 export function cronsCommand(terminal: Terminal): Command {

@@ -1,6 +1,6 @@
 /**
- * The options of a job as flags of a command. They derive from the table of job options, so that a new one is a flag at once, by its
- * name and with JSON or text as its value. What is said here is only how some of them are called and read.
+ * The options of a job as flags of a command. They derive from the table of job options, so that a new one is a flag at
+ * once, by its name and with JSON or text as its value. This file says only how some of them are called and read.
  */
 import { type Command, Option } from 'commander';
 import type { EnqueueOptions } from '../../producer/job';

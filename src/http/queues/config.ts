@@ -16,6 +16,7 @@ import {
 } from '../../job/envelope/fields';
 import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
+import { readGroupSettings } from '../../job/group';
 import { readQueueLimits } from '../../job/limits/policy';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { SCHEMA_MODES } from '../../job/schemas/misfit';
@@ -86,6 +87,7 @@ const SETTINGS: Record<string, Setting> = {
   ...BOUND_SETTINGS,
   max_storage_bytes: { key: 'max_storage_bytes', read: readInteger(STORAGE_BOUNDS.min, STORAGE_BOUNDS.max) },
   rate_limit: { key: 'rate_limit', read: readQueueLimits },
+  groups: { key: 'groups', read: readGroupSettings },
   default_retry: { key: 'default_retry', read: (value, field) => checkRetryLayer(value, field) },
   retention: { key: 'retention', read: readRetention },
   allowed_job_types: { key: 'allowed_job_types', read: readList(100, readTypePattern) },
@@ -111,7 +113,7 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
 
 /** The wire form of a configuration; unset members are left out. */
 export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
-  const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit } = config;
+  const { concurrency, allowed_job_types, schemas, default_retry, retention, dead_letter, rate_limit, groups } = config;
   return defined({
     concurrency,
     visibility_timeout: given(config.visibility_timeout_ms, (ms) => ms / 1000),
@@ -119,6 +121,7 @@ export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
     ...renderBounds(config),
     max_storage_bytes: config.max_storage_bytes,
     rate_limit: given(rate_limit, renderQueueLimits),
+    groups,
     allowed_job_types,
     schemas,
     default_retry,

@@ -55,7 +55,7 @@ export interface Reading {
   changesAt?: number;
 }
 
-/** What is told of a rule. */
+/** What is reported of a rule. */
 export type AlertEvent = 'alert.firing' | 'alert.resolved';
 
 /** What became of a rule. */

@@ -1,5 +1,6 @@
 /** What reads each option of a job, where it is made and where it is changed. */
 import { invalidPolicy, invalidRequest } from '../errors';
+import { MAX_GROUP_LENGTH } from '../group';
 import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { OptionName, OptionsThat } from '../options';
 import type { JobBody } from '../record';
@@ -140,6 +141,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     job.limit = readLimitPolicy(value, field, job.queue);
     return value;
   },
+  group: readName(MAX_GROUP_LENGTH),
   schema: readSchema,
   version: readVersion,
   metadata: readObject,

@@ -4,6 +4,7 @@
  * manages are ignored; unknown ones are stored and echoed.
  */
 import { invalidRequest, unsupported } from '../errors';
+import { groupOf } from '../group';
 import { DEFAULT_QUEUE, factsOf, OPTION_NAMES, optionsThat } from '../options';
 import type { JobBody, NewJob } from '../record';
 import { quote } from '../text';
@@ -154,6 +155,7 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
   setDefined(job, 'pending', read.pending || undefined);
   setDefined(job, 'retry', max_attempts === undefined ? retry : { ...retry, max_attempts });
   setDefined(job, 'limit', read.limit);
+  setDefined(job, 'group', groupOf(body));
   const parsed: ParsedJob = { queue: read.queue, job, body };
   setDefined(parsed, 'unique', read.unique);
   return parsed;

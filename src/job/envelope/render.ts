@@ -167,13 +167,13 @@ function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
 }
 
-function renderWaiting({ reason, since, until, detail, target, signal, key }: WaitingFor): Envelope {
+function renderWaiting({ reason, since, until, detail, target, signal, job_id, key }: WaitingFor): Envelope {
   return {
     reason,
     since: formatInstant(since),
     ...defined({ until: instant(until) }),
     detail,
-    ...defined({ target, signal, key }),
+    ...defined({ target, signal, job_id, key }),
   };
 }
 

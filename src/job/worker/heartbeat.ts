@@ -31,7 +31,7 @@ export interface WorkerFacts {
   version?: string;
 }
 
-/** What a worker must do: go on; finish and take no more; finish and end. */
+/** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = 'running' | 'quiet' | 'terminate';
 
 /** How a worker describes what it is doing. */

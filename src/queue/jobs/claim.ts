@@ -2,6 +2,7 @@
  * Taking jobs to run them. The attempt is on record before anyone sees the job: the lease row says which claim runs, so
  * even a job that kills its runner, or this object, runs out of attempts.
  */
+import { groupOf } from '../../job/group';
 import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
@@ -14,8 +15,9 @@ import { typesKey } from '../store/cursors';
 import type { JobRow } from '../store/job-row';
 import { startsLeft } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
-import { type Scan, selectReady, type Verdict } from '../store/ranks';
+import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
+import type { Scan, Verdict } from '../store/scan';
 import { quarantine } from './end-attempt';
 import { ENDED_PER_TURN, expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
@@ -69,6 +71,8 @@ export function grant(
       indexed: row.due_at !== null,
     };
     if (row.limit_key !== null) entry.limitKey = row.limit_key;
+    const group = groupOf(body);
+    if (group !== undefined) entry.group = group;
     if (terms.workerId !== undefined) entry.workerId = terms.workerId;
     if (terms.target !== undefined) entry.target = terms.target;
     readable.push({ row, body, entry });

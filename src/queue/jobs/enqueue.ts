@@ -91,8 +91,21 @@ export function planJobs(q: Named & Stored & Configured, jobs: readonly NewJob[]
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now);
   const placements: Placement<StoredJob>[] = [];
-  forEachNumbered(jobs, (job) => placements.push(conflicts.place(job)));
+  forEachNumbered(jobs, (job) => placements.push(conflicts.place(inStrictOrder(q, job))));
   return { placements, tidy: () => conflicts.tidy() };
+}
+
+/** In a strict order a job's priority would let it pass others of its group. */
+function inStrictOrder(q: Stored, job: NewJob): NewJob {
+  return q.store.gates.isStrict && job.group !== undefined && job.priority !== 0 ? { ...job, priority: 0 } : job;
+}
+
+function warnOfPriority(q: Named, receipts: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {
+  for (const [index, { group, priority }] of jobs.entries()) {
+    const receipt = receipts[index];
+    if (!receipt || receipt.deduplicated || group === undefined || priority === 0) continue;
+    receipt.warning = `priority has no effect: queue ${q.name} serves the jobs of a group in the order of enqueue.`;
+  }
 }
 
 /** Carries out a plan. */
@@ -112,8 +125,7 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
   for (let index = 0; index < plan.placements.length; index++) {
     const run = plainRun(plan.placements, index, now);
     if (run.length >= SHORTEST_RUN) {
-      const bodies = run.map(({ body }) => body);
-      for (const row of insertRun(q, (run[0] as NewJob).type, bodies, now)) arrived(row, index++);
+      for (const row of insertRun(q, (run[0] as NewJob).type, run, now)) arrived(row, index++);
       index--;
       continue;
     }
@@ -170,6 +182,7 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): En
   const receipt = insertJobs(q, plan, now);
   const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
+  if (q.store.gates.isStrict) warnOfPriority(q, receipt.jobs, jobs);
   warnOfUnhandled(q, receipt.jobs, (index) => jobs[index]?.body);
   warnOfMisfits(q, receipt.jobs, jobs);
   return receipt;
@@ -228,8 +241,8 @@ function hasCompany(placements: readonly Placement<StoredJob>[], index: number, 
 }
 
 function insertOne(q: Named & Stored & Observed & Woken, job: NewJob, now: number, together: boolean): JobRow {
-  const { pending = false, limit } = job;
-  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together }, now);
+  const { pending = false, limit, group } = job;
+  return insert(q, 'enqueue', rowOf(job, now), { at: dueAtOf(job, now), pending, limit, together, group }, now);
 }
 
 /** The stored form of a job that is new at `now`. */

@@ -3,7 +3,8 @@
  * when the job enters or moves in the due index.
  */
 
-import { mayNotShorten } from '../../job/errors';
+import { invalidPolicy, mayNotShorten } from '../../job/errors';
+import { groupOf } from '../../job/group';
 import { optionsThat } from '../../job/options';
 import type { JobBody, JobHistory, JobView, RetryInput } from '../../job/record';
 import { ENDS, type End, mergeRetention, ownRetentionMs } from '../../job/retention';
@@ -26,6 +27,8 @@ const REPLACED = optionsThat('patch', 'plain');
 export function patch(q: QueueParts, request: PatchRequest, now: number): JobView {
   const { row, state } = movable(q, request.id, mustFind(q, request.id), 'patch', ' and cannot be changed.', now);
   const body = bodyOf(row);
+  const isFixed = (request.priority ?? 0) !== 0 && q.store.gates.isStrict && groupOf(body) !== undefined;
+  if (isFixed) throw invalidPolicy('priority', 'orders nothing here: the queue serves groups in strict order.');
   changePolicy(q, row, body, request);
   for (const name of REPLACED) setMember(body, name, request[name]);
   changeRetention(q, body, request);

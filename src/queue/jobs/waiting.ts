@@ -14,6 +14,7 @@ import type { Ahead } from '../store/jobs-ahead';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
+import { waitsForGroup } from './group-waiting';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
 /** Characters of an error message that an explanation repeats. */
@@ -55,6 +56,7 @@ export function waitingFor(
     ofItself(q, row, now) ??
     paused(q, row) ??
     shut(q, row, now) ??
+    waitsForGroup(q, row) ??
     waitsForKey(q, row, now) ??
     ask(admitted(row));
   return withExpiry(row, found ?? starting(row));

@@ -27,6 +27,8 @@ export interface Active {
   solo?: true;
   /** The key it counts under, if it is limited. */
   limitKey?: string;
+  /** Whose job it is. */
+  group?: string;
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
 }

@@ -117,6 +117,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   q.store.changes++;
   leaves(q, row, active);
   q.store.depth.gone(row);
+  q.store.gates.changed(row.key, row.holds_group, null);
   q.store.tally.left(row);
   q.store.recordSequence(row.key);
   const progress = q.store.progress.read(row.key)?.reported;

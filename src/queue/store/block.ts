@@ -14,7 +14,8 @@
  *
  *     [["email.send",1700000000000,57,-1,61,"an id that its producer chose"]]
  *
- * A negative number stands for that many numbers without a job, a text for the id of the job before it.
+ * A negative number stands for that many numbers without a job, a text for the id of the job before it. `["acme"]` is
+ * the group of the jobs after it, up to the next such entry; `[]`: they have none.
  */
 import type { Fragment } from '../../durable/sql';
 import { type JobRow, STATE } from './job-row';
@@ -41,6 +42,8 @@ export interface BlockJob extends BlockPlace {
   at: number;
   body: string;
   alias: string | null;
+  /** Whose job it is. */
+  group?: string;
 }
 
 /** A row of `blocks` or `due_blocks` without its data. */
@@ -72,13 +75,13 @@ export function asTable(rows: readonly JobRow[]): Fragment {
        value ->> '$[4]' AS body, value ->> '$[5]' AS priority, value ->> '$[6]' AS due_at FROM json_each(?)`;
   const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority, nullif(due_at, '') AS due_at, 0 AS attempt,
     0 AS claims, at AS created_at, at AS enqueued_at, NULL AS expires_at, NULL AS ended_at, body, NULL AS history,
-    NULL AS limit_key, NULL AS waits_since, NULL AS keep_until FROM (${source}))`;
+    NULL AS limit_key, NULL AS waits_since, NULL AS holds_group, NULL AS keep_until FROM (${source}))`;
   return { sql, bindings: isAlone ? [...only] : [JSON.stringify(given)] };
 }
 
 /** Such a job as a row of `jobs`. */
-export function rowOf({ key, type, at, body, alias, priority, due_at }: BlockJob): JobRow {
-  return {
+export function rowOf({ key, type, at, body, alias, priority, due_at, group }: BlockJob): JobRow {
+  const row: JobRow = {
     key,
     alias,
     state: STATE.waiting,
@@ -95,13 +98,16 @@ export function rowOf({ key, type, at, body, alias, priority, due_at }: BlockJob
     history: null,
     limit_key: null,
     waits_since: null,
+    holds_group: null,
   };
+  if (group !== undefined) row.group = group;
+  return row;
 }
 
 /** The type of a job whose block cannot be read. It becomes a dead letter when its turn comes. */
 const UNREADABLE = 'unreadable';
 
-type Group = [type: string, at: number, ...rest: (number | string)[]];
+type Group = [type: string, at: number, ...rest: (number | string | [group?: string])[]];
 
 /**
  * The text of jobs in the order of their keys, both parts without the brackets around them.
@@ -111,15 +117,19 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
   const groups: Group[] = [];
   const entries: string[] = [];
   let group: Group | undefined;
+  let owner: string | undefined;
   let next = start;
-  for (const { key, type, at, body, alias } of jobs) {
+  for (const { key, type, at, body, alias, group: whose } of jobs) {
     if (group?.[0] !== type || group[1] !== at) {
       group = [type, at];
       groups.push(group);
+      owner = undefined;
     }
     if (key > next) group.push(next - key);
     for (; next < key; next++) entries.push('0');
     next++;
+    if (whose !== owner) group.push(whose === undefined ? [] : [whose]);
+    owner = whose;
     group.push(body.length);
     if (alias === null) entries.push(`[${at},${body}]`);
     else {
@@ -175,6 +185,8 @@ export class Block {
   private readonly lengths: number[] = [];
   private readonly live: boolean[] = [];
   private readonly aliases = new Map<number, string>();
+  /** The groups of jobs that have one, by offset. */
+  private readonly owners = new Map<number, string>();
 
   constructor({ first, span, gone, heads, priority = 0, due_at = null }: BlockRow) {
     this.first = first;
@@ -248,6 +260,7 @@ export class Block {
     const at = this.moments[offset] as number;
     const start = this.starts[offset] as number;
     const { priority, due_at } = this.place;
+    const group = this.owners.get(offset);
     return rowOf({
       key,
       type: this.types[offset] as string,
@@ -256,6 +269,7 @@ export class Block {
       alias: this.aliases.get(offset) ?? null,
       priority,
       due_at,
+      ...(group !== undefined && { group }),
     });
   }
 
@@ -266,11 +280,15 @@ export class Block {
     let position = this.span === 0 ? 1 : this.chars;
     for (const [type, at, ...rest] of groups) {
       const before = `[${at},`.length;
+      let owner: string | undefined;
       for (const part of rest) {
-        if (typeof part === 'string') {
+        if (typeof part === 'object') {
+          [owner] = part;
+        } else if (typeof part === 'string') {
           this.aliases.set(this.span - 1, part);
           position += JSON.stringify(part).length + 1;
         } else if (part > 0) {
+          if (owner !== undefined) this.owners.set(this.span, owner);
           this.add(type, at, position + before, part);
           position += before + part + 2;
         } else {
@@ -297,6 +315,7 @@ export class Block {
     this.isUnreadable = true;
     for (const list of [this.types, this.moments, this.starts, this.lengths, this.live]) list.length = 0;
     this.aliases.clear();
+    this.owners.clear();
     this.span = 0;
     this.left = 0;
     for (let n = 0; n < span; n++) this.add(UNREADABLE, 0, 0, 1);

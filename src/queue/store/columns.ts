@@ -3,7 +3,7 @@ import { type JobRow, STATE } from './job-row';
 
 /** The columns of `jobs`, in the order {@link readRows} takes them. */
 export const ROW_COLUMNS =
-  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history, limit_key, waits_since';
+  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history, limit_key, waits_since, holds_group';
 
 type RawRow = [
   key: number,
@@ -22,6 +22,7 @@ type RawRow = [
   history: string | null,
   limit_key: string | null,
   waits_since: number | null,
+  holds_group: string | null,
 ];
 
 /**
@@ -47,6 +48,7 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
       history: raw[13],
       limit_key: raw[14],
       waits_since: raw[15],
+      holds_group: raw[16],
     };
   }
 }

@@ -5,7 +5,7 @@
  * cursor for any type, and one for each set of types. So a worker of few types does not read the same backlog at each
  * fetch. Cursors are in memory only, and bounded: a consumer without one reads from the start.
  */
-import { Scan } from './ranks';
+import { Scan } from './scan';
 
 /** Cursors of sets of types, and characters of their names, that are kept. */
 const MAX_CURSORS = 64;
@@ -83,7 +83,7 @@ export class Cursors {
 
   /** How far the line of immediate jobs is taken, as far as the cursors know. */
   head(): number {
-    return this.all().reduce((head, scan) => (scan.exact ? Math.max(head, scan.line) : head), this.leases.head);
+    return this.all().reduce((head, scan) => Math.max(head, scan.head), this.leases.head);
   }
 }
 

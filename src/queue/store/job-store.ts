@@ -5,6 +5,7 @@
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';
 import { writeMeta } from '../../durable/sql';
+import type { GroupSettings } from '../../job/group';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { removalMoment } from '../../job/retention';
 import { ArchiveBuffer } from './archive-buffer';
@@ -16,6 +17,7 @@ import { CronTable } from './cron-table';
 import { Cursors } from './cursors';
 import { Depth } from './depth';
 import { Expiry } from './expiry';
+import { GroupGates } from './groups/gates';
 import { HoldBack } from './hold-back';
 import type { JobRow } from './job-row';
 import { LeaseTable } from './leases';
@@ -30,8 +32,9 @@ import { Tally } from './tally';
 
 /** What the store needs from its users. */
 export interface Around {
-  /** What operators set for keys in all queues. */
   readonly overrides: Overrides;
+  /** What the queue says of its groups. */
+  groups(): GroupSettings | undefined;
   /** Something that the running transaction wrote is due at this moment (epoch ms). */
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */
@@ -45,6 +48,8 @@ export class JobStore {
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
   readonly limiters: Limiters;
+  /** Which groups may start another job. */
+  readonly gates: GroupGates;
   readonly depth: Depth;
   readonly tally: Tally;
   readonly archive: ArchiveBuffer;
@@ -84,6 +89,7 @@ export class JobStore {
     this.holdBack = new HoldBack(written, this.blocks, this.leases, around.isAwaited);
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql, around.overrides);
+    this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups);
     this.depth = new Depth(sql, this.blocks, this.locks);
     this.tally = new Tally(sql, this.blocks.due);
     this.outbox = new Outbox(sql, around.wake);
@@ -106,6 +112,7 @@ export class JobStore {
     this.blocks.load();
     this.leases.load();
     this.limiters.load(this.leases.hasLost);
+    this.gates.load();
     this.depth.load(meta);
     this.tally.forget();
     this.progress.load();

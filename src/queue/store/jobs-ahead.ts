@@ -3,7 +3,8 @@ import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { compare, START } from './due-index';
 import { type JobRow, STATE } from './job-row';
-import { comesFirst, positionOf, type Ranks, type Scan } from './ranks';
+import { comesFirst, positionOf, type Ranks } from './ranks';
+import type { Scan } from './scan';
 
 /** Rows that one count looks at, at most. */
 const MAX_COUNTED = 1_000;

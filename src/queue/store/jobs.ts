@@ -13,7 +13,7 @@ import type { LimitPolicy } from '../../job/limits/policy';
 import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
 import type { Active } from './active';
-import { rowOf } from './block';
+import { type BlockJob, rowOf } from './block';
 import { oldestEnded } from './ended-rows';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
@@ -24,7 +24,7 @@ import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { rowByKey } from './row-lookup';
 import { enters, leaves } from './row-places';
-import { historyOf, historyText } from './row-texts';
+import { groupOfRow, historyOf, historyText } from './row-texts';
 import { stateOf } from './rows';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { noteFailure } from './workflow-endings';
@@ -54,6 +54,8 @@ export interface Arrival {
   limit?: LimitPolicy | undefined;
   /** Others of its transaction become available at the same time, at the same priority. */
   together?: boolean;
+  /** Whose job it is. */
+  group?: string | undefined;
 }
 
 /** What a move changes about a job. The number of its claim follows from the lease. */
@@ -89,6 +91,7 @@ const COLUMNS = [
   'body',
   'history',
   'waits_since',
+  'holds_group',
 ] as const;
 
 /** Columns that define the position of a row. */
@@ -130,7 +133,7 @@ export function insert(
   note?: Note,
 ): JobRow {
   q.store.changes++;
-  const { at, pending = false, limit, together = false } = arrival;
+  const { at, pending = false, limit, together = false, group } = arrival;
   const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
   const sequence = q.store.nextSequence++;
   const row: JobRow = {
@@ -141,12 +144,14 @@ export function insert(
     waits_since: null,
     ended_at: null,
     limit_key: limit?.key ?? null,
+    holds_group: null,
   };
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
   check(move, 'none', positionOf(row, false, now));
   const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
-  if ((inLine || isTogether) && isPlain(row, now)) q.store.blocks.add({ ...row, at: now });
+  if ((inLine || isTogether) && isPlain(row, now))
+    q.store.blocks.add({ ...row, at: now, ...(group !== undefined && { group }) });
   else writeRow(q.store.sql, row);
   q.store.written.spend(row.body.length);
   q.store.depth.added(row);
@@ -172,14 +177,15 @@ function isPlain(row: JobRow, now: number): boolean {
 export function insertRun(
   q: Named & Stored & Observed & Woken,
   type: string,
-  bodies: readonly string[],
+  jobs: readonly { body: string; group?: string }[],
   now: number,
 ): JobRow[] {
   q.store.changes++;
   const first = q.store.nextSequence;
-  q.store.nextSequence += bodies.length;
-  const rows = bodies.map((body, index) => {
-    const job = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
+  q.store.nextSequence += jobs.length;
+  const rows = jobs.map(({ body, group }, index) => {
+    const job: BlockJob = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
+    if (group !== undefined) job.group = group;
     q.store.blocks.add(job);
     q.store.written.spend(body.length);
     const row = rowOf(job);
@@ -189,7 +195,11 @@ export function insertRun(
   });
   q.observed.meters.enqueued(type, rows.length, now);
   q.store.counts.lineChanged(rows.length);
-  q.wake.arrived(now, type, bodies);
+  q.wake.arrived(
+    now,
+    type,
+    jobs.map(({ body }) => body),
+  );
   return rows;
 }
 
@@ -211,6 +221,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
+  after.holds_group = holdsGroup(q, after);
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
@@ -218,6 +229,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
   write(q, row, after, end && { keepUntil }, q.observed.meters.moved(kind, row, after, active, now));
+  q.store.gates.changed(row.key, row.holds_group, after.holds_group);
   q.store.tally.left(row);
   q.store.tally.entered(after);
   if (!KEEP_DEPTH.has(kind) && (isOpen(row) !== isOpen(after) || row.body !== after.body)) {
@@ -233,6 +245,16 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (kind === 'redrive') rememberFingerprint(q, after);
   tell(q, { move: kind, before: row, after, history, active, now, ...note });
   return after;
+}
+
+/**
+ * The group that a job holds up: one in strict order, of which the job has begun. A dead letter that is redriven has
+ * not begun.
+ */
+function holdsGroup({ store }: Stored, row: JobRow): string | null {
+  if (!store.gates.isStrict || row.state !== STATE.waiting) return null;
+  const hasBegun = row.attempt > 0 || row.history?.includes('"snoozed":') === true;
+  return hasBegun ? (groupOfRow(row) ?? null) : null;
 }
 
 /** The history after an attempt, with its log. It costs nothing: the row is written anyway. */
@@ -346,6 +368,7 @@ export function remove(
   q.store.recordSequence(row.key);
   if (!q.store.blocks.holds(row.key)) q.store.sql.exec('DELETE FROM jobs WHERE key = ?', row.key).toArray();
   q.store.blocks.vanish([row.key]);
+  q.store.gates.changed(row.key, row.holds_group, null);
   q.store.tally.left(row);
   q.store.progress.remove(row.key);
   q.store.checkpoints.remove(row.key);

@@ -18,6 +18,8 @@ export interface LeaseRow {
   e: [number, number, number, number, number, number, 0 | 1, string][];
   /** What the queue has counted recently: it rides along. */
   m?: object;
+  /** The groups of the jobs, in the order of `e`; empty: it has none. Absent: none has one. */
+  g?: string[];
 }
 
 /** The job that lives in this row, if the caller knows it. */
@@ -50,7 +52,7 @@ export function restored(
   leaseId: number,
   lease: LeaseRow,
   [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
-  limitKey: string | null,
+  { limitKey, group }: { limitKey: string | null; group: string | undefined },
   pushed: Active | undefined,
 ): Active {
   const isPushed = lease.t !== undefined;
@@ -63,6 +65,7 @@ export function restored(
     ...(isPushed && !underWay && { orphaned: true as const }),
     ...(underWay?.solo && { solo: true as const }),
     ...(limitKey !== null && { limitKey }),
+    ...(typeof group === 'string' && group !== '' && { group }),
   };
 }
 
@@ -92,6 +95,7 @@ export function leaseText(
       entry.indexed ? 1 : 0,
       entry.type,
     ]),
+    ...(entries.some(({ group }) => group !== undefined) && { g: entries.map(({ group = '' }) => group) }),
   };
   return `${JSON.stringify(row).slice(0, -1)},"m":${rider}}`;
 }

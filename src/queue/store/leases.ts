@@ -11,7 +11,7 @@
  *
  * Memory holds only what runs right now, never the backlog.
  */
-import { grouped } from '../../job/size';
+import { bytesOf, grouped } from '../../job/size';
 import type { Active } from './active';
 import type { Blocks } from './blocks';
 import { STATE } from './job-row';
@@ -23,7 +23,8 @@ import type { SingleRow } from './singles';
 const ENTRY_BYTES = 150;
 
 /** Bytes of an entry in a lease row. Types are ASCII. */
-const entryBytes = ({ type }: Pick<Active, 'type'>): number => ENTRY_BYTES + type.length;
+const entryBytes = ({ type, group = '' }: Pick<Active, 'type' | 'group'>): number =>
+  ENTRY_BYTES + type.length + (group === '' ? 0 : bytesOf(JSON.stringify(group)));
 
 /** Entries that are read together. */
 const LOAD_PAGE = 1_000;
@@ -52,6 +53,8 @@ export class LeaseTable {
 
   /** Running attempts of each key that limits any. */
   readonly runningByKey = new Map<string, number>();
+  /** Running attempts of each group. */
+  readonly runningByGroup = new Map<string, number>();
 
   private readonly live = new Map<number, Set<number>>();
   /** Keys of attempts that ended since the last look. */
@@ -87,6 +90,7 @@ export class LeaseTable {
     this.active.clear();
     this.pushed.clear();
     this.runningByKey.clear();
+    this.runningByGroup.clear();
     this.freed.clear();
     this.anyFreed = false;
     this.wasFull = false;
@@ -143,12 +147,13 @@ export class LeaseTable {
       if (lease.q >= this.recordedSequence) this.newestId = id;
       this.recordedSequence = Math.max(this.recordedSequence, lease.q);
       const members = new Set<number>();
-      for (const entry of lease.e) {
+      for (const [index, entry] of lease.e.entries()) {
         const [key, claim] = entry;
         const job = claims.get(key);
         if (job?.claims !== claim - 1) continue;
         members.add(key);
-        const active = restored(id, lease, entry, job.limit_key, pushed.get(key));
+        const of = { limitKey: job.limit_key, group: lease.g?.[index] };
+        const active = restored(id, lease, entry, of, pushed.get(key));
         this.begin(active);
         this.earliest = Math.min(this.earliest, active.expiresAt, active.timeoutAt);
       }
@@ -223,8 +228,9 @@ export class LeaseTable {
   private begin(active: Active): void {
     this.active.set(active.key, active);
     if (active.target !== undefined && !active.orphaned) this.pushed.add(active);
-    const { limitKey } = active;
-    if (limitKey !== undefined) this.runningByKey.set(limitKey, (this.runningByKey.get(limitKey) ?? 0) + 1);
+    const { limitKey, group } = active;
+    if (limitKey !== undefined) changeBy(this.runningByKey, limitKey, 1);
+    if (group !== undefined) changeBy(this.runningByGroup, group, 1);
   }
 
   private over(active: Active): void {
@@ -233,12 +239,11 @@ export class LeaseTable {
     this.wasFull ||= isFull;
     this.pushed.delete(active);
     this.anyFreed = true;
-    const { limitKey } = active;
+    const { limitKey, group } = active;
+    if (group !== undefined) changeBy(this.runningByGroup, group, -1);
     if (limitKey === undefined) return;
     this.freed.add(limitKey);
-    const running = (this.runningByKey.get(limitKey) ?? 0) - 1;
-    if (running > 0) this.runningByKey.set(limitKey, running);
-    else this.runningByKey.delete(limitKey);
+    changeBy(this.runningByKey, limitKey, -1);
   }
 
   /** Moves the end of these leases to now + their own length (or `visibilityMs`). One row written per lease. */
@@ -302,4 +307,11 @@ export class LeaseTable {
     const job = this.blocks.singles.textOf(id);
     this.sql.exec('INSERT OR REPLACE INTO leases (id, data, job) VALUES (?, ?, ?)', id, data, job).toArray();
   }
+}
+
+/** Counts one more or one less; what is counted no more is forgotten. */
+function changeBy(counts: Map<string, number>, name: string, by: 1 | -1): void {
+  const count = (counts.get(name) ?? 0) + by;
+  if (count > 0) counts.set(name, count);
+  else counts.delete(name);
 }

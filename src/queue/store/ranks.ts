@@ -12,64 +12,21 @@
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
-import { ROW_COLUMNS, readRows } from './columns';
+import { ownRow, ROW_COLUMNS, readRows } from './columns';
 import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
+import type { GroupGates } from './groups/gates';
+import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
+import { JobSelection, MAX_TAKEN_CHARS, type Scan, type Verdict } from './scan';
 
-/** How far one consumer has read each rank. */
-export class Scan {
-  /** Everything in the line up to this key is taken, or never for this consumer. */
-  line = 0;
-  /** True while nothing was passed over that another consumer might want. */
-  exact = true;
-  readonly due = new Map<number, Position>();
-  /** The last selection left nothing behind that its consumer wants. */
-  emptied = false;
-  /** The last selection ended because it had read enough, and moved on: the next one continues there. */
-  unfinished = false;
-
-  /** A row enters the due index: it must not be behind the cursor, but nothing before it need be read again. */
-  entered(priority: number, position: Position): void {
-    const cursor = this.due.get(priority);
-    if (cursor && compare(position, cursor) <= 0) this.due.set(priority, { ...position, key: position.key - 1 });
-  }
-
-  /** Moves to the position of another scan. */
-  copy(other: Scan): void {
-    this.line = other.line;
-    this.exact = false;
-    this.due.clear();
-    for (const [priority, position] of other.due) this.due.set(priority, position);
-  }
-
-  /** Starts over: after an error, or when what the consumer wants has changed. */
-  reset(head = 0): void {
-    this.line = head;
-    this.exact = true;
-    this.due.clear();
-  }
+/** What is read of the ranks. */
+interface Reading {
+  priority: number;
+  /** Epoch ms. */
+  now: number;
+  /** Are the bodies of jobs in blocks needed? */
+  bodies: boolean;
 }
-
-/** What to do with a row that was read. */
-export type Verdict =
-  /** Claim it. */
-  | 'take'
-  /** Never for this consumer while the row stays as it is: running, expired, or of a type that is not pushed. */
-  | 'pass'
-  /** For this consumer, but not now. */
-  | 'hold'
-  /** The same, and the selection can end. */
-  | 'stop';
-
-/** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
-const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
-
-/**
- * Bounds what one selection reads, in rows and in characters of bodies, so that jobs it may not take cannot make a
- * claim expensive. A selection that reaches them is {@link Scan.unfinished}.
- */
-const MAX_READ = 4096;
-const MAX_READ_CHARS = 32 * 1024 * 1024;
 
 /** Rows of a rank in order, and whether nothing follows them. */
 interface Page {
@@ -114,13 +71,13 @@ class Rank {
 
 export interface Ranks {
   sql: SqlStorage;
-  blocks: Pick<Blocks, 'line' | 'due'>;
+  blocks: Pick<Blocks, 'line' | 'due' | 'row'>;
   /** Priorities that may have rows in the due index. */
   priorities: Set<number>;
 }
 
 /** Priorities present in the due index: one seek each. */
-export function readPriorities({ sql, blocks }: Omit<Ranks, 'priorities'>): Set<number> {
+export function readPriorities({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): Set<number> {
   return new Set([...blocks.due.priorities(), ...prioritiesIn(sql, 'jobs')]);
 }
 
@@ -163,18 +120,18 @@ function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b
   return { rows: rows.sort(inOrder).slice(0, limit), last: ends.length === 0 && rows.length <= limit };
 }
 
-/** The next jobs of the line. */
-function readLine({ sql, blocks }: Ranks, after: number, limit: number): Page {
-  const inBlocks = pageOf(blocks.line.after(after), limit);
+/** The next jobs of the line. @param bodies are those of blocks needed? */
+function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: boolean): Page {
+  const inBlocks = pageOf(blocks.line.after(after, bodies), limit);
   const end = endOf(inBlocks)?.key ?? RANK_BIT;
   const where = `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
   const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
   return merged(inBlocks, own, limit, (a, b) => a.key - b.key);
 }
 
-/** The next jobs of the due index at a priority, up to a moment. */
-function readDue({ sql, blocks }: Ranks, priority: number, after: Position, now: number, limit: number): Page {
-  const inBlocks = pageOf(blocks.due.inTurn(priority, after, now), limit);
+/** The next jobs of the due index at a priority, up to a moment. @param bodies are those of blocks needed? */
+function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, after: Position, limit: number): Page {
+  const inBlocks = pageOf(blocks.due.inTurn(priority, after, now, bodies), limit);
   const until = endOf(inBlocks)?.due_at ?? now;
   // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
   const sameMoment = [
@@ -202,9 +159,9 @@ export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'at
   return { at: due_at as number, attempt, key };
 }
 
-function lineRank(ranks: Ranks, scan: Scan): Rank {
+function lineRank(ranks: Ranks, scan: Scan, bodies: boolean): Rank {
   return new Rank(
-    (after, limit) => readLine(ranks, after.key, limit),
+    (after, limit) => readLine(ranks, after.key, limit, bodies),
     { ...START, key: scan.line },
     (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
     (position) => {
@@ -213,64 +170,83 @@ function lineRank(ranks: Ranks, scan: Scan): Rank {
   );
 }
 
-function dueRank(ranks: Ranks, scan: Scan, priority: number, now: number): Rank {
+function dueRank(ranks: Ranks, scan: Scan, reading: Reading): Rank {
   return new Rank(
-    (after, limit) => readDue(ranks, priority, after, now, limit),
-    scan.due.get(priority) ?? START,
+    (after, limit) => readDue(ranks, reading, after, limit),
+    scan.due.get(reading.priority) ?? START,
     positionOf,
-    (position) => scan.due.set(priority, position),
+    (position) => scan.due.set(reading.priority, position),
   );
 }
 
+/** The ready jobs of one priority in order: those of the due index, merged with the line at the default priority. */
+class ReadyJobs implements Stream {
+  private readonly due: Rank | undefined;
+  private readonly line: Rank | undefined;
+
+  constructor(ranks: Ranks, scan: Scan, reading: Reading) {
+    const { priority, bodies } = reading;
+    this.due = ranks.priorities.has(priority) ? dueRank(ranks, scan, reading) : undefined;
+    this.line = priority === 0 ? lineRank(ranks, scan, bodies) : undefined;
+  }
+
+  /** Was a row held back for the consumer? */
+  get hasHeld(): boolean {
+    return this.due?.held === true || this.line?.held === true;
+  }
+
+  peek(pageSize: number): JobRow | undefined {
+    const due = this.due?.peek(pageSize);
+    const line = this.line?.peek(pageSize);
+    return due && (!line || comesFirst(due, line)) ? due : line;
+  }
+
+  pass(row: JobRow, verdict: Verdict): boolean {
+    return (row.due_at === null ? this.line : this.due)?.pass(row, verdict) === true;
+  }
+}
+
 /**
- * The next jobs for a consumer, in order.
+ * The next jobs for a consumer, in order: those of the highest priority first. Where the queue says so, groups take
+ * turns among the jobs of one priority.
  * @param look looks at each row in turn; called once for each
  * @param limit how many to take at most
  */
 export function selectReady(
-  ranks: Ranks,
+  ranks: Ranks & { gates?: GroupGates },
   scan: Scan,
   now: number,
   limit: number,
   look: (row: JobRow) => Verdict,
 ): JobRow[] {
-  const taken: JobRow[] = [];
-  let read = 0;
-  let readChars = 0;
-  let chars = 0;
-  let stopped = false;
-  let moved = false;
-  const pageSize = () => Math.min(Math.max(limit - taken.length, 1) + 4, 128);
-  const visit = (rank: Rank, row: JobRow): void => {
-    const verdict = look(row);
-    read++;
-    readChars += row.body.length;
-    if (rank.pass(row, verdict)) moved = true;
-    stopped = verdict === 'stop';
-    if (verdict !== 'take') return;
-    taken.push(row);
-    chars += row.body.length;
-  };
-  const sated = () => stopped || taken.length >= limit || chars >= MAX_TAKEN_CHARS;
-  const full = () => sated() || read >= MAX_READ || readChars >= MAX_READ_CHARS;
+  const selection = new JobSelection(limit, look);
+  const { sql, blocks, gates } = ranks;
+  const find = (key: number) => blocks.row(key) ?? ownRow(sql, key);
   scan.emptied = true;
+  let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
-    const due = ranks.priorities.has(priority) ? dueRank(ranks, scan, priority, now) : undefined;
-    const line = priority === 0 ? lineRank(ranks, scan) : undefined;
-    while (!full()) {
-      const fromDue = due?.peek(pageSize());
-      const fromLine = line?.peek(pageSize());
-      if (fromDue && (!fromLine || comesFirst(fromDue, fromLine))) visit(due as Rank, fromDue);
-      else if (fromLine) visit(line as Rank, fromLine);
-      else break;
-    }
-    scan.emptied &&= !full() && !due?.held && !line?.held;
-    if (full()) break;
+    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.settings });
+    const hasHeld = gates?.settings
+      ? selectInTurns({ gates, find }, scan.turnsAt(priority, gates.settings), ready, { priority, now }, selection)
+      : selectInOrder(ready, selection);
+    scan.emptied &&= !selection.isFull && !hasHeld;
+    isStale = scan.rereads(priority);
+    if (selection.isFull || isStale) break;
   }
   // If only held rows were read, the next selection would read the same again.
-  scan.unfinished = full() && !sated() && moved;
-  return taken;
+  scan.unfinished = isStale || (selection.isFull && !selection.isSated && selection.hasMoved);
+  return selection.taken;
+}
+
+/** Takes jobs as they come. @returns whether it left something for later */
+function selectInOrder(ready: ReadyJobs, selection: JobSelection): boolean {
+  while (!selection.isFull) {
+    const row = ready.peek(Math.min(Math.max(selection.left, 1) + 4, 128));
+    if (!row) break;
+    if (ready.pass(row, selection.look(row))) selection.hasMoved = true;
+  }
+  return ready.hasHeld;
 }
 
 /** Did the job of the due index become available before the job in the line? */

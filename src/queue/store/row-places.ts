@@ -5,9 +5,15 @@ import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
 import { isBegun, limiterOf } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
+import { groupOfRow } from './row-texts';
+import type { Owned } from './scan';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */
 export function leaves(q: Stored, row: JobRow, active: Active | undefined): void {
+  if (q.store.gates.areBounded) {
+    const group = groupOfRow(row);
+    if (group !== undefined) q.store.gates.free(group);
+  }
   if (active) {
     q.store.leases.release(active);
   } else if (isInLine(row)) {
@@ -43,7 +49,9 @@ export function enters(q: Named & Stored & Woken, row: JobRow, now: number, stay
 function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
   const at = row.due_at as number;
   q.store.priorities.add(row.priority);
-  for (const scan of q.store.cursors.all()) scan.entered(row.priority, { at, attempt: row.attempt, key: row.key });
+  const position = { at, attempt: row.attempt, key: row.key };
+  const owned = ownedBy(q, row);
+  for (const scan of q.store.cursors.all()) scan.entered(row.priority, position, owned);
   if (at > now) {
     q.wake.at(at);
     return;
@@ -57,4 +65,11 @@ function waitsForKey(q: Named & Stored, row: JobRow): void {
   limiter.mayHaveWaiting = true;
   if (isBegun(row)) limiter.mayHaveBegun = true;
   q.store.limiters.touch(limiter.key);
+}
+
+function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {
+  if (!gates.settings) return undefined;
+  const group = groupOfRow(row);
+  const isHolder = row.holds_group !== null;
+  return { group, isHolder, isOutOfOrder: gates.isStrict && group !== undefined && !isHolder && row.claims === 0 };
 }

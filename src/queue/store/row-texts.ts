@@ -1,6 +1,7 @@
 /** The texts in a row: the body of its job, and its history. */
 import { parseExactly } from '../../job/envelope/exact';
 import { shown } from '../../job/envelope/nesting';
+import { groupOf } from '../../job/group';
 import type { JobBody, JobErrorEntry, JobHistory } from '../../job/record';
 import type { JobRow } from './job-row';
 
@@ -54,6 +55,15 @@ export function readableBody(row: Pick<JobRow, 'body'>): JobBody | undefined {
 /** Parses the body column. An unreadable one counts as a job without arguments. */
 export function bodyOf(row: Pick<JobRow, 'body' | 'type'>): JobBody {
   return readableBody(row) ?? emptyBody(row.type);
+}
+
+/** Whose job it is. Of a row of a block without its body, the block says so. */
+export function groupOfRow({ group, body }: Pick<JobRow, 'group' | 'body'>): string | undefined {
+  if (group !== undefined) return group;
+  // Most bodies need not be parsed to know that they name no group.
+  if (!body.includes('"group":') && !body.includes('"rate_limit":')) return undefined;
+  const read = readableBody({ body });
+  return read && groupOf(read);
 }
 
 /** Stands for a body that cannot be read. */

@@ -8,7 +8,8 @@ import { QUEUE, Schema } from '../../../src/durable/schema';
 import { RANK_BIT, sequenceOf } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import { Blocks } from '../../../src/queue/store/blocks';
-import { nextDue, readPriorities, Scan, selectReady } from '../../../src/queue/store/ranks';
+import { nextDue, readPriorities, selectReady } from '../../../src/queue/store/ranks';
+import { Scan } from '../../../src/queue/store/scan';
 import { clock, T0 } from '../../support/clock';
 import { steady, TestQueue } from '../../support/queue';
 

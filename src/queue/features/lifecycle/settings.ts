@@ -87,6 +87,8 @@ function apply(q: Stored & Configured & Woken, own: QueueConfig, defaults: Queue
   if (q.config.maxDeadLetters < maxDeadLetters && q.store.counts.countDead() > q.config.maxDeadLetters)
     setEvicting(q, true);
   if (before.rate_limit && !q.config.settings.rate_limit) forgetQueueStarts(q);
+  // Who has read ahead by other rules reads again.
+  if (JSON.stringify(before.groups) !== JSON.stringify(q.config.settings.groups)) q.store.cursors.reset();
   // The size is counted only while a bound needs it.
   q.store.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.

@@ -74,6 +74,10 @@ export function seeToTouched(q: QueueParts, now: number): void {
     // A worker may wait for a place in the queue.
     if (wasFull || q.config.settings.rate_limit?.concurrency !== undefined) q.wake.callWorkers();
   }
+  for (const group of q.store.gates.takeFreed()) {
+    for (const scan of q.store.cursors.all()) scan.freed(group);
+    q.wake.callWorkers();
+  }
   for (const key of q.store.limiters.takeTouched()) {
     const limiter = q.store.limiters.find(key);
     if (!limiter) continue;

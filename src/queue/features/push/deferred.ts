@@ -4,7 +4,7 @@
  */
 
 import type { Stored } from '../../store/parts';
-import type { Scan } from '../../store/ranks';
+import type { Scan } from '../../store/scan';
 
 export class DeferredEntries {
   private readonly entries = new Set<string>();

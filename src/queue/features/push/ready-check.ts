@@ -2,7 +2,8 @@
 import type { TargetConfig } from '../../../dispatch/config';
 import type { JobRow } from '../../store/job-row';
 import type { Configured, Named, Stored } from '../../store/parts';
-import { Scan, selectReady } from '../../store/ranks';
+import { selectReady } from '../../store/ranks';
+import { Scan } from '../../store/scan';
 import { targetOf } from './destination';
 import type { PushTarget } from './target';
 
@@ -34,7 +35,7 @@ export class ReadyCheck {
       return 'pass';
     });
     // A few rows are cheaper to read again than to skip: that takes two more seeks.
-    if (fromStart && passed < SHORT_WAY) scan.due.clear();
+    if (fromStart && passed < SHORT_WAY && scan.turns.size === 0) scan.due.clear();
     return found || (scan.unfinished && 'unfinished');
   }
 
@@ -76,11 +77,24 @@ export class ReadyCheck {
    */
   private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { q } = this;
+    if (q.store.gates.settings) return this.findsInTurns(from, now, wanted);
     const scan = new Scan();
     scan.copy(from);
     const found = selectReady(q.store, scan, now, 1, (row) =>
       !q.store.leases.active.has(row.key) && wanted(row) ? 'take' : 'pass',
     );
     return found.length > 0 || scan.unfinished;
+  }
+
+  /** The same where groups take turns: the cursor reads ahead, and keeps what it has read. */
+  private findsInTurns(scan: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
+    const { active } = this.q.store.leases;
+    let found = false;
+    selectReady(this.q.store, scan, now, 1, (row) => {
+      if (active.has(row.key)) return 'pass';
+      found = wanted(row);
+      return found ? 'stop' : 'hold';
+    });
+    return found || scan.unfinished;
   }
 }

@@ -18,6 +18,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
   retry: 'It waits for its next attempt',
   queue_paused: 'Its queue is paused',
   maintenance: 'The deployment is in maintenance',
+  group: 'Other jobs of its group come first',
   key_limit: 'Its limit key has reached its limit',
   no_handler: 'No handler accepts its type',
   handler_down: 'Its handler is down',
@@ -36,6 +37,10 @@ function remedyOf({ queue, waiting_for: waiting }: Job): { href: string; text: s
       return { href: href(own), text: 'Resume the queue' };
     case 'maintenance':
       return { href: href('settings'), text: 'Maintenance' };
+    case 'group':
+      return waiting.job_id === undefined
+        ? { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' }
+        : { href: href(`jobs/${segment(waiting.job_id)}`), text: 'The job that it waits for' };
     case 'key_limit':
       return { href: href('limits'), text: 'Limits' };
     case 'queue_limit':

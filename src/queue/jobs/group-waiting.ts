@@ -1,0 +1,29 @@
+/** What the group of a job has to do with it that the job does not run. */
+import { quote } from '../../job/text';
+import type { WaitingFor } from '../../job/waiting';
+import type { JobRow } from '../store/job-row';
+import type { Named, Stored } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
+import { groupOfRow } from '../store/row-texts';
+import { idOf } from '../store/rows';
+
+/** The group of an available job may start no other one, because of those that run, or that must end first. */
+export function waitsForGroup(q: Named & Stored, row: JobRow): WaitingFor | undefined {
+  const { gates, leases } = q.store;
+  const group = gates.settings && groupOfRow(row);
+  if (group === undefined || gates.mayStart(group, row.key, 0)) return undefined;
+  const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
+  const named = `the group ${JSON.stringify(quote(group))}`;
+  if (!gates.isStrict) {
+    const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
+    return { reason: 'group', since, detail };
+  }
+  const running = Array.from(leases.active.values()).find((active) => active.group === group)?.key;
+  const key = running ?? gates.holderOf(group);
+  const earlier = key === undefined ? undefined : rowByKey(q.store, key);
+  if (!earlier) return undefined;
+  const id = idOf(q.route, earlier);
+  const why = running === undefined ? 'has begun and waits to continue' : 'runs';
+  const detail = `An earlier job of ${named}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
+  return { reason: 'group', since, detail, job_id: id };
+}

@@ -1,0 +1,155 @@
+/**
+ * A lane: the waiting jobs of one group, as one consumer has read them ahead. In memory only, and without bodies.
+ * Consecutive numbers are one entry, so a backlog of one group takes next to nothing; other entries take 24 bytes.
+ */
+import { RANK_BIT } from '../../../job/ids';
+import { compare, type Position } from '../due-index';
+
+/** Numbers of an entry of {@link Lane.runs}: the first key, how many consecutive ones, and the order of the first. */
+const ENTRY = 3;
+
+/** Taken entries are cut off once they have this many numbers. */
+const MOST_TAKEN = 3 * 1024;
+
+/** The order of jobs that came back: before all that were read since. */
+const RETURNED = -1;
+
+export class Lane {
+  /** Where it stands among the lanes: nowhere, ready, or until its group may start another job. */
+  place: 'none' | 'quiet' | 'noisy' | 'blocked' = 'none';
+  /** Raised whenever it is put somewhere, so that its older entries of a heap count no more. */
+  stamp = 0;
+  /** Its virtual time: turns taken, divided by its weight. */
+  time = 0;
+  /** It has had more jobs waiting than a quiet one, and has not been empty since. */
+  isNoisy = false;
+  /** How many wait. */
+  size = 0;
+  private runs: number[] = [];
+  private start = 0;
+  /** Jobs that came back: they stand before the others. */
+  private readonly returned: Position[] = [];
+
+  /**
+   * @param group undefined: the jobs without a group
+   * @param weight its share in the turns
+   */
+  constructor(
+    readonly group: string | undefined,
+    readonly weight: number,
+  ) {}
+
+  /** Entries that it takes in memory. */
+  get entries(): number {
+    return (this.runs.length - this.start) / ENTRY + this.returned.length;
+  }
+
+  /** The key of the job whose turn it is. */
+  get first(): number | undefined {
+    return this.returned[0]?.key ?? this.runs[this.start];
+  }
+
+  /** Its order among all jobs read ahead. */
+  get order(): number {
+    return this.returned.length > 0 ? RETURNED : (this.runs[this.start + 2] as number);
+  }
+
+  /** The first key of a job that stands in the line; infinite when there is none. */
+  get inLine(): number {
+    for (let at = this.start; at < this.runs.length; at += ENTRY) {
+      const key = this.runs[at] as number;
+      if (key < RANK_BIT) return key;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** A job was read that waits behind all others. */
+  push(key: number, order: number): void {
+    this.size++;
+    const { runs } = this;
+    const last = runs.length - ENTRY;
+    const count = runs[last + 1] as number;
+    if (last >= this.start && runs[last] === key - count && runs[last + 2] === order - count)
+      runs[last + 1] = count + 1;
+    else runs.push(key, 1, order);
+  }
+
+  /** A job waits again that was read before: it keeps the place that it had. */
+  putBack(position: Position): void {
+    this.size++;
+    const { returned } = this;
+    let at = returned.length;
+    while (at > 0 && compare(returned[at - 1] as Position, position) > 0) at--;
+    returned.splice(at, 0, position);
+  }
+
+  /** The first one is taken, or waits no more. */
+  shift(): void {
+    this.size--;
+    if (this.returned.shift()) return;
+    const { runs, start } = this;
+    const left = (runs[start + 1] as number) - 1;
+    if (left > 0) {
+      runs[start] = (runs[start] as number) + 1;
+      runs[start + 1] = left;
+      runs[start + 2] = (runs[start + 2] as number) + 1;
+      return;
+    }
+    this.start += ENTRY;
+    if (this.start < MOST_TAKEN && this.start < runs.length) return;
+    this.runs = runs.slice(this.start);
+    this.start = 0;
+  }
+}
+
+/** Lanes in order of a rank that they have when they are put in. A lane that was put elsewhere since is passed over. */
+export class LaneHeap {
+  private readonly heap: { lane: Lane; rank: number; stamp: number }[] = [];
+
+  constructor(private readonly place: Lane['place']) {}
+
+  /** Puts a lane in. @param rank lower ones come first */
+  put(lane: Lane, rank: number): void {
+    lane.place = this.place;
+    lane.stamp++;
+    const { heap } = this;
+    const entry = { lane, rank, stamp: lane.stamp };
+    let at = heap.push(entry) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap[parent] as typeof entry;
+      if (above.rank <= rank) break;
+      heap[at] = above;
+      at = parent;
+    }
+    heap[at] = entry;
+  }
+
+  /** The lane of the lowest rank; it stays. */
+  get first(): Lane | undefined {
+    for (;;) {
+      const [top] = this.heap;
+      if (!top) return undefined;
+      if (top.lane.place === this.place && top.lane.stamp === top.stamp) return top.lane;
+      this.removeFirst();
+    }
+  }
+
+  private removeFirst(): void {
+    const { heap } = this;
+    const last = heap.pop();
+    if (!last || heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      const [left, right] = [heap[child], heap[child + 1]];
+      if (!left) break;
+      if (right && right.rank < left.rank) child++;
+      const below = heap[child] as typeof last;
+      if (below.rank >= last.rank) break;
+      heap[at] = below;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Choosing jobs where the groups of a queue take turns. The jobs that are ready are read ahead, without bodies, into
+ * the {@link Turns} of the consumer. Then one lane after the other names its next job, and the job's row decides.
+ */
+import type { Position } from '../due-index';
+import { type JobRow, STATE } from '../job-row';
+import { groupOfRow } from '../row-texts';
+import type { JobSelection, Verdict } from '../scan';
+import type { GroupGates } from './gates';
+import type { Turns } from './turns';
+
+/** The ready jobs of one priority in order. */
+export interface Stream {
+  peek(pageSize: number): JobRow | undefined;
+  pass(row: JobRow, verdict: Verdict): boolean;
+}
+
+/** Jobs read ahead in one selection at most, and at once. */
+const MAX_AHEAD = 20_000;
+const PAGE = 512;
+
+/** What it takes to find a job again. */
+interface Source {
+  readonly gates: GroupGates;
+  /** The job with this key, unless it has completed or is no more. */
+  find(key: number): JobRow | undefined;
+}
+
+/** @returns whether it left something for later */
+export function selectInTurns(
+  { gates, find }: Source,
+  turns: Turns,
+  ready: Stream,
+  { priority, now }: { priority: number; now: number },
+  selection: JobSelection,
+): boolean {
+  const taken = new Map<string, number>();
+  const keys = new Set<number>();
+  let ahead = 0;
+  let isAllRead = false;
+  const readAhead = (): void => {
+    while (ahead < MAX_AHEAD && !turns.isStale && turns.wantsMore(selection.left)) {
+      const row = ready.peek(PAGE);
+      isAllRead = row === undefined;
+      if (!row) return;
+      ready.pass(row, 'pass');
+      selection.hasMoved = true;
+      ahead++;
+      const group = groupOfRow(row);
+      const position = positionOf(row);
+      if (row.holds_group !== null) turns.putBack(position, group, true);
+      else if (!gates.isStrict || turns.isInOrder(position)) turns.add(position, group);
+      // A job that was given back was the next one of its group, and is it again.
+      else if (row.claims > 0) turns.putBack(position, group);
+      // Others were read before it that became available later: all are read again, in order.
+      else turns.isStale = true;
+    }
+  };
+  turns.begin(selection.left);
+  readAhead();
+  while (!selection.isFull && !turns.isStale) {
+    const lane = turns.next(selection.left);
+    if (!lane) {
+      if (isAllRead || ahead >= MAX_AHEAD) break;
+      const before = ahead;
+      readAhead();
+      if (ahead === before) break;
+      continue;
+    }
+    const key = lane.first as number;
+    const { group } = lane;
+    const row = keys.has(key) ? undefined : find(key);
+    if (!row || !isReady(row, priority, now)) {
+      // Where the order is strict, a job that waits for its own key holds up those that were enqueued later.
+      if (row && gates.isStrict && group !== undefined && row.waits_since !== null) turns.block(lane);
+      else turns.drop(lane);
+      selection.passed(row ?? NOTHING);
+      selection.hasMoved = true;
+      continue;
+    }
+    if (group !== undefined && !gates.mayStart(group, key, taken.get(group) ?? 0)) {
+      turns.block(lane);
+      continue;
+    }
+    const verdict = selection.look(row);
+    if (verdict === 'stop') break;
+    if (verdict === 'hold') {
+      turns.setAside(lane, positionOf(row));
+      continue;
+    }
+    selection.hasMoved = true;
+    if (verdict === 'take') {
+      keys.add(key);
+      if (group !== undefined) taken.set(group, (taken.get(group) ?? 0) + 1);
+      turns.taken(lane);
+    } else if (gates.isStrict && group !== undefined && !isExpired(row, now)) turns.block(lane);
+    else turns.drop(lane);
+  }
+  turns.end();
+  return !turns.isEmpty || (!isAllRead && !selection.isFull);
+}
+
+const NOTHING = { body: '' };
+
+/** Does the job wait to be claimed, at this priority? */
+function isReady(row: JobRow, priority: number, now: number): boolean {
+  if (row.state !== STATE.waiting || row.ended_at !== null || row.waits_since !== null) return false;
+  return row.priority === priority && (row.due_at === null || row.due_at <= now);
+}
+
+const isExpired = ({ expires_at }: JobRow, now: number): boolean => expires_at !== null && expires_at <= now;
+
+/** Where the job stood among those of its priority. */
+function positionOf({ due_at, enqueued_at, attempt, key }: JobRow): Position {
+  return { at: due_at ?? enqueued_at, attempt, key };
+}

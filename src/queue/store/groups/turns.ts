@@ -1,0 +1,218 @@
+/**
+ * Whose turn it is: the waiting jobs of one priority by group, as one consumer has read them ahead.
+ *
+ * A group with up to 30 waiting jobs is *quiet*. Quiet jobs are taken in the order in which they became available,
+ * before those of *noisy* groups. Noisy groups take turns of up to 8 jobs. The lane with the least virtual time comes
+ * first, and each of its jobs adds 1 ÷ weight to that time. An eighth of what is claimed is kept for noisy groups, so
+ * they always make progress.
+ *
+ * Entries here are hints: the row of a job says whether it still waits. Losing all of them costs reads, never a job.
+ */
+import { sequenceOf } from '../../../job/ids';
+import type { Position } from '../due-index';
+import { Lane, LaneHeap } from './lane';
+
+/** A group with more waiting jobs is noisy. */
+export const QUIET = 30;
+
+/** Jobs of a noisy group in one turn. */
+const TURN = 8;
+
+/** The share of a claim that is kept for noisy groups, and what they may have saved of it. */
+const SHARE = 1 / 8;
+const MOST_SAVED = 64;
+
+/** Entries of one consumer and priority at most; a row of the line that follows waits until some of them are taken. */
+const MAX_ENTRIES = 200_000;
+
+/** Claims after which it is looked where the first job of the line waits. */
+const CLAIMS_PER_LOOK = 64;
+
+/** Ready jobs of quiet groups that are read ahead at most: they come first, so no others need be known. */
+const MAX_QUIET = 4_000;
+
+export class Turns {
+  private readonly lanes = new Map<string | undefined, Lane>();
+  private readonly quiet = new LaneHeap('quiet');
+  private readonly noisy = new LaneHeap('noisy');
+  /** Not everything here is in order: it must be read again. */
+  isStale = false;
+  private latest = { at: Number.NEGATIVE_INFINITY, sequence: 0 };
+  private nextOrder = 0;
+  private entries = 0;
+  private quietJobs = 0;
+  /** The virtual time of the last turn: a lane that begins has as much. */
+  private time = 0;
+  private saved = 0;
+  /** What is left for noisy groups of the claim under way, and of the turn of the lane that is served. */
+  private kept = 0;
+  private turn: { lane: Lane; left: number } | undefined;
+  private readonly aside: { group: string | undefined; position: Position }[] = [];
+  /** No job of the line that waits here has a lower key. */
+  private bound = 0;
+  private claims = 0;
+
+  /** @param weightOf the share of a group */
+  constructor(private readonly weightOf: (group: string) => number) {}
+
+  get isEmpty(): boolean {
+    return this.entries === 0;
+  }
+
+  /** May more be read ahead? @param count jobs that the claim still takes */
+  wantsMore(count: number): boolean {
+    return this.entries < MAX_ENTRIES && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
+  }
+
+  /**
+   * A key before which no job of the line waits here. What is read later has a higher key, so an older answer still
+   * holds: most claims use that.
+   * @param line the key up to which the line was read
+   */
+  inLineFrom(line: number): number {
+    if (this.claims % CLAIMS_PER_LOOK === 0) {
+      this.bound = line + 1;
+      for (const lane of this.lanes.values()) this.bound = Math.min(this.bound, lane.inLine);
+    }
+    this.claims++;
+    return this.bound;
+  }
+
+  /** Did this job become available after all that were read before it? */
+  isInOrder({ at, key }: Position): boolean {
+    const { at: latest, sequence } = this.latest;
+    return at > latest || (at === latest && sequenceOf(key) > sequence);
+  }
+
+  /** A job was read that waits behind all others of its group. */
+  add(position: Position, group: string | undefined): void {
+    const lane = this.laneOf(group);
+    this.count(lane, () => lane.push(position.key, this.nextOrder++));
+    if (this.isInOrder(position)) this.latest = { at: position.at, sequence: sequenceOf(position.key) };
+  }
+
+  /**
+   * A job waits that became available before others that were read already.
+   * @param isHolder all others of its group wait for its end
+   */
+  putBack(position: Position, group: string | undefined, isHolder = false): void {
+    const lane = this.laneOf(group);
+    this.count(lane, () => lane.putBack(isHolder ? { ...position, at: Number.NEGATIVE_INFINITY } : position));
+    // It may be what the others of its group wait for.
+    if (lane.place === 'blocked' || lane.first === position.key) this.place(lane);
+  }
+
+  /** The group may start a job again. */
+  freed(group: string): void {
+    const lane = this.lanes.get(group);
+    if (lane?.place === 'blocked') this.place(lane);
+  }
+
+  /** A claim begins. @param count jobs that it takes at most */
+  begin(count: number): void {
+    this.saved = Math.min(MOST_SAVED, this.saved + count * SHARE);
+    this.kept = Math.min(count, Math.floor(this.saved));
+  }
+
+  /** It ends: what was held back for its consumer waits again. */
+  end(): void {
+    const { turn } = this;
+    this.turn = undefined;
+    if (turn?.lane.place === 'noisy') this.place(turn.lane);
+    for (const { group, position } of this.aside.splice(0)) this.putBack(position, group);
+  }
+
+  /** The lane whose turn it is. @param left jobs that the claim still takes */
+  next(left: number): Lane | undefined {
+    const { turn } = this;
+    if (turn && turn.left > 0 && turn.lane.place === 'noisy' && left <= this.kept) return turn.lane;
+    if (left > this.kept) {
+      const lane = this.quiet.first;
+      if (lane) return lane;
+    }
+    return this.beginTurn() ?? this.quiet.first;
+  }
+
+  private beginTurn(): Lane | undefined {
+    if (this.turn && this.turn.left > 0 && this.turn.lane.place === 'noisy') return this.turn.lane;
+    const lane = this.noisy.first;
+    if (!lane) return undefined;
+    this.time = Math.max(this.time, lane.time);
+    this.turn = { lane, left: TURN };
+    return lane;
+  }
+
+  /** The first job of the lane is taken. */
+  taken(lane: Lane): void {
+    if (lane.isNoisy && lane.group !== undefined) {
+      lane.time += 1 / lane.weight;
+      if (this.kept > 0) {
+        this.kept--;
+        this.saved--;
+      }
+      if (this.turn?.lane === lane) this.turn.left--;
+    }
+    this.drop(lane);
+  }
+
+  /** The first job of the lane waits no more, or not for this consumer. */
+  drop(lane: Lane): void {
+    this.count(lane, () => lane.shift());
+    const goesOn = this.turn?.lane === lane && this.turn.left > 0 && lane.size > 0;
+    if (!goesOn) this.place(lane);
+  }
+
+  /** The first job of the lane is for this consumer, but not now: it waits again once the claim is over. */
+  setAside(lane: Lane, position: Position): void {
+    this.aside.push({ group: lane.group, position });
+    this.drop(lane);
+  }
+
+  /** None of the group may start until it is {@link freed}. */
+  block(lane: Lane): void {
+    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    lane.place = 'blocked';
+    lane.stamp++;
+    if (this.turn?.lane === lane) this.turn = undefined;
+  }
+
+  private laneOf(group: string | undefined): Lane {
+    let lane = this.lanes.get(group);
+    if (!lane) {
+      lane = new Lane(group, group === undefined ? 1 : this.weightOf(group));
+      this.lanes.set(group, lane);
+    }
+    return lane;
+  }
+
+  /** Changes a lane by one job, with all that is counted of it. */
+  private count(lane: Lane, change: () => void): void {
+    const [entries, size] = [lane.entries, lane.size];
+    change();
+    this.entries += lane.entries - entries;
+    if (lane.place === 'quiet') this.quietJobs += lane.size - size;
+    if (lane.size > QUIET && !lane.isNoisy && lane.group !== undefined) {
+      lane.isNoisy = true;
+      lane.time = this.time;
+      if (lane.place === 'quiet') this.place(lane);
+    }
+    if (lane.place === 'none' && lane.size > 0) this.place(lane);
+  }
+
+  /** Puts a lane where it belongs. An empty one is forgotten. */
+  private place(lane: Lane): void {
+    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    if (lane.size === 0) {
+      lane.place = 'none';
+      lane.stamp++;
+      this.lanes.delete(lane.group);
+      return;
+    }
+    if (lane.isNoisy) {
+      this.noisy.put(lane, lane.time);
+    } else {
+      this.quiet.put(lane, lane.order);
+      this.quietJobs += lane.size;
+    }
+  }
+}

@@ -1,0 +1,166 @@
+/** How far one consumer of jobs has read, and what it says of a job. */
+import { type GroupSettings, weightOf } from '../../job/group';
+import { compare, type Position } from './due-index';
+import { Turns } from './groups/turns';
+import type { JobRow } from './job-row';
+
+/** Whose job it is that enters the due index. */
+export interface Owned {
+  group: string | undefined;
+  /** Do all others of its group wait for its end? */
+  isHolder: boolean;
+  /** May others of its group that were read already have to wait for it? */
+  isOutOfOrder: boolean;
+}
+
+/** How far one consumer has read each rank. */
+export class Scan {
+  /** Everything in the line up to this key is taken, or never for this consumer. */
+  line = 0;
+  /** Where it began to read the line. */
+  private start = 0;
+  /** True while nothing was passed over that another consumer might want. */
+  exact = true;
+  readonly due = new Map<number, Position>();
+  /** The last selection left nothing behind that its consumer wants. */
+  emptied = false;
+  /** The last selection ended because it had read enough, and moved on: the next one continues there. */
+  unfinished = false;
+
+  /** What was read ahead, by priority, where the queue serves its groups in turns. */
+  readonly turns = new Map<number, Turns>();
+
+  /** How far the line is taken, as far as this consumer can tell; 0: it cannot. */
+  get head(): number {
+    if (!this.exact) return 0;
+    const turns = this.turns.get(0);
+    return turns ? Math.min(this.line, turns.inLineFrom(this.line) - 1) : this.line;
+  }
+
+  /**
+   * A row enters the due index: it must not be behind the cursor, but nothing before it need be read again.
+   * @param owned absent: the queue knows no groups
+   */
+  entered(priority: number, position: Position, owned?: Owned): void {
+    const cursor = this.due.get(priority);
+    if (!cursor || compare(position, cursor) > 0) return;
+    const turns = this.turns.get(priority);
+    if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
+    else if (owned?.isOutOfOrder) turns.isStale = true;
+    else turns.putBack(position, owned?.group, owned?.isHolder);
+  }
+
+  /** What was read ahead at this priority. */
+  turnsAt(priority: number, { weights }: Pick<GroupSettings, 'weights'>): Turns {
+    let turns = this.turns.get(priority);
+    if (!turns) {
+      turns = new Turns((group) => weightOf(group, weights));
+      this.turns.set(priority, turns);
+    }
+    return turns;
+  }
+
+  /** The group may start a job again. */
+  freed(group: string): void {
+    for (const turns of this.turns.values()) turns.freed(group);
+  }
+
+  /** Moves to the position of another scan. */
+  copy(other: Scan): void {
+    // What another one has read ahead, and not taken, is read again.
+    this.reset(other.turns.size === 0 ? other.line : other.head);
+    this.exact = false;
+    if (other.turns.size > 0) return;
+    for (const [priority, position] of other.due) this.due.set(priority, position);
+  }
+
+  /** Reads again what is not taken, if some of it was read in a wrong order. @returns whether it does */
+  rereads(priority: number): boolean {
+    if (!this.turns.get(priority)?.isStale) return false;
+    this.reset(this.start);
+    return true;
+  }
+
+  /** Starts over: after an error, or when what the consumer wants has changed. */
+  reset(head = 0): void {
+    this.start = head;
+    this.line = head;
+    this.exact = true;
+    this.due.clear();
+    this.turns.clear();
+  }
+}
+
+/** What to do with a row that was read. */
+export type Verdict =
+  /** Claim it. */
+  | 'take'
+  /** Never for this consumer while the row stays as it is: running, expired, or of a type that is not pushed. */
+  | 'pass'
+  /** For this consumer, but not now. */
+  | 'hold'
+  /** The same, and the selection can end. */
+  | 'stop';
+
+/** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
+export const MAX_TAKEN_CHARS = 8 * 1024 * 1024;
+
+/**
+ * Bounds what one selection reads, in rows and in characters of bodies, so that jobs it may not take cannot make a
+ * claim expensive. A selection that reaches them is {@link Scan.unfinished}.
+ */
+const MAX_READ = 4096;
+const MAX_READ_CHARS = 32 * 1024 * 1024;
+
+/** One selection of jobs: what it has taken and read so far. */
+export class JobSelection {
+  readonly taken: JobRow[] = [];
+  /** Was anything read that the next selection need not read again? */
+  hasMoved = false;
+  private stopped = false;
+  private read = 0;
+  private readChars = 0;
+  private chars = 0;
+
+  /**
+   * @param limit how many to take at most
+   * @param judge looks at each row in turn; called once for each
+   */
+  constructor(
+    private readonly limit: number,
+    private readonly judge: (row: JobRow) => Verdict,
+  ) {}
+
+  /** How many more are taken at most. */
+  get left(): number {
+    return this.limit - this.taken.length;
+  }
+
+  /** Nothing more is wanted. */
+  get isSated(): boolean {
+    return this.stopped || this.left <= 0 || this.chars >= MAX_TAKEN_CHARS;
+  }
+
+  /** The same, or as much was read as one selection may. */
+  get isFull(): boolean {
+    return this.isSated || this.read >= MAX_READ || this.readChars >= MAX_READ_CHARS;
+  }
+
+  /** Looks at a row, and takes it if the verdict says so. */
+  look(row: JobRow): Verdict {
+    const verdict = this.judge(row);
+    this.passed(row);
+    this.stopped = verdict === 'stop';
+    if (verdict === 'take') {
+      this.taken.push(row);
+      this.chars += row.body.length;
+    }
+    return verdict;
+  }
+
+  /** A row was read that there was no need to look at. */
+  passed({ body }: Pick<JobRow, 'body'>): void {
+    this.read++;
+    this.readChars += body.length;
+  }
+}
