@@ -18,6 +18,16 @@ export const CONTRACTS = join(root, 'src/contract');
 /** Members of an exchange that are messages, and travel on no request or answer. */
 const MESSAGES = new Set(['fromClient', 'fromServer']);
 
+/** What the server says of itself. */
+const ENGINE = [
+  `export { ROUTES } from './http/routes';`,
+  `export { VERSION } from './config';`,
+  `export { OPTION_NAMES } from './job/options';`,
+  `export { optionSchema } from './job/envelope/option-readers';`,
+  `export { TYPE_SCHEMA } from './job/envelope/names';`,
+  `export { describe, readUuidV7 } from './job/envelope/fields';`,
+];
+
 const METHODS = new Set(['get', 'post', 'put', 'patch', 'del']);
 
 const CONFIG = {
@@ -36,9 +46,7 @@ export async function mountedRoutes() {
   const files = readdirSync(CONTRACTS).filter((name) => name.endsWith('.ts'));
   const names = files.map((name) => basename(name, '.ts'));
   const imports = names.map((name, index) => `export * as _${index} from './contract/${name}';`);
-  const loaded = await loadText(
-    [`export { ROUTES } from './http/routes';`, `export { VERSION } from './config';`, ...imports].join('\n'),
-  );
+  const loaded = await loadText([...ENGINE, ...imports].join('\n'));
   const exchanges = exchangesIn(files);
   const byContract = new Map();
   for (const [index, resource] of names.entries()) {
@@ -56,7 +64,13 @@ export async function mountedRoutes() {
     const address = route.path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}');
     return { route, address, exchange: byContract.get(route.contract) };
   });
-  return { version: loaded.VERSION, exchanges, routes };
+  return { version: loaded.VERSION, accepted: acceptedBy(loaded), exchanges, routes };
+}
+
+/** By the member of a job that is sent: what its reader accepts. */
+function acceptedBy({ OPTION_NAMES, optionSchema, TYPE_SCHEMA, readUuidV7, describe }) {
+  const options = OPTION_NAMES.map((name) => [name, optionSchema(name)]);
+  return new Map([...options, ['type', TYPE_SCHEMA], ['id', describe(readUuidV7)]]);
 }
 
 /** A route that a constant has from another one of its file. */

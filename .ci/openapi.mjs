@@ -24,9 +24,12 @@ const DOCUMENT = join(root, 'docs/reference/openapi.json');
 
 const MEDIA_TYPE = 'application/openjobspec+json';
 
+/** The bodies, and parts of bodies, whose members are read as those of a job. */
+const JOB_REQUESTS = ['NewJob', 'JobOptionsGiven', 'JobChange', 'RetriedJob'];
+
 /** The document. */
 export async function makeDocument() {
-  const { version, exchanges, routes } = await mountedRoutes();
+  const { version, accepted, exchanges, routes } = await mountedRoutes();
   const schemas = schemasOf(exchanges, 'types', ['ErrorAnswer']);
   const paths = {};
   const ids = new Set();
@@ -35,6 +38,7 @@ export async function makeDocument() {
     paths[address][route.method.toLowerCase()] = operation(route, exchange, schemas, ids);
   }
   const components = componentsOf(schemas);
+  for (const name of JOB_REQUESTS) setBounds(components.schemas[name], accepted);
   return {
     openapi: '3.1.0',
     info: {
@@ -76,6 +80,19 @@ function componentsOf(definitions) {
       key: { type: 'http', scheme: 'bearer', description: 'A key of the deployment, which has the scope named.' },
     },
   };
+}
+
+/** Says of each member what its reader accepts, beside what its type says. What has a type of its own is left to that. */
+function setBounds({ properties }, accepted) {
+  for (const [name, property] of Object.entries(properties)) {
+    const bounds = inDocument(accepted.get(name) ?? {});
+    const branch = property.anyOf?.find(({ type }) => type !== 'null') ?? property;
+    if (branch.$ref || Object.keys(bounds).length === 0) continue;
+    const takesNull = branch.type?.includes('null');
+    const { description = bounds.description } = branch;
+    Object.assign(branch, bounds, description && { description });
+    if (takesNull) branch.type = [bounds.type, 'null'].flat();
+  }
 }
 
 const jsonOf = (schema) => ({ [MEDIA_TYPE]: { schema } });

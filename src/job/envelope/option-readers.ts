@@ -1,7 +1,7 @@
 /** What reads each option of a job, where it is made and where it is changed. */
 import { invalidPolicy, invalidRequest } from '../errors';
 import { MAX_GROUP_LENGTH } from '../group';
-import { type LimitPolicy, readLimitPolicy } from '../limits/policy';
+import { LIMIT_POLICY_SCHEMA, type LimitPolicy, readLimitPolicy } from '../limits/policy';
 import type { OptionName, OptionsThat } from '../options';
 import type { JobBody } from '../record';
 import { readRetention, readRetentionChange } from '../retention';
@@ -10,15 +10,19 @@ import { formatInstant, parseInstant } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { readUnique, type UniqueRequest } from '../unique/policy';
 import {
+  describe,
+  described,
   isObject,
   type Reader,
   readBoolean,
+  reader,
   readInteger,
   readList,
   readMilliseconds,
   readName,
   readObject,
   readQueueName,
+  type Schema,
   withinBytes,
 } from './fields';
 import { MAX_META_BYTES } from './names';
@@ -53,19 +57,40 @@ type Kept<Name> = Name extends keyof JobBody ? JobBody[Name] | undefined : undef
 
 /** Where a change reads an option as an enqueue does, its reader needs nothing else of the job. */
 type OptionReader<Name extends OptionName> =
-  Name extends OptionsThat<'patch', 'plain'>
-    ? Reader<Kept<Name>>
-    : (value: unknown, field: string, job: JobBeingRead) => Kept<Name>;
+  Name extends OptionsThat<'patch', 'plain'> ? Reader<Kept<Name>> : OwnReader<Kept<Name>>;
+
+/** A reader that needs what is known of the job. It says what it accepts, too. */
+interface OwnReader<T> extends Pick<Reader<T>, 'schema'> {
+  (value: unknown, field: string, job: JobBeingRead): T;
+}
+
+/** What `read` accepts, which then goes where it belongs. */
+function into<T>(read: Reader<T>, keep: (value: T, job: JobBeingRead) => void): OwnReader<undefined> {
+  return describedAs(read, (value, field, job) => void keep(read(value, field), job));
+}
+
+/** `read`, which accepts what the other one does. */
+function describedAs<T>({ schema }: Pick<Reader<unknown>, 'schema'>, read: OwnReader<T>): OwnReader<T> {
+  return Object.assign(read, schema && { schema });
+}
 
 const readPriority = readInteger(-100, 100);
 
-const readSchema: Reader<unknown> = (value, field) => (isObject(value) ? value : readName(2048)(value, field));
+const readSchemaName = readName(2048);
+const readSchema: Reader<unknown> = described(
+  () => ({ anyOf: [{ type: 'object' }, describe(readSchemaName)] }),
+  (value, field) => (isObject(value) ? value : readSchemaName(value, field)),
+);
 
-const readVersion: Reader<number | string> = (value, field) => {
-  if (Number.isSafeInteger(value)) return value as number;
-  if (typeof value === 'string' && value !== '' && value.length <= 255 && !value.includes('\0')) return value;
-  throw invalidRequest(field, `${field} must be an integer or a string of 1 to 255 characters.`);
-};
+const readVersion: Reader<number | string> = reader(
+  (value) => {
+    if (Number.isSafeInteger(value)) return value as number;
+    const fits = typeof value === 'string' && value !== '' && value.length <= 255 && !value.includes('\0');
+    return fits ? value : undefined;
+  },
+  'must be an integer or a string of 1 to 255 characters',
+  { type: ['integer', 'string'], minLength: 1, maxLength: 255 },
+);
 
 /** `meta` is limited on its own because it travels with every event and delivery. */
 export const readMeta: Reader<Record<string, unknown>> = (value, field) => {
@@ -92,15 +117,15 @@ function readStart(value: unknown, field: string, job: JobBeingRead): undefined 
 
 /** What reads each option of a new job. Readers are called only for values that are there. */
 export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name> } = {
-  queue(value, field, job) {
-    job.queue = readQueueName(value, field);
-  },
-  priority(value, field, job) {
-    job.priority = readPriority(value, field);
-  },
-  pending(value, field, job) {
-    job.pending = readBoolean(value, field);
-  },
+  queue: into(readQueueName, (queue, job) => {
+    job.queue = queue;
+  }),
+  priority: into(readPriority, (priority, job) => {
+    job.priority = priority;
+  }),
+  pending: into(readBoolean, (pending, job) => {
+    job.pending = pending;
+  }),
   scheduled_at: readStart,
   delay_until: readStart,
   expires_at(value, field, job) {
@@ -114,14 +139,14 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
   visibility_timeout_ms: readMilliseconds,
   // Errors name fields from `retry.` on, wherever the policy stands in the request.
   retry: (value, _, job) => checkRetryLayer(value, `${job.prefix}retry`),
-  max_attempts(value, field, job) {
+  max_attempts: describedAs(checkMaxAttempts, (value, field, job) => {
     // It may stand inside the policy or beside it, not both.
     if ((job.body.retry?.max_attempts ?? null) !== null) {
       throw invalidPolicy(field, 'cannot be combined with retry.max_attempts');
     }
     return checkMaxAttempts(value, field);
-  },
-  meta: (value, field, job) => withTrace(readMeta(value, field), job.trace),
+  }),
+  meta: describedAs(readObject, (value, field, job) => withTrace(readMeta(value, field), job.trace)),
   tags: readList(50, readName(128)),
   retention: readRetention,
   target_url(value, field, job) {
@@ -137,10 +162,10 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     job.unique = readUnique(value, field, { type, queue: job.queue, args, meta });
     return value;
   },
-  rate_limit(value, field, job) {
+  rate_limit: describedAs({ schema: LIMIT_POLICY_SCHEMA }, (value, field, job) => {
     job.limit = readLimitPolicy(value, field, job.queue);
     return value;
-  },
+  }),
   group: readName(MAX_GROUP_LENGTH),
   schema: readSchema,
   version: readVersion,
@@ -169,3 +194,6 @@ export function readChange(name: OptionsThat<'patch'>, value: unknown, field: st
     ? OWN_CHANGES[name as OwnChange](value, field, at)
     : OPTION_READERS[name as OptionsThat<'patch', 'plain'>](value, field);
 }
+
+/** What an option may be, beside null: a JSON Schema. */
+export const optionSchema = (name: OptionName): Schema => describe(OPTION_READERS[name]);

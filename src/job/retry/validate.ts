@@ -2,6 +2,7 @@
  * Refuses impossible retry policies and names the field as the client wrote it. A layer is checked when it is written:
  * by its shape, and then merged over the layers below it.
  */
+import { described, type Reader } from '../envelope/fields';
 import { invalidPolicy } from '../errors';
 import type { RetryInput } from '../record';
 import { isObject, type Report } from './fields';
@@ -33,10 +34,13 @@ export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
 }
 
 /** Checks the number of runs where it is next to the policy. @throws {ApiError} 422 */
-export function checkMaxAttempts(value: unknown, path: string): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ATTEMPTS) return value;
-  throw invalidPolicy(path, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
-}
+export const checkMaxAttempts: Reader<number> = described(
+  { type: 'integer', minimum: 0, maximum: MAX_ATTEMPTS },
+  (value, path) => {
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ATTEMPTS) return value;
+    throw invalidPolicy(path, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
+  },
+);
 
 /**
  * Checks the job layer: its shape, and the policy that it makes of the layers below. To check another layer, pass it as
