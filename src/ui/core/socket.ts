@@ -1,9 +1,14 @@
 /**
- * The WebSocket behind live updates: connects when a channel is wanted, comes back by itself, and continues after the
- * last event
- * that it had. A channel whose gap cannot be filled says so, and then its page reloads.
+ * The WebSocket behind live updates: connects when a channel is wanted, reconnects by itself, and continues after the
+ * last event that it received. When a gap in a channel cannot be filled, its page reloads.
+ *
+ * The page does not share the client's event streams, which `tocsin top` follows. Its panels follow several channels,
+ * which come and go as a user moves between pages. A browser opens six HTTP/1.1 connections to a host, in all its
+ * tabs; streams, one for each channel, would use them up, and requests would wait. Here all channels share one
+ * connection. And the library would add its names, retries and errors to what every page loads.
  */
 import type { StreamItem } from '../../contract/event-messages';
+import type { LiveMessage, LiveRequest } from '../../contract/live-socket';
 import { API } from './base';
 
 /** An event, as the server sends it. `data` has the members that docs/operate/live-events.md shows. */
@@ -129,17 +134,16 @@ export class LiveSocket {
     this.say({ action: 'subscribe', channel, ...(after !== undefined && { after }) });
   }
 
-  private hear(
-    message: { type: string; channel?: string; position?: string; message?: string; n?: number } & Partial<LiveEvent>,
-  ) {
-    const { type, channel = '' } = message;
+  private hear(message: LiveMessage): void {
+    if (message.type === 'ping') this.say({ action: 'pong', n: message.n });
+    if (!('channel' in message) || message.channel === undefined) return;
+    const { channel } = message;
     const followed = this.channels.get(channel);
-    if (type === 'ping') this.say({ action: 'pong', n: message.n });
-    else if (!followed) return;
-    else if (type === 'subscribed') followed.last ??= message.position ?? '';
-    else if (type === 'error') this.listener.refused(channel, message.message ?? '');
-    else if (type === 'unsubscribed') this.channels.delete(channel);
-    else if (type === 'event') this.take(channel, followed, message as LiveEvent);
+    if (!followed) return;
+    if (message.type === 'subscribed') followed.last ??= message.position;
+    else if (message.type === 'error') this.listener.refused(channel, message.message);
+    else if (message.type === 'unsubscribed') this.channels.delete(channel);
+    else this.take(channel, followed, message as LiveEvent);
   }
 
   private take(channel: string, followed: { last?: string }, event: LiveEvent): void {
@@ -158,7 +162,7 @@ export class LiveSocket {
     this.listener.event(channel, event);
   }
 
-  private say(message: Record<string, unknown>): void {
+  private say(message: LiveRequest): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message));
   }
 }
