@@ -114,7 +114,7 @@ export interface Paused {
 }
 
 /** Attempts that the worker has not reported are over. */
-export interface Taken {
+export interface AttemptsTaken {
   type: 'taken';
   jobs: { job_id: string; why: 'cancelled' | 'lost' }[];
 }
@@ -141,7 +141,7 @@ export type QueueMessage =
   | EnqueuedMessage
   | HeartbeatTaken
   | Paused
-  | Taken
+  | AttemptsTaken
   | DirectiveMessage
   | RefusedMessage;
 
