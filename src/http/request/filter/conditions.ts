@@ -8,11 +8,13 @@ import { invalidRequest } from '../../../job/errors';
 import { isFingerprint } from '../../../job/failures/fingerprint';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
 import { idIn, MAX_SEARCH, MAX_WORDS, wordsOf } from '../../../job/search';
+import { JOB_STATES, type JobState } from '../../../job/states';
 import { parseInstant, parsePast, parseTimestamp } from '../../../job/time';
+import { oneOf } from '../query';
 
-export const MAX_IDS = 1000;
+const MAX_IDS = 1000;
 const MAX_TYPES = 20;
-export const MAX_TAGS = 10;
+const MAX_TAGS = 10;
 export const MAX_FIELDS = 10;
 export const MAX_NAME = 255;
 
@@ -78,7 +80,7 @@ export function readMoment(name: Bounded, value: unknown, field: string, now: nu
 }
 
 /** Puts the words of a search, or the id that it consists of, into the filter. @throws {ApiError} 400 */
-export function setSearch(filter: JobFilter, text: string, field: string): void {
+function setSearch(filter: JobFilter, text: string, field: string): void {
   const id = idIn(text);
   if (id === undefined) filter.words = readWords(text, field);
   else {
@@ -88,7 +90,7 @@ export function setSearch(filter: JobFilter, text: string, field: string): void 
 }
 
 /** The words of a search, all of which must be found. @throws {ApiError} 400 */
-export function readWords(text: string, field: string): string[] {
+function readWords(text: string, field: string): string[] {
   if (text.length > MAX_SEARCH) {
     throw invalidRequest(field, `${field} has ${text.length} characters, at most ${MAX_SEARCH} are accepted.`);
   }
@@ -106,6 +108,38 @@ export function readFingerprints(texts: string[], field: string): string[] {
     `${field} must be the fingerprint of a group of failures: GET /admin/failures lists them.`,
   );
 }
+
+/** Puts a condition into the filter. @throws {ApiError} 400 naming `field` */
+type Condition<Value> = (filter: JobFilter, value: Value, field: string, now: number) => void;
+
+/** The conditions that are said alike in queries and in bodies: of lists, and of single values. */
+export const LISTS = {
+  ids: (filter, ids, field) => {
+    filter.ids = atMost(ids, MAX_IDS, field);
+  },
+  type: (filter, types, field) => {
+    filter.types = readTypes(types, field);
+  },
+  state: (filter, states, field) => {
+    filter.states = oneOf(states, JOB_STATES, field) as JobState[];
+  },
+  tags: (filter, tags, field) => {
+    filter.tags = atMost(tags, MAX_TAGS, field);
+  },
+  fingerprint: (filter, fingerprints, field) => {
+    filter.fingerprints = readFingerprints(fingerprints, field);
+  },
+} satisfies Record<string, Condition<string[]>>;
+
+export const VALUES = {
+  older_than: (filter: JobFilter, value: unknown, field: string, now: number) => {
+    filter.aged = { max: readAge(value, field, now) };
+  },
+  error: (filter: JobFilter, text: string, field: string) => {
+    filter.error_words = readWords(text, field);
+  },
+  q: setSearch,
+};
 
 export function atMost<T>(list: T[], max: number, field: string): T[] {
   if (list.length <= max) return list;

@@ -2,40 +2,39 @@
 import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
-import { JOB_STATES, type JobState } from '../../../job/states';
-import { oneOf } from '../query';
 import {
   affordable,
   atMost,
   type Bounded,
+  LISTS,
   MAX_FIELDS,
-  MAX_IDS,
   MAX_NAME,
-  MAX_TAGS,
   rangeOf,
-  readAge,
   readCount,
-  readFingerprints,
   readMoment,
   readPriority,
-  readTypes,
-  readWords,
   refuseSecond,
   setRange,
-  setSearch,
   TIMES,
+  VALUES,
 } from './conditions';
 import { isFieldName, readFieldPath } from './field-path';
 
 type Member = (filter: JobFilter, value: unknown, field: string, now: number) => void;
 
+/** A list, or its only entry. */
+const listMember =
+  (name: Exclude<keyof typeof LISTS, 'ids' | 'tags'>): Member =>
+  (filter, value, field) =>
+    LISTS[name](filter, texts(value, field), field);
+
 /** A list that has two names. */
-function listMember(name: 'ids' | 'tags', max: number): Member {
-  return (filter, value, field) => {
+const namedTwice =
+  (name: 'ids' | 'tags'): Member =>
+  (filter, value, field) => {
     refuseSecond(filter[name], field);
-    filter[name] = atMost(texts(value, field), max, field);
+    LISTS[name](filter, texts(value, field), field);
   };
-}
 
 /** A number, or `{min, max}`. */
 function rangeMember(name: 'priority' | 'attempt', read: typeof readPriority): Member {
@@ -62,16 +61,12 @@ const momentOf = (name: Bounded) => (value: unknown, field: string, now: number)
 
 /** Members of a filter in a body. They have the names of a query; `where` is for members of the payload. */
 const MEMBERS: Record<string, Member> = {
-  id: listMember('ids', MAX_IDS),
-  ids: listMember('ids', MAX_IDS),
-  type: (filter, value, field) => {
-    filter.types = readTypes(texts(value, field), field);
-  },
-  state: (filter, value, field) => {
-    filter.states = oneOf(texts(value, field), JOB_STATES, field) as JobState[];
-  },
-  tag: listMember('tags', MAX_TAGS),
-  tags: listMember('tags', MAX_TAGS),
+  id: namedTwice('ids'),
+  ids: namedTwice('ids'),
+  type: listMember('type'),
+  state: listMember('state'),
+  tag: namedTwice('tags'),
+  tags: namedTwice('tags'),
   priority: rangeMember('priority', readPriority),
   priority_min: endMember('priority', 'min', readPriority),
   priority_max: endMember('priority', 'max', readPriority),
@@ -80,19 +75,13 @@ const MEMBERS: Record<string, Member> = {
   attempts_max: endMember('attempt', 'max', readCount),
   since: endMember('created', 'min', momentOf('created')),
   until: endMember('created', 'max', momentOf('created')),
-  older_than: (filter, value, field, now) => {
-    filter.aged = { max: readAge(value, field, now) };
-  },
+  older_than: VALUES.older_than,
   error_type: (filter, value, field) => {
     filter.error_type = readName(MAX_NAME)(value, field);
   },
-  error: (filter, value, field) => {
-    filter.error_words = readWords(readString(value, field), field);
-  },
-  fingerprint: (filter, value, field) => {
-    filter.fingerprints = readFingerprints(texts(value, field), field);
-  },
-  q: (filter, value, field) => setSearch(filter, readString(value, field), field),
+  error: (filter, value, field) => VALUES.error(filter, readString(value, field), field),
+  fingerprint: listMember('fingerprint'),
+  q: (filter, value, field) => VALUES.q(filter, readString(value, field), field),
   dead_letter: (filter, value, field) => {
     if (typeof value !== 'boolean') throw invalidRequest(field, `${field} must be true or false.`);
     filter.dead = value;

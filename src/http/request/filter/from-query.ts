@@ -1,27 +1,21 @@
 /** Filters in query parameters. Repeated parameters and comma lists mean the same. */
 import { invalidRequest } from '../../../job/errors';
 import type { JobFilter, Selection } from '../../../job/filter';
-import { JOB_STATES } from '../../../job/states';
 import type { AppContext } from '../../context';
 import { listParam, oneOf, queueParam, withPlus } from '../query';
 import {
   affordable,
   atMost,
+  LISTS,
   MAX_FIELDS,
-  MAX_IDS,
-  MAX_TAGS,
   rangeOf,
-  readAge,
   readCount,
-  readFingerprints,
   readMoment,
   readPriority,
-  readTypes,
-  readWords,
   refuseSecond,
   setRange,
-  setSearch,
   TIMES,
+  VALUES,
 } from './conditions';
 import { isFieldName, readFieldPath } from './field-path';
 
@@ -29,14 +23,18 @@ import { isFieldName, readFieldPath } from './field-path';
 export function filterFromQuery(c: AppContext, now: number): Selection {
   const filter: JobFilter = {};
   const text = (name: string) => singleParam(c, name);
-  const ids = listParam(c, 'id', 'ids', 'job_ids');
-  if (ids) filter.ids = atMost(ids, MAX_IDS, 'id');
-  const types = listParam(c, 'type');
-  if (types) filter.types = readTypes(types, 'type');
-  const states = oneOf(listParam(c, 'state'), JOB_STATES, 'state');
-  if (states) filter.states = states;
-  const tags = listParam(c, 'tag', 'tags');
-  if (tags) filter.tags = atMost(tags, MAX_TAGS, 'tag');
+  const list = (condition: keyof typeof LISTS, ...names: [string, ...string[]]) => {
+    const given = listParam(c, ...names);
+    if (given) LISTS[condition](filter, given, names[0]);
+  };
+  const value = (name: keyof typeof VALUES, read = (given: string) => given) => {
+    const given = text(name);
+    if (given !== undefined) VALUES[name](filter, read(given), name, now);
+  };
+  list('ids', 'id', 'ids', 'job_ids');
+  list('type', 'type');
+  list('state', 'state');
+  list('tags', 'tag', 'tags');
   const number = (name: string, read: typeof readPriority) => {
     const given = text(name);
     return given === undefined ? undefined : read(/^[+-]?\d+$/.test(given) ? Number(given) : given, name);
@@ -66,16 +64,12 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
     };
     setRange(filter, name, rangeOf(end(`${name}_after`, 'since'), end(`${name}_before`, 'until'), name));
   }
-  const olderThan = text('older_than');
-  if (olderThan !== undefined) filter.aged = { max: readAge(withPlus(olderThan), 'older_than', now) };
+  value('older_than', withPlus);
   const errorType = text('error_type');
   if (errorType !== undefined) filter.error_type = errorType;
-  const error = text('error');
-  if (error !== undefined) filter.error_words = readWords(error, 'error');
-  const fingerprints = listParam(c, 'fingerprint');
-  if (fingerprints) filter.fingerprints = readFingerprints(fingerprints, 'fingerprint');
-  const search = text('q');
-  if (search !== undefined) setSearch(filter, search, 'q');
+  value('error');
+  list('fingerprint', 'fingerprint');
+  value('q');
   const dead = oneOf(listParam(c, 'dead_letter'), ['true', 'false'], 'dead_letter');
   if (dead?.length === 1) filter.dead = dead[0] === 'true';
   const fields = Object.entries(c.req.queries()).flatMap(([name, values]) =>
