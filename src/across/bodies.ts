@@ -25,8 +25,8 @@ export function withBody(sent: NewJob, job: EnqueuedJob): EnqueuedJob {
 }
 
 /** The body with the queue's times: those of the first request in a repeated answer, or of the job it replaces. */
-function bodyAsKept(sent: NewJob, { scheduled_at, expires_at }: EnqueuedJob): string {
-  if (sent.scheduledAt === scheduled_at && sent.expiresAt === expires_at) return sent.body;
+function bodyAsKept(sent: NewJob, { scheduled_at, expires_at, coalesced }: EnqueuedJob): string {
+  if (sent.scheduledAt === scheduled_at && sent.expiresAt === expires_at && !coalesced) return sent.body;
   const { scheduled_at: _, expires_at: __, ...body } = parseExactly(sent.body) as JobBody;
-  return JSON.stringify({ ...body, scheduled_at, expires_at });
+  return JSON.stringify({ ...body, coalesced, scheduled_at, expires_at });
 }

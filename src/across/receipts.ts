@@ -1,6 +1,6 @@
 /** The answers to producers about the jobs that they have enqueued. */
 import type { ParsedJob } from '../job/envelope/parse';
-import { type Envelope, renderJob, renderReceipt, type Variables } from '../job/envelope/render';
+import { type Envelope, renderJob, renderReceipt, type Variables, writtenBody } from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
 import { charsToTell } from '../job/message';
 import type { JobBody } from '../job/record';
@@ -56,6 +56,9 @@ export class Telling {
   /** @param entry absent: the sender needs the whole job */
   envelope(view: EnqueuedJob, entry?: ParsedJob): Envelope {
     const { variables } = this;
+    if (view.accumulated) {
+      return { ...renderReceipt(view, variables, writtenBody(view.record)), accumulated: true };
+    }
     if (entry && !view.deduplicated && (this.isBrief || this.isFull)) return renderReceipt(view, variables, entry.body);
     const envelope = renderEnqueued(view, entry, variables, this.isBrief ? undefined : this.repeated);
     if (this.isFull) delete envelope.retry_effective;
@@ -104,10 +107,12 @@ export function renderBatch(
 
 function countsOf(views: readonly EnqueuedJob[]): Record<string, number> {
   const deduplicated = views.filter((view) => view.deduplicated).length;
+  const accumulated = views.filter((view) => view.accumulated).length;
   return {
     count: views.length,
-    enqueued: views.length - deduplicated,
+    enqueued: views.length - deduplicated - accumulated,
     ...(deduplicated > 0 && { deduplicated }),
+    ...(accumulated > 0 && { accumulated }),
     failed: 0,
   };
 }

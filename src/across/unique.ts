@@ -200,10 +200,12 @@ function resolveConflicts(entries: readonly BatchEntry[], answers: Answers, now:
 
 function remoteJobs({ undecided, blocking }: UniqueConflicts): RemoteJob[] {
   const jobs = blocking.map((view): RemoteJob => {
-    const { id, state, created_at: createdAt, body } = view.record;
-    return { key: id, id, state, createdAt, body, view };
+    const { id, state, created_at: createdAt, body, attempt, due_at: dueAt, history } = view.record;
+    const hasRun = attempt > 0 || history.snoozed !== undefined;
+    return { key: id, id, state, createdAt, body, hasRun, dueAt, view };
   });
-  return undecided ? [...jobs, { key: '', id: '', state: 'undecided', createdAt: undefined, body: '' }] : jobs;
+  const inDoubt = { key: '', id: '', state: 'undecided', createdAt: undefined, body: '' } as const;
+  return undecided ? [...jobs, { ...inDoubt, hasRun: false, dueAt: undefined }] : jobs;
 }
 
 /** Adds the jobs that entries stand for to those that were enqueued. */

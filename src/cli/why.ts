@@ -87,7 +87,7 @@ export function jobFacts(
   log: readonly JobLogLine[] = [],
 ): [name: string, value: unknown][] {
   const errors = job.errors ?? (job.error ? [job.error] : []);
-  const { createdAt, startedAt, firstStartedAt } = job;
+  const { createdAt, startedAt, firstStartedAt, coalesced } = job;
   const end = job.completedAt ?? job.cancelledAt ?? job.discardedAt;
   return [
     ['id', job.id],
@@ -99,6 +99,7 @@ export function jobFacts(
     ['created', timeText(createdAt, now)],
     ['available', job.enqueuedAt === createdAt ? undefined : timeText(job.enqueuedAt, now)],
     ['scheduled', job.state === 'scheduled' ? timeText(job.scheduledAt, now) : undefined],
+    ['stands for', coalesced && `${coalesced.calls} enqueues since ${timeText(coalesced.since, now)}`],
     ['next attempt', timeText(job.nextAttemptAt, now)],
     [firstStartedAt ? 'first run' : 'started', timeText(firstStartedAt ?? startedAt, now)],
     ['last run', firstStartedAt && timeText(startedAt, now)],

@@ -37,12 +37,13 @@ export function jobSent(answer: unknown, json: string, queue: string): JobEnvelo
   const receipt = asJob(full);
   const { options: { priority = 0, ...options } = {}, ...sent } = named(JSON.parse(json)) as SentJob;
   const { type, args, meta = {} } = sent;
-  const { id, state, maxAttempts, createdAt } = receipt;
+  const { id, state, maxAttempts, createdAt, accumulated, coalesced } = receipt;
+  const merged = { ...(accumulated && { accumulated }), ...(coalesced && { coalesced }) };
   const envelope: JobEnvelope = {
     ...{ specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts },
     ...{ createdAt, enqueuedAt: createdAt },
   };
-  return { ...envelope, ...keptOf({ ...sent, ...options }), ...readOf(receipt) };
+  return { ...envelope, ...keptOf({ ...sent, ...options }), ...readOf(receipt), ...merged };
 }
 
 type SentJob = Pick<JobEnvelope, 'type' | 'args' | 'schema' | 'version'> & {

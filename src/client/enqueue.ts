@@ -48,6 +48,8 @@ export type Refusal = Pick<EnvelopeError, 'code' | 'type' | 'message'> & {
 /** The outcome for one of the jobs. */
 export type EnqueueOutcome =
   | { index: number; status: 'created'; job: JobEnvelope; error?: never }
+  /** It has become a part of this job, which waits. */
+  | { index: number; status: 'accumulated'; job: JobEnvelope; error?: never }
   /** The job existed already: it, or the refusal of a unique policy that rejects. */
   | { index: number; status: 'duplicate'; job: JobEnvelope; error?: never }
   | { index: number; status: 'duplicate'; error: Refusal; job?: never }

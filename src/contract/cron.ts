@@ -137,7 +137,7 @@ export interface CronHistory {
 
 /**
  * The job that a schedule has enqueued on demand, flat and as a member. `deduplicated`: its unique policy has found
- * another.
+ * another; `accumulated`: it has become a part of that.
  */
 export interface CronTriggered extends Partial<JobEnvelope> {
   job: JobEnvelope;

@@ -1,7 +1,7 @@
 /** Jobs one by one, and lists of them. */
 import type { OptionName, OptionsThat } from '../job/options';
 import type { JobState } from '../job/states';
-import type { EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
+import type { Coalesced, EnvelopeError, JobEnvelope, JobLogLine, JobOptions, JobStep, RetryPolicy } from '../job/wire';
 import type { Checkpoint } from './checkpoints';
 import type { CursorQuery, Extent, Pagination, Time, Warned } from './common';
 import { DATA, del, get, patch, post } from './route';
@@ -19,6 +19,9 @@ export interface JobReceipt extends Pick<JobEnvelope, OptionsThat<'receipt'>> {
   state: JobState;
   max_attempts: number;
   created_at: Time;
+  /** The entry has become a part of this job, which has its arguments now. */
+  accumulated?: true;
+  coalesced?: Coalesced;
 }
 
 /** A new job: whole, or as a receipt. */
@@ -27,6 +30,12 @@ export type Enqueued = (JobAnswer | JobReceipt) & Warned;
 /** An existing job that a unique policy found. */
 export interface Deduplicated extends JobAnswer, Warned {
   deduplicated: true;
+}
+
+/** The job that a newcomer has become a part of, as a receipt: under `job`, and its members once more beside it. */
+export interface Accumulated extends JobReceipt, Warned {
+  job: JobReceipt;
+  accumulated: true;
 }
 
 /** Jobs that were enqueued together, in their order. */
@@ -38,6 +47,8 @@ export interface BatchAnswer extends Warned {
   enqueued: number;
   /** Those that a unique policy has found; absent: none. */
   deduplicated?: number;
+  /** Those that have become a part of a job that waits, or of an earlier one; absent: none. */
+  accumulated?: number;
   failed: 0;
 }
 
@@ -238,8 +249,13 @@ export interface NewJob extends GivenOptions<OptionName> {
 
 /** Below `/ojs/v1`. */
 export const jobs = {
-  /** Enqueues a job; or answers the one that a unique policy has found. */
-  enqueue: post<{ body: NewJob; 201: Enqueued | BatchAnswer; 200: Deduplicated; errors: 409 | 422 | 429 }>('/jobs', {
+  /** Enqueues a job; or answers the one that a unique policy has found, or made it a part of. */
+  enqueue: post<{
+    body: NewJob;
+    201: Enqueued | BatchAnswer;
+    200: Deduplicated | Accumulated;
+    errors: 409 | 422 | 429;
+  }>('/jobs', {
     ...DATA,
     takesIdempotencyKey: true,
   }),
@@ -281,7 +297,7 @@ export const inspectedJobs = {
   clone: post<{
     body: ClonedJob;
     201: Enqueued;
-    200: Deduplicated;
+    200: Deduplicated | Accumulated;
     errors: 404 | 409 | 413 | 422 | 429;
   }>('/jobs/:id/clone', { audit: 'job.clone', takesIdempotencyKey: true }),
   /** Makes a job that waits available now. */

@@ -76,6 +76,8 @@ export interface JobEvents {
   };
   /** A job will start later. */
   'job.scheduled': OfJob & { scheduled_at?: Time; reason?: 'rate_limited' };
+  /** New jobs have become a part of one that waits: how many. */
+  'job.accumulated': OfJob & { accumulated: number; scheduled_at?: Time };
   /** An attempt began. */
   'job.started': OfJob & { worker_id?: string };
   /** An attempt succeeded, and the job is over. Its result is in the job. */

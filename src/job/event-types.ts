@@ -8,6 +8,7 @@ export const STATE_CHANGED = 'job.state_changed';
 const TYPES: Readonly<Record<EventType, true>> = {
   'job.enqueued': true,
   'job.scheduled': true,
+  'job.accumulated': true,
   'job.started': true,
   'job.completed': true,
   'job.failed': true,

@@ -36,12 +36,21 @@ export interface JobBody extends KeptOptions {
   expires_at_written?: string;
   /** Fingerprint of the unique policy; kept with the job, never shown. */
   fingerprint?: string;
+  /** The enqueues that it stands for, when a unique policy has made one of several. Never written by producers. */
+  coalesced?: Coalesced;
   /** The workflow that this job belongs to, and its node there. */
   workflow?: { id: string; step: number };
   /** Results of the jobs before it, when it belongs to a workflow and there are any. */
   parent_results?: unknown[];
   /** Unknown top-level members (`x_*`, `ext_*`, …), echoed in every envelope. */
   extra?: Record<string, unknown>;
+}
+
+/** Enqueues that a job stands for: its own, and those that were merged into it or that it has replaced. */
+export interface Coalesced {
+  /** When the first of them came, epoch ms. */
+  since: number;
+  calls: number;
 }
 
 /** What makes a job unique, as a queue object applies it. Read by `job/unique`. */
@@ -54,7 +63,13 @@ export interface UniquePolicy {
   states: JobState[];
   /** Only within this time after the existing job's creation, ms. */
   period_ms?: number;
-  on_conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule';
+  on_conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule' | 'accumulate';
+  /** Newcomers put the start off no longer than this after the first of them, ms. */
+  max_wait_ms?: number;
+  /** Enqueues that accumulate in one job, at most. */
+  max_count?: number;
+  /** A newcomer that finds no other starts when this time is over, ms. */
+  window_ms?: number;
 }
 
 /** A validated job on its way into a queue object. */
@@ -77,6 +92,8 @@ export interface NewJob {
   limit?: LimitPolicy;
   /** Whose job it is, see `job/group`. */
   group?: string;
+  /** What its body says of it. */
+  coalesced?: Coalesced;
   /** Cancelled at once, because a later entry of its batch, in another queue, replaces it. */
   superseded?: boolean;
   /** What it was validated by: the stamp of the schemas, and what does not fit them. Absent: by none. */

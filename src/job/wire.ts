@@ -123,6 +123,13 @@ export interface JobLogLine {
   fields?: Record<string, unknown>;
 }
 
+/** Enqueues that one job stands for: its own, and those that were merged into it or that it has replaced. */
+export interface Coalesced {
+  calls: number;
+  /** When the first of them came, RFC 3339. */
+  since: string;
+}
+
 /** The options that a job has and shows as they were given. */
 export interface ShownOptions {
   /** Where the job is sent, whatever its type is mapped to. */
@@ -186,6 +193,10 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
   expires_at?: string;
   /** Only in answers to an enqueue: the job existed already, and the unique policy kept it. */
   deduplicated?: boolean;
+  /** Only in answers to an enqueue: it has become a part of this job, which has its arguments now. */
+  accumulated?: boolean;
+  /** The enqueues that it stands for, when a unique policy has made one job of several. */
+  coalesced?: Coalesced;
   created_at: string;
   enqueued_at: string;
   /** When its last run began: a handler that sleeps begins a run each time it wakes. */

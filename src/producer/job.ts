@@ -175,8 +175,9 @@ export function prepare(
 ): PreparedJob {
   const { queue = DEFAULT_QUEUE, idempotencyKey } = options;
   // Under a key the same request must be the same text. An id chosen here would differ when the producer repeats the
-  // call.
-  const chosenId = options.id ?? (idempotencyKey === undefined ? newId?.(queue) : undefined);
+  // call. What accumulates becomes a part of another job, so an id would not tell whether it has arrived.
+  const isNamed = idempotencyKey === undefined && options.unique?.onConflict !== 'accumulate';
+  const chosenId = options.id ?? (isNamed ? newId?.(queue) : undefined);
   const json = jsonOf({ id: chosenId, ...wireJob(type, args, options, known) });
   return { type, queue, id: chosenId, idempotencyKey, json };
 }

@@ -34,6 +34,18 @@ type Identity =
   | { key: WithoutMeta; keys?: never; metaKeys?: never }
   | { key: readonly UniqueDimension[]; keys?: never; metaKeys: readonly string[] };
 
+/** How often the same job runs. */
+type Sampled = {
+  /**
+   * Which enqueue of a period runs: the first, at once; or the last, when the period is over. In place of
+   * `onConflict` and `states`.
+   */
+  sample: 'leading' | 'trailing';
+  states?: never;
+  uniqueWhile?: never;
+  onConflict?: never;
+} & ({ period: Duration; within?: never } | { within: Duration; period?: never });
+
 type Period =
   | {
       /** How long after its creation an existing job counts. Default: as long as its state counts. */
@@ -58,12 +70,37 @@ type States =
       states?: never;
     };
 
+type Conflict =
+  | {
+      /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
+      onConflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace_except_schedule';
+      maxWait?: never;
+      maxCount?: never;
+    }
+  | {
+      onConflict: 'replace' | 'cancel_existing';
+      /** The job starts at last so long after the first enqueue, however often it is replaced. */
+      maxWait?: Duration;
+      maxCount?: never;
+    };
+
+/** Arguments that accumulate in a job of the same queue that has not started. */
+type Accumulating = {
+  /** The arguments are appended to those of the job that waits, which is returned, `accumulated`. */
+  onConflict: 'accumulate';
+  /** Each enqueue starts the delay again, up to this long after the first. Default: the first enqueue decides. */
+  maxWait?: Duration;
+  /** Most enqueues in a job, 2 … 1000; then it starts, and another begins. Default 1000. */
+  maxCount?: number;
+  states?: never;
+  uniqueWhile?: never;
+} & Period;
+
+type Standing = Period & States & Conflict;
+
 /** Avoids a second job that does the same. */
 export type UniqueOptions = Identity &
-  Period &
-  States & {
+  ((Standing & { sample?: never }) | (Accumulating & { sample?: never }) | Sampled) & {
     /** Members of the objects in `args` that count; the others may differ. */
     argsKeys?: readonly string[];
-    /** Default `reject`: {@link DuplicateJobError}. With `ignore` the existing job is returned, `deduplicated`. */
-    onConflict?: 'reject' | 'ignore' | 'ignore_new' | 'replace' | 'cancel_existing' | 'replace_except_schedule';
   };

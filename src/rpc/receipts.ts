@@ -2,7 +2,7 @@
 import type { RequestKey } from '../durable/inbox';
 import type { Outcome } from '../job/errors';
 import { isTable, type SentJobs } from '../job/message';
-import type { JobRecord, LowerLayers } from '../job/record';
+import type { Coalesced, JobRecord, LowerLayers } from '../job/record';
 import { fromTable, type Table, toTable } from '../job/table';
 import type { LimitStanding } from './limits';
 
@@ -24,6 +24,10 @@ export interface EnqueuedJob {
   expires_at?: number;
   /** It existed already, and the unique policy of the entry said to leave it at that. */
   deduplicated?: true;
+  /** The entry has become a part of this job, which existed or is an earlier entry's. Its body has no arguments here. */
+  accumulated?: true;
+  /** What a job with an empty body stands for, if for more than the entry that brought the body. */
+  coalesced?: Coalesced;
   /** In the first of a request: the queue is nearly full. */
   pressure?: QueuePressure;
   /** In the first of its type in a request: no handler takes the type, so the job will not run. For humans. */

@@ -19,6 +19,17 @@ const OPTIONS = {
   version: 3,
 } satisfies EnqueueOptions;
 
+it('an enqueue that accumulates gives the job that it has become a part of', async () => {
+  const options = { queue: freshName(), delay: '1h', unique: { key: 'cart', onConflict: 'accumulate' } } as const;
+  for (const client of [liveClient(), liveClient({ safeRetries: true })]) {
+    const queue = freshName();
+    const first = await client.enqueue('cart.index', [1], { ...options, queue });
+    const second = await client.enqueue('cart.index', [2], { ...options, queue });
+    expect(second).toMatchObject({ id: first.id, accumulated: true, coalesced: { calls: 2 }, state: 'scheduled' });
+    expect(await client.jobs.get(first.id)).toMatchObject({ args: [1, 2], coalesced: { calls: 2 } });
+  }
+});
+
 it('a minimal answer gives the same job as a full one', async () => {
   const queue = freshName();
   const client = liveClient();

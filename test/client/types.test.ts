@@ -62,6 +62,19 @@ describe('a unique policy', () => {
       { key: 'user-1', keys: ['queue'] },
       { keys: ['meta'], metaKeys: ['tenant'] },
       { metaKeys: ['tenant'] },
+      { key: 'user-1', onConflict: 'replace', maxWait: '1m' },
+      { key: 'user-1', onConflict: 'accumulate', maxWait: '1m', maxCount: 100 },
+      { key: 'user-1', sample: 'trailing', period: '1h' },
+      // @ts-expect-error nothing waits for an ignored newcomer
+      { onConflict: 'ignore', maxWait: '1m' },
+      // @ts-expect-error nothing accumulates
+      { onConflict: 'replace', maxCount: 2 },
+      // @ts-expect-error only jobs that have not started accumulate
+      { onConflict: 'accumulate', states: ['active'] },
+      // @ts-expect-error a sample of no window
+      { sample: 'leading' },
+      // @ts-expect-error a sample says what becomes of the others
+      { sample: 'leading', period: '1h', onConflict: 'ignore' },
       // @ts-expect-error two periods
       { period: '1h', within: '2h' },
       // @ts-expect-error two sets of states

@@ -3,8 +3,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../src/job/errors';
+import type { UniquePolicy } from '../../src/job/record';
 import { clock, DAY, T0 } from '../support/clock';
-import { type JobChange, steady, TestQueue } from '../support/queue';
+import { type JobChange, newJob, steady, TestQueue } from '../support/queue';
 
 import type { RowCount } from '../support/rows';
 
@@ -77,6 +78,33 @@ describe('rows written', () => {
     );
     expect(await written(queue, () => queue.enqueue(...[3, 4, 5, 6].map((ms) => later(ms))))).toBe(8);
     expect(await written(queue, () => queue.add(later(1000)))).toBe(2);
+  });
+
+  it('are one for all newcomers of a request that become a part of a job which waits', async () => {
+    const queue = await countedQueue();
+    const unique: UniquePolicy = {
+      ...{ fingerprint: 'f'.repeat(64), scope: 'queue', states: ['scheduled', 'available', 'pending'] },
+      on_conflict: 'accumulate',
+    };
+    const newcomer = (change: JobChange = {}): JobChange => ({ unique, body: { args: ['x'] }, ...change });
+    const first = { ...newcomer(), body: { args: ['x'], fingerprint: unique.fingerprint } };
+    const later = { ...first, scheduledAt: T0 + 1000 };
+    // Its row, its place in the due index, its fingerprint.
+    expect(await written(queue, () => queue.enqueue(later))).toBe(3);
+    expect(await written(queue, () => queue.enqueue(...many(100, newcomer())))).toBe(1);
+    expect(await written(queue, () => queue.add(newcomer()))).toBe(1);
+    const each = async () => void unwrap(await queue.api.enqueueEach(many(100, newcomer()).map(newJob)));
+    expect(await written(queue, each)).toBe(1);
+    // Put off: the due index, too.
+    const putOff = newcomer({ unique: { ...unique, max_wait_ms: 60_000 }, scheduledAt: T0 + 5000 });
+    expect(await written(queue, () => queue.enqueue(...many(100, putOff)))).toBe(2);
+    clock.set(T0 + 5000);
+    const [job] = await queue.claim();
+    expect(JSON.parse(job?.body ?? '')).toMatchObject({ args: Array(302).fill('x'), coalesced: { calls: 302 } });
+    // One that starts at once, and its fingerprint. It leaves its block with the first newcomer of another request.
+    expect(await written(queue, () => queue.enqueue(first, ...many(99, newcomer())))).toBe(2);
+    expect(await written(queue, () => queue.enqueue(...many(100, newcomer())))).toBe(1);
+    expect(await written(queue, () => queue.enqueue(...many(100, newcomer())))).toBe(1);
   });
 
   it('are as many as bodies of a quarter of a megabyte need', async () => {

@@ -1,5 +1,5 @@
 /** Everything that can be seen from outside must be as the model says, and everything due must have a wake. */
-import type { JobRecord } from '../../src/job/record';
+import type { JobBody, JobRecord } from '../../src/job/record';
 import { cronHistory } from '../../src/queue/features/cron/manage';
 import { deadLetterPlaces, deadLettersAt } from '../../src/queue/read/dead-letters';
 import { find, viewOf } from '../../src/queue/read/find';
@@ -14,6 +14,7 @@ import { knownCounts } from './model-unique';
 import { failureOf, resultOf } from './reports';
 import type { Scene } from './scene';
 import { KEPT, write } from './texts';
+import { argsOf } from './wire';
 
 /** By how much alarms that fire early, again and again, may push the next one; ms. */
 const SLACK_MS = 20;
@@ -125,7 +126,7 @@ function compareError({ error }: ModelJob, record: JobRecord): void {
 }
 
 function compareJob({ model, now, isLarge }: Scene, job: ModelJob, record: JobRecord): void {
-  const body = JSON.parse(record.body) as { scheduled_at?: number; args: unknown[] };
+  const body = JSON.parse(record.body) as Pick<JobBody, 'scheduled_at' | 'args' | 'coalesced'>;
   const errors = record.history.errors?.length ?? 0;
   // Where they say much only the newest are kept.
   const failures = isLarge && errors > 0 ? Math.min(errors, job.failures) : job.failures;
@@ -155,8 +156,11 @@ function compareJob({ model, now, isLarge }: Scene, job: ModelJob, record: JobRe
     ...(job.state === 'completed' && { result: resultOf(job.id, job.result) }),
   });
   compareError(job, record);
+  const { calls, since } = body.coalesced ?? {};
+  same({ calls, since }, { calls: job.calls, since: job.since }, 'what it stands for');
   const { args } = job.order.texts ?? {};
   if (args && body.args[2] !== write(args)) throw new Error(`${job.id} has other args`);
+  if (!args && !job.step) same(body.args, [job.order, ...(job.parts ?? [])].flatMap(argsOf), 'arguments');
 }
 
 function compareCron(scene: Scene, cron: ModelCron, everything: boolean): void {

@@ -128,10 +128,11 @@ export function expectPlaced(
   }
   if (!('placed' in placement) || 'error' in outcome) return;
   same(outcome.value.jobs[0]?.pressure, pressureOf(model), 'pressure');
-  for (const [index, { job, existing }] of placement.placed.entries()) {
+  for (const [index, { job, existing, accumulated = false }] of placement.placed.entries()) {
     const enqueued = outcome.value.jobs[index];
     same(enqueued?.deduplicated ?? false, existing, `entry ${index} is a duplicate`);
-    if (!existing) job.id = enqueued?.record.id ?? '';
+    same(enqueued?.accumulated ?? false, accumulated, `entry ${index} is a part of another`);
+    if (!existing && !accumulated) job.id = enqueued?.record.id ?? '';
     same(enqueued?.record.id, job.id, `entry ${index}`);
   }
 }

@@ -168,8 +168,11 @@ function place(model: Model, cron: string, order: JobOrder, tick: number | undef
   const placement = model.enqueue([order], now, from);
   if ('refused' in placement) return { job: placement.by, isNew: false };
   if (!('placed' in placement)) throw new Error('no entry fires in a queue that is bounded or drains');
-  const [{ job, existing }] = placement.placed as [{ job: ModelJob; existing: boolean }];
-  if (!existing) job.fire = { cron, tick };
+  const [{ job, existing, accumulated }] = placement.placed as [
+    { job: ModelJob; existing: boolean; accumulated?: boolean },
+  ];
+  // What accumulates has become a part of the job of another fire.
+  if (!existing && !accumulated) job.fire = { cron, tick };
   return { job, isNew: !existing };
 }
 

@@ -18,12 +18,28 @@ export interface UniqueOrder {
   by: 'key' | 'args' | 'meta';
   /** In all queues, or in its own. */
   everywhere: boolean;
-  conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule';
+  conflict: 'reject' | 'ignore' | 'replace' | 'replace_except_schedule' | 'accumulate' | 'leading' | 'trailing';
   counting: Counting;
   /** How long an existing job counts, ms; 0: as long as there is one. */
   period: number;
   /** Written in the words of another system. */
   foreign: boolean;
+  /** How long after the first enqueue the job starts at last, ms; 0: nobody says. */
+  maxWait: number;
+  /** Enqueues that accumulate in a job; 0: as many as there may be. */
+  maxCount: number;
+}
+
+/** Jobs that have not started: newcomers may change them. */
+const UNSTARTED: readonly string[] = ['scheduled', 'available', 'pending'];
+
+/** The states in which existing jobs count for a newcomer. */
+function countingFor({ conflict, counting, maxWait, foreign }: UniqueOrder): readonly string[] {
+  if (conflict === 'accumulate') return UNSTARTED;
+  if (conflict === 'leading') return COUNTING.exists;
+  if (conflict === 'trailing') return ['scheduled', 'pending'];
+  // A stream of newcomers cancels no job that runs, unless they say so.
+  return maxWait > 0 && counting === 'open' && !foreign ? COUNTING.queued : COUNTING[counting];
 }
 
 /** Jobs of which this says the same are the same. */
@@ -42,7 +58,7 @@ function known(model: Model, order: JobOrder): ModelJob[] {
 /** A job that stands in the way of a new one or not: that is being decided. */
 export function inDoubt(model: Model, order: JobOrder): ModelJob | undefined {
   const { unique } = order;
-  if (!unique || unique.counting === 'ended') return undefined;
+  if (!unique || !countingFor(unique).some((state) => COUNTING.open.includes(state as never))) return undefined;
   const wanted = identity(order);
   return model.jobs.find((job) => job.undecided !== undefined && !job.forgotten && identity(job.order) === wanted);
 }
@@ -51,13 +67,78 @@ export function inDoubt(model: Model, order: JobOrder): ModelJob | undefined {
 export function inTheWay(model: Model, order: JobOrder, now: number): ModelJob[] {
   const { unique } = order;
   if (!unique) return [];
-  const states: readonly string[] = COUNTING[unique.counting];
+  const states = countingFor(unique);
   return known(model, order).filter(
     (job) =>
       job.undecided === undefined &&
       states.includes(model.stateOf(job, now)) &&
-      (unique.period === 0 || now < job.createdAt + unique.period),
+      (unique.period === 0 || unique.conflict === 'trailing' || now < job.createdAt + unique.period),
   );
+}
+
+/** Of these jobs, the newest that nobody has had. */
+const untouched = (rivals: readonly ModelJob[]) => rivals.find(({ wasHandedOut }) => !wasHandedOut);
+
+/** What a job stands for: the enqueues, and when the first of them came. */
+function callsOf({ calls = 1, since, createdAt }: ModelJob) {
+  return { calls, since: since ?? createdAt };
+}
+
+/**
+ * A newcomer becomes a part of a job that waits.
+ * @param asked when it would start
+ * @returns that job, and whether it has room; one without starts now
+ */
+export function accumulate(
+  model: Model,
+  order: JobOrder,
+  rivals: readonly ModelJob[],
+  asked: number | undefined,
+  now: number,
+): { into: ModelJob; hasRoom: boolean; isChanged: boolean } | undefined {
+  const into = untouched(rivals);
+  if (!into) return undefined;
+  const { maxWait = 0, maxCount = 0 } = order.unique ?? {};
+  const { calls, since } = callsOf(into);
+  const isScheduled = model.stateOf(into, now) === 'scheduled';
+  const startAt = (at: number) => {
+    into.availableAt = at;
+    into.scheduledAt = at > now ? at : undefined;
+  };
+  const hasRoom = calls < (maxCount || 1_000);
+  if (!hasRoom) {
+    if (isScheduled) startAt(now);
+    return { into, hasRoom, isChanged: isScheduled };
+  }
+  Object.assign(into, { calls: calls + 1, since, parts: [...(into.parts ?? []), order] });
+  const at = Math.max(now, Math.min(asked ?? now, since + maxWait));
+  if (maxWait > 0 && isScheduled && at !== into.availableAt) startAt(at);
+  return { into, hasRoom, isChanged: true };
+}
+
+/**
+ * What a job is that takes the place of others.
+ * @param asked when it would start
+ */
+export function successor(
+  model: Model,
+  { unique }: JobOrder,
+  newest: ModelJob | undefined,
+  asked: number | undefined,
+  now: number,
+): Pick<ModelJob, 'scheduledAt' | 'calls' | 'since'> {
+  const { conflict, maxWait = 0, period = 0 } = unique ?? {};
+  if (newest && (conflict === 'replace_except_schedule' || conflict === 'trailing')) {
+    return { scheduledAt: newest.scheduledAt };
+  }
+  if (conflict === 'trailing') return { scheduledAt: now + period };
+  if (!newest || maxWait === 0 || newest.wasHandedOut || !UNSTARTED.includes(model.stateOf(newest, now))) {
+    return { scheduledAt: asked };
+  }
+  const { calls, since } = callsOf(newest);
+  const last = since + maxWait;
+  const scheduledAt = asked === undefined || asked <= last ? asked : last > now ? last : undefined;
+  return { scheduledAt, calls: calls + 1, since };
 }
 
 /** Of the jobs that ended the same way the newest is enough: the others are forgotten when a new one comes. */

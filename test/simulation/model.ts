@@ -5,7 +5,7 @@
 
 import { type CronBook, emptyBook } from './model-crons';
 import { depthOf, idle, noteStart, queueOf, settingsOf, victims } from './model-queue';
-import { inDoubt, inTheWay, outdatedBy, type UniqueOrder } from './model-unique';
+import { accumulate, inDoubt, inTheWay, outdatedBy, successor, type UniqueOrder } from './model-unique';
 import type { ErrorTexts, JobTexts, Text } from './texts';
 
 /** What a step may ask of a new job. Times in ms. */
@@ -53,6 +53,13 @@ export interface ModelJob {
   createdAt: number;
   /** The start that was asked for, if it was delayed. */
   scheduledAt: number | undefined;
+  /** Somebody has had it. */
+  wasHandedOut?: boolean;
+  /** The enqueues that it stands for, if for several, and when the first of them came. */
+  calls?: number;
+  since?: number;
+  /** Newcomers that are a part of it, in order. */
+  parts?: JobOrder[];
   /** Ended, and outdone: new jobs are no longer compared with it. */
   forgotten?: boolean;
   state: ModelState;
@@ -136,7 +143,7 @@ export type Placement =
   /** For none of them there is room. */
   | { full: number }
   | { draining: true }
-  | { placed: { job: ModelJob; existing: boolean }[] };
+  | { placed: { job: ModelJob; existing: boolean; accumulated?: boolean }[] };
 
 export class Model {
   jobs: ModelJob[] = [];
@@ -224,7 +231,7 @@ export class Model {
     // As they are before the new ones come and others go for them.
     const waiting = Number.isFinite(maxDepth) ? idle(this).map((job) => ({ ...job })) : [];
     const outdated = outdatedBy(this, orders, now);
-    const placed: { job: ModelJob; existing: boolean }[] = [];
+    const placed: { job: ModelJob; existing: boolean; accumulated?: boolean }[] = [];
     const replaced = new Set<string>();
     for (const [index, order] of orders.entries()) {
       const doubtful = inDoubt(this, order);
@@ -239,17 +246,25 @@ export class Model {
         if (before) Object.assign(this, before);
         return { refused: index, by: newest };
       }
-      if (newest && conflict === 'ignore') {
+      if (newest && (conflict === 'ignore' || conflict === 'leading')) {
         placed.push({ job: newest, existing: true });
         continue;
       }
+      const asked = order.delay > 0 ? from + order.delay : undefined;
+      if (conflict === 'accumulate') {
+        const found = accumulate(this, order, rivals, asked, now);
+        // It makes no room for what it has become.
+        if (found?.isChanged) replaced.add(found.into.id);
+        if (found?.hasRoom) placed.push({ job: found.into, existing: false, accumulated: true });
+        else placed.push({ job: this.add(order, { scheduledAt: asked }, now, from), existing: false });
+        continue;
+      }
+      const terms = successor(this, order, newest, asked, now);
       for (const rival of rivals) {
         if (isOpen(rival)) this.cancel(rival, now);
         replaced.add(rival.id);
       }
-      const asked = order.delay > 0 ? from + order.delay : undefined;
-      const start = newest && conflict === 'replace_except_schedule' ? newest.scheduledAt : asked;
-      placed.push({ job: this.add(order, start, now, from), existing: false });
+      placed.push({ job: this.add(order, terms, now, from), existing: false });
     }
     const arrived = depthOf(this) - depth;
     const surplus = depth + arrived - maxDepth;
@@ -267,16 +282,23 @@ export class Model {
         this.drop(this.jobs.find((job) => job.id === id) as ModelJob, now);
       if (depthOf(this) > maxDepth) queueOf(this).isShedding = true;
     }
-    if (placed.some(({ existing }) => !existing)) for (const job of outdated) job.forgotten = true;
+    if (placed.some(({ existing, accumulated }) => !existing && !accumulated))
+      for (const job of outdated) job.forgotten = true;
     return { placed };
   }
 
-  private add(order: JobOrder, scheduledAt: number | undefined, now: number, from: number): ModelJob {
+  private add(
+    order: JobOrder,
+    terms: Pick<ModelJob, 'scheduledAt' | 'calls' | 'since'>,
+    now: number,
+    from: number,
+  ): ModelJob {
+    const { scheduledAt } = terms;
     const job: ModelJob = {
       id: '',
       order,
       createdAt: now,
-      scheduledAt,
+      ...terms,
       state: order.pending ? 'pending' : 'waiting',
       availableAt: Math.max(now, scheduledAt ?? now),
       attempt: 0,
@@ -295,6 +317,7 @@ export class Model {
 
   claim(job: ModelJob, worker: string, visibility: number, now: number): void {
     job.state = 'active';
+    job.wasHandedOut = true;
     this.awake(job);
     delete job.late;
     const goesOn = isBegun(job);

@@ -28,11 +28,8 @@ const LIMITS = {
 /** A job as its producer would write it. What it does not want is null: in a change, what is left out stays. */
 export function jobRequest(order: JobOrder): Record<string, unknown> {
   const { unique, limit, texts = {} } = order;
-  const { args, meta, directive, tags } = texts;
-  const text = {
-    type: typeOf(order),
-    args: [{ key: unique?.key ?? null, of: 'args' }, 'other', ...(args ? [write(args)] : [])],
-  };
+  const { meta, directive, tags } = texts;
+  const text = { type: typeOf(order), args: argsOf(order) };
   return {
     ...text,
     options: {
@@ -57,6 +54,12 @@ export function jobRequest(order: JobOrder): Record<string, unknown> {
       unique: unique && policy(unique),
     },
   };
+}
+
+/** What the job is called with: something that never changes tells most of them apart. */
+export function argsOf({ unique, texts, delay, backoff, timeout, ttl }: JobOrder): unknown[] {
+  const of = `args ${delay} ${backoff} ${timeout} ${ttl}`;
+  return [{ key: unique?.key ?? null, of }, 'other', ...(texts?.args ? [write(texts.args)] : [])];
 }
 
 /** The type of jobs of a kind. */
@@ -97,16 +100,28 @@ function fromNow(ms: number): string {
 
 const FOREIGN = { ignore: 'ignore_new', replace: 'cancel_existing' } as const;
 
-function policy({ key, by, everywhere, conflict, counting, period, foreign }: UniqueOrder): Record<string, unknown> {
+function policy(unique: UniqueOrder): Record<string, unknown> {
+  const { key, by, everywhere, conflict, period, foreign, maxWait, maxCount } = unique;
+  const isSample = conflict === 'leading' || conflict === 'trailing';
   const dimensions = ['type', ...(everywhere ? [] : ['queue']), ...(by === 'key' ? [] : [by])];
-  const plainStates = { running: ['active'], ended: ['completed', 'discarded'] } as const;
-  const whiles = { open: 'active', queued: 'queued', exists: 'exists' } as const;
   return {
     ...(by === 'key' ? { keys: dimensions, key } : { [foreign ? 'key' : 'keys']: dimensions }),
     ...(by === 'args' && { args_keys: ['key'] }),
     ...(by === 'meta' && { meta_keys: ['key'] }),
-    on_conflict: foreign && conflict in FOREIGN ? FOREIGN[conflict as keyof typeof FOREIGN] : conflict,
+    [isSample ? 'sample' : 'on_conflict']:
+      foreign && conflict in FOREIGN ? FOREIGN[conflict as keyof typeof FOREIGN] : conflict,
+    ...(maxWait > 0 && { max_wait: maxWait }),
+    ...(maxCount > 0 && { max_count: maxCount }),
     ...(period > 0 && { [foreign ? 'within' : 'period']: foreign ? `${period}ms` : `PT${period / 1000}S` }),
+    ...(!isSample && conflict !== 'accumulate' && statesOf(unique)),
+  };
+}
+
+/** When existing jobs count, in words. */
+function statesOf({ counting, foreign }: UniqueOrder): Record<string, unknown> {
+  const plainStates = { running: ['active'], ended: ['completed', 'discarded'] } as const;
+  const whiles = { open: 'active', queued: 'queued', exists: 'exists' } as const;
+  return {
     ...(counting === 'running' || counting === 'ended'
       ? { states: plainStates[counting] }
       : // The default needs no words.

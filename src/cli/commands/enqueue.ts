@@ -31,7 +31,7 @@ export function enqueueCommand(terminal: Terminal): Command {
       if (options.delay !== undefined && options.at !== undefined) throw usageError('Use --delay or --at, not both.');
       const job = await tocsin.enqueue(type, args.map(argument), enqueueOptions(options));
       if (!options.wait) {
-        const noted = job.deduplicated ? ' (already exists)' : '';
+        const noted = job.deduplicated ? ' (already exists)' : job.accumulated ? ' (added to it)' : '';
         return answer({ job }, () => `${job.id}  ${job.type}  ${job.queue}  ${job.state}${noted}`);
       }
       const outcome = await tocsin.jobs.wait(job.id).catch((error: unknown) => {

@@ -49,7 +49,8 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
     const entry = entries[index];
     const parsed = entry?.ok ? entry.value : undefined;
     const job = telling.envelope(outcome.value, parsed) as unknown as JobEnvelope | JobReceipt;
-    return { index, status: outcome.value.deduplicated ? 'duplicate' : 'created', job };
+    const { deduplicated, accumulated } = outcome.value;
+    return { index, status: deduplicated ? 'duplicate' : accumulated ? 'accumulated' : 'created', job };
   });
   const succeeded = outcomes.filter(({ ok }) => ok).length;
   const failed = outcomes.length - succeeded;

@@ -14,6 +14,7 @@ import {
 import { validateCrons } from '../../across/schemas';
 import { type CronTriggered, crons } from '../../contract/cron';
 import { isCronName, parseCron } from '../../job/cron/definition';
+import { defined } from '../../job/envelope/fields';
 import { withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { UnknownMembers } from '../../job/unknown-members';
@@ -161,7 +162,8 @@ async function trigger(c: AppContext) {
   const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
   const job = envelopeOf(c, view);
   const answer = withFlatCopy(job, { job_id: job.id }) as unknown as CronTriggered;
-  if (view.deduplicated) return json(c, { ...answer, deduplicated: true });
+  const { deduplicated, accumulated } = view;
+  if (deduplicated || accumulated) return json(c, { ...answer, ...defined({ deduplicated, accumulated }) });
   return json(c, answer, 201, { Location: `/ojs/v1/jobs/${job.id}` });
 }
 

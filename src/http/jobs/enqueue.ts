@@ -4,7 +4,7 @@ import { enqueueOnce } from '../../across/enqueue';
 import { renderBatch, Telling, writeBatch } from '../../across/receipts';
 import { readConfig } from '../../config';
 import type { Warned } from '../../contract/common';
-import type { BatchAnswer, Deduplicated, Enqueued, JobAnswer, JobReceipt } from '../../contract/jobs';
+import type { Accumulated, BatchAnswer, Deduplicated, Enqueued, JobAnswer, JobReceipt } from '../../contract/jobs';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
@@ -41,7 +41,7 @@ export async function enqueueParsed(
   parsed: ParsedJob,
   ctx: ParseContext,
   idempotency: IdempotencyKey | undefined,
-): Promise<Answer<Enqueued, 201> | Answer<Deduplicated>> {
+): Promise<Answer<Enqueued, 201> | Answer<Deduplicated | Accumulated>> {
   const { retryVariables: variables } = readConfig(c.env);
   await mayCreate(c, [parsed.queue]);
   const { jobs, replayed } = await enqueueOnce(c.env, [parsed], false, idempotency);
@@ -49,6 +49,13 @@ export async function enqueueParsed(
   if (view === undefined) throw new Error(`Queue ${parsed.queue} returned no receipt for a job that it accepted.`);
   const warned = warningsOf([view], ctx.unknown);
   const location = { Location: `/ojs/v1/jobs/${view.record.id}` };
+  if (view.accumulated) {
+    const receipt = new Telling(variables).envelope(view) as unknown as JobReceipt & { accumulated: true };
+    return json(c, { job: receipt, ...receipt, ...warned.members }, 200, {
+      ...(replayed ? REPLAYED : limitHeaders([view])),
+      ...warned.headers,
+    });
+  }
   if (prefersMinimal(c) && !view.deduplicated) {
     const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
     const receipt = new Telling(variables, true).envelope(view, parsed) as unknown as JobReceipt;

@@ -159,7 +159,8 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
   // These two are stored as they are written.
   unique(value, field, job) {
     const { type, args, meta } = job.body;
-    job.unique = readUnique(value, field, { type, queue: job.queue, args, meta });
+    const delay = job.start === undefined ? 0 : Math.max(0, job.start - job.now);
+    job.unique = readUnique(value, field, { type, queue: job.queue, args, meta, delay });
     return value;
   },
   rate_limit: describedAs({ schema: LIMIT_POLICY_SCHEMA }, (value, field, job) => {

@@ -45,6 +45,7 @@ const SERVER_MANAGED = [
   'steps',
   'delivery_id',
   'lease_ms',
+  'coalesced',
   'workflow_id',
   'parent_results',
 ] as const;
@@ -138,6 +139,10 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     limit: undefined,
   };
   readOptions(input, options, read);
+  if (id !== undefined && read.unique?.policy.on_conflict === 'accumulate') {
+    const why = 'a newcomer may become a part of another job. Repeat the request under an Idempotency-Key instead';
+    throw invalidRequest(`${prefix}id`, `${prefix}id cannot be combined with jobs that accumulate: ${why}.`);
+  }
   if (read.start !== undefined && read.start > now) body.scheduled_at = read.start;
   setDefined(body, 'extra', unknownMembers(input));
   if (ctx.unknown) {

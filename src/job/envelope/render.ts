@@ -5,7 +5,7 @@
 
 import { firstStart } from '../history';
 import { optionsThat } from '../options';
-import type { JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
+import type { Coalesced, JobBody, JobErrorEntry, JobRecord, JobView, UnusedClaims } from '../record';
 import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
@@ -63,11 +63,14 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
 /** The members that a job may have beside what to run; one that it has not is left out. */
 function addOptions(envelope: Envelope, written: JobBody): void {
   for (const name of SHOWN) setDefined(envelope, name, written[name]);
+  if (written.coalesced) envelope.coalesced = renderCoalesced(written.coalesced);
   const { workflow } = written;
   if (!workflow) return;
   envelope.workflow_id = workflow.id;
   envelope.parent_results = written.parent_results ?? [];
 }
+
+const renderCoalesced = ({ calls, since }: Coalesced) => ({ calls, since: formatInstant(since) });
 
 const SHOWN = optionsThat('shown');
 
@@ -85,13 +88,18 @@ export function saysOnlyWhatToRun(body: JobBody): boolean {
  * @param body what the job brought
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
-export function renderReceipt({ record, layers }: JobView, variables: Variables, body: JobBody): Envelope {
+export function renderReceipt(
+  { record, layers, coalesced }: JobView & { coalesced?: Coalesced },
+  variables: Variables,
+  body: JobBody,
+): Envelope {
   const { id, state, created_at } = record;
   const { max_attempts } = policyOf(variables, layers, body);
   const receipt: Envelope = { id, state, max_attempts, created_at: formatInstant(created_at) };
   setDefined(receipt, 'scheduled_at', instant(startOf(record, body)));
   setDefined(receipt, 'expires_at', expiry(body));
   for (const name of READ) setDefined(receipt, name, body[name]);
+  setDefined(receipt, 'coalesced', given(coalesced ?? body.coalesced, renderCoalesced));
   return receipt;
 }
 
@@ -99,7 +107,7 @@ export function renderReceipt({ record, layers }: JobView, variables: Variables,
 const READ = optionsThat('receipt').filter((name) => name !== 'scheduled_at' && name !== 'expires_at');
 
 /** The stored body. An unreadable one shows as a job without arguments, so that it does not break a list. */
-function writtenBody(record: JobRecord): JobBody {
+export function writtenBody(record: JobRecord): JobBody {
   const body = parseObject(record.body, parseExactly);
   if (body) return body as unknown as JobBody;
   return { type: record.type, args: [], meta: {} };

@@ -12,24 +12,22 @@
  * | `ignore` | stands for the newest of them | stay |
  * | `replace` | is enqueued | cancelled, unless they have ended |
  * | `replace_except_schedule` | is enqueued at the scheduled time of the newest | cancelled, unless they have ended |
+ * | `accumulate` | becomes a part of the newest that nobody has had, if it fits | stay; a full one is due |
  */
-import { parseExactly } from '../envelope/exact';
 import { type ApiError, duplicate, refusal } from '../errors';
-import type { JobBody, NewJob, UniquePolicy } from '../record';
+import type { NewJob, UniquePolicy } from '../record';
 import { type JobState, TERMINAL_STATES } from '../states';
 import { undecided } from '../undecided';
+import { continued, Gathering, keepSchedule, startingAt, type Target } from './coalesced';
 
-/** An existing job with the fingerprint of an entry. Members beyond the first two are read only when they count. */
-export interface Candidate {
+/**
+ * An existing job with the fingerprint of an entry. `undecided`: it becomes a job when its batch over several queues is
+ * committed. Without a creation nothing is left of it.
+ */
+export interface Candidate extends Target {
   /** Tells candidates apart: the same job has the same key, whichever entry it is a candidate for. */
   readonly key: number | string;
-  /** `undecided`: it becomes a job when the batch over several queues that it is part of is committed. */
-  readonly state: JobState | 'undecided';
-  /** Epoch ms; undefined: nothing is left of the job. */
-  readonly createdAt: number | undefined;
   readonly id: string;
-  /** JSON of its {@link JobBody}. */
-  readonly body: string;
 }
 
 /** An earlier entry of the same batch, by its index. */
@@ -41,14 +39,14 @@ export interface EarlierEntry {
 export type Placement<C> =
   /** It is enqueued as `job`; the jobs that it replaces are cancelled. */
   | { job: NewJob; replaces: (C | EarlierEntry)[] }
-  /** It is not enqueued, and stands for this job. */
-  | { job: NewJob; existing: C | EarlierEntry };
+  /** It is not enqueued, and stands for this job, which has its arguments if they accumulate. */
+  | { job: NewJob; existing: C | EarlierEntry; accumulated?: true };
 
 /** What the planner keeps of an entry. */
-interface PlannedEntry extends EarlierEntry {
+interface PlannedEntry extends EarlierEntry, Target {
   state: JobState;
-  createdAt: number;
-  body: string;
+  /** It is rewritten when others become a part of it. */
+  placement: { job: NewJob };
 }
 
 export function isEarlierEntry(conflict: object): conflict is EarlierEntry {
@@ -61,15 +59,19 @@ export class ConflictPlanner<C extends Candidate> {
   private readonly entries = new Map<string, PlannedEntry[]>();
   /** Keys of the candidates that earlier entries replace. */
   private readonly replaced = new Set<C['key']>();
+  /** Jobs that entries become a part of, or that are full, in the order of the entries. */
+  private readonly gatherings = new Map<C['key'] | PlannedEntry, { into: C | PlannedEntry; gathered: Gathering }>();
   private placed = 0;
 
   /**
    * @param now epoch ms
    * @param meets whether an entry can be in conflict with this earlier one; by default it always can
+   * @param mayAccumulate whether entries may become a part of candidates; of earlier entries they may always
    */
   constructor(
     private readonly now: number,
     private readonly meets: (index: number, earlier: number) => boolean = () => true,
+    private readonly mayAccumulate = true,
   ) {}
 
   /**
@@ -87,26 +89,85 @@ export class ConflictPlanner<C extends Candidate> {
     const [newest] = conflicts;
     if (newest && policy.on_conflict === 'reject') throw duplicateOf(newest);
     if (newest && policy.on_conflict === 'ignore') return { job, existing: newest };
+    if (policy.on_conflict === 'accumulate') {
+      return this.accumulate(job, policy, conflicts) ?? this.enter(job, policy, index, []);
+    }
     const replaces = conflicts.filter((other) => !TERMINAL_STATES.some((state) => state === this.stateOf(other)));
+    const placed = this.timed(job, policy, newest);
     for (const other of replaces) this.replace(other);
-    const keepsSchedule = newest && policy.on_conflict === 'replace_except_schedule';
-    const placed = keepsSchedule ? keepSchedule(job, newest.body) : job;
-    const state = job.superseded ? 'cancelled' : initialState(placed, this.now);
-    const entry = { index, state, createdAt: this.now, body: placed.body };
-    this.entries.set(policy.fingerprint, [entry, ...earlier]);
-    return { job: placed, replaces };
+    return this.enter(placed, policy, index, replaces);
+  }
+
+  /**
+   * All entries are placed: makes the entries that are enqueued have what others have brought.
+   * @returns the candidates that change, and what they become
+   */
+  gathered(): { into: C; gathered: Gathering }[] {
+    const changed: { into: C; gathered: Gathering }[] = [];
+    for (const { into, gathered } of this.gatherings.values()) {
+      if (isEarlierEntry(into)) into.placement.job = gathered.applyTo(into.placement.job);
+      else if (gathered.isChanged) changed.push({ into, gathered });
+    }
+    return changed;
+  }
+
+  /** Notes an entry that becomes a job of its own. */
+  private enter(job: NewJob, policy: UniquePolicy, index: number, replaces: (C | EarlierEntry)[]): Placement<C> {
+    const placement = { job, replaces };
+    const state = job.superseded ? 'cancelled' : initialState(job, this.now);
+    const dueAt = state === 'scheduled' ? job.scheduledAt : undefined;
+    const entry = { index, state, createdAt: this.now, hasRun: false, dueAt, body: job.body, placement };
+    this.entries.set(policy.fingerprint, [entry, ...(this.entries.get(policy.fingerprint) ?? [])]);
+    return placement;
+  }
+
+  /** When a job that takes the place of others starts. */
+  private timed(job: NewJob, policy: UniquePolicy, newest: PlannedEntry | C | undefined): NewJob {
+    const { on_conflict, max_wait_ms, window_ms } = policy;
+    if (newest && on_conflict === 'replace_except_schedule') return keepSchedule(job, this.seen(newest).body);
+    // Whoever looked into other queues may have found its time there.
+    if (window_ms !== undefined && job.scheduledAt === undefined) return startingAt(job, this.now + window_ms);
+    if (!newest || max_wait_ms === undefined) return job;
+    const replaced = this.seen(newest);
+    return UNSTARTED.has(this.stateOf(newest)) && !replaced.hasRun
+      ? continued(job, replaced, max_wait_ms, this.now)
+      : job;
+  }
+
+  /** Makes an entry a part of the newest job that can take it. Undefined: there is none, or it is full. */
+  private accumulate(
+    job: NewJob,
+    policy: UniquePolicy,
+    conflicts: readonly (PlannedEntry | C)[],
+  ): Placement<C> | undefined {
+    const into = conflicts.find((other) => !other.hasRun && (this.mayAccumulate || isEarlierEntry(other)));
+    if (!into) return undefined;
+    const name = isEarlierEntry(into) ? into : into.key;
+    const known = this.gatherings.get(name)?.gathered;
+    const gathered = known ?? new Gathering(into, this.now);
+    this.gatherings.set(name, { into, gathered });
+    if (gathered.take(job, policy)) return { job, existing: into, accumulated: true };
+    gathered.close();
+    return undefined;
+  }
+
+  /** A job as it is once the earlier entries are enqueued. */
+  private seen(other: PlannedEntry | C): Target {
+    return this.gatherings.get(isEarlierEntry(other) ? other : other.key)?.gathered ?? other;
   }
 
   private isInConflict(policy: UniquePolicy, other: PlannedEntry | C): boolean {
-    const isReplaced = this.stateOf(other) !== other.state;
-    const answer = blocks(policy, isReplaced ? { state: 'cancelled', createdAt: other.createdAt } : other, this.now);
+    const state = this.stateOf(other);
+    const isChanged = state !== other.state;
+    const answer = blocks(policy, isChanged ? { state, createdAt: other.createdAt } : other, this.now);
     if (answer === 'undecided') throw undecided();
     return answer;
   }
 
   /** The state of a job once the earlier entries are enqueued. */
   private stateOf(other: PlannedEntry | C): C['state'] {
-    return !isEarlierEntry(other) && this.replaced.has(other.key) ? 'cancelled' : other.state;
+    if (isEarlierEntry(other) ? other.state === 'cancelled' : this.replaced.has(other.key)) return 'cancelled';
+    return this.seen(other).state;
   }
 
   private replace(other: PlannedEntry | C): void {
@@ -114,6 +175,9 @@ export class ConflictPlanner<C extends Candidate> {
     else this.replaced.add(other.key);
   }
 }
+
+/** States of a job that has not started, unless it has run before. */
+const UNSTARTED: ReadonlySet<string> = new Set<JobState>(['scheduled', 'available', 'pending']);
 
 /** 409: names the job that is in conflict, or the earlier entry. */
 function duplicateOf(other: PlannedEntry | Candidate): ApiError {
@@ -148,16 +212,4 @@ export function blocks(
 function initialState(job: Pick<NewJob, 'pending' | 'scheduledAt'>, now: number): JobState {
   if (job.pending) return 'pending';
   return job.scheduledAt !== undefined && job.scheduledAt > now ? 'scheduled' : 'available';
-}
-
-/**
- * A new job with the schedule of the one it replaces.
- * @param existing JSON of the {@link JobBody} of the replaced job
- */
-function keepSchedule(job: NewJob, existing: string): NewJob {
-  const { scheduled_at } = JSON.parse(existing) as JobBody;
-  const { scheduledAt: _, ...rest } = job;
-  const { scheduled_at: __, ...body } = parseExactly(job.body) as JobBody;
-  if (scheduled_at === undefined) return { ...rest, body: JSON.stringify(body) };
-  return { ...rest, scheduledAt: scheduled_at, body: JSON.stringify({ ...body, scheduled_at }) };
 }

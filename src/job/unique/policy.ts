@@ -10,8 +10,13 @@
  * | `args_keys`, `meta_keys` | names of members that count | all of `args`; `meta` needs its keys |
  * | `period` (or `within`, or `period_ms`) | duration since the existing job's creation | while its state counts |
  * | `states` (or `unique_while`) | states in which an existing job counts | the five in which it has not ended |
- * | `on_conflict` | `reject`, `ignore`, `replace`, `replace_except_schedule` | `reject` |
+ * | `on_conflict` | `reject`, `ignore`, `replace`, `replace_except_schedule`, `accumulate` | `reject` |
  * | | aliases: `ignore_new` of `ignore`, `cancel_existing` of `replace` | |
+ * | `max_wait` | `replace`, `accumulate`: duration after the first enqueue at which the job starts at last | none |
+ * | `max_count` | `accumulate`: enqueues in one job, 2 … 1000 | 1000 |
+ * | `sample` | `leading`, `trailing`: which enqueue of a `period` runs; in place of `on_conflict` and `states` | none |
+ *
+ * Only jobs that wait accumulate, and only inside a queue: the fingerprint always has the queue then.
  */
 import {
   defined,
@@ -19,6 +24,7 @@ import {
   optional,
   type Reader,
   readDuration,
+  readInteger,
   readList,
   readMilliseconds,
   readName,
@@ -26,7 +32,7 @@ import {
   readSome,
   readWord,
 } from '../envelope/fields';
-import { invalidRequest } from '../errors';
+import { invalidRequest, unsupported } from '../errors';
 import type { JobBody, UniquePolicy } from '../record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
 import { quote } from '../text';
@@ -41,8 +47,12 @@ export interface UniqueRequest {
   dimensions: Record<string, unknown>;
 }
 
-/** The parts of a job that its fingerprint may be made of. */
-export type Identity = Pick<JobBody, 'type' | 'args' | 'meta'> & { queue: string };
+/** The parts of a job that its policy depends on. */
+export type Identity = Pick<JobBody, 'type' | 'args' | 'meta'> & {
+  queue: string;
+  /** How long after its enqueue it starts, ms; absent: not known, or at once. */
+  delay?: number;
+};
 
 const OPEN_STATES = JOB_STATES.filter((state) => !TERMINAL_STATES.includes(state));
 
@@ -60,6 +70,26 @@ const ON_CONFLICT: Readonly<Record<string, UniquePolicy['on_conflict']>> = {
   replace: 'replace',
   cancel_existing: 'replace',
   replace_except_schedule: 'replace_except_schedule',
+  accumulate: 'accumulate',
+};
+
+/** Most enqueues that accumulate in one job. */
+export const MAX_ACCUMULATED = 1_000;
+
+/** Not started yet: a job in these states may be changed by newcomers. */
+const UNSTARTED: readonly JobState[] = ['scheduled', 'available', 'pending'];
+
+type Terms = Pick<UniquePolicy, 'states' | 'on_conflict' | 'period_ms' | 'window_ms'>;
+
+/** Which enqueue of a window runs: the first, with which it begins, or the last, when it is over. */
+const SAMPLES: Readonly<Record<'leading' | 'trailing', (window: number) => Terms>> = {
+  leading: (period_ms) => ({ states: [...JOB_STATES], on_conflict: 'ignore', period_ms }),
+  // Jobs whose window is over are due: they stand in nobody's way.
+  trailing: (window_ms) => ({
+    states: ['scheduled', 'pending'],
+    on_conflict: 'replace_except_schedule',
+    window_ms,
+  }),
 };
 
 const MEMBERS = [
@@ -73,6 +103,9 @@ const MEMBERS = [
   'states',
   'unique_while',
   'on_conflict',
+  'max_wait',
+  'max_count',
+  'sample',
 ] as const;
 type Member = (typeof MEMBERS)[number];
 
@@ -89,11 +122,20 @@ const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(nam
 const readState = readWord(JOB_STATES);
 const readOnConflict = readMeaning(ON_CONFLICT);
 const readWhile = readMeaning(WHILE);
+const readSample = readWord(['leading', 'trailing']);
+const readMaxCount = readInteger(2, MAX_ACCUMULATED);
+
+const readPositive: Reader<number> = (value, field) => {
+  const ms = readDuration(value, field);
+  if (ms > 0) return ms;
+  throw invalidRequest(field, `${field} must be longer than zero.`);
+};
 
 /**
  * Reads a unique policy.
  * @param field the policy's path as the client wrote it
  * @throws {ApiError} 400 naming the member that is malformed, contradicts another one, or selects what is not there
+ * @throws {ApiError} 422 for accumulating over several queues
  */
 export function readUnique(value: unknown, field: string, job: Identity): UniqueRequest {
   const policy = readObject(value, field);
@@ -138,13 +180,72 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   if (uses('meta', metaKeys)) dimensions.meta = selectFromMeta(job.meta, metaKeys, `${field}.meta_keys`);
 
   return {
-    policy: {
-      scope,
-      states: read('states', readSome(100, readState)) ?? [...(read('unique_while', readWhile) ?? OPEN_STATES)],
-      on_conflict: read('on_conflict', readOnConflict) ?? 'reject',
-      ...defined({ period_ms: period && readPeriod(period, read) }),
-    },
+    policy: { scope, ...readTerms(policy, field, period && readPeriod(period, read), chosen, job.delay) },
     dimensions,
+  };
+}
+
+/**
+ * Reads which existing jobs count, and what becomes of them and of the newcomer.
+ * @param period ms
+ * @param chosen what makes two jobs the same, where the policy says it
+ * @param delay how long after its enqueue the job starts, ms
+ */
+function readTerms(
+  policy: Record<string, unknown>,
+  field: string,
+  period: number | undefined,
+  chosen: readonly string[] | undefined,
+  delay = 0,
+): Omit<UniquePolicy, 'scope' | 'fingerprint'> {
+  const path = (name: Member) => `${field}.${name}`;
+  const given = (name: Member) => (policy[name] ?? null) !== null;
+  const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
+  const refuse = (name: Member, message: string) => invalidRequest(path(name), `${path(name)} ${message}`);
+  const refuseBeside = (why: string, ...names: Member[]) => {
+    const other = names.find(given);
+    if (other) throw refuse(other, `cannot be combined with ${why}.`);
+  };
+  const sample = read('sample', readSample);
+  if (sample !== undefined) {
+    refuseBeside(path('sample'), 'on_conflict', 'states', 'unique_while', 'max_wait', 'max_count');
+    if (period === undefined) throw refuse('period', `is required: it is the window of ${path('sample')}.`);
+    if (sample === 'trailing' && delay > 0) {
+      throw refuse('sample', '"trailing" says when the job starts: leave out its delay.');
+    }
+    return SAMPLES[sample](period);
+  }
+  const onConflict = read('on_conflict', readOnConflict) ?? 'reject';
+  const accumulates = onConflict === 'accumulate';
+  if (accumulates) {
+    refuseBeside(
+      `${path('on_conflict')} "accumulate", which counts jobs that have not started`,
+      'states',
+      'unique_while',
+    );
+    if (chosen && !chosen.includes('queue')) {
+      const member = path(Array.isArray(policy.key) ? 'key' : 'keys');
+      const message = `${member} must include "queue": jobs of several queues cannot accumulate in one.`;
+      throw unsupported(message, { field: member });
+    }
+  }
+  const max_wait_ms = read('max_wait', readPositive);
+  if (max_wait_ms !== undefined && !accumulates && onConflict !== 'replace') {
+    throw refuse('max_wait', `has no effect unless ${path('on_conflict')} is "replace" or "accumulate".`);
+  }
+  if (max_wait_ms !== undefined && max_wait_ms < delay) {
+    throw refuse('max_wait', `must be at least the delay of the job, which is ${delay} ms.`);
+  }
+  const max_count = read('max_count', readMaxCount);
+  if (max_count !== undefined && !accumulates) {
+    throw refuse('max_count', `has no effect unless ${path('on_conflict')} is "accumulate".`);
+  }
+  // A job that runs is not cancelled by a stream of newcomers unless they say so.
+  const usual = accumulates ? UNSTARTED : max_wait_ms === undefined ? OPEN_STATES : (WHILE.queued as JobState[]);
+  return {
+    states: read('states', readSome(100, readState)) ?? [...(read('unique_while', readWhile) ?? usual)],
+    on_conflict: onConflict,
+    ...defined({ period_ms: period, max_wait_ms, max_count }),
   };
 }
 
@@ -154,6 +255,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
  */
 export function scopeOf(policy: unknown): UniquePolicy['scope'] {
   if (!isObject(policy)) return 'global';
+  if (policy.on_conflict === 'accumulate') return 'queue';
   const chosen = Array.isArray(policy.key) ? policy.key : policy.keys;
   return Array.isArray(chosen) && chosen.includes('queue') ? 'queue' : 'global';
 }
@@ -166,11 +268,7 @@ function readPeriod(
   read: <T>(name: Member, reader: Reader<T>) => T | undefined,
 ): number | undefined {
   if (name === 'period_ms') return read(name, readMilliseconds);
-  return read(name, (value, field) => {
-    const ms = readDuration(value, field);
-    if (ms > 0) return ms;
-    throw invalidRequest(field, `${field} must be longer than zero.`);
-  });
+  return read(name, readPositive);
 }
 
 function pick(source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {

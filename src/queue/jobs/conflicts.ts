@@ -5,6 +5,7 @@
 import { charsToTell, MAX_EXISTING_CHARS } from '../../job/message';
 import type { JobBody, JobView, NewJob } from '../../job/record';
 import { type JobState, TERMINAL_STATES } from '../../job/states';
+import type { Gathering } from '../../job/unique/coalesced';
 import {
   blocks,
   type Candidate,
@@ -47,6 +48,15 @@ export class StoredJob implements Candidate {
     return this.row?.created_at ?? this.archived?.at[0];
   }
 
+  /** Claimed at least once, also by a worker that gave it back unused. */
+  get hasRun(): boolean {
+    return this.row === undefined || this.row.claims > 0 || this.q.store.leases.active.has(this.key);
+  }
+
+  get dueAt(): number | undefined {
+    return this.row?.due_at ?? undefined;
+  }
+
   get id(): string {
     return this.row ? idOf(this.q.route, this.row) : this.archived ? idOfArchived(this.q.route, this.archived) : '';
   }
@@ -79,9 +89,9 @@ export class AnswerRoom {
       return { record, layers };
     }
     const { result: _, progress_data: __, ...rest } = record;
-    const { type, scheduled_at } = JSON.parse(record.body) as JobBody;
+    const { type, scheduled_at, coalesced } = JSON.parse(record.body) as JobBody;
     return {
-      record: { ...rest, history: {}, body: JSON.stringify({ type, args: [], meta: {}, scheduled_at }) },
+      record: { ...rest, history: {}, body: JSON.stringify({ type, args: [], meta: {}, scheduled_at, coalesced }) },
       layers,
     };
   }
@@ -110,6 +120,12 @@ function storedJobs(q: Named & Stored & Configured, fingerprint: string, now: nu
   return rivalKeys(q.store.sql, fingerprint).map((key) => new StoredJob(q, key, now));
 }
 
+/** A stored job, and what it becomes by newcomers. */
+export interface Accumulated {
+  into: StoredJob;
+  gathered: Gathering;
+}
+
 /** Plans the jobs of one enqueue, in their order. Reads only. */
 export class QueueConflicts {
   private readonly planner: ConflictPlanner<StoredJob>;
@@ -117,16 +133,23 @@ export class QueueConflicts {
   /** Keys of jobs that no longer decide anything. */
   private readonly outdated: { fingerprint: string; key: number }[] = [];
 
+  /** @param mayAccumulate whether jobs may become a part of stored ones */
   constructor(
     private readonly q: Named & Stored & Configured,
     private readonly now: number,
+    mayAccumulate: boolean,
   ) {
-    this.planner = new ConflictPlanner(now);
+    this.planner = new ConflictPlanner(now, undefined, mayAccumulate);
   }
 
   /** @throws {ApiError} 409 `duplicate`; 503 while that is not decided */
   place(job: NewJob): Placement<StoredJob> {
     return this.planner.place(job, job.unique ? this.candidates(job.unique.fingerprint) : []);
+  }
+
+  /** All are placed. @returns what becomes of stored jobs that they are a part of, or that are full */
+  gathered(): Accumulated[] {
+    return this.planner.gathered();
   }
 
   /** Deletes keys that no longer decide anything; call when new ones have been written. */

@@ -1,11 +1,12 @@
 /** Accepts jobs one by one in one transaction: a refused job says why, and affects no other. */
 
 import { recallAnswer, rememberAnswer } from '../../durable/inbox';
-import { outcomeOf } from '../../job/errors';
+import { type Outcome, outcomeOf } from '../../job/errors';
 import { charsToTell, MAX_EXISTING_CHARS, tooMuchToTell } from '../../job/message';
 import type { NewJob } from '../../job/record';
 import type { EachReceipt, EnqueuedJob, IdempotencyKey } from '../../rpc/receipts';
 import type { QueueParts } from '../store/parts';
+import { isBounded } from './backpressure';
 import { enqueue } from './enqueue';
 
 /**
@@ -22,8 +23,7 @@ export function enqueueEach(
   if (remembered) return { ...remembered, replayed: true };
   let told = 0;
   const warnings = new Set<string>();
-  const enqueueOne = (job: NewJob): EnqueuedJob => {
-    const enqueued = enqueue(q, [job], now).jobs[0] as EnqueuedJob;
+  const asTold = (enqueued: EnqueuedJob): EnqueuedJob => {
     if (enqueued.warning !== undefined && warnings.has(enqueued.warning)) delete enqueued.warning;
     else if (enqueued.warning !== undefined) warnings.add(enqueued.warning);
     if (!enqueued.deduplicated) return enqueued;
@@ -32,7 +32,25 @@ export function enqueueEach(
     told = chars;
     return enqueued;
   };
-  const receipt: EachReceipt = { outcomes: jobs.map((job) => outcomeOf(() => enqueueOne(job))) };
+  const outcomes: Outcome<EnqueuedJob>[] = [];
+  for (let at = 0; at < jobs.length; at = outcomes.length) {
+    const run = accumulating(jobs, at);
+    // Where room is scarce each has its own.
+    const together =
+      run.length > 1 && !isBounded(q) ? outcomeOf(() => enqueue(q, run, now).jobs.map(asTold)) : undefined;
+    const told = together?.ok
+      ? together.value.map((value): Outcome<EnqueuedJob> => ({ ok: true, value }))
+      : run.map((job) => outcomeOf(() => asTold(enqueue(q, [job], now).jobs[0] as EnqueuedJob)));
+    outcomes.push(...told);
+  }
+  const receipt: EachReceipt = { outcomes };
   if (idempotency) rememberAnswer(q.store.inbox, idempotency, receipt, now);
   return receipt;
+}
+
+/** Jobs from this place on that may become one: a row is written once for all of them. Else the job in this place. */
+function accumulating(jobs: readonly NewJob[], from: number): readonly NewJob[] {
+  let to = from;
+  while (jobs[to]?.unique?.on_conflict === 'accumulate') to++;
+  return jobs.slice(from, Math.max(to, from + 1));
 }

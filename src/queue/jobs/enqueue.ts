@@ -13,12 +13,13 @@ import type { JobRow } from '../store/job-row';
 import { insert, insertRun, type NewRow } from '../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
+import { accumulate } from './accumulate';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
-import { cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
+import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
 import { standingOf } from './limit-standing';
 import { checkType, refuseNewcomers } from './may-enqueue';
-import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from './receipt';
+import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
 import { refuseMisfit, warnOfMisfits } from './schema-misfits';
 import { warnOfUnhandled } from './warn-unhandled';
 
@@ -80,19 +81,27 @@ function checkId(q: Named & Stored & Configured, id: string, now: number): void 
 /** The decision about each job, and what may be tidied up afterwards. */
 export interface EnqueuePlan {
   placements: Placement<StoredJob>[];
+  /** Stored jobs that change by it. */
+  accumulated: readonly Accumulated[];
   tidy(): void;
 }
 
 /**
  * Checks jobs and applies their unique policies. Writes nothing.
+ * @param mayAccumulate whether they may become a part of stored jobs; of each other they may always
  * @throws {ApiError} as {@link checkJobs}; for a duplicate 409 if its policy rejects it, 503 if that is undecided
  */
-export function planJobs(q: Named & Stored & Configured, jobs: readonly NewJob[], now: number): EnqueuePlan {
+export function planJobs(
+  q: Named & Stored & Configured,
+  jobs: readonly NewJob[],
+  now: number,
+  mayAccumulate = true,
+): EnqueuePlan {
   checkJobs(q, jobs, now);
-  const conflicts = new QueueConflicts(q, now);
+  const conflicts = new QueueConflicts(q, now, mayAccumulate);
   const placements: Placement<StoredJob>[] = [];
   forEachNumbered(jobs, (job) => placements.push(conflicts.place(inStrictOrder(q, job))));
-  return { placements, tidy: () => conflicts.tidy() };
+  return { placements, accumulated: conflicts.gathered(), tidy: () => conflicts.tidy() };
 }
 
 /** In a strict order a job's priority would let it pass others of its group. */
@@ -113,6 +122,10 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
   const jobs: EnqueuedJob[] = [];
   const keys: number[] = [];
   const isAlone = plan.placements.length === 1;
+  const accumulated = new Map<number, EnqueuedJob>();
+  for (const change of plan.accumulated) {
+    accumulated.set(change.into.key, receiptOfAccumulated(accumulate(q, change, now)));
+  }
   const entryAt = (index: number) => (plan.placements[index] as Placement<StoredJob>).job;
   const arrived = (row: JobRow, index: number) => {
     keys[index] = row.key;
@@ -131,7 +144,10 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
     }
     const placement = plan.placements[index] as Placement<StoredJob>;
     if ('existing' in placement) {
-      jobs[index] = receiptOfExisting(existingJob(q, placement.existing, jobs, now), placement.job);
+      const { existing, job } = placement;
+      const into = placement.accumulated && !isEarlierEntry(existing) ? accumulated.get(existing.key) : undefined;
+      const found = into ?? existingJob(q, existing, jobs, now);
+      jobs[index] = placement.accumulated ? receiptOfEarlier(found) : receiptOfExisting(found, job);
       continue;
     }
     const { job, replaces } = placement;
@@ -160,6 +176,11 @@ function standingAfter(q: Stored, row: JobRow, now: number): Pick<EnqueuedJob, '
 export function arrivalOf(plan: EnqueuePlan): Arrival {
   const replaces = new Set<number>();
   const arrival: Arrival = { jobs: 0, bytes: 0, replaces };
+  for (const { into, gathered } of plan.accumulated) {
+    // It does not make room for what it has become.
+    replaces.add(into.key);
+    arrival.bytes += bodyBytes(gathered) - bodyBytes(into);
+  }
   for (const placement of plan.placements) {
     if ('existing' in placement || placement.job.superseded) continue;
     arrival.jobs += 1 - placement.replaces.length;

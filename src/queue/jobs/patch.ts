@@ -89,6 +89,12 @@ function comesFirst(other: JobRow, row: JobRow, moment: number): boolean {
   return difference < 0;
 }
 
+/** The place of a job outside the line that becomes available at `moment`: in the due index, or behind its key. */
+export function placedAt(q: Named & Stored, row: JobRow, moment: number, now: number): WaitingPlace {
+  const ready: WaitingPlace = { due_at: moment, waits_since: null };
+  return row.limit_key === null ? ready : placeOf(q, { ...row, ...ready }, moment, now);
+}
+
 /** Merges the job's own retry policy. */
 function changePolicy(q: Configured, row: JobRow, body: JobBody, { retry, max_attempts }: PatchRequest): void {
   if (retry === undefined && max_attempts === undefined) return;

@@ -59,7 +59,7 @@ export function waitingFor(
     waitsForGroup(q, row) ??
     waitsForKey(q, row, now) ??
     ask(admitted(row));
-  return withExpiry(row, found ?? starting(row));
+  return withExpiry(row, withCoalesced(row, found ?? starting(row)));
 }
 
 /** An operation over several queues that may change the job is not decided. */
@@ -138,6 +138,15 @@ function admitted(row: JobRow): JobRow {
 
 function starting(row: JobRow): WaitingFor {
   return waiting('starting', 'Nothing blocks it: it is about to be handed out.', availableSince(row));
+}
+
+/** Newcomers may have put it off, or have become a part of it. */
+function withCoalesced(row: JobRow, found: WaitingFor): WaitingFor {
+  // Hardly any job stands for others, and parsing is not free.
+  const coalesced = row.body.includes('"coalesced":') ? bodyOf(row).coalesced : undefined;
+  if (!coalesced) return found;
+  const { calls, since } = coalesced;
+  return { ...found, detail: `${found.detail} It stands for ${calls} enqueues since ${formatInstant(since)}.` };
 }
 
 /** A job that must start by a moment may never run. */

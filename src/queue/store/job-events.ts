@@ -15,6 +15,8 @@ export interface Note {
   reason?: string;
   /** It comes from another queue, for a second life. */
   redriven?: true;
+  /** Newcomers that have become a part of it. */
+  taken?: number;
 }
 
 interface Told extends Note {
@@ -91,6 +93,8 @@ function eventsOf(told: Told): Event[] {
     case 'patch':
       if (scheduled_at === undefined || scheduled_at === before.due_at) return [];
       return [['job.scheduled', { attempt, scheduled_at }]];
+    case 'accumulate':
+      return [['job.accumulated', { attempt, accumulated: told.taken ?? 0, scheduled_at }]];
     case 'defer':
       return [['job.scheduled', { attempt, scheduled_at, reason: 'rate_limited' }]];
     case 'cancel':

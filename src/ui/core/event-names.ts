@@ -7,6 +7,7 @@ export const STATE_CHANGED: EventType = 'job.state_changed';
 const NAMES: Readonly<Record<Exclude<EventType, 'job.state_changed'>, true>> = {
   'job.enqueued': true,
   'job.scheduled': true,
+  'job.accumulated': true,
   'job.started': true,
   'job.completed': true,
   'job.failed': true,

@@ -10,7 +10,7 @@ import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
-import { receiptOf, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
+import { receiptOf, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { warnOfMisfits } from '../../jobs/schema-misfits';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { warnOfUnhandled } from '../../jobs/warn-unhandled';
@@ -31,7 +31,8 @@ export function prepareBatch(
   now: number,
 ): EnqueueReceipt {
   refuseGivenUp(q, batch, now);
-  const plan = planJobs(q, jobs, now);
+  // Until the batch is decided the jobs that exist stay as they are.
+  const plan = planJobs(q, jobs, now, false);
   refuseTooMuchToTell(plan.placements, now);
   if (isBounded(q)) checkRoom(q, arrivalOf(plan), expiredRows(q, now));
   const share: Share = { coordinator, jobs: [] };
@@ -39,7 +40,9 @@ export function prepareBatch(
   const keys: number[] = [];
   plan.placements.forEach((placement, index) => {
     if ('existing' in placement) {
-      receipt[index] = receiptOfExisting(existingJob(q, placement.existing, receipt, now), placement.job);
+      const existing: EnqueuedJob = existingJob(q, placement.existing, receipt, now);
+      const { job, accumulated } = placement;
+      receipt[index] = accumulated ? receiptOfEarlier(existing) : receiptOfExisting(existing, job);
       return;
     }
     const { job, replaces } = placement;

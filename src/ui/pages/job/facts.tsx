@@ -1,6 +1,7 @@
 /** The job's times, its place, and what holds it. */
 import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
+import type { Coalesced } from '../../../job/wire';
 import { Facts } from '../../components/page';
 import { Duration, Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
@@ -9,7 +10,7 @@ import { isHidden } from '../../core/session';
 import type { Job } from './types';
 
 export function JobFacts({ of: job }: { of: Job }) {
-  const { workflow, cron_name: cron, meta, fingerprint } = job;
+  const { workflow, cron_name: cron, meta, fingerprint, coalesced } = job;
   const ended = job.completed_at ?? job.cancelled_at ?? job.discarded_at;
   const time = (at: string | undefined): ComponentChildren => at && <Time at={at} />;
   const entries: (readonly [string, ComponentChildren])[] = [
@@ -17,6 +18,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Priority', number(job.priority)],
     ['Created', time(job.created_at)],
     ['Scheduled', job.state === 'scheduled' ? time(job.scheduled_at) : undefined],
+    ['Stands for', coalesced && <Enqueues of={coalesced} />],
     ['Next attempt', time(job.next_attempt_at)],
     [job.first_started_at ? 'First run' : 'Started', time(job.first_started_at ?? job.started_at)],
     ['Last run', job.first_started_at && time(job.started_at)],
@@ -61,6 +63,15 @@ export function JobFacts({ of: job }: { of: Job }) {
     <div class="card">
       <Facts of={entries} />
     </div>
+  );
+}
+
+/** Those that a unique policy has made one job of. */
+function Enqueues({ of: { calls, since } }: { of: Coalesced }) {
+  return (
+    <>
+      {number(calls)} enqueues since <Time at={since} />
+    </>
   );
 }
 
