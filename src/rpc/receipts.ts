@@ -24,7 +24,7 @@ export interface EnqueuedJob {
   expires_at?: number;
   /** It existed already, and the unique policy of the entry said to leave it at that. */
   deduplicated?: true;
-  /** The entry has become a part of this job, which existed or is an earlier entry's. Its body has no arguments here. */
+  /** The entry has become a part of this job, stored or of an earlier entry. Its body has no arguments here. */
   accumulated?: true;
   /** What a job with an empty body stands for, if for more than the entry that brought the body. */
   coalesced?: Coalesced;
