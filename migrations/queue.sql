@@ -90,6 +90,17 @@ CREATE TABLE due_blocks (
 ) STRICT;
 CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
 
+-- Jobs that wait for another attempt: those of one transaction, whatever the moments are at which they become available.
+-- block: in the order of writing. sequence: the number of the next job when it was written. gone: as in blocks, places of jobs.
+--   heads, data: see src/queue/store/retry-text.ts.
+CREATE TABLE retry_blocks (
+  block INTEGER PRIMARY KEY,
+  sequence INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+
 -- One row for each claimed batch. A row whose entries are all over is reused by the next claim.
 -- job: a job that came alone and lives here until its attempt ends: JSON of what is known of it, a line feed, and its body.
 CREATE TABLE leases (

@@ -36,6 +36,14 @@ CREATE TABLE due_blocks (
 ) STRICT;
 CREATE INDEX due_blocks_due ON due_blocks (priority, due_at);
 
+CREATE TABLE retry_blocks (
+  block INTEGER PRIMARY KEY,
+  sequence INTEGER NOT NULL,
+  gone TEXT,
+  heads TEXT NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+
 ALTER TABLE leases ADD COLUMN job TEXT;
 
 ALTER TABLE jobs ADD COLUMN holds_group TEXT;

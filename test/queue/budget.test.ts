@@ -2,8 +2,12 @@
 
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
+import type { AttemptOutcome } from '../../src/job/attempt/outcome';
 import { unwrap } from '../../src/job/errors';
 import type { UniquePolicy } from '../../src/job/record';
+import { type BlockJob, rowOf } from '../../src/queue/store/block';
+import type { JobRow } from '../../src/queue/store/job-row';
+import { encode } from '../../src/queue/store/retry-text';
 import { clock, DAY, T0 } from '../support/clock';
 import { type JobChange, newJob, steady, TestQueue } from '../support/queue';
 
@@ -55,6 +59,16 @@ async function life(queue: TestQueue, jobs: number, size: number, change: JobCha
   expect(count.alarms).toBeLessThan(9);
   return (count.written - count.alarms) / jobs;
 }
+
+/** These end, each by a report of its own, in one transaction. */
+const settleAll = (queue: TestQueue, jobs: readonly { id: string }[], outcome: AttemptOutcome) =>
+  queue.inside(({ instance }) => Promise.all(jobs.map(({ id }) => instance.settle({ job_id: id, ...outcome }))));
+
+const failAll = (queue: TestQueue, jobs: readonly { id: string }[]) =>
+  settleAll(queue, jobs, { kind: 'failed', error: { message: 'failed' } });
+
+const completeAll = (queue: TestQueue, jobs: readonly { id: string }[]) =>
+  settleAll(queue, jobs, { kind: 'completed', result: '1' });
 
 describe('rows written', () => {
   it('are one for the immediate jobs of a batch together, and for each that comes alone', async () => {
@@ -184,6 +198,53 @@ describe('rows written', () => {
     expect(alone).toBeLessThanOrEqual(4);
   });
 
+  it('are a tenth for each retry of jobs that fail together: the failure, and again the next claim', async () => {
+    const queue = await countedQueue();
+    await queue.enqueue(...many(100, { retry: steady(25, 1000) }));
+    let claimed = await queue.claim({ count: 100 });
+    for (let round = 1; round <= 4; round++) {
+      const failed = await written(queue, () => failAll(queue, claimed));
+      expect(failed).toBeLessThanOrEqual(10);
+      clock.set(T0 + 1 + 1000 * round);
+      const again = await written(queue, async () => {
+        claimed = await queue.claim({ count: 100 });
+      });
+      expect(claimed).toHaveLength(100);
+      expect(again).toBeLessThanOrEqual(10);
+    }
+  });
+
+  it('are less than a half for jobs that fail in batches, run again in batches, and are pruned', async () => {
+    const queue = await countedQueue();
+    const rows = await written(queue, async () => {
+      for (let n = 0; n < 10; n++) await queue.enqueue(...many(100, { retry: steady(3, 60_000) }));
+      for (let round = 0; round < 2; round++) {
+        for (let n = 0; n < 10; n++) {
+          const claimed = await queue.claim({ count: 100 });
+          expect(claimed).toHaveLength(100);
+          if (round === 0) await failAll(queue, claimed);
+          else await completeAll(queue, claimed);
+        }
+        clock.set(T0 + 1 + 60_000);
+      }
+      clock.set(T0 + 9 * DAY);
+      for (let alarms = 0; alarms < 5; alarms++) await queue.alarm();
+    });
+    expect(await queue.counts()).toEqual({ pending: 1 });
+    expect(await queue.rows('SELECT block FROM retry_blocks')).toEqual([]);
+    expect(rows / 1000).toBeLessThanOrEqual(0.4);
+  });
+
+  it('are one for each job that fails together with others and had a row of its own, and none after that', async () => {
+    const queue = await countedQueue();
+    for (let n = 0; n < 50; n++) await queue.add({ priority: 1, retry: steady(25, 1000) });
+    let claimed = await queue.claim({ count: 50 });
+    expect(await written(queue, () => failAll(queue, claimed))).toBeLessThanOrEqual(50 + 10);
+    clock.set(T0 + 1001);
+    claimed = await queue.claim({ count: 50 });
+    expect(await written(queue, () => failAll(queue, claimed))).toBeLessThanOrEqual(10);
+  });
+
   it('are none for reads, an idle alarm, empty claims and refusals', async () => {
     const queue = await countedQueue();
     const id = await queue.add();
@@ -275,6 +336,43 @@ describe('rows read by a claim', () => {
       read.push(await readPerClaim(queue, 20));
     }
     expect(Math.max(...read)).toBeLessThan(40);
+    expect(Math.max(...read) - Math.min(...read)).toBeLessThanOrEqual(5);
+  });
+
+  it('do not grow with the backlog of jobs that wait for another attempt, in blocks that come by turns', async () => {
+    const read: number[] = [];
+    for (const backlog of [1_000, 100_000]) {
+      const queue = await countedQueue();
+      const size = 100;
+      await queue.inside(({ sql }) => {
+        const blocks = backlog / size;
+        for (let block = 0; block < blocks; block++) {
+          const rows = Array.from({ length: size }, (_, n): JobRow => {
+            const key = 1_000 + block * size + n;
+            const due_at = T0 - backlog + n * blocks + block;
+            const job: BlockJob = {
+              key,
+              type: 't',
+              at: T0,
+              body: '{"type":"t","args":[]}',
+              alias: null,
+              priority: 0,
+              due_at,
+            };
+            return { ...rowOf(job), attempt: 1, claims: 1, history: '{"started_at":1}' };
+          });
+          const { heads, data } = encode(rows);
+          const insert = 'INSERT INTO retry_blocks (sequence, heads, data) VALUES (?, ?, ?)';
+          sql.exec(insert, 1_000 + (block + 1) * size, heads, data).toArray();
+        }
+      });
+      await queue.evict();
+      await queue.startCounting();
+      expect(await queue.claim()).toMatchObject([{ attempt: 2 }]);
+      expect((await take(queue)).read).toBeLessThan(backlog / size + 100);
+      read.push(await readPerClaim(queue, 20));
+    }
+    expect(Math.max(...read)).toBeLessThan(20);
     expect(Math.max(...read) - Math.min(...read)).toBeLessThanOrEqual(5);
   });
 

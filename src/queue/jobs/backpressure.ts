@@ -235,6 +235,9 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
     ...[...q.store.priorities].flatMap((priority) =>
       inBlocks(q, q.store.blocks.due.inTurn(priority, undefined, undefined, false), limit),
     ),
+    ...[...q.store.priorities].flatMap((priority) =>
+      inBlocks(q, q.store.blocks.retries.inTurn(priority, undefined, undefined, false), limit),
+    ),
     ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),
   ];
   if (found.length < limit) {

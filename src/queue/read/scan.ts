@@ -186,11 +186,12 @@ class Reader {
   *candidates(from: number, indexed: boolean): Generator<Candidate> {
     const sources: Iterator<Candidate>[] = [];
     if ([...this.states].some((state) => state !== 'completed')) {
-      if (indexed) sources.push(this.indexed(from), this.indexedBlocks(from));
+      if (indexed) sources.push(this.indexed(from), ...this.indexedBlocks(from));
       else {
         for (const rank of [0, RANK_BIT]) sources.push(this.rank(rank, from));
-        const { line, due, singles } = this.q.store.blocks;
-        sources.push(this.blocks(line, from), this.blocks(due, RANK_BIT + from), this.blocks(singles, from));
+        const { line, due, retries, singles } = this.q.store.blocks;
+        for (const table of [line, retries, singles]) sources.push(this.blocks(table, from));
+        sources.push(this.blocks(due, RANK_BIT + from));
       }
     }
     const { error_words, fingerprints } = this.filter;
@@ -223,14 +224,12 @@ class Reader {
   private *rank(rank: number, from: number): Generator<Candidate> {
     let bound = rank + from;
     const page = this.inspection ? TEXT_PAGE : PAGE;
+    const order = `ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${page}`;
     for (;;) {
       const range = this.ascending
         ? { sql: 'key > ? AND key < ?', bindings: [bound, rank + MAX_SEQUENCE] }
         : { sql: 'key >= ? AND key < ?', bindings: [rank, bound] };
-      const rows = this.rows(
-        `${range.sql} ORDER BY key ${this.ascending ? 'ASC' : 'DESC'} LIMIT ${page}`,
-        range.bindings,
-      );
+      const rows = this.rows(`${range.sql} ${order}`, range.bindings);
       yield* rows;
       const last = rows.at(-1);
       if (rows.length < page || !last) return;
@@ -289,21 +288,23 @@ class Reader {
   }
 
   /** Jobs in blocks, in the order of their keys. */
-  private *blocks(table: Pick<BlockTable, 'pages'>, from: number): Generator<Candidate> {
+  private *blocks(table: Pick<BlockTable, 'pages'>, from: number, isRunning = true): Generator<Candidate> {
     const page = this.inspection ? TEXT_PAGE : PAGE;
-    for (const keys of table.pages(from, this.ascending, page)) yield* this.inBlocks(keys);
+    for (const keys of table.pages(from, this.ascending, page)) {
+      yield* this.inBlocks(isRunning ? keys : keys.filter((key) => !this.q.store.leases.active.has(key)));
+    }
   }
 
   /** The jobs of blocks that are in the wanted states by the due index; leases know those that run. */
-  private *indexedBlocks(from: number): Generator<Candidate> {
-    const { states, q } = this;
-    const [due, later] = [states.has('available'), states.has('scheduled')];
-    if (!due && !later) return;
-    const when = due && later ? undefined : due ? { until: this.now } : { after: this.now };
-    const page = this.inspection ? TEXT_PAGE : PAGE;
-    for (const keys of q.store.blocks.due.pagesOf(RANK_BIT + from, this.ascending, page, when)) {
-      yield* this.inBlocks(keys.filter((key) => !q.store.leases.active.has(key)));
-    }
+  private indexedBlocks(from: number): Iterator<Candidate>[] {
+    const { states } = this;
+    const { due, retries } = this.q.store.blocks;
+    const [isDue, isLater] = [states.has('available'), states.has('scheduled')];
+    const again = isDue || isLater || states.has('retryable') ? [this.blocks(retries, from, false)] : [];
+    if (!isDue && !isLater) return again;
+    const when = isDue && isLater ? undefined : isDue ? { until: this.now } : { after: this.now };
+    const pages: BlockTable['pages'] = (start, ascending, size) => due.pagesOf(start, ascending, size, when);
+    return [...again, this.blocks({ pages }, RANK_BIT + from, false)];
   }
 
   /** Jobs in blocks, in the order of these keys. */
@@ -320,7 +321,7 @@ class Reader {
     const found: Candidate[] = [];
     // Their bodies may be 1 MiB each: no more of them are read than one statement is given.
     const rows = definedOnly(keys, (key) => blocks.row(key));
-    for (const group of grouped(rows, ({ body }) => body.length, MAX_GIVEN)) found.push(...this.told(asTable(group)));
+    for (const group of grouped(rows, charsOf, MAX_GIVEN)) found.push(...this.told(asTable(group)));
     return found;
   }
 
@@ -368,6 +369,9 @@ class Reader {
     }
   }
 }
+
+/** Characters of the texts of a row. */
+const charsOf = ({ body, history }: JobRow): number => body.length + (history?.length ?? 0);
 
 /** What there is of these, one after the other. */
 function* definedOnly<K, T>(keys: readonly K[], read: (key: K) => T | undefined): Generator<T> {

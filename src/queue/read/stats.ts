@@ -6,7 +6,7 @@ import { first } from '../../job/size';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
 import { afterAllAt } from '../store/due-index';
-import { type JobRow, STATE } from '../store/job-row';
+import { STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
 import { stateOf } from '../store/rows';
 
@@ -85,6 +85,7 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
   const running = listed(q.store.leases.active.keys());
   const waiting = [...q.store.priorities].flatMap((priority) => [
     firstIdle(q, q.store.blocks.due.inTurn(priority, undefined, now, false))?.due_at ?? undefined,
+    firstIdle(q, q.store.blocks.retries.placesInTurn(priority, undefined, now))?.at,
     q.store.sql
       .exec<{ at: number }>(
         `SELECT due_at AS at FROM jobs WHERE priority = ? AND due_at <= ?
@@ -114,7 +115,7 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
 }
 
 /** The first of these jobs that does not run. */
-function firstIdle({ store: { leases } }: Stored, rows: Iterable<JobRow>): JobRow | undefined {
+function firstIdle<T extends { key: number }>({ store: { leases } }: Stored, rows: Iterable<T>): T | undefined {
   for (const row of rows) if (!leases.active.has(row.key)) return row;
   return undefined;
 }
@@ -124,6 +125,9 @@ export function upcoming(q: Stored, now: number): Upcoming[] {
   const next = [...q.store.priorities].flatMap((priority) => [
     ...first(q.store.blocks.due.inTurn(priority, afterAllAt(now), undefined, false), MAX_UPCOMING).map(
       ({ due_at }): Upcoming => [due_at as number, false],
+    ),
+    ...first(q.store.blocks.retries.placesInTurn(priority, afterAllAt(now)), MAX_UPCOMING).map(
+      ({ at, attempt }): Upcoming => [at, attempt > 0],
     ),
     ...q.store.sql
       .exec<{ at: number; tried: number }>(

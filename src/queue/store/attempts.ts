@@ -93,7 +93,7 @@ export class Completions {
     const { key } = completion.row;
     if (!q.store.blocks.holds(key)) this.own.push(key);
     if (!archive(q, completion, this.now)) this.forgotten.push(key);
-    q.store.blocks.leave(key);
+    q.store.blocks.completed(key, this.now);
   }
 
   end(): void {

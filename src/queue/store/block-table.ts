@@ -18,8 +18,7 @@
  */
 import type { Fragment } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
-import type { ArchiveBuffer } from './archive-buffer';
-import type { BlockJob, BlockRow, BlocksMark, NewBlock } from './block';
+import type { BlockJob, BlockRow, BlocksMark, Elsewhere, NewBlock } from './block';
 import { ALL_BLOCKS, Block, encode, MAX_GAP, MAX_SPAN, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
 import { keysOver } from './blocks-over';
@@ -58,7 +57,7 @@ export class BlockTable {
   /** @param forget called with a sequence number whose row is about to be deleted */
   constructor(
     protected readonly sql: SqlStorage,
-    private readonly archive: Pick<ArchiveBuffer, 'keys'>,
+    private readonly elsewhere: Elsewhere,
     protected readonly cache: BlockCache,
     private readonly forget: (key: number) => void,
   ) {}
@@ -200,7 +199,7 @@ export class BlockTable {
       if (block?.had(key) && !block.gone.has(key - block.first) && isAmong(block)) count--;
     };
     for (const { key } of keysOver(this.sql, this.table, among)) isOver(key);
-    for (const key of this.archive.keys()) isOver(key);
+    for (const key of this.elsewhere.keys()) isOver(key);
     return count;
   }
 
@@ -371,7 +370,7 @@ export class BlockTable {
     const over = keysOver(this.sql, this.table, { sql: firsts, bindings: [JSON.stringify([...fresh.keys()])] });
     for (const { first, key } of over) fresh.get(first)?.over(key);
     for (const block of fresh.values()) {
-      for (const key of this.archive.keys()) block.over(key);
+      for (const key of this.elsewhere.keys(block.first, block.end)) block.over(key);
       for (const key of this.marked) if (block.spans(key)) block.vanish(key);
     }
     return blocks;

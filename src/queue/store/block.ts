@@ -58,25 +58,36 @@ export interface NewBlock extends BlockPlace {
   data: string;
 }
 
+/** Columns in which such jobs differ. */
+const GIVEN = [
+  'key',
+  'alias',
+  'type',
+  'created_at',
+  'enqueued_at',
+  'priority',
+  'due_at',
+  'attempt',
+  'claims',
+  'history',
+  'body',
+] as const;
+
 /**
  * Jobs of blocks as rows of `jobs`, for the same conditions. Pass few: a value holds 2 MB.
  * @returns a table, and what is bound to its question marks
  */
 export function asTable(rows: readonly JobRow[]): Fragment {
-  const given = rows.map(
-    ({ key, alias, type, created_at, body, priority, due_at }) =>
-      [key, alias ?? '', type, created_at, body, priority, due_at ?? ''] as const,
-  );
+  const given = rows.map((row) => GIVEN.map((column) => row[column] ?? ''));
   const [only] = given;
-  const isAlone = given.length === 1 && only !== undefined;
-  const source = isAlone
-    ? 'SELECT ? AS key, ? AS alias, ? AS type, ? AS at, ? AS body, ? AS priority, ? AS due_at'
-    : `SELECT value ->> '$[0]' AS key, value ->> '$[1]' AS alias, value ->> '$[2]' AS type, value ->> '$[3]' AS at,
-       value ->> '$[4]' AS body, value ->> '$[5]' AS priority, value ->> '$[6]' AS due_at FROM json_each(?)`;
-  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority, nullif(due_at, '') AS due_at, 0 AS attempt,
-    0 AS claims, at AS created_at, at AS enqueued_at, NULL AS expires_at, NULL AS ended_at, body, NULL AS history,
+  const source =
+    given.length === 1
+      ? `SELECT ${GIVEN.map((column) => `? AS ${column}`).join(', ')}`
+      : `SELECT ${GIVEN.map((column, at) => `value ->> '$[${at}]' AS ${column}`).join(', ')} FROM json_each(?)`;
+  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority, nullif(due_at, '') AS due_at,
+    attempt, claims, created_at, enqueued_at, NULL AS expires_at, NULL AS ended_at, body, nullif(history, '') AS history,
     NULL AS limit_key, NULL AS waits_since, NULL AS holds_group, NULL AS keep_until FROM (${source}))`;
-  return { sql, bindings: isAlone ? [...only] : [JSON.stringify(given)] };
+  return { sql, bindings: only && given.length === 1 ? only : [JSON.stringify(given)] };
 }
 
 /** Such a job as a row of `jobs`. */
@@ -340,6 +351,12 @@ export interface BlocksMark {
   jobs: number;
   keys: number;
   places: number;
+}
+
+/** Where else jobs of a block may be by now. */
+export interface Elsewhere {
+  /** Keys of jobs that complete in the running transaction, and of those from one to another that are in retry blocks. */
+  keys(from?: number, end?: number): Iterable<number>;
 }
 
 /** A condition on blocks that all fit. */

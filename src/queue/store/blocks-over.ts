@@ -2,7 +2,7 @@
 import type { Fragment } from '../../durable/sql';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { SPAN } from './archive';
-import { ARCHIVED, damagedChunk } from './damaged-chunks';
+import { ARCHIVED, damagedChunk, keysOf } from './damaged-chunks';
 
 /** What follows the blocks in a query for the keys that they span: of jobs with rows of their own. */
 const MOVED_OUT = {
@@ -47,4 +47,44 @@ export function keysOver(sql: SqlStorage, table: string, among: Fragment): Over[
     }
   }
   return Array.from(keys, ([key, first]) => ({ first, key }));
+}
+
+/** Ranges of numbers that are looked for in one statement. */
+const WINDOWS = 10_000;
+
+/**
+ * Keys of those of these jobs that have completed. Reads the chunks that their numbers may be in, each once, and none that was
+ * complete before any of its jobs was due.
+ * @param jobs none of them has completed before it was due, epoch ms
+ */
+export function completedAmong(sql: SqlStorage, jobs: readonly { key: number; at: number }[]): number[] {
+  const windows: [lo: number, hi: number, at: number][] = [];
+  const numbers = jobs.map(({ key, at }) => ({ sequence: sequenceOf(key), at }));
+  for (const { sequence, at } of numbers.sort((a, b) => a.sequence - b.sequence)) {
+    const last = windows.at(-1);
+    if (last && sequence - last[0] < SPAN) {
+      last[1] = sequence;
+      last[2] = Math.min(last[2], at);
+    } else windows.push([sequence, sequence, at]);
+  }
+  const chunks = new Set<number>();
+  for (let from = 0; from < windows.length; from += WINDOWS) {
+    const found = sql.exec<{ chunk: number }>(
+      `SELECT DISTINCT archive.chunk FROM json_each(?) AS near CROSS JOIN archive
+       WHERE archive.lo > (near.value ->> 0) - ${SPAN} AND archive.lo <= (near.value ->> 1)
+         AND archive.hi >= (near.value ->> 0) AND archive.ended_at >= (near.value ->> 2)`,
+      JSON.stringify(windows.slice(from, from + WINDOWS)),
+    );
+    for (const { chunk } of found) chunks.add(chunk);
+  }
+  const completed = sql.exec<{ chunk: number; key: number | null }>(
+    `SELECT archive.chunk, ${COMPLETED.key} AS key FROM json_each(?) AS near
+     CROSS JOIN archive ON archive.chunk = near.value CROSS JOIN json_each(${ARCHIVED}) AS job`,
+    JSON.stringify([...chunks]),
+  );
+  return Array.from(completed).flatMap(({ chunk, key }) => {
+    if (key !== null) return [key];
+    const damaged = damagedChunk(sql, chunk);
+    return damaged ? keysOf(damaged) : [];
+  });
 }

@@ -5,30 +5,42 @@
  * In the line, a block has the jobs of one transaction, and a job that arrives alone joins the newest block while that
  * is small. In the due index, a block has the jobs of one transaction that become available at one moment.
  *
- * Each kind of block has its own table, and the keys tell them apart. A job that arrives alone and is claimed at once
+ * What one transaction makes wait for another attempt is a block of a third kind ({@link RetryBlocks}). Each kind has its own
+ * table; the keys tell the first two apart. A job that arrives alone and is claimed at once
  * is in no block: it lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are
  * answered here; readers in order use the table.
  */
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
-import type { BlockJob } from './block';
+import type { BlockJob, Elsewhere } from './block';
 import { BlockCache } from './block-cache';
 import { BlockTable } from './block-table';
 import { DueBlocks } from './due-blocks';
 import type { JobRow } from './job-row';
+import { type RetriesAround, RetryBlocks } from './retry-blocks';
 import { Singles } from './singles';
 
 export class Blocks {
   readonly line: BlockTable;
   readonly due: DueBlocks;
+  readonly retries: RetryBlocks;
   readonly singles: Singles;
   private readonly cache = new BlockCache();
 
-  /** @param forget called with a key whose row is about to be deleted */
-  constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, forget: (key: number) => void) {
-    this.line = new BlockTable(sql, archive, this.cache, forget);
-    this.due = new DueBlocks(sql, archive, this.cache, forget);
-    this.singles = new Singles(sql, archive);
+  /** @param around what it needs of the store */
+  constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, around: RetriesAround) {
+    const retries = new RetryBlocks(sql, archive, around);
+    const elsewhere: Elsewhere = {
+      *keys(from = 0, end = 2 * RANK_BIT) {
+        yield* archive.keys();
+        yield* retries.keysBetween(from, end);
+      },
+    };
+    const forget = (key: number) => around.forget(key);
+    this.line = new BlockTable(sql, elsewhere, this.cache, forget);
+    this.due = new DueBlocks(sql, elsewhere, this.cache, forget);
+    this.retries = retries;
+    this.singles = new Singles(sql, elsewhere);
   }
 
   /** The table that a job with this key is in, if it is in any. */
@@ -36,13 +48,15 @@ export class Blocks {
     return this.line.owns(key) ? this.line : this.due;
   }
 
-  /** The same, or the singles. */
-  private of(key: number): BlockTable | Singles {
+  /** The same, or the retries, or the singles. */
+  private of(key: number): BlockTable | RetryBlocks | Singles {
+    if (this.retries.holds(key)) return this.retries;
     return this.singles.knows(key) ? this.singles : this.tableOf(key);
   }
 
   /** Rebuilds memory from storage. What the running transaction has gathered stays. */
   load(): void {
+    this.retries.load();
     this.line.load();
     this.due.load();
   }
@@ -72,12 +86,12 @@ export class Blocks {
 
   /** The highest sequence number in a block. */
   highest(): number {
-    return Math.max(this.line.highest(), sequenceOf(this.due.highest()));
+    return Math.max(this.line.highest(), sequenceOf(this.due.highest()), this.retries.highest());
   }
 
   /** How many jobs are in blocks and not over. */
   count(): number {
-    return this.countLine() + this.due.count();
+    return this.countLine() + this.due.count() + this.retries.count;
   }
 
   /** The number of jobs whose place is the line. */
@@ -93,6 +107,7 @@ export class Blocks {
     yield* this.line.after(since, bodies);
     yield* this.singles.after(since);
     yield* this.due.after(RANK_BIT + since, bodies);
+    yield* this.retries.after(since, bodies);
   }
 
   /** Is this job in a block, and not over? */
@@ -110,13 +125,25 @@ export class Blocks {
     return this.of(key).head(key);
   }
 
-  /** The job has moved out into a row of its own, or has completed and is kept. */
+  /** How many attempts of a job have ended that is in a block, and not over. */
+  claimsOf(key: number): number {
+    return this.retries.claimsOf(key) ?? 0;
+  }
+
+  /** The job has moved out: into a row of its own, or to where it waits for its next attempt. */
   leave(key: number): void {
     this.of(key).leave(key);
   }
 
+  /** The job has completed and is kept. @param now epoch ms */
+  completed(key: number, now: number): void {
+    if (this.retries.holds(key)) this.retries.completed(key, now);
+    else this.leave(key);
+  }
+
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
+    this.retries.vanish(keys);
     for (const table of [this.line, this.due]) table.vanish(keys.filter((key) => this.of(key) === table));
     for (const key of keys) this.singles.vanish(key);
   }

@@ -39,6 +39,8 @@ export interface Around {
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */
   carried(carrier: Carrier): string;
+  /** What the row of the job with this key is to carry that is about to be written. */
+  rider(key: number): string | undefined;
   /** May a worker claim a new job as soon as it is committed? */
   isAwaited(): boolean;
 }
@@ -84,14 +86,18 @@ export class JobStore {
     around: Around,
   ) {
     this.archive = new ArchiveBuffer(sql, (by) => around.carried({ by }));
-    this.blocks = new Blocks(sql, this.archive, (key) => this.recordSequence(key));
+    this.blocks = new Blocks(sql, this.archive, {
+      nextSequence: () => this.nextSequence,
+      forget: (key) => this.recordSequence(key),
+      rider: (key) => around.rider(key),
+    });
     this.leases = new LeaseTable(sql, this.blocks, () => around.carried({ by: 'lease' }));
     this.holdBack = new HoldBack(written, this.blocks, this.leases, around.isAwaited);
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql, around.overrides);
     this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups);
     this.depth = new Depth(sql, this.blocks, this.locks);
-    this.tally = new Tally(sql, this.blocks.due);
+    this.tally = new Tally(sql, this.blocks);
     this.outbox = new Outbox(sql, around.wake);
     this.inbox = { sql, wake: around.wake };
     this.progress = new ProgressTable(sql);
@@ -134,11 +140,12 @@ export class JobStore {
   }
 
   /**
-   * Writes completed jobs, and the keys that limit. {@link flushBlocks} writes the rest once nothing else is written.
+   * Writes completed jobs, those that wait again, and the keys that limit. {@link flushBlocks} writes the rest once nothing else is written.
    * @param retention of completed jobs, ms
    */
   flush(retention: number): void {
     this.archive.flush((endedAt) => removalMoment(endedAt, retention));
+    this.blocks.retries.flush();
     this.limiters.flush();
   }
 

@@ -63,6 +63,7 @@ export function countAhead(
       const where = 'priority = ? AND due_at >= ? AND due_at <= ? ORDER BY due_at, attempt, key';
       count(read(where, priority, cursor.at, now), (other) => isPast(other) || comesBefore(other));
       count(ranks.blocks.due.inTurn(priority, cursor, now, false), comesBefore);
+      count(ranks.blocks.retries.inTurn(priority, cursor, now, false), comesBefore);
     }
     if (priority !== 0) continue;
     const where = `key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;

@@ -228,7 +228,10 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
-  write(q, row, after, end && { keepUntil }, q.observed.meters.moved(kind, row, after, active, now));
+  const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);
+  const { meters } = q.observed;
+  const isFound = meters.moved(kind, row, after, active, now);
+  if (!isAgain) write(q, row, after, end && { keepUntil }, isFound ? meters.rider(row.key) : undefined);
   q.store.gates.changed(row.key, row.holds_group, after.holds_group);
   q.store.tally.left(row);
   q.store.tally.entered(after);
@@ -305,6 +308,19 @@ function write(
     values.push(rider);
   }
   q.store.sql.exec(`UPDATE jobs SET ${sets.join(', ')} WHERE key = ?`, ...values, before.key).toArray();
+}
+
+/**
+ * After its attempt a job waits together with others of the transaction, if nothing speaks against it. It gives up a row of its
+ * own for that: one row written.
+ */
+function waitsWithOthers({ store: { sql, blocks } }: Stored, before: JobRow, after: JobRow): boolean {
+  const hasRow = !blocks.holds(before.key);
+  if (!blocks.retries.takes(after, hasRow)) return false;
+  if (hasRow) sql.exec('DELETE FROM jobs WHERE key = ?', before.key).toArray();
+  else blocks.leave(before.key);
+  blocks.retries.add(after);
+  return true;
 }
 
 /** Registers the job's fingerprint for later conflicts. One row written for a unique job that is new. */

@@ -81,7 +81,7 @@ export class LeaseTable {
   /** @param rider JSON that rides in a row which is written */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly blocks: Pick<Blocks, 'holds' | 'takeAlone' | 'singles'>,
+    private readonly blocks: Pick<Blocks, 'holds' | 'claimsOf' | 'takeAlone' | 'singles'>,
     private readonly rider: () => string,
   ) {}
 
@@ -170,9 +170,9 @@ export class LeaseTable {
       )
       .toArray();
     const claims = new Map<number, { claims: number; limit_key: string | null }>(rows.map((row) => [row.key, row]));
-    // No claim of a job in a block is over.
     for (const key of keys)
-      if (!claims.has(key) && this.blocks.holds(key)) claims.set(key, { claims: 0, limit_key: null });
+      if (!claims.has(key) && this.blocks.holds(key))
+        claims.set(key, { claims: this.blocks.claimsOf(key), limit_key: null });
     return claims;
   }
 

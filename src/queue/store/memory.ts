@@ -13,6 +13,7 @@ import { JobStore } from './job-store';
 import type { MetersMark } from './meters';
 import { Observations } from './observations';
 import type { QueueParts } from './parts';
+import type { RetriesMark } from './retry-blocks';
 import { Wake } from './wake';
 
 /** What a queue is opened with. */
@@ -50,6 +51,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
       groups: () => this.config.settings.groups,
       wake: (at) => this.wake.at(at),
       carried: (carrier) => this.observed.meters.carried(carrier),
+      rider: (key) => this.observed.meters.rider(key),
       isAwaited: () => this.handlers.pushesAny || isAwaited(),
     });
     this.observed = new Observations(this.name, this.route, this.store);
@@ -113,6 +115,7 @@ class Mark implements Undo {
   private readonly archived: number;
   private readonly line: BlocksMark;
   private readonly due: BlocksMark;
+  private readonly retries: RetriesMark;
   private readonly events: number;
   private readonly messages: number;
   private readonly logs: number;
@@ -126,6 +129,7 @@ class Mark implements Undo {
     this.archived = store.archive.size;
     this.line = store.blocks.line.mark();
     this.due = store.blocks.due.mark();
+    this.retries = store.blocks.retries.mark();
     this.events = observed.events.pendingCount;
     this.messages = store.outbox.size;
     this.logs = observed.logs.changes;
@@ -140,6 +144,7 @@ class Mark implements Undo {
     archive.rollback(this.archived);
     blocks.line.rollback(this.line);
     blocks.due.rollback(this.due);
+    blocks.retries.rollback(this.retries);
   }
 
   rest(): void {

@@ -126,11 +126,8 @@ export class Meters {
     this.carrier = text?.carrier;
     for (const point of text?.points ?? []) this.points.push({ ...point, text: undefined, weight: 0 });
     for (const { type } of this.points) this.types.add(type);
-    for (const { type, at, ...counts } of enqueuedSince(
-      this.store.sql,
-      this.saidSequence,
-      this.store.blocks.all(this.saidSequence - 1, false),
-    )) {
+    const inBlocks = this.store.blocks.all(this.saidSequence - 1, false);
+    for (const { type, at, ...counts } of enqueuedSince(this.store.sql, this.saidSequence, inBlocks)) {
       const point = this.pointOf(type, at);
       this.add(point, placeOf('enqueued'), counts.enqueued);
       this.add(point, ROWS, counts.rows);
@@ -161,12 +158,12 @@ export class Meters {
   /**
    * A job makes a move.
    * @param active the attempt that the move ends
-   * @returns what the row of the job is to carry, if it is to carry anything
+   * @returns whether the row of the job would be found that carries a text
    */
-  moved(move: Move, row: JobRow, after: JobRow, active: Active | undefined, now: number): string | undefined {
+  moved(move: Move, row: JobRow, after: JobRow, active: Active | undefined, now: number): boolean {
     if (this.carrier?.by === 'job' && this.carrier.key === row.key) this.version++;
     const counter = COUNTED[move];
-    if (counter === undefined) return undefined;
+    if (counter === undefined) return false;
     const point = this.touch(row.type, now);
     this.add(point, placeOf(counter), 1);
     // A job that has had a row since the last text is not counted among the later ones.
@@ -175,13 +172,17 @@ export class Meters {
       this.add(point, placeOf('failed'), 1);
       this.addTime(point, 'failed', now - active.startedAt);
     }
-    const isFound = after.ended_at === now || (active !== undefined && move === 'retry');
-    if (this.hasRidden || !isFound) return undefined;
-    this.hasRidden = true;
-    return this.carried({ by: 'job', key: row.key });
+    return after.ended_at === now || (active !== undefined && move === 'retry');
   }
 
   // ---- carriers --------------------------------------------------------------------------------
+
+  /** What the row of a job is to carry that is about to be written; undefined: nothing, or another one carries it. */
+  rider(key: number): string | undefined {
+    if (this.hasRidden || this.said === this.version) return undefined;
+    this.hasRidden = true;
+    return this.carried({ by: 'job', key });
+  }
 
   /** What a row that is about to be written is to carry. */
   carried(carrier: Carrier): string {
@@ -261,9 +262,9 @@ export class Meters {
 
   /** Notes where it stands. */
   mark(): MetersMark {
-    const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points } = this;
+    const { version, said, saidSequence, textLength, carrier, hasRidden, advance, points, steps } = this;
     const texts = { version, said, saidSequence, textLength, carrier, hasRidden, advance };
-    return { texts, points, steps: this.steps.length, statements: this.store.written.count };
+    return { texts, points, steps: steps.length, statements: this.store.written.count };
   }
 
   /** Goes back to a mark: what came after was rolled back. */

@@ -3,7 +3,7 @@
  *
  * Two places hold waiting jobs. Immediate jobs of default priority are in *the line*: they are taken in key order and
  * have no index entry. All others are in the *due index*, read by one seek per priority. Both merge jobs in blocks with
- * jobs that have rows of their own. At the default priority, line and due index are merged by the moment at which each
+ * jobs that have rows of their own; the due index has two kinds of blocks. At the default priority, line and due index are merged by the moment at which each
  * job became available.
  *
  * A {@link Scan} remembers how far each rank holds nothing more for its consumer. So a claim reads little more than it
@@ -71,14 +71,14 @@ class Rank {
 
 export interface Ranks {
   sql: SqlStorage;
-  blocks: Pick<Blocks, 'line' | 'due' | 'row'>;
+  blocks: Pick<Blocks, 'line' | 'due' | 'retries' | 'row'>;
   /** Priorities that may have rows in the due index. */
   priorities: Set<number>;
 }
 
 /** Priorities present in the due index: one seek each. */
 export function readPriorities({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): Set<number> {
-  return new Set([...blocks.due.priorities(), ...prioritiesIn(sql, 'jobs')]);
+  return new Set([...blocks.due.priorities(), ...blocks.retries.priorities(), ...prioritiesIn(sql, 'jobs')]);
 }
 
 /** Reads rows by one seek after the other until there are `limit`, or more of their bodies than one claim may take. */
@@ -112,11 +112,13 @@ function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
 /** The end of a page that is not the last: jobs after it must not be taken before the rest of it. */
 const endOf = ({ rows, last }: Page): JobRow | undefined => (last ? undefined : rows.at(-1));
 
-/** Jobs in blocks, merged with those that have rows of their own. @param inOrder compares rows by their rank's order */
-function merged(inBlocks: Page, own: Page, limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
-  if (own.last && own.rows.length === 0) return inBlocks;
-  const ends = [endOf(inBlocks), endOf(own)].filter((end) => end !== undefined);
-  const rows = [...inBlocks.rows, ...own.rows].filter((row) => ends.every((end) => inOrder(row, end) <= 0));
+/** Jobs of one rank that lie in several places. @param inOrder compares rows by their rank's order */
+function merged(pages: readonly Page[], limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
+  const [only, ...others] = pages.filter(({ rows, last }) => !last || rows.length > 0);
+  if (!only) return { rows: [], last: true };
+  if (others.length === 0) return only;
+  const ends = pages.flatMap((page) => endOf(page) ?? []);
+  const rows = pages.flatMap((page) => page.rows).filter((row) => ends.every((end) => inOrder(row, end) <= 0));
   return { rows: rows.sort(inOrder).slice(0, limit), last: ends.length === 0 && rows.length <= limit };
 }
 
@@ -126,13 +128,14 @@ function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: 
   const end = endOf(inBlocks)?.key ?? RANK_BIT;
   const where = `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
   const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
-  return merged(inBlocks, own, limit, (a, b) => a.key - b.key);
+  return merged([inBlocks, own], limit, (a, b) => a.key - b.key);
 }
 
 /** The next jobs of the due index at a priority, up to a moment. @param bodies are those of blocks needed? */
 function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, after: Position, limit: number): Page {
   const inBlocks = pageOf(blocks.due.inTurn(priority, after, now, bodies), limit);
-  const until = endOf(inBlocks)?.due_at ?? now;
+  const again = pageOf(blocks.retries.inTurn(priority, after, endOf(inBlocks)?.due_at ?? now), limit);
+  const until = endOf(again)?.due_at ?? endOf(inBlocks)?.due_at ?? now;
   // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
   const sameMoment = [
     {
@@ -151,7 +154,7 @@ function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, aft
       bindings: [priority, after.at, until],
     },
   ]);
-  return merged(inBlocks, own, limit, (a, b) => compare(positionOf(a), positionOf(b)));
+  return merged([inBlocks, again, own], limit, (a, b) => compare(positionOf(a), positionOf(b)));
 }
 
 /** Position of a row in its part of the due index. */
@@ -263,5 +266,6 @@ export function nextDue(ranks: Ranks, now: number): number | undefined {
       if (at !== undefined && at < next) next = at;
     }
   }
+  next = Math.min(next, ranks.blocks.retries.nextDue(now) ?? next);
   return next < Number.POSITIVE_INFINITY ? next : undefined;
 }

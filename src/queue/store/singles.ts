@@ -5,7 +5,7 @@
  *
  * All that run are in memory, so there are few of them, and small ones.
  */
-import { type BlockJob, rowOf } from './block';
+import { type BlockJob, type Elsewhere, rowOf } from './block';
 import { keysOver } from './blocks-over';
 import type { JobRow } from './job-row';
 
@@ -35,10 +35,10 @@ export class Singles {
   /** The other way round. */
   private readonly keys = new Map<number, number>();
 
-  /** @param archive knows the keys of jobs that complete in the running transaction */
+  /** @param elsewhere knows where else the jobs may be by now */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly archive: { keys(): Iterable<number> },
+    private readonly elsewhere: Elsewhere,
   ) {}
 
   /** May this job of the line live in a lease row? */
@@ -149,7 +149,8 @@ export class Singles {
     }
     const over = keysOver(this.sql, NUMBERS, { sql: '1', bindings: [JSON.stringify(found)] });
     for (const { key } of over) this.leave(key);
-    for (const key of this.archive.keys()) this.leave(key);
+    const first = Math.min(...found);
+    for (const key of this.elsewhere.keys(first, Math.max(...found) + 1)) this.leave(key);
   }
 }
 

@@ -7,7 +7,7 @@
  * became due in between, each once.
  */
 
-import type { DueBlocks } from './due-blocks';
+import type { Blocks } from './blocks';
 import { type JobRow, STATE } from './job-row';
 
 /** Place of a job that does not run and is not in the line. */
@@ -44,10 +44,9 @@ const ENDED: Readonly<Record<number, keyof Standing>> = {
 export class Tally {
   private counted: Counted | null = null;
 
-  /** @param blocks of the due index */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly blocks: Pick<DueBlocks, 'countBetween'>,
+    private readonly blocks: Pick<Blocks, 'due' | 'retries'>,
   ) {}
 
   /** Memory may be wrong: the next call counts again. */
@@ -80,7 +79,7 @@ export class Tally {
     const { standing } = counted;
     if (now === counted.at) return counted;
     for (const priority of priorities) {
-      const inBlocks = this.blocks.countBetween(priority, counted.at, now);
+      const inBlocks = this.blocks.due.countBetween(priority, counted.at, now);
       standing.scheduled -= inBlocks;
       standing.due += inBlocks;
       const became = this.sql.exec<{ tried: number; n: number }>(
@@ -94,6 +93,10 @@ export class Tally {
         standing[tried ? 'retryable' : 'scheduled'] -= n;
         standing.due += n;
       }
+    }
+    for (const { attempt } of this.blocks.retries.becoming(counted.at, now)) {
+      standing[attempt > 0 ? 'retryable' : 'scheduled']--;
+      standing.due++;
     }
     counted.at = now;
     return counted;
@@ -116,9 +119,12 @@ export class Tally {
       if (priority !== undefined) priorities.set(priority, (priorities.get(priority) ?? 0) + n);
     };
     for (const priority of inIndex) {
-      const due = this.blocks.countBetween(priority, undefined, at);
+      const due = this.blocks.due.countBetween(priority, undefined, at);
       add('due', due, priority);
-      add('scheduled', this.blocks.countBetween(priority) - due, priority);
+      add('scheduled', this.blocks.due.countBetween(priority) - due, priority);
+    }
+    for (const entry of this.blocks.retries.becoming()) {
+      add(entry.at <= at ? 'due' : entry.attempt > 0 ? 'retryable' : 'scheduled', 1, entry.priority);
     }
     type Group = { priority: number; later: number; tried: number; n: number };
     const due = this.sql.exec<Group>(

@@ -113,6 +113,8 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const) }) },
 );
 
+const AROUND = { nextSequence: () => 1, forget: () => undefined, rider: () => undefined };
+
 describe('selectReady', () => {
   it('takes what a sorted list would give, in any history of enqueues, claims, releases and lost cursors', async () => {
     await runInDurableObject(env.QUEUES.getByName('ranks'), (_, { storage }) => {
@@ -122,7 +124,8 @@ describe('selectReady', () => {
         sql.exec('DELETE FROM jobs');
         sql.exec('DELETE FROM blocks');
         sql.exec('DELETE FROM due_blocks');
-        const blocks = new Blocks(sql, new ArchiveBuffer(sql, () => '{}'), () => undefined);
+        sql.exec('DELETE FROM retry_blocks');
+        const blocks = new Blocks(sql, new ArchiveBuffer(sql, () => '{}'), AROUND);
         const ranks = { sql, blocks, priorities: new Set<number>() };
         let scan = new Scan();
         const model = new Map<number, ModelJob>();

@@ -1,0 +1,401 @@
+/**
+ * Jobs that wait again, by the block: what one transaction makes wait for another attempt is a row together, whatever the moments
+ * are at which they become available. A job that does so alone has a row of its own.
+ *
+ * As in other blocks, nothing is written here when the jobs leave. Whether one has left follows from what is written anyway:
+ *
+ * | a job of the block | how one knows |
+ * |---|---|
+ * | has failed again with others | a later block has it, with more claims |
+ * | has moved out: it failed alone, has ended, or was changed | it has a row of its own |
+ * | has completed | a chunk of the archive has it |
+ * | has gone, and nothing of it is kept | its place is in `gone` |
+ * | runs | a lease names it |
+ * | waits | none of these |
+ *
+ * Jobs of many blocks become available in between each other, and no index tells which block has a job. So the heads of all
+ * of them are in memory, read when the object wakes: one row for each block. That is bounded; beyond it jobs have rows of their
+ * own. Bodies and histories are read when they are needed.
+ */
+import { sequenceOf } from '../../job/ids';
+import { first } from '../../job/size';
+import type { ArchiveBuffer } from './archive-buffer';
+import { completedAmong } from './blocks-over';
+import { afterAllAt, type Position } from './due-index';
+import type { JobRow } from './job-row';
+import { writeRow } from './own-rows';
+import { entryOf, type RetryBlock, type RetryEntry, RetryIndex } from './retry-index';
+import { encode, type Head, parted, RetryTexts, rowOf } from './retry-text';
+
+/** Jobs in all blocks at most, those included that are over while their block is not: each takes about 100 bytes of memory. */
+const MAX_JOBS = 200_000;
+const MAX_BLOCKS = 20_000;
+
+/** Jobs that are asked for in one statement. */
+const PAGE = 5_000;
+
+/** So many jobs with rows of their own keep these when they fail in one transaction; what comes after them joins a block. */
+const KEEP_ROWS = 3;
+
+/** Where a job is in the due index. */
+export type RetryPlace = Readonly<Position> & Pick<RetryEntry, 'priority'>;
+
+/** What retry blocks need of the store. */
+export interface RetriesAround {
+  /** The number of the next job. */
+  nextSequence(): number;
+  /** The row with this key is about to be deleted. */
+  forget(key: number): void;
+  /** What the row of the job with this key is to carry that is about to be written. */
+  rider(key: number): string | undefined;
+}
+
+/** What a transaction has gathered. */
+export interface RetriesMark {
+  waiting: JobRow[];
+  marks: number[];
+  jobs: number;
+  keys: number;
+}
+
+export class RetryBlocks {
+  private readonly index = new RetryIndex();
+  private readonly blocks = new Map<number, RetryBlock>();
+  /** Jobs in all blocks, and in the running transaction. */
+  private total = 0;
+  /** Those of the running transaction that are not written yet. */
+  private waiting: JobRow[] = [];
+  /** Keys of jobs of which nothing else is kept; not written yet. */
+  private marks: number[] = [];
+  /** Blocks of which jobs have vanished, or have all left. */
+  private readonly touched = new Map<RetryBlock, { isMarked: boolean }>();
+  /** Retries of the running transaction that were written to rows of their own. */
+  private kept = 0;
+  private readonly texts: RetryTexts;
+
+  /**
+   * @param archive knows what completes in the running transaction
+   * @param around what it needs of the store
+   */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly archive: Pick<ArchiveBuffer, 'keys'>,
+    private readonly around: RetriesAround,
+  ) {
+    this.texts = new RetryTexts(sql);
+  }
+
+  // ---- memory --------------------------------------------------------------------------------------------------------
+
+  /** Rebuilds memory from storage. What the running transaction has gathered stays. */
+  load(): void {
+    const { index } = this;
+    index.clear();
+    this.blocks.clear();
+    this.touched.clear();
+    this.texts.clear();
+    this.total = 0;
+    type Row = { block: number; gone: string | null; heads: string };
+    const rows = this.sql.exec<Row>('SELECT block, gone, heads FROM retry_blocks ORDER BY block');
+    for (const { block, gone, heads } of rows) this.learn(block, heads, gone);
+    if (this.blocks.size > 0) this.endOthers();
+    index.begin();
+    for (const row of this.waiting) this.enter(row);
+    this.markGone(this.marks);
+    for (const block of this.blocks.values()) if (block.left === 0) this.touch(block);
+  }
+
+  private learn(id: number, text: string, gone: string | null): void {
+    const entries = this.texts.headsOf(id, text).map((head) => entryOf(rowOf(head)));
+    const block = this.begin(id, entries);
+    for (const place of placesIn(gone)) {
+      const entry = entries[place];
+      if (!entry) continue;
+      entry.isGone = true;
+      this.index.end(entry);
+    }
+    for (const entry of entries) this.index.learn(entry);
+    this.total += block.entries.length;
+  }
+
+  /** These jobs are in a block. */
+  private begin(id: number, entries: readonly RetryEntry[]): RetryBlock {
+    const block: RetryBlock = { id, entries, left: entries.length };
+    for (const [place, entry] of entries.entries()) Object.assign(entry, { block, place, row: undefined });
+    this.blocks.set(id, block);
+    return block;
+  }
+
+  /** Ends those that have a row of their own, or have completed. */
+  private endOthers(): void {
+    const { index, sql } = this;
+    const end = (key: number) => {
+      const entry = index.live(key);
+      if (entry) index.end(entry);
+    };
+    const keys = index.learnt().map(({ key }) => key);
+    const own = 'SELECT key FROM jobs WHERE key IN (SELECT value FROM json_each(?))';
+    for (let from = 0; from < keys.length; from += PAGE) {
+      const page = JSON.stringify(keys.slice(from, from + PAGE));
+      for (const { key } of sql.exec<{ key: number }>(own, page).toArray()) end(key);
+    }
+    for (const key of completedAmong(sql, index.learnt())) end(key);
+    for (const key of this.archive.keys()) end(key);
+    for (const { key } of this.waiting) end(key);
+  }
+
+  /** Notes what the running transaction has gathered so far. */
+  mark(): RetriesMark {
+    const { waiting, marks } = this;
+    return { waiting, marks, jobs: waiting.length, keys: marks.length };
+  }
+
+  /** Goes back to a mark, before memory is rebuilt. */
+  rollback({ waiting, marks, jobs, keys }: RetriesMark): void {
+    waiting.length = jobs;
+    marks.length = keys;
+    Object.assign(this, { waiting, marks });
+  }
+
+  // ---- where a job is ------------------------------------------------------------------------------------------------
+
+  /** How many jobs are here and not over. */
+  get count(): number {
+    return this.index.size;
+  }
+
+  /** Is this job here, and not over? */
+  holds(key: number): boolean {
+    return this.index.live(key) !== undefined;
+  }
+
+  /** How many attempts of the job have ended; undefined when it is not here. */
+  claimsOf(key: number): number | undefined {
+    return this.index.live(key)?.claims;
+  }
+
+  /** The job as a row, if it is here and not over. */
+  row(key: number): JobRow | undefined {
+    const entry = this.index.live(key);
+    return entry && this.rowOf(entry, true);
+  }
+
+  /** The same without its body and its history. */
+  head(key: number): JobRow | undefined {
+    const entry = this.index.live(key);
+    return entry && this.rowOf(entry, false);
+  }
+
+  /** No job that is stored here came later than this sequence number. */
+  highest(): number {
+    const newest = 'SELECT sequence FROM retry_blocks ORDER BY block DESC LIMIT 1';
+    return (this.sql.exec<{ sequence: number }>(newest).toArray()[0]?.sequence ?? 1) - 1;
+  }
+
+  /** Keys of jobs that are not over, from the first up to another one, exclusive. */
+  *keysBetween(from: number, end: number): Generator<number> {
+    if (this.index.size === 0) return;
+    const last = sequenceOf(end - 1);
+    for (const { key } of this.index.after(sequenceOf(from) - 1)) {
+      if (sequenceOf(key) > last) return;
+      if (key >= from && key < end) yield key;
+    }
+  }
+
+  /** Priorities of jobs that are not over. */
+  priorities(): Iterable<number> {
+    return this.index.priorities();
+  }
+
+  // ---- reading in order. Do not write meanwhile ------------------------------------------------------------------------
+
+  /** The jobs after a sequence number. @param bodies are bodies and histories needed? */
+  *after(sequence: number, bodies = true): Generator<JobRow> {
+    for (const entry of this.index.after(sequence)) yield this.rowOf(entry, bodies);
+  }
+
+  /**
+   * Keys of the jobs in the order of their sequence numbers, so many at a time: those below `from`, or above it when
+   * ascending.
+   */
+  *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
+    for (let position = from; ; ) {
+      const entries = ascending ? this.index.after(position) : this.index.before(position);
+      const keys = first(entries, size).map(({ key }) => key);
+      const last = keys.at(-1);
+      if (last === undefined) return;
+      yield keys;
+      position = sequenceOf(last);
+    }
+  }
+
+  /**
+   * The jobs of a priority in the order in which they become available.
+   * @param after where to continue, exclusive
+   * @param until epoch ms; later ones are left out
+   * @param bodies are bodies and histories needed?
+   */
+  *inTurn(priority: number, after?: Position, until?: number, bodies = true): Generator<JobRow> {
+    for (const entry of this.index.inTurn(priority, after, until)) yield this.rowOf(entry, bodies);
+  }
+
+  /** What becomes available after a moment and up to another, epoch ms: of each job, its place. Reads nothing. */
+  *becoming(after = Number.NEGATIVE_INFINITY, until?: number): Generator<RetryPlace> {
+    for (const priority of this.index.priorities()) yield* this.index.inTurn(priority, afterAllAt(after), until);
+  }
+
+  /** As {@link inTurn}: of each job, its place. Reads nothing. */
+  placesInTurn(priority: number, after?: Position, until?: number): Iterable<RetryPlace> {
+    return this.index.inTurn(priority, after, until);
+  }
+
+  /** The first moment after `now` at which a job becomes available, epoch ms. */
+  nextDue(now: number): number | undefined {
+    let next: number | undefined;
+    for (const priority of this.index.priorities()) {
+      for (const { at } of this.index.inTurn(priority, afterAllAt(now), next)) {
+        next = at;
+        break;
+      }
+    }
+    return next;
+  }
+
+  // ---- what becomes of it --------------------------------------------------------------------------------------------
+
+  /**
+   * May this job wait here? It waits in the due index, and nothing else must find it there.
+   * @param hasRow it has a row of its own. A few of these are cheaper where they are
+   */
+  takes(row: JobRow, hasRow: boolean): boolean {
+    const isFound = row.limit_key !== null || row.expires_at !== null || row.holds_group !== null;
+    if (row.due_at === null || isFound) return false;
+    if (this.total >= MAX_JOBS || this.blocks.size >= MAX_BLOCKS) return false;
+    return !hasRow || this.waiting.length > 0 || this.kept++ >= KEEP_ROWS;
+  }
+
+  /** The job comes, which is nowhere else any more. Written by {@link flush}, many to a row. */
+  add(row: JobRow): void {
+    this.waiting.push(row);
+    this.enter(row);
+  }
+
+  private enter(row: JobRow): void {
+    this.index.add(entryOf(row));
+    this.total++;
+  }
+
+  /** The job has moved out into a row of its own, comes here again, or has completed and is kept. */
+  leave(key: number): void {
+    const entry = this.index.live(key);
+    if (!entry) return;
+    if (!entry.block) this.write();
+    this.index.leave(entry);
+    if (entry.block?.left === 0) this.touch(entry.block);
+  }
+
+  /**
+   * The job has completed and is kept.
+   * @param now epoch ms. Of one that was not due then, who wakes would not look into the archive
+   */
+  completed(key: number, now: number): void {
+    const entry = this.index.live(key);
+    if (!entry) return;
+    if (entry.at > now) this.vanish([key]);
+    else this.leave(key);
+  }
+
+  /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
+  vanish(keys: readonly number[]): void {
+    if (this.total === 0) return;
+    if (keys.some((key) => this.index.live(key)?.row)) this.write();
+    this.markGone(keys, this.marks);
+  }
+
+  /** @param noted gets the keys of those that were not marked before */
+  private markGone(keys: readonly number[], noted?: number[]): void {
+    for (const key of keys) {
+      let isNew = false;
+      for (const entry of this.index.of(key)) {
+        if (entry.isGone || !entry.block) continue;
+        this.index.leave(entry);
+        entry.isGone = true;
+        isNew = true;
+        this.touch(entry.block, true);
+      }
+      if (isNew) noted?.push(key);
+    }
+  }
+
+  private touch(block: RetryBlock, isMarked = false): void {
+    const known = this.touched.get(block);
+    if (!known) this.touched.set(block, { isMarked });
+    else known.isMarked ||= isMarked;
+  }
+
+  /** Writes what was gathered: one row for each block that comes, changes or goes, and two for a job that came alone. */
+  flush(): void {
+    this.kept = 0;
+    const [alone, ...others] = this.waiting;
+    if (alone && others.length === 0) this.writeAlone(alone);
+    else this.write();
+    for (const [block, { isMarked }] of this.touched) {
+      if (block.left === 0) this.delete(block);
+      else if (isMarked) this.writeGone(block);
+    }
+    this.touched.clear();
+    this.marks = [];
+  }
+
+  private writeAlone(row: JobRow): void {
+    this.waiting = [];
+    const entry = this.index.live(row.key) as RetryEntry;
+    this.index.leave(entry);
+    this.index.forget(entry);
+    this.total--;
+    writeRow(this.sql, row, null, this.around.rider(row.key));
+  }
+
+  private write(): void {
+    const rows = this.waiting;
+    this.waiting = [];
+    for (const part of parted(rows)) {
+      const { heads, data } = encode(part);
+      const insert = 'INSERT INTO retry_blocks (sequence, heads, data) VALUES (?, ?, ?) RETURNING block';
+      const { block } = this.sql.exec<{ block: number }>(insert, this.around.nextSequence(), heads, data).one();
+      this.begin(
+        block,
+        part.map(({ key }) => this.index.live(key) as RetryEntry),
+      );
+    }
+  }
+
+  private writeGone({ id, entries }: RetryBlock): void {
+    const gone = entries.flatMap(({ isGone }, place) => (isGone ? [place] : []));
+    this.sql.exec('UPDATE retry_blocks SET gone = ? WHERE block = ?', JSON.stringify(gone), id).toArray();
+  }
+
+  private delete(block: RetryBlock): void {
+    for (const entry of block.entries) {
+      this.around.forget(entry.key);
+      this.index.forget(entry);
+    }
+    this.sql.exec('DELETE FROM retry_blocks WHERE block = ?', block.id).toArray();
+    this.blocks.delete(block.id);
+    this.total -= block.entries.length;
+    this.texts.drop(block.id);
+  }
+
+  // ---- texts ---------------------------------------------------------------------------------------------------------
+
+  private rowOf({ block, place, row }: RetryEntry, texts: boolean): JobRow {
+    if (row) return texts ? { ...row } : { ...row, body: '', history: null };
+    const { heads, data } = this.texts.of((block as RetryBlock).id);
+    return rowOf(heads[place] as Head, texts ? data : undefined);
+  }
+}
+
+/** The places that `gone` names; of a text that is damaged, those that are left: their jobs must not come back. */
+function placesIn(gone: string | null): number[] {
+  return gone?.match(/\d+/g)?.map(Number) ?? [];
+}
