@@ -17,7 +17,8 @@ import { BlockCache } from './block-cache';
 import { BlockTable } from './block-table';
 import { DueBlocks } from './due-blocks';
 import type { JobRow } from './job-row';
-import { type RetriesAround, RetryBlocks } from './retry-blocks';
+import { RetryBlocks } from './retry-blocks';
+import type { RetriesAround } from './retry-index';
 import { Singles } from './singles';
 
 export class Blocks {

@@ -13,7 +13,7 @@ import { JobStore } from './job-store';
 import type { MetersMark } from './meters';
 import { Observations } from './observations';
 import type { QueueParts } from './parts';
-import type { RetriesMark } from './retry-blocks';
+import type { RetriesMark } from './retry-index';
 import { Wake } from './wake';
 
 /** What a queue is opened with. */

@@ -24,7 +24,15 @@ import { completedAmong } from './blocks-over';
 import { afterAllAt, type Position } from './due-index';
 import type { JobRow } from './job-row';
 import { writeRow } from './own-rows';
-import { entryOf, type RetryBlock, type RetryEntry, RetryIndex } from './retry-index';
+import {
+  entryOf,
+  type RetriesAround,
+  type RetriesMark,
+  type RetryBlock,
+  type RetryEntry,
+  RetryIndex,
+  type RetryPlace,
+} from './retry-index';
 import { encode, type Head, parted, RetryTexts, rowOf } from './retry-text';
 
 /** Jobs in all blocks at most, those included that are over while their block is not: each takes about 100 bytes of memory. */
@@ -36,27 +44,6 @@ const PAGE = 5_000;
 
 /** So many jobs with rows of their own keep these when they fail in one transaction; what comes after them joins a block. */
 const KEEP_ROWS = 3;
-
-/** Where a job is in the due index. */
-export type RetryPlace = Readonly<Position> & Pick<RetryEntry, 'priority'>;
-
-/** What retry blocks need of the store. */
-export interface RetriesAround {
-  /** The number of the next job. */
-  nextSequence(): number;
-  /** The row with this key is about to be deleted. */
-  forget(key: number): void;
-  /** What the row of the job with this key is to carry that is about to be written. */
-  rider(key: number): string | undefined;
-}
-
-/** What a transaction has gathered. */
-export interface RetriesMark {
-  waiting: JobRow[];
-  marks: number[];
-  jobs: number;
-  keys: number;
-}
 
 export class RetryBlocks {
   private readonly index = new RetryIndex();
@@ -72,6 +59,10 @@ export class RetryBlocks {
   /** Retries of the running transaction that were written to rows of their own. */
   private kept = 0;
   private readonly texts: RetryTexts;
+  /** Changes of memory so far. */
+  private changes = 0;
+  /** Memory is as it was at the mark that was gone back to. */
+  private isUntouched = false;
 
   /**
    * @param archive knows what completes in the running transaction
@@ -89,7 +80,9 @@ export class RetryBlocks {
 
   /** Rebuilds memory from storage. What the running transaction has gathered stays. */
   load(): void {
-    const { index } = this;
+    const { index, isUntouched } = this;
+    this.isUntouched = false;
+    if (isUntouched) return;
     index.clear();
     this.blocks.clear();
     this.touched.clear();
@@ -146,12 +139,13 @@ export class RetryBlocks {
 
   /** Notes what the running transaction has gathered so far. */
   mark(): RetriesMark {
-    const { waiting, marks } = this;
-    return { waiting, marks, jobs: waiting.length, keys: marks.length };
+    const { waiting, marks, changes } = this;
+    return { waiting, marks, jobs: waiting.length, keys: marks.length, changes };
   }
 
   /** Goes back to a mark, before memory is rebuilt. */
-  rollback({ waiting, marks, jobs, keys }: RetriesMark): void {
+  rollback({ waiting, marks, jobs, keys, changes }: RetriesMark): void {
+    this.isUntouched = this.changes === changes;
     waiting.length = jobs;
     marks.length = keys;
     Object.assign(this, { waiting, marks });
@@ -276,6 +270,7 @@ export class RetryBlocks {
 
   /** The job comes, which is nowhere else any more. Written by {@link flush}, many to a row. */
   add(row: JobRow): void {
+    this.changes++;
     this.waiting.push(row);
     this.enter(row);
   }
@@ -289,6 +284,7 @@ export class RetryBlocks {
   leave(key: number): void {
     const entry = this.index.live(key);
     if (!entry) return;
+    this.changes++;
     if (!entry.block) this.write();
     this.index.leave(entry);
     if (entry.block?.left === 0) this.touch(entry.block);
@@ -308,6 +304,7 @@ export class RetryBlocks {
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
   vanish(keys: readonly number[]): void {
     if (this.total === 0) return;
+    this.changes++;
     if (keys.some((key) => this.index.live(key)?.row)) this.write();
     this.markGone(keys, this.marks);
   }
@@ -336,6 +333,7 @@ export class RetryBlocks {
   /** Writes what was gathered: one row for each block that comes, changes or goes, and two for a job that came alone. */
   flush(): void {
     this.kept = 0;
+    if (this.waiting.length > 0 || this.touched.size > 0) this.changes++;
     const [alone, ...others] = this.waiting;
     if (alone && others.length === 0) this.writeAlone(alone);
     else this.write();

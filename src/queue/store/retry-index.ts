@@ -32,6 +32,28 @@ export interface RetryEntry extends Position {
   older: RetryEntry | undefined;
 }
 
+/** Where a job is in the due index. */
+export type RetryPlace = Readonly<Position> & Pick<RetryEntry, 'priority'>;
+
+/** What retry blocks need of the store. */
+export interface RetriesAround {
+  /** The number of the next job. */
+  nextSequence(): number;
+  /** The row with this key is about to be deleted. */
+  forget(key: number): void;
+  /** What the row of the job with this key is to carry that is about to be written. */
+  rider(key: number): string | undefined;
+}
+
+/** What a transaction has gathered. */
+export interface RetriesMark {
+  waiting: JobRow[];
+  marks: number[];
+  jobs: number;
+  keys: number;
+  changes: number;
+}
+
 /** The entry of a job that waits here. It is over or in a block once somebody says so. */
 export function entryOf(row: JobRow): RetryEntry {
   const { key, due_at, attempt, claims, priority } = row;

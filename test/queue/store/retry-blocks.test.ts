@@ -6,10 +6,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, it } from 'vitest';
 import { QUEUE, Schema } from '../../../src/durable/schema';
 import { unwrap } from '../../../src/job/errors';
-import { RANK_BIT, sequenceOf } from '../../../src/job/ids';
+import { decodeId, RANK_BIT, sequenceOf } from '../../../src/job/ids';
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import { compare } from '../../../src/queue/store/due-index';
 import { type JobRow, STATE } from '../../../src/queue/store/job-row';
+import type { QueueMemory } from '../../../src/queue/store/memory';
 import { writeRow } from '../../../src/queue/store/own-rows';
 import { RetryBlocks } from '../../../src/queue/store/retry-blocks';
 import { answers } from '../../support/answers';
@@ -395,6 +396,37 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 describe('retry blocks', () => {
+  it('are read again only when something that was undone has touched them', async () => {
+    const queue = new TestQueue();
+    const ids = (await queue.enqueue(...many(4, retried(1000)))).map(({ id }) => id);
+    await queue.claim({ count: 4 });
+    await failTogether(queue, ids);
+    const readAfter = (act: (q: QueueMemory) => void) =>
+      queue.inside(({ q, engine }) => {
+        const { sql } = q.store as unknown as { sql: { sql: SqlStorage } };
+        let read = 0;
+        const { exec } = sql.sql;
+        sql.sql.exec = ((query: string, ...bindings: unknown[]) => {
+          if (query.includes('SELECT block, gone, heads')) read++;
+          return exec.call(sql.sql, query, ...bindings);
+        }) as SqlStorage['exec'];
+        try {
+          engine.writeNow(() => {
+            act(q);
+            q.store.changes++;
+            throw new Error('undone');
+          });
+        } catch {}
+        sql.sql.exec = exec;
+        return read;
+      });
+    expect(await readAfter(() => undefined)).toBe(0);
+    expect(await queue.counts()).toEqual({ retryable: 4 });
+    const key = decodeId(ids[0] as string).key;
+    expect(await readAfter((q) => q.store.blocks.vanish([key]))).toBeGreaterThan(0);
+    expect(await queue.counts()).toEqual({ retryable: 4 });
+  });
+
   it('have what a plain map has, in any history of transactions, of which some are rolled back', async () => {
     await runInDurableObject(env.QUEUES.getByName('retry-blocks'), (_, { storage }) => {
       const { sql } = storage;
