@@ -111,6 +111,33 @@ const stranded = fc
     poll('ann', 4),
   ]);
 
+/** Jobs fail together, each of them waits for a moment of its own, and some fail together again. */
+const failedTogether = fc
+  .record({
+    waits: fc.array(fc.constantFrom(300, 400, 2_000), { minLength: 2, maxLength: 6 }),
+    how: fc.constantFrom<Item['how']>('plain', 'plain', 'requeue', 'snooze'),
+    between: fc.constantFrom<Step[]>(
+      [],
+      [{ op: 'evict' }],
+      [{ op: 'cancel', pick: -1 }],
+      [{ op: 'patch', pick: -2, change: { priority: 5 } }, { op: 'evict' }],
+    ),
+    ms: fc.constantFrom(350, 500, 3_000),
+    count: fc.integer({ min: 1, max: 6 }),
+  })
+  .map(({ waits, how, between, ms, count }): Step[] => [
+    enqueue(...waits.map((backoff) => ({ ...PLAIN, maxAttempts: 5, backoff }))),
+    poll('ann', 9),
+    told(...waits.map((_, index) => item(how, { pick: -1 - index }))),
+    ...between,
+    { op: 'pass', ms },
+    poll('ann', count),
+    told(...waits.map((_, index) => item(index === 0 ? 'ack' : 'plain', { pick: -1 - index }))),
+    { op: 'evict' },
+    { op: 'jump', ms: 2_000 },
+    poll('ann', 9),
+  ]);
+
 /** Themes of workers that wait. */
 export const pullThemes: Weighted<Step[]>[] = [
   { weight: 3, arbitrary: takenAlong },
@@ -119,10 +146,14 @@ export const pullThemes: Weighted<Step[]>[] = [
   { weight: 1, arbitrary: saidTogether },
   { weight: 2, arbitrary: oneByOne },
   { weight: 1, arbitrary: manyLives },
+  { weight: 2, arbitrary: failedTogether },
 ];
 
 /** Themes that need no more than workers and time. */
-export const workThemes: Weighted<Step[]>[] = [{ weight: 4, arbitrary: stranded }];
+export const workThemes: Weighted<Step[]>[] = [
+  { weight: 4, arbitrary: stranded },
+  { weight: 4, arbitrary: failedTogether },
+];
 
 /**
  * The key is free, and a part of it is used in a transaction in which something else fails.
