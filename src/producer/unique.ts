@@ -79,7 +79,7 @@ type Conflict =
     }
   | {
       onConflict: 'replace' | 'cancel_existing';
-      /** The job starts at last so long after the first enqueue, however often it is replaced. */
+      /** The job starts at last after this time from the first enqueue, however often it is replaced. */
       maxWait?: Duration;
       maxCount?: never;
     };

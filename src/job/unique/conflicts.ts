@@ -12,7 +12,7 @@
  * | `ignore` | stands for the newest of them | stay |
  * | `replace` | is enqueued | cancelled, unless they have ended |
  * | `replace_except_schedule` | is enqueued at the scheduled time of the newest | cancelled, unless they have ended |
- * | `accumulate` | becomes a part of the newest that nobody has had, if it fits | stay; a full one is due |
+ * | `accumulate` | becomes a part of the newest that no worker has had, if it fits | stay; a full one is due |
  */
 import { type ApiError, duplicate, refusal } from '../errors';
 import type { NewJob, UniquePolicy } from '../record';
@@ -125,7 +125,7 @@ export class ConflictPlanner<C extends Candidate> {
   private timed(job: NewJob, policy: UniquePolicy, newest: PlannedEntry | C | undefined): NewJob {
     const { on_conflict, max_wait_ms, window_ms } = policy;
     if (newest && on_conflict === 'replace_except_schedule') return keepSchedule(job, this.seen(newest).body);
-    // Whoever looked into other queues may have found its time there.
+    // The search of other queues may have found its time there.
     if (window_ms !== undefined && job.scheduledAt === undefined) return startingAt(job, this.now + window_ms);
     if (!newest || max_wait_ms === undefined) return job;
     const replaced = this.seen(newest);

@@ -84,7 +84,7 @@ type Terms = Pick<UniquePolicy, 'states' | 'on_conflict' | 'period_ms' | 'window
 /** Which enqueue of a window runs: the first, with which it begins, or the last, when it is over. */
 const SAMPLES: Readonly<Record<'leading' | 'trailing', (window: number) => Terms>> = {
   leading: (period_ms) => ({ states: [...JOB_STATES], on_conflict: 'ignore', period_ms }),
-  // Jobs whose window is over are due: they stand in nobody's way.
+  // Jobs whose window is over are due: they are in no conflict.
   trailing: (window_ms) => ({
     states: ['scheduled', 'pending'],
     on_conflict: 'replace_except_schedule',

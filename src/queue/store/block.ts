@@ -355,7 +355,9 @@ export interface BlocksMark {
 
 /** Where else jobs of a block may be by now. */
 export interface Elsewhere {
-  /** Keys of jobs that complete in the running transaction, and of those from one to another that are in retry blocks. */
+  /**
+   * Keys of jobs that complete in the running transaction, and of those from one to another that are in retry blocks.
+   */
   keys(from?: number, end?: number): Iterable<number>;
 }
 

@@ -53,8 +53,8 @@ export function keysOver(sql: SqlStorage, table: string, among: Fragment): Over[
 const WINDOWS = 10_000;
 
 /**
- * Keys of those of these jobs that have completed. Reads the chunks that their numbers may be in, each once, and none that was
- * complete before any of its jobs was due.
+ * Keys of those of these jobs that have completed. Reads the chunks that their numbers may be in, each once, and none
+ * that was complete before any of its jobs was due.
  * @param jobs none of them has completed before it was due, epoch ms
  */
 export function completedAmong(sql: SqlStorage, jobs: readonly { key: number; at: number }[]): number[] {

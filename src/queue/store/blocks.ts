@@ -5,8 +5,8 @@
  * In the line, a block has the jobs of one transaction, and a job that arrives alone joins the newest block while that
  * is small. In the due index, a block has the jobs of one transaction that become available at one moment.
  *
- * What one transaction makes wait for another attempt is a block of a third kind ({@link RetryBlocks}). Each kind has its own
- * table; the keys tell the first two apart. A job that arrives alone and is claimed at once
+ * What one transaction makes wait for another attempt is a block of a third kind ({@link RetryBlocks}). Each kind has
+ * its own table; the keys tell the first two apart. A job that arrives alone and is claimed at once
  * is in no block: it lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are
  * answered here; readers in order use the table.
  */

@@ -140,7 +140,8 @@ export class JobStore {
   }
 
   /**
-   * Writes completed jobs, those that wait again, and the keys that limit. {@link flushBlocks} writes the rest once nothing else is written.
+   * Writes completed jobs, those that wait again, and the keys that limit. {@link flushBlocks} writes the rest once
+   * nothing else is written.
    * @param retention of completed jobs, ms
    */
   flush(retention: number): void {

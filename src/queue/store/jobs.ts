@@ -311,8 +311,8 @@ function write(
 }
 
 /**
- * After its attempt a job waits together with others of the transaction, if nothing speaks against it. It gives up a row of its
- * own for that: one row written.
+ * After its attempt a job waits together with others of the transaction, if nothing speaks against it. It gives up a
+ * row of its own for that: one row written.
  */
 function waitsWithOthers({ store: { sql, blocks } }: Stored, before: JobRow, after: JobRow): boolean {
   const hasRow = !blocks.holds(before.key);

@@ -1,8 +1,9 @@
 /**
- * Jobs that wait again, by the block: what one transaction makes wait for another attempt is a row together, whatever the moments
- * are at which they become available. A job that does so alone has a row of its own.
+ * Jobs that wait again, by the block: what one transaction makes wait for another attempt is a row together, whatever
+ * the moments are at which they become available. A job that does so alone has a row of its own.
  *
- * As in other blocks, nothing is written here when the jobs leave. Whether one has left follows from what is written anyway:
+ * As in other blocks, nothing is written here when the jobs leave. Whether one has left follows from what is written
+ * anyway:
  *
  * | a job of the block | how one knows |
  * |---|---|
@@ -13,9 +14,9 @@
  * | runs | a lease names it |
  * | waits | none of these |
  *
- * Jobs of many blocks become available in between each other, and no index tells which block has a job. So the heads of all
- * of them are in memory, read when the object wakes: one row for each block. That is bounded; beyond it jobs have rows of their
- * own. Bodies and histories are read when they are needed.
+ * Jobs of many blocks become available in between each other, and no index tells which block has a job. So the heads
+ * of all of them are in memory, read when the object wakes: one row for each block. That is bounded; beyond it jobs
+ * have rows of their own. Bodies and histories are read when they are needed.
  */
 import { sequenceOf } from '../../job/ids';
 import { first } from '../../job/size';
@@ -35,14 +36,20 @@ import {
 } from './retry-index';
 import { encode, type Head, parted, RetryTexts, rowOf } from './retry-text';
 
-/** Jobs in all blocks at most, those included that are over while their block is not: each takes about 100 bytes of memory. */
+/**
+ * Jobs in all blocks at most, those included that are over while their block is not: each takes about 100 bytes of
+ * memory.
+ */
 const MAX_JOBS = 200_000;
 const MAX_BLOCKS = 20_000;
 
 /** Jobs that are asked for in one statement. */
 const PAGE = 5_000;
 
-/** So many jobs with rows of their own keep these when they fail in one transaction; what comes after them joins a block. */
+/**
+ * This many jobs with rows of their own keep these when they fail in one transaction; what comes after them joins a
+ * block.
+ */
 const KEEP_ROWS = 3;
 
 export class RetryBlocks {
@@ -76,7 +83,7 @@ export class RetryBlocks {
     this.texts = new RetryTexts(sql);
   }
 
-  // ---- memory --------------------------------------------------------------------------------------------------------
+  // ---- memory -----------------------------------------------------------------------------------
 
   /** Rebuilds memory from storage. What the running transaction has gathered stays. */
   load(): void {
@@ -151,7 +158,7 @@ export class RetryBlocks {
     Object.assign(this, { waiting, marks });
   }
 
-  // ---- where a job is ------------------------------------------------------------------------------------------------
+  // ---- where a job is ---------------------------------------------------------------------------
 
   /** How many jobs are here and not over. */
   get count(): number {
@@ -201,7 +208,7 @@ export class RetryBlocks {
     return this.index.priorities();
   }
 
-  // ---- reading in order. Do not write meanwhile ------------------------------------------------------------------------
+  // ---- reading in order. Do not write meanwhile -------------------------------------------------
 
   /** The jobs after a sequence number. @param bodies are bodies and histories needed? */
   *after(sequence: number, bodies = true): Generator<JobRow> {
@@ -209,7 +216,7 @@ export class RetryBlocks {
   }
 
   /**
-   * Keys of the jobs in the order of their sequence numbers, so many at a time: those below `from`, or above it when
+   * Keys of the jobs in the order of their sequence numbers, in pages: those below `from`, or above it when
    * ascending.
    */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
@@ -255,7 +262,7 @@ export class RetryBlocks {
     return next;
   }
 
-  // ---- what becomes of it --------------------------------------------------------------------------------------------
+  // ---- what becomes of it -----------------------------------------------------------------------
 
   /**
    * May this job wait here? It waits in the due index, and nothing else must find it there.
@@ -330,7 +337,9 @@ export class RetryBlocks {
     else known.isMarked ||= isMarked;
   }
 
-  /** Writes what was gathered: one row for each block that comes, changes or goes, and two for a job that came alone. */
+  /**
+   * Writes what was gathered: one row for each block that comes, changes or goes, and two for a job that came alone.
+   */
   flush(): void {
     this.kept = 0;
     if (this.waiting.length > 0 || this.touched.size > 0) this.changes++;
@@ -384,7 +393,7 @@ export class RetryBlocks {
     this.texts.drop(block.id);
   }
 
-  // ---- texts ---------------------------------------------------------------------------------------------------------
+  // ---- texts ------------------------------------------------------------------------------------
 
   private rowOf({ block, place, row }: RetryEntry, texts: boolean): JobRow {
     if (row) return texts ? { ...row } : { ...row, body: '', history: null };

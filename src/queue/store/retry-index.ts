@@ -97,9 +97,12 @@ export class RetryIndex {
     for (const [priority, turn] of this.turns) if (!turn.isEmpty) yield priority;
   }
 
-  // ---- changes -------------------------------------------------------------------------------------------------------
+  // ---- changes ----------------------------------------------------------------------------------
 
-  /** Learns of an entry that was stored. It lives until {@link begin}, unless it is over or a later one of its job comes. */
+  /**
+   * Learns of an entry that was stored. It lives until {@link begin}, unless it is over or a later one of its job
+   * comes.
+   */
   learn(entry: RetryEntry): void {
     const known = this.latest.get(entry.key);
     if (!known || known.claims < entry.claims) {
@@ -171,7 +174,7 @@ export class RetryIndex {
     return turn;
   }
 
-  // ---- reading in order. Do not change anything meanwhile --------------------------------------------------------------
+  // ---- reading in order. Do not change anything meanwhile ---------------------------------------
 
   /** Those of a priority that come after a position and become available up to a moment, epoch ms. */
   *inTurn(priority: number, after: Position = START, until = Number.POSITIVE_INFINITY): Generator<RetryEntry> {

@@ -348,7 +348,7 @@ describe('a retry block', () => {
     expect(await blocks(queue)).toMatchObject([{ jobs: 3 }]);
   });
 
-  it('of which nothing can be read stops nobody', async () => {
+  it('of which nothing can be read stops no other', async () => {
     const queue = new TestQueue();
     const ids = (await queue.enqueue(...many(4, retried(1000)))).map(({ id }) => id);
     await queue.claim({ count: 4 });
