@@ -31,6 +31,8 @@ interface Place {
 const spanned = ({ first, span }: Row) => Array.from({ length: Number(span) }, (_, index) => Number(first) + index);
 const own = ({ key }: Row) => [Number(key)];
 const ofNone = () => [];
+const named = (column: 'data' | 'heads') => (row: Row) =>
+  (JSON.parse(String(row[column])) as [number][]).map(([key]) => key);
 
 const PLACES = {
   archive: {
@@ -45,6 +47,8 @@ const PLACES = {
   heads: { table: 'blocks', column: 'heads', id: 'first', keys: spanned },
   dueBlocks: { table: 'due_blocks', column: 'data', id: 'first', keys: spanned },
   dueHeads: { table: 'due_blocks', column: 'heads', id: 'first', keys: spanned },
+  retries: { table: 'retry_blocks', column: 'data', id: 'block', keys: named('data') },
+  retryHeads: { table: 'retry_blocks', column: 'heads', id: 'block', keys: named('heads') },
   bodies: { table: 'jobs', column: 'body', id: 'key', keys: own },
   histories: { table: 'jobs', column: 'history', id: 'key', keys: own },
   progress: { table: 'progress', column: 'data', id: 'key', keys: own },

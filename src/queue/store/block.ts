@@ -84,9 +84,9 @@ export function asTable(rows: readonly JobRow[]): Fragment {
     given.length === 1
       ? `SELECT ${GIVEN.map((column) => `? AS ${column}`).join(', ')}`
       : `SELECT ${GIVEN.map((column, at) => `value ->> '$[${at}]' AS ${column}`).join(', ')} FROM json_each(?)`;
-  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority, nullif(due_at, '') AS due_at,
-    attempt, claims, created_at, enqueued_at, NULL AS expires_at, NULL AS ended_at, body, nullif(history, '') AS history,
-    NULL AS limit_key, NULL AS waits_since, NULL AS holds_group, NULL AS keep_until FROM (${source}))`;
+  const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority,
+    nullif(due_at, '') AS due_at, attempt, claims, created_at, enqueued_at, NULL AS expires_at, NULL AS ended_at,
+    body, nullif(history, '') AS history, NULL AS limit_key, NULL AS waits_since, NULL AS keep_until FROM (${source}))`;
   return { sql, bindings: only && given.length === 1 ? only : [JSON.stringify(given)] };
 }
 
@@ -355,9 +355,7 @@ export interface BlocksMark {
 
 /** Where else jobs of a block may be by now. */
 export interface Elsewhere {
-  /**
-   * Keys of jobs that complete in the running transaction, and of those from one to another that are in retry blocks.
-   */
+  /** Keys of jobs that complete in the running transaction, and of those from one to another in retry blocks. */
   keys(from?: number, end?: number): Iterable<number>;
 }
 

@@ -5,10 +5,10 @@
  * In the line, a block has the jobs of one transaction, and a job that arrives alone joins the newest block while that
  * is small. In the due index, a block has the jobs of one transaction that become available at one moment.
  *
- * What one transaction makes wait for another attempt is a block of a third kind ({@link RetryBlocks}). Each kind has
- * its own table; the keys tell the first two apart. A job that arrives alone and is claimed at once
- * is in no block: it lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are
- * answered here; readers in order use the table.
+ * A third kind has jobs that one transaction makes wait for another attempt ({@link RetryBlocks}). Each kind has its
+ * own table; the keys tell the first two apart. A job that arrives alone and is claimed at once is in no block: it
+ * lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are answered here; readers in order
+ * use the table.
  */
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';
@@ -138,8 +138,9 @@ export class Blocks {
 
   /** The job has completed and is kept. @param now epoch ms */
   completed(key: number, now: number): void {
-    if (this.retries.holds(key)) this.retries.completed(key, now);
-    else this.leave(key);
+    const place = this.of(key);
+    this.retries.completed(key, now);
+    if (place !== this.retries) place.leave(key);
   }
 
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */

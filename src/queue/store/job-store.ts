@@ -39,8 +39,6 @@ export interface Around {
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */
   carried(carrier: Carrier): string;
-  /** What the row of the job with this key is to carry that is about to be written. */
-  rider(key: number): string | undefined;
   /** May a worker claim a new job as soon as it is committed? */
   isAwaited(): boolean;
 }
@@ -89,7 +87,6 @@ export class JobStore {
     this.blocks = new Blocks(sql, this.archive, {
       nextSequence: () => this.nextSequence,
       forget: (key) => this.recordSequence(key),
-      rider: (key) => around.rider(key),
     });
     this.leases = new LeaseTable(sql, this.blocks, () => around.carried({ by: 'lease' }));
     this.holdBack = new HoldBack(written, this.blocks, this.leases, around.isAwaited);

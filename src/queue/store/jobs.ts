@@ -311,13 +311,12 @@ function write(
 }
 
 /**
- * After its attempt a job waits together with others of the transaction, if nothing speaks against it. It gives up a
- * row of its own for that: one row written.
+ * After its attempt a job waits together with others of the transaction, unless it is special. It gives up a row of its
+ * own for that: one row written.
  */
 function waitsWithOthers({ store: { sql, blocks } }: Stored, before: JobRow, after: JobRow): boolean {
-  const hasRow = !blocks.holds(before.key);
-  if (!blocks.retries.takes(after, hasRow)) return false;
-  if (hasRow) sql.exec('DELETE FROM jobs WHERE key = ?', before.key).toArray();
+  if (!blocks.retries.takes(after)) return false;
+  if (!blocks.holds(before.key)) sql.exec('DELETE FROM jobs WHERE key = ?', before.key).toArray();
   else blocks.leave(before.key);
   blocks.retries.add(after);
   return true;

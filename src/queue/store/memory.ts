@@ -51,7 +51,6 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
       groups: () => this.config.settings.groups,
       wake: (at) => this.wake.at(at),
       carried: (carrier) => this.observed.meters.carried(carrier),
-      rider: (key) => this.observed.meters.rider(key),
       isAwaited: () => this.handlers.pushesAny || isAwaited(),
     });
     this.observed = new Observations(this.name, this.route, this.store);

@@ -3,8 +3,8 @@
  *
  * Two places hold waiting jobs. Immediate jobs of default priority are in *the line*: they are taken in key order and
  * have no index entry. All others are in the *due index*, read by one seek per priority. Both merge jobs in blocks with
- * jobs that have rows of their own; the due index has two kinds of blocks. At the default priority, line and due
- * index are merged by the moment at which each job became available.
+ * jobs that have rows of their own; the due index has two kinds of blocks. At the default priority, line and due index
+ * are merged by the moment at which each job became available.
  *
  * A {@link Scan} remembers how far each rank holds nothing more for its consumer. So a claim reads little more than it
  * takes, however many jobs wait, run, or are scheduled. It is memory only: losing it costs reads, never correctness.

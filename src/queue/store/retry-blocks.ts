@@ -1,22 +1,21 @@
 /**
- * Jobs that wait again, by the block: what one transaction makes wait for another attempt is a row together, whatever
- * the moments are at which they become available. A job that does so alone has a row of its own.
+ * Jobs that wait again, by the block: those that one transaction makes wait for another attempt share a row, each with
+ * its own due moment. The first of them, which may be the only one, has a row of its own.
  *
- * As in other blocks, nothing is written here when the jobs leave. Whether one has left follows from what is written
- * anyway:
+ * As in other blocks, nothing is written here when the jobs leave. Other writes tell whether one has left:
  *
- * | a job of the block | how one knows |
+ * | a job of the block | sign |
  * |---|---|
- * | has failed again with others | a later block has it, with more claims |
- * | has moved out: it failed alone, has ended, or was changed | it has a row of its own |
- * | has completed | a chunk of the archive has it |
- * | has gone, and nothing of it is kept | its place is in `gone` |
- * | runs | a lease names it |
+ * | has failed again with others | a later block with the job, and more claims |
+ * | has moved out: it failed alone, has ended, or was changed | a row of its own |
+ * | has completed | a chunk of the archive |
+ * | is gone, and nothing of it is kept | its place in `gone` |
+ * | runs | a lease |
  * | waits | none of these |
  *
- * Jobs of many blocks become available in between each other, and no index tells which block has a job. So the heads
- * of all of them are in memory, read when the object wakes: one row for each block. That is bounded; beyond it jobs
- * have rows of their own. Bodies and histories are read when they are needed.
+ * Jobs of many blocks become due in between each other, and no index tells which block has a job. So memory has the
+ * heads of all blocks: an object that wakes reads one row for each. That is bounded; beyond it jobs have rows of their
+ * own. Bodies and histories are read when they are needed.
  */
 import { sequenceOf } from '../../job/ids';
 import { first } from '../../job/size';
@@ -24,7 +23,6 @@ import type { ArchiveBuffer } from './archive-buffer';
 import { completedAmong } from './blocks-over';
 import { afterAllAt, type Position } from './due-index';
 import type { JobRow } from './job-row';
-import { writeRow } from './own-rows';
 import {
   entryOf,
   type RetriesAround,
@@ -36,21 +34,15 @@ import {
 } from './retry-index';
 import { encode, type Head, parted, RetryTexts, rowOf } from './retry-text';
 
-/**
- * Jobs in all blocks at most, those included that are over while their block is not: each takes about 100 bytes of
- * memory.
- */
+/** Jobs in all blocks at most, with those that are over while their block is not. Each takes about 100 bytes. */
 const MAX_JOBS = 200_000;
 const MAX_BLOCKS = 20_000;
 
 /** Jobs that are asked for in one statement. */
 const PAGE = 5_000;
 
-/**
- * This many jobs with rows of their own keep these when they fail in one transaction; what comes after them joins a
- * block.
- */
-const KEEP_ROWS = 3;
+/** Characters of the texts of a job that waits here at most. A row that is too large fails alone. */
+const MAX_JOB_CHARS = 64 * 1024;
 
 export class RetryBlocks {
   private readonly index = new RetryIndex();
@@ -63,8 +55,8 @@ export class RetryBlocks {
   private marks: number[] = [];
   /** Blocks of which jobs have vanished, or have all left. */
   private readonly touched = new Map<RetryBlock, { isMarked: boolean }>();
-  /** Retries of the running transaction that were written to rows of their own. */
-  private kept = 0;
+  /** Jobs of the running transaction that may wait here. */
+  private offered = 0;
   private readonly texts: RetryTexts;
   /** Changes of memory so far. */
   private changes = 0;
@@ -146,16 +138,16 @@ export class RetryBlocks {
 
   /** Notes what the running transaction has gathered so far. */
   mark(): RetriesMark {
-    const { waiting, marks, changes } = this;
-    return { waiting, marks, jobs: waiting.length, keys: marks.length, changes };
+    const { waiting, marks, changes, offered } = this;
+    return { waiting, marks, jobs: waiting.length, keys: marks.length, changes, offered };
   }
 
   /** Goes back to a mark, before memory is rebuilt. */
-  rollback({ waiting, marks, jobs, keys, changes }: RetriesMark): void {
+  rollback({ waiting, marks, jobs, keys, changes, offered }: RetriesMark): void {
     this.isUntouched = this.changes === changes;
     waiting.length = jobs;
     marks.length = keys;
-    Object.assign(this, { waiting, marks });
+    Object.assign(this, { waiting, marks, offered });
   }
 
   // ---- where a job is ---------------------------------------------------------------------------
@@ -216,8 +208,7 @@ export class RetryBlocks {
   }
 
   /**
-   * Keys of the jobs in the order of their sequence numbers, in pages: those below `from`, or above it when
-   * ascending.
+   * Keys of the jobs in the order of their sequence numbers, in pages: those below `from`, or above it if ascending.
    */
   *pages(from: number, ascending: boolean, size: number): Generator<number[]> {
     for (let position = from; ; ) {
@@ -265,14 +256,13 @@ export class RetryBlocks {
   // ---- what becomes of it -----------------------------------------------------------------------
 
   /**
-   * May this job wait here? It waits in the due index, and nothing else must find it there.
-   * @param hasRow it has a row of its own. A few of these are cheaper where they are
+   * Does this job wait here? It waits in the due index, where nothing else must find it. The first one of a transaction
+   * does not: for what happens alone, a row is cheaper, and is written at once.
    */
-  takes(row: JobRow, hasRow: boolean): boolean {
-    const isFound = row.limit_key !== null || row.expires_at !== null || row.holds_group !== null;
-    if (row.due_at === null || isFound) return false;
+  takes({ due_at, limit_key, expires_at, body, history }: JobRow): boolean {
+    if (due_at === null || limit_key !== null || expires_at !== null) return false;
     if (this.total >= MAX_JOBS || this.blocks.size >= MAX_BLOCKS) return false;
-    return !hasRow || this.waiting.length > 0 || this.kept++ >= KEEP_ROWS;
+    return body.length + (history?.length ?? 0) <= MAX_JOB_CHARS && this.offered++ > 0;
   }
 
   /** The job comes, which is nowhere else any more. Written by {@link flush}, many to a row. */
@@ -298,14 +288,17 @@ export class RetryBlocks {
   }
 
   /**
-   * The job has completed and is kept.
-   * @param now epoch ms. Of one that was not due then, who wakes would not look into the archive
+   * A job has completed and is kept, wherever it was. An object that wakes looks into the archive only for jobs that were
+   * due when they completed: the others, which were to run earlier than a block says, are marked.
+   * @param now epoch ms
    */
   completed(key: number, now: number): void {
-    const entry = this.index.live(key);
-    if (!entry) return;
-    if (entry.at > now) this.vanish([key]);
-    else this.leave(key);
+    for (const { at, isGone } of this.index.of(key)) {
+      if (at <= now || isGone) continue;
+      this.vanish([key]);
+      return;
+    }
+    this.leave(key);
   }
 
   /** Nothing is kept of these jobs: no row of their own, no lease, no place in the archive. */
@@ -337,30 +330,17 @@ export class RetryBlocks {
     else known.isMarked ||= isMarked;
   }
 
-  /**
-   * Writes what was gathered: one row for each block that comes, changes or goes, and two for a job that came alone.
-   */
+  /** Writes what was gathered: one row for each block that comes, changes or goes. */
   flush(): void {
-    this.kept = 0;
+    this.offered = 0;
     if (this.waiting.length > 0 || this.touched.size > 0) this.changes++;
-    const [alone, ...others] = this.waiting;
-    if (alone && others.length === 0) this.writeAlone(alone);
-    else this.write();
+    this.write();
     for (const [block, { isMarked }] of this.touched) {
       if (block.left === 0) this.delete(block);
       else if (isMarked) this.writeGone(block);
     }
     this.touched.clear();
     this.marks = [];
-  }
-
-  private writeAlone(row: JobRow): void {
-    this.waiting = [];
-    const entry = this.index.live(row.key) as RetryEntry;
-    this.index.leave(entry);
-    this.index.forget(entry);
-    this.total--;
-    writeRow(this.sql, row, null, this.around.rider(row.key));
   }
 
   private write(): void {

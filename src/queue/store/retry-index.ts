@@ -41,8 +41,6 @@ export interface RetriesAround {
   nextSequence(): number;
   /** The row with this key is about to be deleted. */
   forget(key: number): void;
-  /** What the row of the job with this key is to carry that is about to be written. */
-  rider(key: number): string | undefined;
 }
 
 /** What a transaction has gathered. */
@@ -52,6 +50,7 @@ export interface RetriesMark {
   jobs: number;
   keys: number;
   changes: number;
+  offered: number;
 }
 
 /** The entry of a job that waits here. It is over or in a block once somebody says so. */
@@ -99,10 +98,7 @@ export class RetryIndex {
 
   // ---- changes ----------------------------------------------------------------------------------
 
-  /**
-   * Learns of an entry that was stored. It lives until {@link begin}, unless it is over or a later one of its job
-   * comes.
-   */
+  /** Learns of a stored entry. It lives until {@link begin}, unless it is over or its job has a later one. */
   learn(entry: RetryEntry): void {
     const known = this.latest.get(entry.key);
     if (!known || known.claims < entry.claims) {

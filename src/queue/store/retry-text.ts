@@ -3,10 +3,9 @@
  *
  *     [[5,"email.send",0,1700000001000,1,1,1700000000000,1700000000000,null,65,24,130]]
  *
- * That is: key, type, priority, the moment at which the job becomes available, attempt, claims, when it was made and
- * enqueued, its id if that was chosen; then where its body begins in `data`, and the lengths of body and history. The
- * entries of `data` begin alike and end with the two texts, so that a block whose heads are damaged still tells whose
- * they were.
+ * That is: key, type, priority, due moment, attempt, claims, when the job was made and enqueued, its id if that was
+ * chosen; then where its body begins in `data`, and the lengths of body and history. The entries of `data` begin alike
+ * and end with the two texts, so a block with damaged heads still tells whose they were.
  */
 import { grouped } from '../../job/size';
 import { type JobRow, STATE } from './job-row';

@@ -113,7 +113,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('forget' as const) }) },
 );
 
-const AROUND = { nextSequence: () => 1, forget: () => undefined, rider: () => undefined };
+const AROUND = { nextSequence: () => 1, forget: () => undefined };
 
 describe('selectReady', () => {
   it('takes what a sorted list would give, in any history of enqueues, claims, releases and lost cursors', async () => {
