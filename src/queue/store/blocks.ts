@@ -7,8 +7,8 @@
  *
  * A third kind has jobs that one transaction makes wait for another attempt ({@link RetryBlocks}). Each kind has its
  * own table; the keys tell the first two apart. A job that arrives alone and is claimed at once is in no block: it
- * lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are answered here; readers in order
- * use the table.
+ * lives in the row of its lease ({@link Singles}). Questions about one job, or about all, are answered here; readers
+ * in order use the table.
  */
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { ArchiveBuffer } from './archive-buffer';

@@ -288,8 +288,8 @@ export class RetryBlocks {
   }
 
   /**
-   * A job has completed and is kept, wherever it was. An object that wakes looks into the archive only for jobs that were
-   * due when they completed: the others, which were to run earlier than a block says, are marked.
+   * A job has completed and is kept, wherever it was. An object that wakes looks into the archive only for jobs that
+   * were due when they completed. The others, which ran earlier than a block says, are marked.
    * @param now epoch ms
    */
   completed(key: number, now: number): void {
