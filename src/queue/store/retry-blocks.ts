@@ -259,8 +259,8 @@ export class RetryBlocks {
    * Does this job wait here? It waits in the due index, where nothing else must find it. The first one of a transaction
    * does not: for what happens alone, a row is cheaper, and is written at once.
    */
-  takes({ due_at, limit_key, expires_at, body, history }: JobRow): boolean {
-    if (due_at === null || limit_key !== null || expires_at !== null) return false;
+  takes({ due_at, limit_key, holds_group, expires_at, body, history }: JobRow): boolean {
+    if (due_at === null || limit_key !== null || holds_group !== null || expires_at !== null) return false;
     if (this.total >= MAX_JOBS || this.blocks.size >= MAX_BLOCKS) return false;
     return body.length + (history?.length ?? 0) <= MAX_JOB_CHARS && this.offered++ > 0;
   }
