@@ -190,7 +190,8 @@ describe('many reports', () => {
     const outcomes = told.items?.map(({ status, state, error }) => state ?? (error as Json)?.status ?? status);
     expect(outcomes).toEqual(['completed', 'completed', 'available', 'completed', 409, 'completed']);
     const left = await queue.inside(({ sql }) => sql.exec<{ attempt: number }>('SELECT attempt FROM jobs').toArray());
-    expect(left.map(({ attempt }) => attempt).sort()).toEqual([1, 2]);
+    // The one that still runs waited together with others: it is in their block.
+    expect(left.map(({ attempt }) => attempt)).toEqual([2]);
     expect(await server.counts(queue.name)).toMatchObject({ completed: 2, active: 1, available: 1 });
     expect((await server.job(d.id as string)).error).toMatchObject({ type: 'E', stack: 'E: no\n    at f' });
   });
