@@ -123,6 +123,9 @@ export interface ModelJob {
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+/** Completed jobs are removed together: one may stay for so long beyond its time, ms. */
+const REMOVED_WITHIN = 3_600_000;
+
 const RETENTION = { completed: 7 * DAY, cancelled: 7 * DAY, discarded: 30 * DAY, dead: 180 * DAY };
 
 /** Does it go on with an attempt whose start counted before? */
@@ -160,6 +163,8 @@ export class Model {
 
   /** Has the product discarded this job? Asked only where it may choose. */
   isDropped: (job: ModelJob) => boolean = () => false;
+  /** Is a job there that may have been removed by now? */
+  isThere: (job: ModelJob) => boolean = () => false;
 
   /** What areas of the simulation know beside, by their names: plain data. */
   parts = new Map<string, unknown>();
@@ -491,7 +496,10 @@ export class Model {
     for (const job of this.jobs) {
       if (job.undecided !== undefined || job.isMoving) continue;
       const kind = job.dead ? 'dead' : job.state;
-      if (kind in RETENTION && job.endedAt + RETENTION[kind as keyof typeof RETENTION] <= now) job.state = 'gone';
+      if (!(kind in RETENTION)) continue;
+      const over = now - job.endedAt - RETENTION[kind as keyof typeof RETENTION];
+      const mayStay = kind === 'completed' && over < REMOVED_WITHIN;
+      if (over >= 0 && !(mayStay && this.isThere(job))) job.state = 'gone';
     }
   }
 

@@ -116,6 +116,7 @@ export const area: Area<SettingsStep> = {
         const found = find(scene.q, id);
         return found !== undefined && viewOf(scene.q, found, scene.now).record.state === 'discarded';
       });
+    scene.model.isThere = ({ id }) => scene.world.quietly(() => find(scene.q, id) !== undefined);
     if (mostAtOnce === undefined) return;
     queueOf(scene.model).most = mostAtOnce;
     scene.q.store.leases.mostAtOnce = mostAtOnce;
