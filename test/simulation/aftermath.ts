@@ -4,6 +4,7 @@
  * not damaged is given out and ends as it should, what had completed never runs again, and a new job is served.
  */
 import fc from 'fast-check';
+import { ApiError } from '../../src/job/errors';
 import type { JobView } from '../../src/job/record';
 import { claim } from '../../src/queue/jobs/claim';
 import { enqueue } from '../../src/queue/jobs/enqueue';
@@ -83,8 +84,9 @@ export async function live(scene: Scene, aftermath: Aftermath): Promise<void> {
   const { world, model } = scene;
   const over = new Set(model.jobs.filter(({ state }) => state === 'completed').map(({ id }) => id));
   const touched = 'damage' in aftermath ? spoil(scene, aftermath.damage) : new Set<number>();
-  if ('back' in aftermath) goBack(scene, aftermath.back);
-  else world.start();
+  const early = 'back' in aftermath ? await goBack(scene, aftermath.back) : new Set<string>();
+  if ('damage' in aftermath) world.start();
+  for (const id of early) over.add(id);
   const { q } = world.engine;
   const probed = await newJob(PROBE, world.now);
   const isTouched = ({ id }: ModelJob) => touched.has(keyInside(q, id) ?? -1);
@@ -123,15 +125,47 @@ function spoil({ world }: Scene, damages: { place: keyof typeof PLACES; pick: nu
   return touched;
 }
 
-/** The same object goes on at an earlier time: what it knows of the future must not keep it asleep. */
-function goBack(scene: Scene, by: number): void {
-  const { world } = scene;
+/**
+ * The same object goes on at an earlier time: what it knows of the future must not keep it asleep.
+ * @returns ids of jobs that have run
+ */
+async function goBack(scene: Scene, by: number): Promise<Set<string>> {
+  const { world, model } = scene;
+  const { q } = world.engine;
+  const jobs = await Promise.all(Array.from({ length: 4 }, () => newJob({ ...PROBE, limit: 'narrow' }, world.now)));
+  world.engine.writeNow((now) => enqueue(q, jobs, now));
+  // Some run, and others wait for their key, when it happens.
+  const running: Running[] = model.jobs
+    .filter(({ state, order }) => state === 'active' && order.limit !== null)
+    .map(({ id, attempt, lease }) => ({ id, attempt, worker_id: lease?.worker }));
+  const views = world.engine.writeNow((now) => claim(q, { count: 20, worker_id: 'ann' }, now).jobs);
+  running.push(...views.map(({ record }) => record));
   world.now -= by;
   world.engine.tidied();
   compareFresh(scene, false);
   // What was available may be due again: the next plan says when.
   world.fire();
   compareFresh(scene, true, false);
+  return new Set(running.filter((job) => complete(scene, job)).map(({ id }) => id));
+}
+
+interface Running {
+  id: string;
+  attempt: number;
+  worker_id?: string | undefined;
+}
+
+/** @returns false when the job does not run any more */
+function complete({ world }: Scene, { id, attempt, worker_id }: Running): boolean {
+  const { engine } = world;
+  const report = { kind: 'completed' as const, job_id: id, attempt, ...(worker_id && { worker_id }), result: '1' };
+  try {
+    engine.writeNow((now) => settleReport(engine.q, report, now, () => 0.5));
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError) return false;
+    throw error;
+  }
 }
 
 /**
@@ -150,16 +184,8 @@ function workOff(scene: Scene, over: ReadonlySet<string>, pause: number): Set<st
     const views: JobView[] = engine.writeNow((now) => claim(engine.q, { count: 100, worker_id: 'ann' }, now).jobs);
     for (const { record } of views) {
       holds(!over.has(record.id), () => `${record.id} had completed, and runs again`);
-      const { id, attempt } = record;
-      engine.writeNow((now) =>
-        settleReport(
-          engine.q,
-          { kind: 'completed', job_id: id, attempt, worker_id: 'ann', result: '1' },
-          now,
-          () => 0.5,
-        ),
-      );
-      ran.add(id);
+      holds(complete(scene, record), () => `${record.id} could not be completed`);
+      ran.add(record.id);
     }
     silent = views.length > 0 ? 0 : silent + 1;
     world.now += views.length > 0 ? 1_000 : pause;
