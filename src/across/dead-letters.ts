@@ -21,7 +21,7 @@ const MAX_COUNTED = 10_000;
 const MAX_NAMES = 1000;
 
 /** Which dead letters. */
-export interface DeadLetterFilter extends Pick<DeadLetterRequest, 'type' | 'error_type' | 'since' | 'until'> {
+export interface DeadLetterFilter extends Pick<DeadLetterRequest, 'type' | 'error_type' | 'group' | 'since' | 'until'> {
   /** Absent: all queues. */
   queues?: readonly string[];
 }

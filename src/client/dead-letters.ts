@@ -46,6 +46,7 @@ export class DeadLetters {
       queue: query.queue,
       type: query.type,
       errorType: query.errorType,
+      group: query.group,
       since: momentText(query.since, 'since'),
       until: momentText(query.until, 'until'),
     });

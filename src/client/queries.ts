@@ -21,6 +21,8 @@ export interface JobQuery {
   type?: string | readonly string[];
   state?: JobState | readonly JobState[];
   tags?: readonly string[];
+  /** The group that the job names, else the key of its `rateLimit`; exactly. */
+  group?: string;
   priority?: Range;
   /** Attempts begun. */
   attempts?: Range;
@@ -78,6 +80,7 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   many('type', query.type);
   many('state', query.state);
   many('tag', query.tags);
+  set('group', query.group);
   range('priority', query.priority);
   range('attempts', query.attempts);
   for (const name of TIMES) {
@@ -108,6 +111,7 @@ const CONDITIONS: Record<keyof BulkQuery, string> = {
   type: 'type',
   state: 'state',
   tags: 'tags',
+  group: 'group',
   priority: 'priority',
   attempts: 'attempts',
   createdAfter: 'created_after',

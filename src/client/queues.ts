@@ -126,6 +126,7 @@ export class Queues {
    * Bulk.wait}.
    * @param states not `active`: cancel those first
    * @param options.olderThan of ended jobs since their end, of others since their enqueue
+   * @param options.group only jobs of this group
    * @throws {InvalidJobError}
    * @example
    * await tocsin.queues.purge('mail', ['completed'], { olderThan: 'P1D' });
@@ -133,10 +134,10 @@ export class Queues {
   async purge(
     name: string,
     states: readonly Exclude<JobState, 'active'>[],
-    options: { olderThan?: Age } = {},
+    options: { olderThan?: Age; group?: string } = {},
   ): Promise<Purged> {
     const older = options.olderThan === undefined ? undefined : ageText(options.olderThan);
-    const body = jsonOf({ states, olderThan: older, confirm: true });
+    const body = jsonOf({ states, olderThan: older, group: options.group, confirm: true });
     return purgedOf(
       await this.requests.once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(this.requests)}`, body),
     );

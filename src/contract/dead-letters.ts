@@ -11,6 +11,8 @@ export interface DeadLetterQuery {
   type?: string;
   /** Type of the last error. */
   error_type?: string;
+  /** The job's group, exactly. */
+  group?: string;
   /** A time, or a duration before now. */
   since?: string;
   until?: string;

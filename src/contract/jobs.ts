@@ -91,6 +91,8 @@ export interface JobQuery {
   /** A list: the jobs have all of them; also `tags`. */
   tag?: string;
   tags?: string;
+  /** The job's group, exactly: what it names, else the key of its limits. */
+  group?: string;
   priority?: number;
   priority_min?: number;
   priority_max?: number;

@@ -294,6 +294,8 @@ export interface QueuePurge {
   states: Exclude<JobState, 'active'>[];
   /** A duration, or a time. Of ended jobs since their end, of others since their enqueue. */
   older_than?: string;
+  /** Only jobs of this group. */
+  group?: string;
   /** Only says how many jobs would go. */
   dry_run?: boolean;
 }

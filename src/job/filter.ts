@@ -24,6 +24,8 @@ export interface JobFilter {
   states?: JobState[];
   /** The job must have them all. */
   tags?: string[];
+  /** The job's group, as `groupOf` tells it. */
+  group?: string;
   priority?: Range;
   /** Attempts begun. */
   attempt?: Range;
@@ -66,7 +68,7 @@ export function bindingsOf(filter: JobFilter): number {
   const { types = [], tags = [], fields = [], priority, attempt, created, enqueued, scheduled, ended, aged } = filter;
   const bounds = [priority, attempt, attempt, created, enqueued, scheduled, ended, aged];
   const ends = bounds.flatMap((range) => [range?.min, range?.max]);
-  const given = [...ends, filter.error_type, filter.dead].filter((value) => value !== undefined);
+  const given = [...ends, filter.error_type, filter.dead, filter.group].filter((value) => value !== undefined);
   const ofFields = fields.reduce((sum, { values }) => sum + 1 + values.length, 0);
   const ofTypes = types.reduce((sum, pattern) => sum + bindingsOfPattern(partsOf(pattern)), 0);
   return ofTypes + tags.length + ofFields + given.length;

@@ -111,6 +111,7 @@ export interface EventsRequest {
 export interface DeadLetterRequest {
   type?: string;
   error_type?: string;
+  group?: string;
   /** Discarded at or after / before, epoch ms. */
   since?: number;
   until?: number;

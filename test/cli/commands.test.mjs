@@ -101,6 +101,17 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.equal(stdout.trim().split('\n').length, 2);
   });
 
+  it('lists the jobs of a group', async () => {
+    const { job } = await json('enqueue', 'a.b', '--queue', 'owned', '--group', 'acme');
+    await json('enqueue', 'a.b', '--queue', 'owned', '--group', 'other');
+    const { jobs } = await json('jobs', '--queue', 'owned', '--group', 'acme');
+    assert.deepEqual(
+      jobs.map(({ id, group }) => [id, group]),
+      [[job.id, 'acme']],
+    );
+    assert.deepEqual((await json('dead', '--group', 'acme')).jobs, []);
+  });
+
   it('says why a job does not run', async () => {
     const later = (await json('enqueue', 'a.b', '--queue', 'asked', '--delay', '2h')).job;
     assert.match(

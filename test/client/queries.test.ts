@@ -38,6 +38,7 @@ describe('a request', () => {
         type: 'mail.*',
         state: ['available', 'active'],
         tags: ['x'],
+        group: 'a b',
         priority: { min: -1, max: 5 },
         attempts: 2,
         createdAfter: new Date(0),
@@ -48,7 +49,7 @@ describe('a request', () => {
       }),
     );
     expect(url).toBe(
-      'GET /jobs/count?queue=a,b&id=1,2&type=mail.*&state=available,active&tag=x&priority_min=-1&priority_max=5&attempts=2' +
+      'GET /jobs/count?queue=a,b&id=1,2&type=mail.*&state=available,active&tag=x&group=a+b&priority_min=-1&priority_max=5&attempts=2' +
         '&created_after=1970-01-01T00:00:00.000Z&ended_before=2030-01-01T00:00:00+02:00&error_type=Boom&dead_letter=true' +
         '&args.0.user_id=42&meta["a.b"]=true',
     );

@@ -172,6 +172,7 @@ const BY_NAME: readonly [RegExp, Make][] = [
   ],
   [/progress|coefficient|jitter|threshold|multiplier/, (random) => random.next()],
   [/percentage/, (random) => random.below(101)],
+  [/^group$/, (random) => random.pick(NAMES)],
   [/confirm|atomic|enabled|paused|requeue|retryable|kill|pending/, (random) => random.chance(0.8)],
   [/tags|keys|classes|allowed|non_retryable/, (random) => [random.pick(NAMES), random.pick(TYPES)]],
 ];

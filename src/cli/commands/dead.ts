@@ -11,6 +11,7 @@ interface Options extends ConnectionOptions {
   queue?: string;
   type?: string;
   errorType?: string;
+  group?: string;
 }
 
 /** Longest wait for many dead letters to be redriven, in ms. */
@@ -22,8 +23,8 @@ export function deadCommand(terminal: Terminal): Command {
     .option('--limit <n>', 'maximum number of dead letters', integer(1, 10_000), 20)
     .action(async (options: Options & { limit: number }) => {
       const { tocsin, answer } = session(terminal, options);
-      const { queue, type, errorType, limit } = options;
-      const query = { ...(queue && { queue }), ...(type && { type }), ...(errorType && { errorType }) };
+      const { limit } = options;
+      const query = conditionsOf(options);
       const jobs: JobEnvelope[] = [];
       for await (const job of tocsin.deadLetters.list(query, { limit })) jobs.push(job);
       answer({ jobs }, () => deadTable(jobs, terminal.now()));
@@ -36,7 +37,17 @@ function filters(command: Command): Command {
   return command
     .option('--queue <name>', 'only this queue')
     .option('--type <type>', 'only this job type')
-    .option('--error-type <type>', 'only jobs whose last error has this type');
+    .option('--error-type <type>', 'only jobs whose last error has this type')
+    .option('--group <name>', 'only jobs of this group');
+}
+
+function conditionsOf({ queue, type, errorType, group }: Options) {
+  return {
+    ...(queue && { queue }),
+    ...(type && { type }),
+    ...(errorType && { errorType }),
+    ...(group && { group }),
+  };
 }
 
 function deadTable(jobs: readonly JobEnvelope[], now: number): string {
@@ -67,7 +78,7 @@ function retryCommand(terminal: Terminal): Command {
         return answer({ succeeded: 1, failed: 0, jobs: [job] }, () => `${job.id}  ${job.state}  ${job.queue}`);
       }
       if (which === undefined) {
-        throw usageError('Which dead letters?', 'Give an id, --type, --queue, --error-type or --all.');
+        throw usageError('Which dead letters?', 'Give an id, --type, --queue, --group, --error-type or --all.');
       }
       const begun = await tocsin.deadLetters.retryMany(which);
       const done = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
@@ -79,8 +90,8 @@ function retryCommand(terminal: Terminal): Command {
 
 /** @returns undefined when nothing is selected */
 function selectionOf(options: Options & { all?: boolean }): DeadLetterSelection | undefined {
-  const { queue, type, errorType, all } = options;
-  const query = { ...(queue && { queue }), ...(type && { type }), ...(errorType && { errorType }) };
+  const { all } = options;
+  const query = conditionsOf(options);
   if (Object.keys(query).length > 0) {
     if (all) throw usageError('--all cannot be combined with other conditions.');
     return query;

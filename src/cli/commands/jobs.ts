@@ -17,6 +17,7 @@ interface ListOptions extends ConnectionOptions {
   state?: string[];
   type?: string[];
   tag?: string[];
+  group?: string;
   parent?: string;
   q?: string;
   fingerprint?: string[];
@@ -30,6 +31,7 @@ export function jobsCommand(terminal: Terminal): Command {
     .option('--state <state>', `only jobs in this state: ${JOB_STATES.join(', ')}`, list)
     .option('--type <type>', 'only this type; * matches anything', list)
     .option('--tag <tag>', 'only jobs with this tag', list)
+    .option('--group <name>', 'only jobs of this group')
     .option('--parent <id>', 'only jobs enqueued by the handler of this job')
     .option('--q <words>', 'only jobs that contain all of these words')
     .option('--fingerprint <name>', 'only jobs of this failure group', list)
@@ -44,12 +46,13 @@ export function jobsCommand(terminal: Terminal): Command {
     });
 }
 
-function queryOf({ queue, state, type, tag, parent, q, fingerprint }: ListOptions): JobQuery {
+function queryOf({ queue, state, type, tag, group, parent, q, fingerprint }: ListOptions): JobQuery {
   return {
     ...(queue && { queue }),
     ...(state && { state: state as JobState[] }),
     ...(type && { type }),
     ...(tag && { tags: tag }),
+    ...(group && { group }),
     ...(parent && { parent }),
     ...(q && { q }),
     ...(fingerprint && { fingerprint }),

@@ -3,9 +3,10 @@
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import * as contract from '../../contract/dead-letters';
 import { formatDuration } from '../../job/duration';
-import { defined, given, optional, readObject, readQueueName } from '../../job/envelope/fields';
+import { defined, given, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { readMeta } from '../../job/envelope/option-readers';
 import { unsupported } from '../../job/errors';
+import { MAX_GROUP_LENGTH } from '../../job/group';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, noContent } from '../context';
@@ -92,6 +93,7 @@ async function readPage(c: AppContext, style?: PagingStyle) {
   const filter = defined({
     type: textParam(c, 'type'),
     error_type: textParam(c, 'error_type'),
+    group: given(textParam(c, 'group'), (text) => readName(MAX_GROUP_LENGTH)(text, 'group')),
     since: pastParam(c, 'since', now),
     until: pastParam(c, 'until', now),
     queues: queueParam(c, 'queue'),

@@ -4,6 +4,7 @@ import { queueManagement } from '../../contract/queues';
 import { defined, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
 import { conflict, invalidRequest, unwrap } from '../../job/errors';
 import type { JobFilter } from '../../job/filter';
+import { MAX_GROUP_LENGTH } from '../../job/group';
 import { JOB_STATES, type JobState } from '../../job/states';
 import { formatInstant } from '../../job/time';
 import type { RemovalStrategy } from '../../rpc/operations';
@@ -78,9 +79,9 @@ async function remove(c: AppContext) {
   return json(c, { queue, ...removal }, 202);
 }
 
-/** The states and age of the jobs to purge. @throws {ApiError} 400 */
+/** The states, age and group of the jobs to purge. @throws {ApiError} 400 */
 function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: JobState[] } {
-  const { states: given, older_than } = body;
+  const { states: given, older_than, group } = body;
   if (!Array.isArray(given) || given.length === 0 || !given.every((state) => typeof state === 'string')) {
     throw invalidRequest('states', `states is required: a list of ${JOB_STATES.join(', ')}.`);
   }
@@ -89,7 +90,14 @@ function readPurge(body: JsonObject, now: number): { filter: JobFilter; states: 
     throw invalidRequest('states', 'states: running jobs cannot be purged; cancel them first.');
   }
   const max = optional({ older_than }, 'older_than', (value, field) => readAge(value, field, now));
-  return { states, filter: defined({ states, aged: max === undefined ? undefined : { max } }) };
+  return {
+    states,
+    filter: defined({
+      states,
+      aged: max === undefined ? undefined : { max },
+      group: optional({ group }, 'group', readName(MAX_GROUP_LENGTH)),
+    }),
+  };
 }
 
 /** With `dry_run`: how many jobs would be removed. */

@@ -52,9 +52,9 @@ export function deadLetterPlaces(q: Stored, request: DeadLetterRequest, now: num
 }
 
 /** The part that looks inside the jobs; undefined when nothing does. */
-function conditionOf({ type, error_type }: DeadLetterRequest, now: number): Fragment | undefined {
-  if (type === undefined && error_type === undefined) return undefined;
-  const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type }) };
+function conditionOf({ type, error_type, group }: DeadLetterRequest, now: number): Fragment | undefined {
+  if (type === undefined && error_type === undefined && group === undefined) return undefined;
+  const filter: JobFilter = { ...(type !== undefined && { types: [type] }), ...defined({ error_type, group }) };
   return conditionOnRow(filter, now, []);
 }
 

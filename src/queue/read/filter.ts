@@ -105,6 +105,10 @@ function conditionOn(filter: JobFilter, columns: Columns): Fragment {
     const list = `json_each(${columns.document}, '${columns.prefix}.tags')`;
     add(`EXISTS (SELECT 1 FROM ${list} AS tag WHERE tag.value = ?)`, tag);
   }
+  if (filter.group !== undefined) {
+    const member = (path: string) => `(${columns.document}) ->> '${columns.prefix}.${path}'`;
+    add(`coalesce(${member('group')}, ${member('rate_limit.key')}) = ?`, filter.group);
+  }
   for (const { path, values } of filter.fields ?? []) {
     const value = `(${columns.document}) -> ?`;
     add(`${value} IN (${values.map(() => '?').join(', ')})`, columns.prefix + path, ...values);

@@ -28,6 +28,8 @@ const pair = (matching: Json, other: Json) => async () => ({
 
 const run = (count: number) => server.take(queue, { count });
 
+const limitOf = (key: string) => ({ key, concurrency: 5 });
+
 /** A job that failed once and waits for its retry. */
 async function failedOnce(change: Json = {}): Promise<string> {
   const retry = { max_attempts: 3, initial_interval: 'PT1H', jitter: false, on_exhaustion: 'dead_letter' };
@@ -88,6 +90,36 @@ const CONDITIONS: Record<string, Condition> = {
     given: pair({ options: { tags: ['eu', 'vip'] } }, { options: { tags: ['eu'] } }),
     query: () => 'tag=eu,vip',
     filter: () => ({ tag: ['eu', 'vip'] }),
+  },
+  'a group': {
+    given: pair({ options: { group: 'acme, inc' } }, { options: { group: 'acme' } }),
+    query: () => `group=${encodeURIComponent('acme, inc')}`,
+    filter: () => ({ group: 'acme, inc' }),
+  },
+  'a group that is the key of limits': {
+    given: pair(
+      { options: { rate_limit: limitOf('acme') } },
+      { options: { group: 'own', rate_limit: limitOf('acme') } },
+    ),
+    query: () => 'group=acme',
+    filter: () => ({ group: 'acme' }),
+  },
+  'a group of jobs that have completed, failed together, or are cancelled': {
+    given: async () => {
+      const of = (group: string) => ({ type: 'a', args: [], options: { queue, group, retry: { max_attempts: 1 } } });
+      const ids = await server.addAll(['acme', 'other', 'acme', 'other', 'acme'].map(of));
+      await run(4);
+      await server.ack(ids[0] as string);
+      await server.ack(ids[1] as string);
+      await server.nack(ids[2] as string);
+      await server.nack(ids[3] as string);
+      await server.ok(200, 'DELETE', `/ojs/v1/jobs/${ids[4]}`);
+      const even = (_: string, place: number) => place % 2 === 0;
+      return { matching: ids.filter(even), others: ids.filter((id) => !ids.filter(even).includes(id)) };
+    },
+    query: () => 'group=acme',
+    filter: () => ({ group: 'acme' }),
+    action: 'delete',
   },
   'a priority': {
     given: pair({ options: { priority: 5 } }, { options: { priority: 4 } }),
@@ -200,6 +232,8 @@ it.each([
   ['ended_after=2020-01-01T00:00:00Z&ended_after=2021-01-01T00:00:00Z', 'ended_after'],
   ['older_than=P1D&older_than=P2D', 'older_than'],
   ['error_type=a&error_type=b', 'error_type'],
+  ['group=a&group=b', 'group'],
+  [`group=${'x'.repeat(256)}`, 'group'],
   ['ended_after=2021-01-01T00:00:00Z&ended_before=2020-01-01T00:00:00Z', 'ended'],
 ])('the query %s is refused, naming %s, in lists and counts', async (query, field) => {
   for (const path of ['/jobs', '/jobs/count', '/admin/jobs']) {
@@ -211,6 +245,9 @@ it.each([
 it.each<[Json, string]>([
   [{ id: ['x'], ids: ['y'] }, 'filter.ids'],
   [{ tag: 'x', tags: ['y'] }, 'filter.tags'],
+  [{ group: '' }, 'filter.group'],
+  [{ group: ['a', 'b'] }, 'filter.group'],
+  [{ group: 'x'.repeat(256) }, 'filter.group'],
   [{ priority: 5, priority_min: 1 }, 'filter.priority_min'],
   [{ priority_min: 5, priority_max: 1 }, 'filter.priority_max'],
   [{ priority_max: 500 }, 'filter.priority_max'],
@@ -230,6 +267,33 @@ it.each<[Json, string]>([
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 400, body: { error: { details: { field } } } });
   }
   expect((await server.call('GET', `/ojs/v1/jobs/${id}`)).body.job?.state).toBe('available');
+});
+
+describe('a group', () => {
+  const add = (group: string, options: Json = {}) => server.enqueue(queue, { options: { group, ...options } });
+
+  it('is a condition on dead letters, and on what is done to them', async () => {
+    const retry = { max_attempts: 1, on_exhaustion: 'dead_letter' };
+    const [acme, other] = [await add('acme', { retry }), await add('other', { retry })];
+    await run(2);
+    for (const id of [acme, other]) await server.nack(id);
+    const path = `/ojs/v1/dead-letter?queue=${queue}`;
+    const { jobs, total } = await server.ok(200, 'GET', `${path}&group=acme`);
+    expect([jobs?.map(({ id }) => id), total]).toEqual([[acme], 1]);
+    expect(await server.refusal('GET', `${path}&group=${'x'.repeat(256)}`)).toMatchObject({ field: 'group' });
+    const filter = { queue, group: 'acme' };
+    await server.ok(200, 'POST', '/ojs/v1/dead-letter/retry', { filter, confirm: true });
+    expect((await server.ok(200, 'GET', path)).jobs).toMatchObject([{ id: other }]);
+  });
+
+  it('is purged without the others', async () => {
+    await add('acme');
+    const other = await add('other');
+    const purge = (body: Json) => server.call('POST', `/ojs/v1/queues/${queue}/purge`, { confirm: true, ...body });
+    expect(await purge({ states: ['available'], group: 7 })).toMatchObject({ status: 400 });
+    expect(await purge({ states: ['available'], group: 'acme' })).toMatchObject({ body: { deleted: 1 } });
+    expect((await server.ok(200, 'GET', `/ojs/v1/jobs?queue=${queue}`)).jobs).toMatchObject([{ id: other }]);
+  });
 });
 
 describe('times', () => {

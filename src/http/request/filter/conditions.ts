@@ -3,10 +3,11 @@
  * them), and different conditions must all hold.
  */
 import { parseDuration } from '../../../job/duration';
-import { defined, readInteger } from '../../../job/envelope/fields';
+import { defined, readInteger, readName } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import { isFingerprint } from '../../../job/failures/fingerprint';
 import { bindingsOf, type JobFilter, MAX_BINDINGS, type Range } from '../../../job/filter';
+import { MAX_GROUP_LENGTH } from '../../../job/group';
 import { idIn, MAX_SEARCH, MAX_WORDS, wordsOf } from '../../../job/search';
 import { JOB_STATES, type JobState } from '../../../job/states';
 import { parseInstant, parsePast, parseTimestamp } from '../../../job/time';
@@ -132,6 +133,9 @@ export const LISTS = {
 } satisfies Record<string, Condition<string[]>>;
 
 export const VALUES = {
+  group: (filter: JobFilter, value: unknown, field: string) => {
+    filter.group = readName(MAX_GROUP_LENGTH)(value, field);
+  },
   older_than: (filter: JobFilter, value: unknown, field: string, now: number) => {
     filter.aged = { max: readAge(value, field, now) };
   },

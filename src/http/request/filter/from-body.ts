@@ -67,6 +67,7 @@ const MEMBERS: Record<string, Member> = {
   state: listMember('state'),
   tag: namedTwice('tags'),
   tags: namedTwice('tags'),
+  group: VALUES.group,
   priority: rangeMember('priority', readPriority),
   priority_min: endMember('priority', 'min', readPriority),
   priority_max: endMember('priority', 'max', readPriority),

@@ -35,6 +35,7 @@ export function filterFromQuery(c: AppContext, now: number): Selection {
   list('type', 'type');
   list('state', 'state');
   list('tags', 'tag', 'tags');
+  value('group');
   const number = (name: string, read: typeof readPriority) => {
     const given = text(name);
     return given === undefined ? undefined : read(/^[+-]?\d+$/.test(given) ? Number(given) : given, name);

@@ -9,6 +9,7 @@ export const NAMES = {
   queue: 'Queue',
   type: 'Type',
   tag: 'Tag',
+  group: 'Group',
   since: 'Created since',
   error: 'Error',
   error_type: 'Error type',
