@@ -13,13 +13,13 @@
  * array are named by their position, or are passed over: `args.card.number` and `args.0.card.number` both match. The
  * protocol's own values are never replaced: ids, states, times, and the code and type of an error.
  *
- * Two rules reach further, because these values often reveal whose a job is: `tags`, the tags of jobs, and
- * `rate_limit.key`, the keys that jobs count under. They must still be distinguishable, so each is replaced by a
- * pseudonym.
+ * Three rules reach further, because these values often reveal whose a job is: `tags`, the tags of jobs, `group`, their
+ * groups, and `rate_limit.key`, the keys that jobs count under and the groups that follow from them. They must still be
+ * distinguishable, so each is replaced by a pseudonym.
  */
 import { v5 as nameBased } from 'uuid';
 import { isObject } from './envelope/fields';
-import { namedKey, overridePath } from './waiting';
+import { NAMED_GROUP, namedGroup, namedKey, overridePath } from './waiting';
 
 /** Stands in the place of what is not shown. */
 export const REDACTED = '[redacted]';
@@ -109,6 +109,7 @@ export interface Redactor {
 
 /** The rules that reach beyond payloads. */
 const TAGS = 'tags';
+const GROUPS = 'group';
 const LIMIT_KEYS = 'rate_limit.key';
 
 /** Of an entry of the audit log: what is done to a key of limits has the key as its target. */
@@ -116,12 +117,13 @@ const ON_A_LIMIT = /^limit\./;
 
 /**
  * Replaces in answers what the rules name.
- * @param pseudonym of a tag, or of a key that jobs count under
+ * @param pseudonym of a tag, of a group, or of a key that jobs count under
  * @returns a function that leaves what it is given as it is, and gives a copy
  */
 export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Redactor {
   const names = new Set(rules.map((rule) => rule.join('.')));
   const [hidesTags, hidesKeys] = [names.has(TAGS), names.has(LIMIT_KEYS)];
+  const hidesGroups = hidesKeys || names.has(GROUPS);
 
   /** The rules at a member of this name; null: one is met, the value is not shown. */
   const at = (name: string, before: Fits): Fits | null => {
@@ -184,6 +186,11 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     key: pseudonym(key),
   });
 
+  const withoutGroup = ({ detail, ...others }: { detail: string }) => ({
+    ...others,
+    detail: detail.replace(NAMED_GROUP, (_, name: string) => namedGroup(pseudonym(JSON.parse(name) as string))),
+  });
+
   /** What the protocol says, with payloads somewhere in it. */
   const around = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(around);
@@ -191,6 +198,8 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
     const unknown = (value as { [UNKNOWN_MEMBERS]?: readonly string[] })[UNKNOWN_MEMBERS];
     return mapped(value, (item, name) => {
       if (hidesTags && (name === 'tags' || name === 'tag')) return hidden(item);
+      if (hidesGroups && name === 'group' && !isSchedule(value)) return hidden(item);
+      if (hidesGroups && name === 'waiting_for' && isAboutGroup(item)) return withoutGroup(item);
       if (hidesKeys && isKeyed(name, item)) return withoutKey(around(item) as Keyed);
       if (hidesKeys && name === 'target' && ON_A_LIMIT.test(String((value as { action?: unknown }).action))) {
         return hidden(item);
@@ -229,6 +238,13 @@ interface Keyed {
 function isKeyed(name: string, value: unknown): value is Keyed {
   return (name === 'rate_limit' || name === 'waiting_for') && isObject(value) && typeof value.key === 'string';
 }
+
+/** Does it say that a job waits for another one of its group? */
+const isAboutGroup = (value: unknown): value is { detail: string } =>
+  isObject(value) && value.reason === 'group' && typeof value.detail === 'string';
+
+/** The group of a schedule is another one: of schedules that are declared together. */
+const isSchedule = (value: object) => Object.hasOwn(value, 'cron') || Object.hasOwn(value, 'expression');
 
 /** `Object.fromEntries` defines its members, so that one named `__proto__` is an ordinary one. */
 function mapped(value: object, change: (item: unknown, name: string) => unknown): Record<string, unknown> {

@@ -3,6 +3,8 @@
  * about it. Reasons are added, never renamed: clients branch on them.
  */
 
+import { quote } from './text';
+
 /** Every reason, in the order of the checks: the first that applies is shown. */
 export const WAITING_REASONS = [
   'batch_undecided',
@@ -50,4 +52,8 @@ export interface WaitingFor {
  * letter.
  */
 export const namedKey = (key: string) => `the key ${key}`;
+/** A group in the detail of a wait. */
+export const namedGroup = (group: string) => `the group ${JSON.stringify(quote(group))}`;
+export const NAMED_GROUP = /the group ("(?:[^"\\]|\\.)*")/;
+
 export const overridePath = (key: string) => `/rate-limits/${key}/override`;

@@ -177,6 +177,17 @@ describe('the rules for what says whose a job is', () => {
     expect(shown('tags', answer('a'))).toEqual(answer('a'));
   });
 
+  it.each(['group', 'rate_limit.key'])('replace the groups of jobs under %s, not those of schedules', (rule) => {
+    const answer = (group: string) => ({
+      job: { group, waiting_for: { reason: 'group', detail: `An earlier job of the group "${group}", x, runs.` } },
+      items: [{ group, waiting: 1 }],
+      cron: { name: 'a', cron: '0 3 * * *', group: 'a', job_template: { options: { group } } },
+      change: { filter: { group } },
+    });
+    expect(shown(rule, answer('a'))).toEqual(answer(of('a')));
+    expect(shown('tags', answer('a'))).toEqual(answer('a'));
+  });
+
   it('are not mixed up with other rules, whatever those end with', () => {
     const answer = { tags: ['a'], rate_limit: { key: 'k' } };
     expect(shown('key * job.tags args.tags', answer)).toEqual(answer);

@@ -1,6 +1,5 @@
 /** What the group of a job has to do with it that the job does not run. */
-import { quote } from '../../job/text';
-import type { WaitingFor } from '../../job/waiting';
+import { namedGroup, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
@@ -13,7 +12,7 @@ export function waitsForGroup(q: Named & Stored, row: JobRow): WaitingFor | unde
   const group = gates.settings && groupOfRow(row);
   if (group === undefined || gates.mayStart(group, row.key, 0)) return undefined;
   const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
-  const named = `the group ${JSON.stringify(quote(group))}`;
+  const named = namedGroup(group);
   if (!gates.isStrict) {
     const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
     return { reason: 'group', since, detail };
