@@ -237,7 +237,7 @@ export function answer(
   // An answer that got lost is asked for again: the job is there.
   if (own && own.state !== 'gone') return { job: own, isNew: true };
   if (own) model.jobs.splice(model.jobs.indexOf(own), 1);
-  const placed = place(model, cron, order, tick, now, at);
+  const placed = place(model, cron, { ...order, isNamed: true }, tick, now, at);
   if (placed.isNew) placed.job.id = id;
   return placed;
 }

@@ -27,6 +27,8 @@ export interface JobOrder {
   unique: UniqueOrder | null;
   /** Absent: it says little. */
   texts?: JobTexts | undefined;
+  /** It has an id of its own, so it becomes a part of no other job. */
+  isNamed?: boolean;
   /** Of several types; absent: of the one that most have. */
   kind?: JobKind | undefined;
 }
@@ -257,7 +259,7 @@ export class Model {
       }
       const asked = order.delay > 0 ? from + order.delay : undefined;
       if (conflict === 'accumulate') {
-        const found = accumulate(this, order, rivals, asked, now);
+        const found = order.isNamed ? undefined : accumulate(this, order, rivals, asked, now);
         // It makes no room for what it has become.
         if (found?.isChanged) replaced.add(found.into.id);
         if (found?.hasRoom) placed.push({ job: found.into, existing: false, accumulated: true });

@@ -90,7 +90,9 @@ export class ConflictPlanner<C extends Candidate> {
     if (newest && policy.on_conflict === 'reject') throw duplicateOf(newest);
     if (newest && policy.on_conflict === 'ignore') return { job, existing: newest };
     if (policy.on_conflict === 'accumulate') {
-      return this.accumulate(job, policy, conflicts) ?? this.enter(job, policy, index, []);
+      // Under an id, a job may be sent again after a lost answer: it must not become a part of another one twice.
+      const isPart = job.id === undefined;
+      return (isPart && this.accumulate(job, policy, conflicts)) || this.enter(job, policy, index, []);
     }
     const replaces = conflicts.filter((other) => !TERMINAL_STATES.some((state) => state === this.stateOf(other)));
     const placed = this.timed(job, policy, newest);

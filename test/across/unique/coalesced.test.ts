@@ -1,5 +1,6 @@
 /** One job of several enqueues, over HTTP and in controlled time: replaced, accumulated, or one of a window. */
 import { describe, expect, it } from 'vitest';
+import type { JobState } from '../../../src/job/states';
 import { clock, iso, SECOND, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
@@ -307,4 +308,14 @@ it('a fire of a schedule whose job accumulates counts as a fire', async () => {
   const { executions, skipped } = await server.ok(200, 'GET', `${V1}/cron/often/history`);
   expect(executions).toHaveLength(3);
   expect(skipped).toEqual([]);
+});
+
+it('a job under an id becomes a part of no other: sent again after a lost answer, it would twice', async () => {
+  const states: JobState[] = ['available'];
+  const unique = { fingerprint: 'f'.repeat(64), scope: 'queue', states, on_conflict: 'accumulate' } as const;
+  const [first] = await queue.enqueue({ unique, body: { fingerprint: unique.fingerprint, args: [1] } });
+  const id = '0199b475-2480-7000-8001-ffffffffffff';
+  const [named] = await queue.enqueue({ id, unique, body: { fingerprint: unique.fingerprint, args: [2] } });
+  expect(named?.id).toBe(id);
+  expect(await server.job(first?.id as string)).toMatchObject({ args: [1] });
 });
