@@ -25,14 +25,17 @@ export function stepOf(crons: number): fc.Arbitrary<Step> {
  * Histories of an area that is in play from their beginning.
  * @param others steps without it, for each one of its own
  * @param terms the members of the history that say so
+ * @param themes steps of its own that belong together
  */
 export function historiesOf(
   own: fc.Arbitrary<Step>,
   { length, others, weight }: { length: number; others: number; weight: number },
   terms: Readonly<Record<string, fc.Arbitrary<unknown>>>,
+  themes: fc.Arbitrary<Step[]> = fc.constant([]),
 ): fc.WeightedArbitrary<History> {
   const step = fc.oneof({ weight: others, arbitrary: stepOf(0) }, { weight: 1, arbitrary: own });
-  const steps = fc.array(step, { minLength: length, maxLength: length });
+  const some = fc.oneof({ weight: 30, arbitrary: step.map((one) => [one]) }, { weight: 1, arbitrary: themes });
+  const steps = fc.array(some, { minLength: length, maxLength: length }).map((all) => all.flat().slice(0, length));
   const start = fc.constant(Date.parse('2025-06-15T15:06:40Z'));
   const arbitrary = fc.record({ start, steps, drains: fc.boolean(), ...terms });
   return { weight, arbitrary: arbitrary as unknown as fc.Arbitrary<History> };

@@ -10,7 +10,7 @@ import { arriving, connects, pullSteps } from './pulls';
 import { area as reports } from './reports';
 import { bounding, settingsSteps } from './settings';
 import type { History, Step } from './steps';
-import { fullBatch, heavySteps, pullThemes, startsTogether, workThemes } from './themes';
+import { fullBatch, heavySteps, pullThemes, replacedInFull, startsTogether, workThemes } from './themes';
 import { manyOf } from './together';
 import { area as trouble, troubles } from './trouble';
 
@@ -189,6 +189,7 @@ export const area: Area<never> = {
           [
             { weight: 6, arbitrary: oneMoment },
             { weight: 8, arbitrary: countedAnew },
+            { weight: 2, arbitrary: replacedInFull },
           ],
         ),
       },

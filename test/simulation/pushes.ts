@@ -30,6 +30,7 @@ import { failureOf, resultOf } from './reports';
 import type { Scene } from './scene';
 import type { Step } from './steps';
 import { write } from './texts';
+import { pushThemes } from './themes';
 import { Timers } from './timers';
 import { TYPE } from './wire';
 import type { World } from './world';
@@ -546,6 +547,7 @@ export const area: Area<PushStep> = {
           concurrency: fc.constantFrom(0, 0, 1, 3),
         }),
       },
+      pushThemes,
     ),
   ],
   hooks(world, { pushes: terms }) {

@@ -5,8 +5,10 @@
 import fc from 'fast-check';
 import type { Weighted } from './area';
 import type { Item } from './batches';
+import type { Fate } from './children';
 import { PROBE } from './jobs';
 import type { JobOrder } from './model';
+import type { Ending } from './pushes';
 import type { Step } from './steps';
 
 const PLAIN: JobOrder = { ...PROBE, priority: 0, maxAttempts: 3, deadLetter: true };
@@ -22,6 +24,10 @@ const item = (how: Item['how'], more: Partial<Item> = {}): Item => ({
   ...more,
 });
 const told = (...items: Item[]): Step => ({ op: 'report-each', items, worker: 'none' });
+const answered = (ending: Pick<Ending, 'how' | 'children'>, pick = 0): Step => ({
+  ...({ op: 'answer-call', pick, reversed: false, twice: false } as const),
+  endings: [{ ...ending, in: 2_000, signal: false, mark: 0 }],
+});
 const newest = fc.constantFrom(-1, -1, -2);
 
 /** A worker with a socket may take two jobs: one has become available, which nobody has noticed, and another one arrives. */
@@ -177,6 +183,57 @@ export function startsTogether(keyed: fc.Arbitrary<JobOrder>): fc.Arbitrary<Step
       poll('ann', 3),
     ]);
 }
+
+/** The bound of a queue is reached, and a batch replaces the job that has waited longest, and brings more. */
+export const replacedInFull: fc.Arbitrary<Step[]> = fc
+  .record({ maxDepth: fc.constantFrom(2, 4), first: fc.boolean(), times: fc.constantFrom(1, 2) })
+  .map(({ maxDepth, first, times }): Step[] => {
+    const unique = { key: 'a', by: 'key', everywhere: false, conflict: 'replace', counting: 'open' } as const;
+    const only: JobOrder = {
+      ...PLAIN,
+      unique: { ...unique, ...{ period: 0, maxWait: 0, maxCount: 0 }, foreign: false },
+    };
+    const others = Array.from({ length: times }, () => PLAIN);
+    return [
+      { op: 'configure', layer: 'own', change: { maxDepth, overflow: 'drop_oldest' } },
+      ...[enqueue(only), { op: 'jump' as const, ms: 1 }],
+      ...[enqueue(...Array.from({ length: maxDepth - 1 }, () => PLAIN)), { op: 'jump' as const, ms: 1 }],
+      enqueue(...(first ? [only, ...others] : [...others, only])),
+    ];
+  });
+
+/** An attempt times out; the next one sleeps by another's word, and its handler answers all the same. */
+const asleep = fc
+  .constantFrom(...PICKS)
+  .map((pick): Step[] => [
+    ...[enqueue(PLAIN), { op: 'jump' as const, ms: 41_000 }, { op: 'jump' as const, ms: 1 }],
+    { op: 'snooze', pick: -1, attempt: 'right', in: 2_000, signal: false, mark: 0 },
+    answered({ how: 'completed' }, pick),
+  ]);
+
+/** Jobs are enqueued with an answer; one of them is refused, the others are taken, and not all of that is heard. */
+const someRefused = fc
+  .record({
+    fates: fc.array(fc.constantFrom<Fate>('take', 'lost', 'busy', 'refuse'), { minLength: 1, maxLength: 3 }),
+    pick: fc.nat(2),
+    dies: fc.boolean(),
+  })
+  .map(({ fates, pick, dies }): Step[] => {
+    const children = PICKS.slice(1).map(() => ({ here: false, job: PLAIN }));
+    return [
+      ...[enqueue(PLAIN), answered({ how: 'completed', children })],
+      ...[{ op: 'children' as const, pick, fate: 'refuse' as const }],
+      ...fates.map((fate): Step => ({ op: 'children', pick: 0, fate })),
+      ...(dies ? [{ op: 'evict' as const }] : []),
+      ...[
+        { op: 'alarm' as const, when: 'due' as const },
+        { op: 'children' as const, pick: 0, fate: 'take' as const },
+      ],
+    ];
+  });
+
+/** Themes of jobs that are pushed. */
+export const pushThemes: fc.Arbitrary<Step[]> = fc.oneof(asleep, someRefused);
 
 /** Many jobs, each with steps of many KiB, of which something is said at the same time. */
 export const heavySteps: fc.Arbitrary<Step[]> = fc.constantFrom(14, 18).map((times): Step[] => {
