@@ -58,7 +58,7 @@ const TYPES_ONLY = {
 };
 
 /** Data that both sides have: it is shared as it is, so it may import nothing that runs. */
-const SHARED_DATA = ['job/options.ts'];
+const SHARED_DATA = ['job/options.ts', 'job/event-types.ts'];
 
 /** The order inside the queue: an import goes to the left, or stays. Features do not know each other. */
 const QUEUE = ['store', 'read', 'jobs', 'features', 'engine', 'object'];

@@ -17,29 +17,13 @@ import { absolute } from '../../core/format';
 import { useResource } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { adopt } from '../../core/styles';
+import { KINDS } from './kinds';
 import css from './page.css' with { type: 'text' };
 
 adopt(shared);
 adopt(css);
 
 const PER_PAGE = 50;
-
-const KINDS: readonly (readonly [string, string])[] = [
-  ['queue.*', 'Queues'],
-  ['job.*', 'Single jobs'],
-  ['jobs.*', 'Many jobs'],
-  ['dead_letter*', 'Dead letters'],
-  ['failure*', 'Groups of failures'],
-  ['cron*', 'Schedules'],
-  ['workflow.*', 'Workflows'],
-  ['worker*', 'Workers'],
-  ['webhook*', 'Webhooks'],
-  ['alert.*', 'Alert rules'],
-  ['maintenance.*', 'Maintenance'],
-  ['schema.*', 'Schemas'],
-  ['pool.*', 'Pools'],
-  ['limit.*', 'Limits'],
-];
 
 export default function AuditPage() {
   const page = pageNumber();

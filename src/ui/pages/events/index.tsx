@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { EventList } from '../../../contract/events';
+import { STATE_CHANGED } from '../../../job/event-types';
 import { Badge, type Tone } from '../../components/badge';
 import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
@@ -13,7 +14,7 @@ import { type Column, DataTable } from '../../components/table';
 import { Copy, Foreign, JobLink, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
 import { act } from '../../core/dialogs';
-import { EVENT_KINDS, isEvent, STATE_CHANGED } from '../../core/event-names';
+import { EVENT_KINDS, isEvent } from '../../core/event-names';
 import { stringifyExact } from '../../core/exact';
 import { number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';

@@ -1,0 +1,21 @@
+/** What the audit log may be filtered by: patterns of actions, with their names. A test finds an action without one. */
+export const KINDS: readonly (readonly [pattern: string, label: string])[] = [
+  ['queue.*', 'Queues'],
+  ['defaults.*', 'Default settings of queues'],
+  ['job.*', 'Single jobs'],
+  ['jobs.*', 'Many jobs'],
+  ['operation.*', 'Operations'],
+  ['dead_letter*', 'Dead letters'],
+  ['failure*', 'Groups of failures'],
+  ['cron*', 'Schedules'],
+  ['workflow.*', 'Workflows'],
+  ['worker*', 'Workers'],
+  ['target.*', 'Targets'],
+  ['webhook*', 'Webhooks'],
+  ['alert.*', 'Alert rules'],
+  ['maintenance.*', 'Maintenance'],
+  ['deployment.*', 'Deployments'],
+  ['schema.*', 'Schemas'],
+  ['pool.*', 'Pools'],
+  ['limit.*', 'Limits'],
+];
