@@ -22,7 +22,8 @@ export function waitsForGroup(q: Named & Stored, row: JobRow): WaitingFor | unde
   const earlier = key === undefined ? undefined : rowByKey(q.store, key);
   if (!earlier) return undefined;
   const id = idOf(q.route, earlier);
-  const why = running === undefined ? 'has begun and waits to continue' : 'runs';
+  const rests = earlier.waits_since === null ? 'has begun and waits to continue' : 'waits for its limit';
+  const why = running === undefined ? rests : 'runs';
   const detail = `An earlier job of ${named}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
   return { reason: 'group', since, detail, job_id: id };
 }

@@ -42,10 +42,12 @@ export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): 
   if (limiter.room(running, now) === 0) return count;
   const [first] = firstWaiting(q, limiter, 1);
   if (!first) return count;
-  const room = Math.max(limiter.roomToAdmit(first.priority, running, now), least);
+  // Others of its group that are ready wait for its end, and would not take the room.
+  const isAwaited = q.store.gates.isStrict && first.holds_group !== null;
+  const room = Math.max(limiter.roomToAdmit(first.priority, running, now), least, Number(isAwaited));
   if (room <= 0) return count;
   for (const row of firstWaiting(q, limiter, room)) {
-    if (count >= least && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
+    if (count >= Math.max(least, Number(isAwaited)) && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
     letInNow(q, row, now);
     count++;
   }

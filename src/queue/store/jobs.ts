@@ -15,6 +15,7 @@ import { isLegal, type Move, type Position } from '../../job/states';
 import type { Active } from './active';
 import { type BlockJob, rowOf } from './block';
 import { oldestEnded } from './ended-rows';
+import { holdsGroup } from './groups/holder';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
 import { learn, place } from './limits/place';
@@ -24,7 +25,7 @@ import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { rowByKey } from './row-lookup';
 import { enters, leaves } from './row-places';
-import { groupOfRow, historyOf, historyText } from './row-texts';
+import { historyOf, historyText } from './row-texts';
 import { stateOf } from './rows';
 import { fingerprintIn, forgetRow, remember } from './unique-keys';
 import { noteFailure } from './workflow-endings';
@@ -221,7 +222,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
-  after.holds_group = holdsGroup(q, after);
+  after.holds_group = q.store.gates.isStrict ? holdsGroup(kind, row, after, now) : null;
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
@@ -248,16 +249,6 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (kind === 'redrive') rememberFingerprint(q, after);
   tell(q, { move: kind, before: row, after, history, active, now, ...note });
   return after;
-}
-
-/**
- * The group that a job holds up: one in strict order, of which the job has begun. A dead letter that is redriven has
- * not begun.
- */
-function holdsGroup({ store }: Stored, row: JobRow): string | null {
-  if (!store.gates.isStrict || row.state !== STATE.waiting) return null;
-  const hasBegun = row.attempt > 0 || row.history?.includes('"snoozed":') === true;
-  return hasBegun ? (groupOfRow(row) ?? null) : null;
 }
 
 /** The history after an attempt, with its log. It costs nothing: the row is written anyway. */

@@ -214,6 +214,7 @@ class ReadyJobs implements Stream {
  * turns among the jobs of one priority.
  * @param look looks at each row in turn; called once for each
  * @param limit how many to take at most
+ * @param starting jobs by group that another selection has taken, where they get their leases together
  */
 export function selectReady(
   ranks: Ranks & { gates?: GroupGates },
@@ -221,8 +222,9 @@ export function selectReady(
   now: number,
   limit: number,
   look: (row: JobRow) => Verdict,
+  starting = new Map<string, number>(),
 ): JobRow[] {
-  const selection = new JobSelection(limit, look);
+  const selection = new JobSelection(limit, look, starting);
   const { sql, blocks, gates } = ranks;
   const find = (key: number) => blocks.row(key) ?? ownRow(sql, key);
   scan.emptied = true;

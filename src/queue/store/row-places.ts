@@ -52,6 +52,9 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
   const position = { at, attempt: row.attempt, key: row.key };
   const owned = ownedBy(q, row);
   for (const scan of q.store.cursors.all()) scan.entered(row.priority, position, owned);
+  if (at > now && owned?.group !== undefined && owned.isOutOfOrder) {
+    for (const scan of q.store.cursors.all()) scan.postponed(row.priority, row.key, owned.group);
+  }
   if (at > now) {
     q.wake.at(at);
     return;
@@ -70,6 +73,6 @@ function waitsForKey(q: Named & Stored, row: JobRow): void {
 function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {
   if (!gates.settings) return undefined;
   const group = groupOfRow(row);
-  const isHolder = row.holds_group !== null;
-  return { group, isHolder, isOutOfOrder: gates.isStrict && group !== undefined && !isHolder && row.claims === 0 };
+  const isHolder = gates.isStrict && row.holds_group !== null;
+  return { group, isHolder, isOutOfOrder: gates.isStrict && group !== undefined && !isHolder };
 }

@@ -46,8 +46,14 @@ export class Scan {
     if (!cursor || compare(position, cursor) > 0) return;
     const turns = this.turns.get(priority);
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
+    else if (!owned?.isHolder && !turns.isLate(position)) turns.add(position, owned?.group);
     else if (owned?.isOutOfOrder) turns.isStale = true;
     else turns.putBack(position, owned?.group, owned?.isHolder);
+  }
+
+  /** The job waits anew, until later. */
+  postponed(priority: number, key: number, group: string): void {
+    this.turns.get(priority)?.postponed(key, group);
   }
 
   /** What was read ahead at this priority. */
@@ -125,10 +131,12 @@ export class JobSelection {
   /**
    * @param limit how many to take at most
    * @param judge looks at each row in turn; called once for each
+   * @param starting jobs by group that were taken and have no lease yet
    */
   constructor(
     private readonly limit: number,
     private readonly judge: (row: JobRow) => Verdict,
+    readonly starting: Map<string, number>,
   ) {}
 
   /** How many more are taken at most. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { clock } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
-import { type Json, server } from '../../support/server';
+import { type Json, server, V1 } from '../../support/server';
 
 clock.startAtT0();
 
@@ -69,5 +69,349 @@ describe('groups in strict order', () => {
     expect(await take(queue, 10)).toEqual([a1]);
     await server.nack(a1);
     expect(await take(queue, 10)).toEqual([a2]);
+  });
+});
+
+/** A job goes back to where it stood, as if nobody had claimed it. */
+const giveBack = (id: unknown) => server.nack(id, { requeue: true, attempt_used: false });
+const advance = (ms: number) => clock.advance(ms);
+/** Sleeps for so many ms, or until the signal comes. */
+const sleep = (id: unknown, ms: number, signal?: string) =>
+  server.nack(id, { requeue: true, attempt_used: false, snooze: { in: ms, ...(signal && { signal }), steps: {} } });
+const PATIENT = { retry: { max_attempts: 3, initial_interval: 1000, backoff_coefficient: 1, jitter: false } };
+
+describe('what happens to the first job of a group in strict order', () => {
+  /** Three jobs of a group and one of another, of which the first of each run. */
+  async function running(options: Json = {}): Promise<{ queue: TestQueue; ids: [string, string, string, string] }> {
+    const queue = await queueOf({ order: 'strict' });
+    const ids = (await addAll(queue, ['a', 'a', 'b', 'a'], options)) as [string, string, string, string];
+    expect(await take(queue, 10)).toEqual([ids[0], ids[2]]);
+    return { queue, ids };
+  }
+
+  for (const evicted of [false, true]) {
+    const after = evicted ? ', also after an eviction' : '';
+    const evict = async (queue: TestQueue) => {
+      if (evicted) await queue.evict();
+    };
+
+    it(`is the next one again when it was given back${after}`, async () => {
+      const { queue, ids } = await running();
+      await giveBack(ids[0]);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+      await server.ack(ids[0]);
+      expect(await take(queue, 10)).toEqual([ids[1]]);
+    });
+
+    it(`is the next one again when its worker requeues it${after}`, async () => {
+      const { queue, ids } = await running();
+      advance(10);
+      await server.nack(ids[0], { requeue: true });
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+    });
+
+    it(`is the next one again when its worker is lost${after}`, async () => {
+      const { queue, ids } = await running({ visibility_timeout_ms: 5_000 });
+      advance(5_000);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([ids[0], ids[2]]);
+    });
+
+    it(`blocks its group while it sleeps, and goes on first${after}`, async () => {
+      const { queue, ids } = await running();
+      await sleep(ids[0], 60_000);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([]);
+      advance(60_000);
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+      await giveBack(ids[0]);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+      await server.ack(ids[0]);
+      expect(await take(queue, 10)).toEqual([ids[1]]);
+    });
+
+    it(`blocks its group until its signal comes${after}`, async () => {
+      const { queue, ids } = await running();
+      await sleep(ids[0], 3_600_000, 'go');
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([]);
+      await server.ok(200, 'POST', `${V1}/jobs/${ids[0]}/signals/go`, {});
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+    });
+
+    it(`lets the next one start when it is cancelled while it waits for its retry${after}`, async () => {
+      const { queue, ids } = await running(PATIENT);
+      await server.nack(ids[0]);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([]);
+      await server.ok(200, 'DELETE', `${V1}/jobs/${ids[0]}`);
+      expect(await take(queue, 10)).toEqual([ids[1]]);
+    });
+
+    it(`stays the first one when an operator runs its retry now${after}`, async () => {
+      const { queue, ids } = await running(PATIENT);
+      await server.nack(ids[0]);
+      await server.ok(200, 'POST', `${V1}/admin/jobs/${ids[0]}/retry`, {});
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([ids[0]]);
+    });
+
+    it(`holds its group up while it waits for its own limit${after}`, async () => {
+      const queue = await queueOf({ order: 'strict' });
+      const limited = { rate_limit: { key: 'api', concurrency: 1 } };
+      const [other] = await addAll(queue, ['z'], limited);
+      const [a1, a2] = await addAll(queue, ['a', 'a'], limited);
+      const [a3, b1] = await addAll(queue, ['a', 'b']);
+      expect(await take(queue, 10)).toEqual([other, b1]);
+      await evict(queue);
+      expect(await take(queue, 10)).toEqual([]);
+      expect((await server.job(a3)).waiting_for).toMatchObject({ reason: 'group', job_id: a1 });
+      await server.ack(other);
+      await evict(queue);
+      for (const id of [a1, a2, a3]) {
+        expect(await take(queue, 10)).toEqual([id]);
+        await server.ack(id);
+      }
+    });
+  }
+
+  it('lets the next one start when it is cancelled while it runs', async () => {
+    const { queue, ids } = await running();
+    await server.ok(200, 'DELETE', `${V1}/jobs/${ids[0]}`);
+    expect(await take(queue, 10)).toEqual([ids[1]]);
+  });
+
+  it('goes to the end when it was dead and is run again', async () => {
+    const { queue, ids } = await running({ retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } });
+    await server.nack(ids[0]);
+    expect(await take(queue, 10)).toEqual([ids[1]]);
+    // Something of this moment has been read.
+    const [late] = await addAll(queue, ['c'], { priority: 1 });
+    expect(await take(queue, 10)).toEqual([late]);
+    await server.ok(200, 'POST', `${V1}/dead-letter/${ids[0]}/retry`);
+    await server.ack(ids[1]);
+    expect(await take(queue, 10)).toEqual([ids[3]]);
+    await server.ack(ids[3]);
+    expect(await take(queue, 10)).toEqual([ids[0]]);
+  });
+
+  it('is passed by others when it is given a later time', async () => {
+    const { queue, ids } = await running();
+    await server.ok(200, 'PATCH', `${V1}/jobs/${ids[1]}`, { scheduled_at: '+PT1S' });
+    advance(1_000);
+    await server.ack(ids[0]);
+    expect(await take(queue, 10)).toEqual([ids[3]]);
+    await server.ack(ids[3]);
+    expect(await take(queue, 10)).toEqual([ids[1]]);
+  });
+
+  it('lets others pass when it was given back and is given a later time', async () => {
+    const { queue, ids } = await running();
+    await giveBack(ids[0]);
+    await server.ok(200, 'PATCH', `${V1}/jobs/${ids[0]}`, { scheduled_at: '+PT1H' });
+    expect(await take(queue, 10)).toEqual([ids[1]]);
+  });
+});
+
+describe('the jobs of a group in strict order', () => {
+  it('start one at a time though they had priorities before the order was set', async () => {
+    const queue = new TestQueue();
+    const [low] = await addAll(queue, ['a']);
+    const [high] = await addAll(queue, ['a'], { priority: 5 });
+    await server.configure(queue.name, { groups: { order: 'strict' } });
+    expect(await take(queue, 10)).toEqual([high]);
+    expect(await take(queue, 10)).toEqual([]);
+    await server.ack(high);
+    expect(await take(queue, 10)).toEqual([low]);
+  });
+
+  it('take their places as they become available', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const [a1] = await addAll(queue, ['a']);
+    const [late] = await addAll(queue, ['a'], { delay_until: '+PT1S' });
+    expect(await take(queue, 10)).toEqual([a1]);
+    const [a2] = await addAll(queue, ['a']);
+    advance(2_000);
+    const [a3] = await addAll(queue, ['a']);
+    await queue.evict();
+    for (const [before, id] of [
+      [a1, a2],
+      [a2, late],
+      [late, a3],
+    ]) {
+      await server.ack(before);
+      expect(await take(queue, 10)).toEqual([id]);
+    }
+  });
+
+  it('are not stuck when one that came later is put at the moment of one that was delayed', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const at = new Date(Date.now() + 60_000).toISOString();
+    const [delayed] = await addAll(queue, ['a'], { delay_until: at });
+    const [patched, first] = await addAll(queue, ['a', 'a']);
+    await server.ok(200, 'PATCH', `${V1}/jobs/${patched}`, { scheduled_at: at });
+    advance(60_000);
+    for (let left = [delayed, patched, first]; left.length > 0; ) {
+      const [id, ...more] = await take(queue, 10);
+      expect([more, left.includes(id as string)]).toEqual([[], true]);
+      await server.ack(id);
+      left = left.filter((other) => other !== id);
+    }
+  });
+
+  it('are not stuck when the clock was set back', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const [a1] = await addAll(queue, ['a']);
+    advance(-60_000);
+    const [a2, b1] = await addAll(queue, ['a', 'b']);
+    advance(60_000);
+    expect(await take(queue, 10)).toEqual([a1, b1]);
+    await server.ack(a1);
+    expect(await take(queue, 10)).toEqual([a2]);
+  });
+
+  it('wait behind one that this worker does not take', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const add = (type: string, group: string) => server.add(type, [], { queue: queue.name, group });
+    const [x1, y1, y2] = [await add('x', 'a'), await add('y', 'a'), await add('y', 'b')];
+    expect(await take(queue, 10, { types: ['y'] })).toEqual([y2]);
+    expect(await take(queue, 10, { types: ['x'] })).toEqual([x1]);
+    expect(await take(queue, 10, { types: ['y'] })).toEqual([]);
+    await queue.evict();
+    expect(await take(queue, 10, { types: ['y'] })).toEqual([]);
+    await server.ack(x1);
+    expect(await take(queue, 10, { types: ['y'] })).toEqual([y1]);
+  });
+
+  it('are in order from the moment at which the order is set, and free when it is given up', async () => {
+    const queue = new TestQueue();
+    const [a1, a2, a3, a4] = (await addAll(queue, Array(4).fill('a'))) as string[];
+    expect(await take(queue, 2)).toEqual([a1, a2]);
+    await server.configure(queue.name, { groups: { order: 'strict' } });
+    expect(await take(queue, 10)).toEqual([]);
+    await server.ack(a1);
+    expect(await take(queue, 10)).toEqual([]);
+    await server.ack(a2);
+    expect(await take(queue, 10)).toEqual([a3]);
+    await server.configure(queue.name, { groups: null });
+    expect(await take(queue, 10)).toEqual([a4]);
+  });
+
+  it('have no priority, of which their producer is warned', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const [a1] = await addAll(queue, ['a']);
+    const job = { type: 't', args: [], options: { queue: queue.name, group: 'a', priority: 5 } };
+    const answer = await server.call('POST', `${V1}/jobs`, job);
+    expect(JSON.stringify([...answer.headers, answer.body])).toContain('priority has no effect');
+    expect(await take(queue, 10)).toEqual([a1]);
+    const { id } = answer.body.job as Json;
+    expect(await server.refusal('PATCH', `${V1}/jobs/${id}`, { priority: 3 })).toMatchObject({
+      ...{ status: 422, field: 'priority' },
+    });
+  });
+});
+
+describe('groups that take turns', () => {
+  const runs = async (queue: TestQueue, claims: number, count: number): Promise<string[]> => {
+    const groups: string[] = [];
+    for (let n = 0; n < claims; n++) {
+      for (const { id, group } of await server.take(queue.name, { count })) {
+        groups.push(group as string);
+        await server.ack(id);
+      }
+    }
+    return groups;
+  };
+
+  it('have shares by weight, of names before patterns, also after an eviction', async () => {
+    const queue = await queueOf({ weights: { 'vip-*': 3, 'vip-low': 1 } });
+    for (const group of ['plain', 'vip-1', 'vip-low']) await addAll(queue, Array(100).fill(group));
+    const first = await runs(queue, 4, 20);
+    const before = first.filter((group) => group === 'vip-1').length;
+    await queue.evict();
+    const then = await runs(queue, 2, 20);
+    const vip = then.filter((group) => group === 'vip-1').length;
+    expect(before).toBeGreaterThanOrEqual(40);
+    expect(vip).toBeGreaterThanOrEqual(16);
+  });
+
+  it('run as many at once as their queue allows each of them', async () => {
+    const queue = await queueOf({ concurrency: 2 });
+    const [a1, a2, a3, b1, free] = await addAll(queue, ['a', 'a', 'a', 'b', undefined]);
+    expect(await take(queue, 10)).toEqual([a1, a2, b1, free]);
+    expect((await server.job(a3)).waiting_for).toMatchObject({ reason: 'group' });
+    await queue.evict();
+    expect(await take(queue, 10)).toEqual([]);
+    await server.nack(a1);
+    expect(await take(queue, 10)).toEqual([a3]);
+  });
+
+  it('have jobs of higher priority go first, of whatever group', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    await addAll(queue, Array(40).fill('noisy'));
+    const [quiet] = await addAll(queue, ['quiet']);
+    const [high] = await addAll(queue, ['noisy'], { priority: 1 });
+    expect(await take(queue, 2)).toEqual([high, quiet]);
+  });
+
+  it('lose none of their jobs, delayed, retried or given back, over evictions and workers of few types', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const add = (count: number, group: string | undefined, type: string, options: Json = {}) =>
+      server.addAll(
+        Array.from({ length: count }, () => ({ type, args: [], options: { queue: queue.name, group, ...options } })),
+      );
+    const all = new Set([
+      ...(await add(50, 'a', 'x', PATIENT)),
+      ...(await add(40, 'b', 'y', { delay_until: '+PT1S' })),
+      ...(await add(5, 'c', 'y', PATIENT)),
+      ...(await add(5, undefined, 'x')),
+    ]);
+    for (let round = 0; all.size > 0; round++) {
+      expect(round).toBeLessThan(60);
+      const types = [undefined, ['x'], ['y']][round % 3];
+      for (const id of await take(queue, 9, { ...(types && { types }) })) {
+        expect(all.has(id)).toBe(true);
+        if (round % 5 === 1) await giveBack(id);
+        else if (round % 5 === 3 && round < 20) await server.failNow(id);
+        else {
+          await server.ack(id);
+          all.delete(id);
+        }
+      }
+      advance(300);
+      if (round % 4 === 3) await queue.evict();
+    }
+  });
+});
+
+describe('settings of groups', () => {
+  const refused: [string, Json, number, string][] = [
+    ['a weight of 0', { weights: { a: 0 } }, 422, 'groups.weights.a'],
+    ['a weight of 101', { weights: { a: 101 } }, 422, 'groups.weights.a'],
+    ['a weight that is no number', { weights: { a: 'b' } }, 400, 'groups.weights.a'],
+    ['patterns that overlap', { weights: { 'a*': 1, 'ab*': 2 } }, 422, 'groups.weights'],
+    ['a star in the middle', { weights: { 'a*b': 1 } }, 422, 'groups.weights'],
+    ['a concurrency of 0', { concurrency: 0 }, 422, 'groups.concurrency'],
+    ['two at once in a strict order', { order: 'strict', concurrency: 2 }, 422, 'groups.concurrency'],
+    ['a member that nobody knows', { shares: {} }, 422, 'groups.shares'],
+  ];
+  for (const [what, groups, status, field] of refused) {
+    it(`are refused with ${what}, and change nothing`, async () => {
+      const queue = await queueOf({ order: 'strict' });
+      const path = `${V1}/queues/${queue.name}/config`;
+      expect(await server.refusal('PUT', path, { groups })).toMatchObject({ status, field });
+      expect(JSON.stringify(await server.ok(200, 'GET', path))).toContain('"strict"');
+    });
+  }
+
+  it('are not for groups of another type, or of too many characters', async () => {
+    for (const group of [1, '', 'x'.repeat(256), ['a']]) {
+      const job = { type: 't', args: [], options: { queue: 'any', group } };
+      expect(await server.refusal('POST', `${V1}/jobs`, job)).toMatchObject({ status: 400, field: 'options.group' });
+    }
+    await server.enqueue('any', { options: { group: 'x'.repeat(255) } });
   });
 });

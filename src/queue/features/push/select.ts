@@ -53,6 +53,8 @@ interface Round {
   bodies: Map<number, JobBody>;
   /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
   seen: Map<number, boolean>;
+  /** Jobs by group that were taken. */
+  starting: Map<string, number>;
 }
 
 /** Errors after which a job is suspected of having killed its handler Worker. */
@@ -182,11 +184,12 @@ export class PushSelector {
       limits,
       bodies,
       seen: new Map(),
+      starting: new Map(),
     };
     const rows = this.deferredRows(round, limit);
     const scan = q.store.cursors.ofTarget(target.id);
     if (rows.length < limit) {
-      const others = selectReady(q.store, scan, now, limit - rows.length, (row) => {
+      const look = (row: JobRow): Verdict => {
         // If a type no longer waits, its last jobs are before this cursor too.
         const isTaken = round.seen.get(row.key);
         if (isTaken !== undefined) {
@@ -198,7 +201,8 @@ export class PushSelector {
           return 'pass';
         }
         return this.consider(row, scan, round);
-      });
+      };
+      const others = selectReady(q.store, scan, now, limit - rows.length, look, round.starting);
       selection.unfinished ||= scan.unfinished;
       rows.push(...others);
     }
@@ -242,14 +246,15 @@ export class PushSelector {
     for (const entry of target.deferred.all()) {
       if (rows.length >= limit) break;
       const scan = target.deferred.scanOf(q, entry);
-      const found = selectReady(q.store, scan, now, limit - rows.length, (row) => {
+      const look = (row: JobRow): Verdict => {
         if (target.entryOf(row.type) !== entry) return 'pass';
         const hasRoom = target.takes(row.type, running);
         if (!hasRoom) selection.full = true;
         const verdict = hasRoom ? this.consider(row, scan, round) : 'stop';
         round.seen.set(row.key, verdict === 'take');
         return verdict;
-      });
+      };
+      const found = selectReady(q.store, scan, now, limit - rows.length, look, round.starting);
       rows.push(...found);
       selection.unfinished ||= scan.unfinished;
       if (scan.emptied) target.deferred.remove(q, entry);

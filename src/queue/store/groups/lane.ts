@@ -56,11 +56,22 @@ export class Lane {
 
   /** The first key of a job that stands in the line; infinite when there is none. */
   get inLine(): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { key } of this.returned) if (key < RANK_BIT && key < first) first = key;
     for (let at = this.start; at < this.runs.length; at += ENTRY) {
       const key = this.runs[at] as number;
-      if (key < RANK_BIT) return key;
+      if (key < RANK_BIT) return Math.min(first, key);
     }
-    return Number.POSITIVE_INFINITY;
+    return first;
+  }
+
+  /** Does the job wait here? Looks at all entries. */
+  has(key: number): boolean {
+    for (let at = this.start; at < this.runs.length; at += ENTRY) {
+      const from = this.runs[at] as number;
+      if (from <= key && key < from + (this.runs[at + 1] as number)) return true;
+    }
+    return this.returned.some((position) => position.key === key);
   }
 
   /** A job was read that waits behind all others. */

@@ -34,7 +34,7 @@ export function selectInTurns(
   { priority, now }: { priority: number; now: number },
   selection: JobSelection,
 ): boolean {
-  const taken = new Map<string, number>();
+  const { starting } = selection;
   const keys = new Set<number>();
   let ahead = 0;
   let isAllRead = false;
@@ -48,10 +48,9 @@ export function selectInTurns(
       ahead++;
       const group = groupOfRow(row);
       const position = positionOf(row);
-      if (row.holds_group !== null) turns.putBack(position, group, true);
-      else if (!gates.isStrict || turns.isInOrder(position)) turns.add(position, group);
-      // A job that was given back was the next one of its group, and is it again.
-      else if (row.claims > 0) turns.putBack(position, group);
+      if (gates.isStrict && row.holds_group !== null) turns.putBack(position, group, true);
+      // The line is read in the order of its numbers, whatever the clock said.
+      else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
       else turns.isStale = true;
     }
@@ -78,20 +77,21 @@ export function selectInTurns(
       selection.hasMoved = true;
       continue;
     }
-    if (group !== undefined && !gates.mayStart(group, key, taken.get(group) ?? 0)) {
+    if (group !== undefined && !gates.mayStart(group, key, starting.get(group) ?? 0)) {
       turns.block(lane);
       continue;
     }
     const verdict = selection.look(row);
     if (verdict === 'stop') break;
     if (verdict === 'hold') {
-      turns.setAside(lane, positionOf(row));
+      if (gates.isStrict && group !== undefined) turns.setLaneAside(lane);
+      else turns.setAside(lane, positionOf(row));
       continue;
     }
     selection.hasMoved = true;
     if (verdict === 'take') {
       keys.add(key);
-      if (group !== undefined) taken.set(group, (taken.get(group) ?? 0) + 1);
+      if (group !== undefined) starting.set(group, (starting.get(group) ?? 0) + 1);
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isExpired(row, now)) turns.block(lane);
     else turns.drop(lane);

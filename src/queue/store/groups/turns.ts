@@ -8,7 +8,6 @@
  *
  * Entries here are hints: the row of a job says whether it still waits. Losing all of them costs reads, never a job.
  */
-import { sequenceOf } from '../../../job/ids';
 import type { Position } from '../due-index';
 import { Lane, LaneHeap } from './lane';
 
@@ -37,7 +36,8 @@ export class Turns {
   private readonly noisy = new LaneHeap('noisy');
   /** Not everything here is in order: it must be read again. */
   isStale = false;
-  private latest = { at: Number.NEGATIVE_INFINITY, sequence: 0 };
+  /** When the last one became available of those that were read. */
+  private latest = Number.NEGATIVE_INFINITY;
   private nextOrder = 0;
   private entries = 0;
   private quietJobs = 0;
@@ -48,6 +48,7 @@ export class Turns {
   private kept = 0;
   private turn: { lane: Lane; left: number } | undefined;
   private readonly aside: { group: string | undefined; position: Position }[] = [];
+  private readonly waiting: Lane[] = [];
   /** No job of the line that waits here has a lower key. */
   private bound = 0;
   private claims = 0;
@@ -78,17 +79,16 @@ export class Turns {
     return this.bound;
   }
 
-  /** Did this job become available after all that were read before it? */
-  isInOrder({ at, key }: Position): boolean {
-    const { at: latest, sequence } = this.latest;
-    return at > latest || (at === latest && sequenceOf(key) > sequence);
+  /** Did this job become available before one that was read already? Jobs of one moment have no order. */
+  isLate({ at }: Position): boolean {
+    return at < this.latest;
   }
 
   /** A job was read that waits behind all others of its group. */
   add(position: Position, group: string | undefined): void {
     const lane = this.laneOf(group);
     this.count(lane, () => lane.push(position.key, this.nextOrder++));
-    if (this.isInOrder(position)) this.latest = { at: position.at, sequence: sequenceOf(position.key) };
+    this.latest = Math.max(this.latest, position.at);
   }
 
   /**
@@ -120,6 +120,7 @@ export class Turns {
     this.turn = undefined;
     if (turn?.lane.place === 'noisy') this.place(turn.lane);
     for (const { group, position } of this.aside.splice(0)) this.putBack(position, group);
+    for (const lane of this.waiting.splice(0)) if (lane.place === 'blocked') this.place(lane);
   }
 
   /** The lane whose turn it is. @param left jobs that the claim still takes */
@@ -166,6 +167,17 @@ export class Turns {
   setAside(lane: Lane, position: Position): void {
     this.aside.push({ group: lane.group, position });
     this.drop(lane);
+  }
+
+  /** The same, where no other job of the lane may go before it. */
+  setLaneAside(lane: Lane): void {
+    this.block(lane);
+    this.waiting.push(lane);
+  }
+
+  /** The job waits anew, until later: where it stood it must not be taken. */
+  postponed(key: number, group: string): void {
+    if (this.lanes.get(group)?.has(key)) this.isStale = true;
   }
 
   /** None of the group may start until it is {@link freed}. */

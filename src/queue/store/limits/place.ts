@@ -4,7 +4,7 @@ import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { ROW_COLUMNS, readRows } from '../columns';
 import { type JobRow, STATE } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
-import { bodyOf, historyOf } from '../row-texts';
+import { bodyOf, groupOfRow, historyOf } from '../row-texts';
 import type { Limiter } from './limiter';
 
 /** Place of a waiting job: in the due index, or behind its key. */
@@ -61,13 +61,14 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
  */
 export function place(
   q: Named & Stored,
-  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history'>,
+  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history' | 'holds_group' | 'group'>,
   dueAt: number,
   now: number,
   policy?: LimitPolicy,
 ): WaitingPlace {
   const ready = { due_at: dueAt, waits_since: null };
   if (row.limit_key === null || dueAt > now) return ready;
+  if (waitsInGroup(q, row)) return ready;
   // Further effects of a limit are decided when the turn of the other jobs comes.
   if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
   const waiting = { due_at: null, waits_since: dueAt };
@@ -77,6 +78,11 @@ export function place(
   if (hasBegun) return ready;
   const first = limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1)[0] : undefined;
   return first && first.priority >= row.priority ? waiting : ready;
+}
+
+/** In a strict order a job keeps its place in its group: only the first one waits for its key. */
+export function waitsInGroup({ store }: Stored, row: Pick<JobRow, 'holds_group' | 'body' | 'group'>): boolean {
+  return store.gates.isStrict && row.holds_group === null && groupOfRow(row) !== undefined;
 }
 
 /** Does the next claim continue an attempt whose start was counted already? */

@@ -1,0 +1,22 @@
+/** Which job all others of its group wait for, where the order is strict. */
+import type { Move } from '../../../job/states';
+import { type JobRow, STATE } from '../job-row';
+import { groupOfRow } from '../row-texts';
+
+/** The first of its group makes these moves: it was claimed, and did not start. */
+const STAYS_FIRST: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'park']);
+
+/**
+ * The group that a job holds up after a move: it has begun, or it is the first one and waits for its key. A job that is
+ * locked keeps what it holds. A dead letter that is redriven has not begun.
+ */
+export function holdsGroup(kind: Move, before: JobRow, after: JobRow, now: number): string | null {
+  if (kind === 'lock') return before.holds_group;
+  if (after.state !== STATE.waiting) return null;
+  const hasBegun = after.attempt > 0 || after.history?.includes('"snoozed":') === true;
+  if (hasBegun || STAYS_FIRST.has(kind)) return groupOfRow(after) ?? null;
+  // One that has not begun gives its place up when it is given another time.
+  return kind === 'defer' || (kind === 'patch' && after.due_at !== null && after.due_at > now)
+    ? null
+    : before.holds_group;
+}
