@@ -11,6 +11,7 @@ import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
 import { failuresCommand } from './commands/failures';
+import { groupsCommand } from './commands/groups';
 import { initCommand } from './commands/init';
 import { jobCommands } from './commands/job';
 import { changeCommands, jobsCommand } from './commands/jobs';
@@ -52,6 +53,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     deadCommand(terminal),
     failuresCommand(terminal),
     queuesCommand(terminal),
+    groupsCommand(terminal),
     targetsCommand(terminal),
     tailCommand(terminal),
     topCommand(terminal),

@@ -80,6 +80,8 @@ export type {
   QueueDefaults,
   QueueDeletion,
   QueueDetail,
+  QueueGroup,
+  QueueGroupsSeen,
   QueueMode,
   QueueOverview,
   QueueRemoval,

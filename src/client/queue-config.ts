@@ -59,6 +59,12 @@ export type InspectedQueue = Named<contract.InspectedQueue>;
 /** How many jobs that have not ended there are of a priority. */
 export type PriorityCount = Named<contract.PriorityCount>;
 
+/** A group of jobs in a queue. */
+export type QueueGroup = Named<contract.QueueGroup>;
+
+/** The groups of a queue: those with most waiting jobs first. */
+export type QueueGroupsSeen = Omit<Named<contract.QueueGroupList>, 'items' | 'pagination'>;
+
 /** What happens to jobs that have not ended when their queue is deleted. */
 export type QueueRemoval =
   /** There must be none. The default. */

@@ -18,6 +18,7 @@ import {
   type QueueDefaults,
   type QueueDeletion,
   type QueueDetail,
+  type QueueGroupsSeen,
   type QueueOverview,
   type QueueRemoval,
   type QueueSettings,
@@ -29,6 +30,12 @@ import { pathTo } from './transport';
 
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
+
+/** Of the answer, what callers need no more. */
+interface Paged {
+  items: unknown;
+  pagination: unknown;
+}
 
 /** Queues, as `tocsin.queues`. */
 export class Queues {
@@ -119,6 +126,22 @@ export class Queues {
   async priorities(name: string): Promise<PriorityCount[]> {
     const answer = await this.requests.safely('GET', pathTo`/queues/${name}/priority-stats`);
     return listOf<PriorityCount>(answer, 'distribution', 'the counts');
+  }
+
+  /**
+   * The groups that have jobs which wait or run, those with most waiting jobs first.
+   * @param options.limit at most 100, the default
+   * @param options.offset groups to leave out first
+   * @example
+   * const { groups } = await tocsin.queues.groups('invoices');
+   * console.log(groups.filter(({ noisy }) => noisy).map(({ group, waiting }) => `${group}: ${waiting}`));
+   */
+  async groups(name: string, options: { limit?: number; offset?: number } = {}): Promise<QueueGroupsSeen> {
+    const { limit = 100, offset = 0 } = options;
+    const path = `${pathTo`/queues/${name}/groups`}?limit=${limit}&offset=${offset}`;
+    const answer = await this.requests.read<QueueGroupsSeen & Paged>(path, 'groups', 'the groups');
+    const { items: _, pagination: __, ...seen } = answer;
+    return seen;
   }
 
   /**

@@ -4,7 +4,7 @@ import type { SchemaMode } from '../job/schemas/misfit';
 import type { QueueMode } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
-import type { Continued, CursorQuery, OperationPreview, Page, Spreading, Time } from './common';
+import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
 import { del, get, post, put } from './route';
 import type { Minute, Pace, StateCounts } from './stats';
 
@@ -219,6 +219,42 @@ export interface PriorityCount {
   count: number;
 }
 
+/** A group of jobs in a queue. */
+export interface QueueGroup {
+  group: string;
+  /** Jobs that are available. */
+  waiting: number;
+  /** Of these, those that wait for room under the key of their limits. */
+  limited: number;
+  /** Attempts that run. */
+  running: number;
+  /** Its share in the turns. */
+  weight: number;
+  /** More than 30 jobs wait: a fair queue serves it in turns, after the quiet groups. */
+  noisy: boolean;
+  /** In a strict order: the job that must end before another one of the group starts; null: none. */
+  blocked_by: string | null;
+  /** When the first of those that wait became available; null: none waits. */
+  oldest_waiting_at: Time | null;
+}
+
+/** The groups that have jobs which wait or run, or that are blocked: those with most waiting jobs first. */
+export interface QueueGroupList extends Page<QueueGroup> {
+  queue: string;
+  /** The same as `items`. */
+  groups: QueueGroup[];
+  /** How the queue serves them; null: it says nothing of groups. */
+  order: 'fair' | 'strict' | null;
+  /** Waiting jobs of all groups. */
+  waiting: number;
+  /** Attempts of all groups that run. */
+  running: number;
+  /** Waiting jobs without a group. */
+  ungrouped: number;
+  /** There are more waiting jobs than were counted. */
+  counts_are_exact?: false;
+}
+
 export interface Priorities {
   queue: string;
   distribution: PriorityCount[];
@@ -377,6 +413,8 @@ export const queues = {
   }),
   /** Counts the jobs that have not ended, by priority. */
   priorities: get<{ 200: Priorities }>('/queues/:name/priority-stats'),
+  /** Lists the groups of jobs that wait or run, noisy ones first. */
+  groups: get<{ query: PageQuery; 200: QueueGroupList }>('/queues/:name/groups'),
 };
 
 /** Below `/ojs/v1`. */

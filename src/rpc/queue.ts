@@ -15,6 +15,7 @@ import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
 import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
+import type { GroupsApi } from './groups';
 import type { LimitsApi } from './limits';
 import type { MetricsApi } from './metrics';
 import type { OperationsApi, Override, PatchRequest } from './operations';
@@ -195,6 +196,7 @@ export interface QueueApi
     CronQueueApi,
     OperationsApi,
     LimitsApi,
+    GroupsApi,
     MetricsApi,
     TargetsApi,
     UniquesApi {

@@ -112,6 +112,18 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.deepEqual((await json('dead', '--group', 'acme')).jobs, []);
   });
 
+  it('lists the groups of a queue', async () => {
+    await call('PUT', '/queues/grouped/config', { groups: { order: 'strict' } });
+    const { job } = await json('enqueue', 'a.b', '--queue', 'grouped', '--group', 'acme');
+    await json('enqueue', 'a.b', '--queue', 'grouped', '--group', 'acme');
+    await call('POST', '/workers/fetch', { queues: ['grouped'], worker_id: 'w', count: 1 });
+    const { groups, total } = await json('groups', 'grouped');
+    assert.deepEqual([groups[0].group, groups[0].running, groups[0].blocked_by, total], ['acme', 1, job.id, 1]);
+    const { stdout } = await run('groups', 'grouped');
+    assert.match(stdout, /^GROUP +WAITING +LIMITED +RUNNING +WEIGHT +OLDEST +BLOCKED BY\nacme +1 +0 +1 +1 /);
+    assert.match((await run('groups', 'ungrouped')).stdout, /No groups/);
+  });
+
   it('says why a job does not run', async () => {
     const later = (await json('enqueue', 'a.b', '--queue', 'asked', '--delay', '2h')).job;
     assert.match(

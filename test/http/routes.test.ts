@@ -88,6 +88,7 @@ POST /ojs/v1/queues/:name/drain data:write
 POST /ojs/v1/queues/:name/purge admin:purge
 DELETE /ojs/v1/queues/:name admin:purge
 GET /ojs/v1/queues/:name/priority-stats data:read
+GET /ojs/v1/queues/:name/groups data:read
 GET /ojs/v1/rate-limits data:read
 GET /ojs/v1/rate-limits/:key data:read
 PUT /ojs/v1/rate-limits/:key data:write

@@ -2,7 +2,8 @@
 import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
-import { queues } from '../../contract/queues';
+import { type QueueGroup, queues } from '../../contract/queues';
+import { given } from '../../job/envelope/fields';
 import { notFound, unwrap } from '../../job/errors';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
@@ -19,6 +20,9 @@ import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
 import { createdAt, renderCounts, renderStatus } from './render';
 
+/** Groups of a page at most. */
+const MAX_GROUPS = 100;
+
 /** Routes below `/ojs/v1`. */
 export const queueRoutes = serve(queues, {
   list: listQueues,
@@ -29,6 +33,7 @@ export const queueRoutes = serve(queues, {
   config: showConfig,
   configure,
   priorities,
+  groups,
 });
 
 /** All known queues by name, a page at a time. */
@@ -96,6 +101,28 @@ async function configure(c: AppContext) {
 async function priorities(c: AppContext) {
   const queue = queueNameIn(c);
   return json(c, { queue, distribution: await queueObject(c.env, queue).priorities() });
+}
+
+async function groups(c: AppContext) {
+  const queue = queueNameIn(c);
+  const paging = readPaging(c);
+  const { offset } = paging;
+  const limit = Math.min(paging.limit, MAX_GROUPS);
+  const found = unwrap(await queueObject(c.env, queue).groups({ offset, limit }));
+  const { total, waiting, running, ungrouped, order, complete } = found;
+  const items = found.groups.map(
+    ({ oldest, blocked_by, ...group }): QueueGroup => ({
+      ...group,
+      blocked_by: blocked_by ?? null,
+      oldest_waiting_at: given(oldest, formatInstant) ?? null,
+    }),
+  );
+  const place = { total, hasMore: total > offset + items.length, nextCursor: null };
+  return json(c, {
+    ...{ queue, order: order ?? null, waiting, running, ungrouped },
+    ...(!complete && { counts_are_exact: false as const }),
+    ...{ groups: items, items, total, pagination: pagination({ ...paging, limit }, place) },
+  });
 }
 
 /** Pauses a queue: it accepts jobs and hands none out. */

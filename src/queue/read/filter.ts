@@ -72,6 +72,12 @@ export function conditionOnRow(filter: JobFilter, now: number, running: Iterable
   return conditionOn(filter, { ...columns, attempt: `attempt + (key IN ${keys.sql})`, running: keys.bindings });
 }
 
+/** The group of a job, in SQL: as `groupOf` tells it. @param document JSON; @param prefix the path to the job's body */
+export function groupIn(document: string, prefix: string): string {
+  const member = (path: string) => `(${document}) ->> '${prefix}.${path}'`;
+  return `coalesce(${member('group')}, ${member('rate_limit.key')})`;
+}
+
 /** The condition on an entry of an archive chunk. */
 export function conditionOnArchived(filter: JobFilter): Fragment {
   return conditionOn(filter, ARCHIVED);
@@ -106,8 +112,7 @@ function conditionOn(filter: JobFilter, columns: Columns): Fragment {
     add(`EXISTS (SELECT 1 FROM ${list} AS tag WHERE tag.value = ?)`, tag);
   }
   if (filter.group !== undefined) {
-    const member = (path: string) => `(${columns.document}) ->> '${columns.prefix}.${path}'`;
-    add(`coalesce(${member('group')}, ${member('rate_limit.key')}) = ?`, filter.group);
+    add(`${groupIn(columns.document, columns.prefix)} = ?`, filter.group);
   }
   for (const { path, values } of filter.fields ?? []) {
     const value = `(${columns.document}) -> ?`;

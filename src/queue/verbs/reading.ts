@@ -12,6 +12,7 @@ import { deadLetterKinds, deadLetterPlaces, deadLettersAt } from '../read/dead-l
 import { failures } from '../read/failures';
 import { mustFind, runningOf, viewOf, viewOfRow } from '../read/find';
 import { getMany } from '../read/get-many';
+import { groups } from '../read/groups';
 import { count, countStates, list, listPlaces } from '../read/list';
 import { sorted } from '../read/sorted';
 import { emptyStats, priorities, stats, upcoming } from '../read/stats';
@@ -115,6 +116,10 @@ export const READING_VERBS = {
     await life.engine?.caughtUp();
     return look((q, now) => priorities(q, now), none)(life);
   },
+  groups: readAll(
+    (q, now, request) => groups(q, request, now),
+    () => ({ groups: [], total: 0, waiting: 0, running: 0, ungrouped: 0, complete: true }),
+  ),
   async activity(life) {
     await life.engine?.caughtUp();
     const around = besideState(life);

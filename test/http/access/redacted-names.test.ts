@@ -30,7 +30,11 @@ const as = (key: string, more: Json = {}) => {
 };
 const [viewer, operator, admin] = [as('viewer'), as('operator'), as('admin')];
 
-const LIMITED = { tags: [TAG, 'nightly'], rate_limit: { key: KEY, concurrency: 1, rate: 9, period: 'PT1M' } };
+const LIMITED = {
+  tags: [TAG, 'nightly'],
+  group: KEY,
+  rate_limit: { key: KEY, concurrency: 1, rate: 9, period: 'PT1M' },
+};
 const pseudonym = expect.stringMatching(/^\[redacted:[0-9a-f]{12}\]$/);
 
 const tagsOf = ({ job }: Json) => (job as { tags: string[] }).tags;
@@ -72,7 +76,13 @@ describe('tags and keys of limits that the rules name', () => {
       ...[`/dead-letter?queue=${queue}`, `/dead-letter/${failing}`, `/admin/dead-letter?queue=${queue}`],
       ...[`/admin/failures?queue=${queue}`, '/cron', '/crons', '/cron/nightly', '/workflows', `/workflows/${flow}`],
       ...['/rate-limits', `/rate-limits?queue=${queue}`, '/rate-limits?per_page=1', '/rate-limits?limit=1'],
-      ...[`/queues/${queue}`, `/queues/${queue}/stats`, `/admin/queues/${queue}?include=recent`, '/unique-jobs'],
+      ...[
+        `/queues/${queue}`,
+        `/queues/${queue}/groups`,
+        `/queues/${queue}/stats`,
+        `/admin/queues/${queue}?include=recent`,
+        '/unique-jobs',
+      ],
       ...[`/events?queue=${queue}`, '/admin/stats', '/metrics', '/admin/deployment', '/admin/audit'],
     ]);
     expect(seen).toBeGreaterThanOrEqual(18);

@@ -1,0 +1,178 @@
+/**
+ * The groups of a queue: how many jobs of each wait and run. Counted from what is stored whenever somebody asks:
+ * nothing is kept for it. How much one answer reads is bounded, whatever the backlog: of jobs that wait since they were
+ * enqueued, only heads of blocks are read, of others their rows.
+ */
+import { type GroupOrder, weightOf } from '../../job/group';
+import { RANK_BIT } from '../../job/ids';
+import type { GroupsRequest, GroupsView, GroupView } from '../../rpc/groups';
+import { QUIET } from '../store/groups/turns';
+import { type JobRow, STATE } from '../store/job-row';
+import type { Named, Stored } from '../store/parts';
+import { rowByKey } from '../store/row-lookup';
+import { groupOfRow } from '../store/row-texts';
+import { idOf } from '../store/rows';
+import { groupIn } from './filter';
+
+/** Jobs looked at for one answer: in the blocks of the line, and in those of the due index, which need no bodies. */
+const MAX_HEADS = 25_000;
+
+/** The same of retry blocks and of rows, whose bodies name the groups; and characters of these. */
+const MAX_BODIES = 10_000;
+const MAX_CHARS = 32 * 1024 * 1024;
+
+/** A group as it is counted. */
+type Counted = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
+
+/** A job that is available. */
+interface Waiting {
+  group: string | undefined;
+  since: number;
+  isLimited: boolean;
+}
+
+/** The groups that have jobs which wait or run, or that are held up. Writes nothing. */
+export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now: number): GroupsView {
+  const { gates, leases } = q.store;
+  const counted = new Map<string, Counted>();
+  const ofGroup = (group: string): Counted => {
+    let found = counted.get(group);
+    if (!found) {
+      found = { waiting: 0, limited: 0 };
+      counted.set(group, found);
+    }
+    return found;
+  };
+  let [waiting, ungrouped] = [0, 0];
+  const complete = eachWaiting(q, now, ({ group, since, isLimited }) => {
+    if (group === undefined) {
+      ungrouped++;
+      return;
+    }
+    const of = ofGroup(group);
+    waiting++;
+    of.waiting++;
+    if (isLimited) of.limited++;
+    of.oldest = Math.min(of.oldest ?? since, since);
+  });
+  let running = 0;
+  for (const [group, count] of leases.runningByGroup) {
+    ofGroup(group);
+    running += count;
+  }
+  if (gates.isStrict) for (const group of gates.held()) ofGroup(group);
+  const sorted = [...counted].sort(([a, of], [b, other]) => rankOf(other) - rankOf(of) || (a < b ? -1 : 1));
+  const order: GroupOrder | undefined = gates.settings?.order;
+  const shown = sorted.slice(offset, offset + limit);
+  const blockers = blockersOf(q, new Set(shown.map(([group]) => group)));
+  return {
+    ...(order !== undefined && { order }),
+    groups: shown.map(([group, of]): GroupView => {
+      const blocker = blockers.get(group);
+      return {
+        ...{ group, ...of, running: gates.runningOf(group) },
+        ...{ weight: weightOf(group, gates.settings?.weights), noisy: isNoisy(of) },
+        ...(blocker !== undefined && { blocked_by: blocker }),
+      };
+    }),
+    total: sorted.length,
+    waiting,
+    running,
+    ungrouped,
+    complete,
+  };
+}
+
+const isNoisy = ({ waiting }: Counted): boolean => waiting > QUIET;
+
+/** Noisy groups have more waiting jobs than all others, so their number is the whole order. */
+const rankOf = ({ waiting }: Counted): number => waiting;
+
+/** In a strict order: ids of the jobs that must end before others of these groups start. */
+function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<string, string> {
+  const { gates, leases } = q.store;
+  const found = new Map<string, string>();
+  if (!gates.isStrict) return found;
+  const keys = new Map<string, number>();
+  for (const group of groups) {
+    const key = gates.holderOf(group);
+    if (key !== undefined) keys.set(group, key);
+  }
+  for (const { key, group } of leases.active.values())
+    if (group !== undefined && groups.has(group)) keys.set(group, key);
+  for (const [group, key] of keys) {
+    const row = rowByKey(q.store, key);
+    if (row) found.set(group, idOf(q.route, row));
+  }
+  return found;
+}
+
+/** Visits the jobs that are available. @returns were these all? */
+function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
+  const { blocks, leases, priorities } = q.store;
+  let complete = true;
+  const visitAll = (rows: Iterable<JobRow>, most: number, mostChars = Number.POSITIVE_INFINITY) => {
+    let [looked, chars] = [0, 0];
+    for (const row of rows) {
+      if (looked++ >= most || chars > mostChars) {
+        complete = false;
+        return;
+      }
+      chars += row.body.length;
+      if (leases.active.has(row.key)) continue;
+      visit({ group: groupOfRow(row), since: sinceOf(row), isLimited: row.waits_since !== null });
+    }
+  };
+  const byPriority = [...priorities].sort((a, b) => b - a);
+  visitAll(blocks.line.after(leases.head, false), MAX_HEADS);
+  visitAll(
+    inTurn(byPriority, (priority) => blocks.due.inTurn(priority, undefined, now, false)),
+    MAX_HEADS,
+  );
+  visitAll(
+    inTurn(byPriority, (priority) => blocks.retries.inTurn(priority, undefined, now)),
+    MAX_BODIES,
+    MAX_CHARS,
+  );
+  return visitRows(q, now, visit) && complete;
+}
+
+function* inTurn(priorities: readonly number[], rows: (priority: number) => Iterable<JobRow>): Generator<JobRow> {
+  for (const priority of priorities) yield* rows(priority);
+}
+
+const sinceOf = ({ enqueued_at, due_at, waits_since }: Pick<JobRow, 'enqueued_at' | 'due_at' | 'waits_since'>) =>
+  Math.max(enqueued_at, waits_since ?? due_at ?? 0);
+
+type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_since'> & {
+  grp: string | null;
+  chars: number;
+};
+
+/** Jobs with a row of their own, by the index that has them; SQLite reads one at a time. @returns were these all? */
+function visitRows(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
+  const { sql, leases, priorities } = q.store;
+  const columns = `key, state, enqueued_at, due_at, waits_since, length(body) AS chars,
+    CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END AS grp`;
+  const sources: [from: string, ...bindings: number[]][] = [
+    ['jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL'],
+    ...[...priorities].map((priority): [string, number, number] => [
+      'jobs WHERE priority = ? AND due_at <= ?',
+      priority,
+      now,
+    ]),
+    [`jobs WHERE key > ? AND key < ${RANK_BIT}`, leases.head],
+  ];
+  let [looked, chars] = [0, 0];
+  for (const [place, [from, ...bindings]] of sources.entries()) {
+    const isLine = place === sources.length - 1;
+    for (const row of sql.exec<OwnRow>(`SELECT ${columns} FROM ${from}`, ...bindings)) {
+      if (looked++ >= MAX_BODIES || chars > MAX_CHARS) return false;
+      chars += row.chars;
+      if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;
+      if (isLine && (row.due_at !== null || row.waits_since !== null)) continue;
+      visit({ group: row.grp ?? undefined, since: sinceOf(row), isLimited: row.waits_since !== null });
+    }
+  }
+  return true;
+}

@@ -1,0 +1,46 @@
+/** The part of a queue object's RPC interface that is about groups of jobs. Times in epoch ms. */
+import type { Outcome } from '../job/errors';
+import type { GroupOrder } from '../job/group';
+
+/** Which groups, in the order of the list. */
+export interface GroupsRequest {
+  offset: number;
+  limit: number;
+}
+
+/** A group that has jobs which wait or run, or one that holds up the others. */
+export interface GroupView {
+  group: string;
+  /** Jobs that are available. */
+  waiting: number;
+  /** Of these, those that wait for room under their key. */
+  limited: number;
+  /** Attempts that run. */
+  running: number;
+  weight: number;
+  noisy: boolean;
+  /** In a strict order: the id of the job that must end before another one starts. */
+  blocked_by?: string;
+  /** When the first of those that wait became available. */
+  oldest?: number;
+}
+
+/** The groups of a queue, as far as their jobs were counted. */
+export interface GroupsView {
+  /** Absent: the queue says nothing of its groups. */
+  order?: GroupOrder;
+  /** A part of the list: noisy ones first, then by the number of waiting jobs. */
+  groups: GroupView[];
+  /** How many there are. */
+  total: number;
+  /** Waiting jobs of all groups, running ones, and waiting jobs without a group. */
+  waiting: number;
+  running: number;
+  ungrouped: number;
+  /** False: there are waiting jobs that were not counted. */
+  complete: boolean;
+}
+
+export interface GroupsApi {
+  groups(request: GroupsRequest): Promise<Outcome<GroupsView>>;
+}
