@@ -51,7 +51,7 @@ export class Scan {
     else turns.putBack(position, owned?.group, owned?.isHolder);
   }
 
-  /** The job waits anew, until later. */
+  /** The job waits again, until later. */
   postponed(priority: number, key: number, group: string): void {
     this.turns.get(priority)?.postponed(key, group);
   }

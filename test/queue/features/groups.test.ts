@@ -119,7 +119,7 @@ describe('what happens to the first job of a group in strict order', () => {
       expect(await take(queue, 10)).toEqual([ids[0], ids[2]]);
     });
 
-    it(`blocks its group while it sleeps, and goes on first${after}`, async () => {
+    it(`blocks its group while it sleeps, and continues first${after}`, async () => {
       const { queue, ids } = await running();
       await sleep(ids[0], 60_000);
       await evict(queue);

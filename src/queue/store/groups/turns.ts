@@ -175,7 +175,7 @@ export class Turns {
     this.waiting.push(lane);
   }
 
-  /** The job waits anew, until later: where it stood it must not be taken. */
+  /** The job waits again, until later: where it stood it must not be taken. */
   postponed(key: number, group: string): void {
     if (this.lanes.get(group)?.has(key)) this.isStale = true;
   }
