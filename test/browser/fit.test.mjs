@@ -31,7 +31,7 @@ describe('the pages', { timeout: 120_000 }, () => {
     const tabs = (path, ...names) => names.map((name) => `${path}?tab=${name}`);
     paths = [
       ...['', 'queues', queue, ...tabs(queue, 'types', 'priorities', 'settings', 'cost', 'danger')],
-      ...['queues/documents.limited', 'queues/documents.limited?tab=limits'],
+      ...['queues/documents.limited', 'queues/documents.limited?tab=limits', 'queues/documents.grouped?tab=groups'],
       ...['jobs', 'jobs?dead=true', 'jobs?state=completed&tag=documents', `jobs/${job}`, `jobs/${held}`],
       ...['failures', `failures?group=${group}`, 'schedules', `schedules?open=${schedule}`],
       ...['workflows', `workflows/${workflow}`, `workflows/${workflow}?tab=steps`],

@@ -80,6 +80,34 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await page.getByRole('list', { name: /by priority/ }).waitFor();
   });
 
+  it('lists its groups, noisy ones first, and cancels the jobs of one', async () => {
+    await board.call('PUT', 'queues/one.groups/config', { groups: { weights: { 'vip-*': 5 } } });
+    const jobs = ['vip-1', ...Array(31).fill('acme, inc')].map((group) => ({
+      ...{ type: 'wait.for.worker', args: [] },
+      options: { queue: 'one.groups', group },
+    }));
+    await board.call('POST', 'jobs/batch', { jobs });
+    const page = await board.newPage('/ui/queues/one.groups?tab=groups');
+    const row = (text) => page.getByRole('table', { name: 'Groups' }).getByRole('row').filter({ hasText: text });
+    await row('acme, inc').getByText('noisy').waitFor();
+    await row('acme, inc').getByText('31', { exact: true }).waitFor();
+    await row('vip-1').getByText('5', { exact: true }).waitFor();
+    assert.match(await page.getByRole('row').nth(1).innerText(), /acme, inc/);
+    await assertFitForAll(page);
+    await row('vip-1').getByRole('button', { name: 'Cancel' }).click();
+    await answer(page, 'Cancel 1 job');
+    await row('vip-1').waitFor({ state: 'detached' });
+    assert.equal((await board.call('GET', 'queues/one.groups/stats')).stats.cancelled, 1);
+    await row('acme, inc').getByRole('link').click();
+    await page.waitForURL(/group=acme/);
+    await page.getByText('wait.for.worker').first().waitFor();
+    // What a queue does not say of groups needs no tab.
+    await enqueue('one.single');
+    await page.goto('/ui/queues/one.single?tab=groups');
+    await page.getByRole('heading', { name: 'Why nothing runs' }).waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Groups', exact: true }).count(), 0);
+  });
+
   it('changes settings, tells what is wrong at the field, and takes them back', async () => {
     await enqueue('one.set');
     await board.call('PUT', 'queues/one.set/config', { retention: { completed: '2d', cancelled: '9d' } });
@@ -105,6 +133,8 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await field('When it is full').selectOption('drop_oldest');
     await field('Warn producers from').fill('0.5');
     await field('Accepted types').fill('wait.*, work.*');
+    await field('Order of groups').selectOption('strict');
+    await field('Weights').fill('{"vip-*": 5}');
     await field('Retry policy').fill('{"max_attempts": 4}');
     await save();
     await page.getByText('Settings saved.').waitFor();
@@ -118,10 +148,12 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
           limit: saved.rate_limit.limit,
         },
         ...{ policy: saved.overflow_policy, warn: saved.backpressure.warning_threshold },
+        groups: saved.groups,
       },
       {
         ...{ concurrency: 3, retention: { cancelled: 'P9D' }, max_size: 5000 },
         ...{ types: ['wait.*', 'work.*'], attempts: 4, limit: 100, policy: 'drop_oldest', warn: 0.5 },
+        groups: { order: 'strict', weights: { 'vip-*': 5 } },
       },
     );
     await page.locator('.field').filter({ hasText: 'Pushed jobs at once' }).getByText('own').waitFor();

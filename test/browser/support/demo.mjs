@@ -83,6 +83,18 @@ export async function seedDemo(call) {
     expires_at: '+PT1H',
   });
 
+  // Groups: a noisy one, and one that a running job blocks.
+  await call('PUT', 'queues/documents.grouped/config', { groups: { order: 'strict', weights: { 'editors-*': 5 } } });
+  const grouped = (count, group) =>
+    Array.from({ length: count }, () => ({
+      ...{ type: 'document.render', args: [pageOf('README.md')] },
+      options: { queue: 'documents.grouped', group },
+    }));
+  await call('POST', 'jobs/batch', {
+    jobs: [...grouped(40, 'customer-of-many-documents@example.com'), ...grouped(2, 'editors-of-the-guide')],
+  });
+  await worker.take('documents.grouped');
+
   // What operators set up.
   const template = (type, queue) => ({ type, args: [pageOf('README.md')], options: { queue } });
   const cron = (name, expression, timezone, type, more) =>

@@ -49,11 +49,14 @@ export function previewOf({ matched, matched_is_exact, by_state, by_queue }: Dry
 
 /** On all jobs that fit the filter of the URL, as it is now. @param total how many these are, if that is known */
 export function onMatching(action: Action, dead: boolean, total: number | undefined): StartedOperation {
-  const filter = filterBody(JOB_STATES);
+  return { ...onFilter(action, filterBody(JOB_STATES), total), ...(dead && DEAD_WORDS[action]) };
+}
+
+/** On all jobs that fit a filter. @param total how many these are, if that is known */
+export function onFilter(action: Action, filter: Record<string, unknown>, total?: number): StartedOperation {
   const path = `admin/jobs/bulk/${action}`;
   return {
     ...WORDS[action],
-    ...(dead && DEAD_WORDS[action]),
     preview: async () => {
       const preview = previewOf(await api.post<DryRun>(path, { filter, dry_run: true }));
       const left = total !== undefined && preview.exact ? Math.max(0, total - preview.matched) : 0;

@@ -45,6 +45,20 @@ export const GROUPS: readonly SettingGroup[] = [
     ],
   },
   {
+    title: 'Groups',
+    fields: [
+      {
+        ...{ path: 'groups.order', label: 'Order of groups', kind: 'choice' },
+        ...{ choices: ['fair', 'strict'], hint: 'fair: in turns. strict: one job of a group at a time, in order' },
+      },
+      { path: 'groups.concurrency', label: 'Running of each group', kind: 'number', hint: 'At once, 1 to 10,000' },
+      {
+        ...{ path: 'groups.weights', label: 'Weights', kind: 'json', wide: true },
+        hint: 'Shares from 1 to 100, for example {"vip-*": 5}',
+      },
+    ],
+  },
+  {
     title: 'Retries',
     fields: [
       {
@@ -144,7 +158,7 @@ function parsed(text: string): unknown {
 }
 
 /** Settings that are replaced as a whole. */
-const WHOLE: ReadonlySet<string> = new Set(['rate_limit']);
+const WHOLE: ReadonlySet<string> = new Set(['rate_limit', 'groups']);
 
 /** What a form changes in the settings that a queue has of its own; undefined: nothing. */
 export function changesOf(own: QueueConfig, form: FormData): Readonly<Record<string, unknown>> | undefined {

@@ -15,6 +15,7 @@ import { drain, ModeBadge, ModeButtons, toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 import { CostTab } from './cost';
 import { DangerTab } from './danger';
+import { GroupsTab } from './groups';
 import { LimitsTab } from './limits';
 import { OverviewTab } from './overview';
 import { PrioritiesTab } from './priorities';
@@ -25,10 +26,21 @@ import { TypesTab } from './types-tab';
 
 adopt(css);
 
-const TABS: readonly (Tab & { scope?: string; of: ComponentType<QueueTab> })[] = [
+interface QueueTabs extends Tab {
+  scope?: string;
+  /** Only for such queues; absent: for all. */
+  isFor?: (queue: QueueItem) => boolean;
+  of: ComponentType<QueueTab>;
+}
+
+const TABS: readonly QueueTabs[] = [
   { id: 'overview', label: 'Overview', of: OverviewTab },
   { id: 'types', label: 'Jobs by type', of: TypesTab },
   { id: 'priorities', label: 'Priorities', of: PrioritiesTab },
+  {
+    ...{ id: 'groups', label: 'Groups', of: GroupsTab },
+    isFor: ({ configuration }) => configuration?.groups !== undefined,
+  },
   { id: 'settings', label: 'Settings', of: SettingsTab },
   { id: 'limits', label: 'Limits', of: LimitsTab },
   { id: 'cost', label: 'Cost', of: CostTab },
@@ -42,7 +54,10 @@ export default function QueuePage({ params: { name = '' } }: { params: Readonly<
   );
   const history = useHistory(name);
   const round = useRounds(name, queue, history);
-  const tabs = TABS.filter(({ scope }) => scope === undefined || can(scope));
+  const tabs = TABS.filter(
+    ({ scope, isFor }) =>
+      (scope === undefined || can(scope)) && (isFor === undefined || (queue.data !== undefined && isFor(queue.data))),
+  );
   const Open = tabs.find(({ id }) => id === openTab(tabs))?.of ?? OverviewTab;
   return (
     <div class="queue-page">
