@@ -320,6 +320,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await drawer.getByLabel('Arguments').fill('["12345678901234567890"]');
     await drawer.getByLabel('Delay').fill('2h');
     await drawer.getByLabel('Priority').fill('4');
+    await drawer.getByLabel('Group').fill('acme, inc');
     await enqueue.click();
     await drawer.getByText('Did you mean "work.do"?').waitFor();
     await drawer.getByRole('link', { name: 'Open the job' }).click();
@@ -327,7 +328,7 @@ describe('the jobs page', { timeout: 60_000 }, () => {
     await page.getByText('12345678901234567890').waitFor();
     const id = page.url().split('/').at(-1);
     const job = await board.call('GET', `admin/jobs/${id}`);
-    assert.deepEqual([job.state, job.priority, job.queue], ['scheduled', 4, 'jobs.made']);
+    assert.deepEqual([job.state, job.priority, job.queue, job.group], ['scheduled', 4, 'jobs.made', 'acme, inc']);
     await page.goBack();
     await drawer.waitFor();
     await page.keyboard.press('Escape');

@@ -20,6 +20,26 @@ const addAll = (queue: TestQueue, groups: readonly (string | undefined)[], optio
 
 const take = (queue: TestQueue, count: number, rest: Json = {}) => server.takeIds(queue.name, { count, ...rest });
 
+describe('the group of a job', () => {
+  it('is that of its schedule or of its workflow, and stays when it is cloned unless the clone has another', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const options = { queue: queue.name, group: 'acme' };
+    const template = { type: 'test.grouped', args: [], options };
+    await server.ok(201, 'POST', '/ojs/v1/cron', { name: 'grouped', cron: '0 3 * * *', job_template: template });
+    await server.ok(201, 'POST', '/ojs/v1/cron/grouped/trigger');
+    await server.ok(201, 'POST', '/ojs/v1/workflows', { name: 'w', steps: [{ id: 'one', ...template }] });
+    const [id] = (await addAll(queue, ['acme'])) as [string];
+    await server.ok(201, 'POST', `/ojs/v1/admin/jobs/${id}/clone`);
+    await server.ok(201, 'POST', `/ojs/v1/admin/jobs/${id}/clone`, { options: { group: 'other' } });
+    const { items } = await server.ok(200, 'GET', `/ojs/v1/queues/${queue.name}/groups`);
+    expect(items).toMatchObject([
+      { group: 'acme', waiting: 4 },
+      { group: 'other', waiting: 1 },
+    ]);
+    expect(await server.refusal('PATCH', `/ojs/v1/jobs/${id}`, { group: 'new' })).toMatchObject({ status: 400 });
+  });
+});
+
 describe('groups that are served fairly', () => {
   it('with few waiting jobs come before those with many, whose turns come one after the other', async () => {
     const queue = await queueOf({ order: 'fair' });

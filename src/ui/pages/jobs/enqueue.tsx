@@ -29,6 +29,7 @@ export function EnqueueDrawer() {
         queue: text('queue') || 'default',
         ...(text('priority') !== '' && { priority: Number(text('priority')) }),
         ...(delay !== '' && { delay_until: /^[\d]{4}-/.test(delay) ? delay : `+${delay}` }),
+        ...(text('group') !== '' && { group: text('group') }),
         ...(text('tags') !== '' && { tags: text('tags').split(/[\s,]+/) }),
       },
     });
@@ -85,9 +86,14 @@ export function EnqueueDrawer() {
                 <input name="priority" type="number" min={-100} max={100} step={1} placeholder="0" />
               </Field>
             </div>
-            <Field label="Tags" hint="Separated by spaces" error={errorAt(error, 'options.tags')}>
-              <input name="tags" autocomplete="off" placeholder="None" />
-            </Field>
+            <div class="pair">
+              <Field label="Group" hint="Whose job it is" error={errorAt(error, 'options.group')}>
+                <input name="group" autocomplete="off" placeholder="None" />
+              </Field>
+              <Field label="Tags" hint="Separated by spaces" error={errorAt(error, 'options.tags')}>
+                <input name="tags" autocomplete="off" placeholder="None" />
+              </Field>
+            </div>
           </>
         )}
       </Form>
