@@ -228,7 +228,8 @@ const SAID = {
   'docs/reference/architecture.md': [
     `once they have read and written ${mib(own('durable/group-commit', 'MAX_WORK'))} of rows`,
     `up to ${kib(queue('store/block', 'MAX_CHARS'))}.`,
-    `${mib(queue('store/block-cache', 'MAX_BYTES'))} at most, regardless of the backlog`,
+    `${mib(queue('store/block-cache', 'MAX_HEADS'))} of their heads and`,
+    `${mib(queue('store/block-cache', 'MAX_BODIES'))} of bodies at most, regardless of the backlog`,
     `at most ${queue('store/singles', 'MAX_LIVE')}, of ${kib(queue('store/singles', 'MAX_CHARS'))} each`,
     `An event may start ${queue('features/push/budget', 'CALLS_PER_EVENT')} calls`,
     `${mib(queue('store/running-logs', 'MAX_BYTES'))} for all attempts together`,

@@ -44,6 +44,8 @@ export class ArchiveBuffer {
   private waiting: Waiting[] = [];
   /** Undefined: to be read; null: nothing may join. */
   private newest: Newest | null | undefined;
+  /** See {@link archivedUntil}; undefined: to be read. */
+  private highest: number | undefined;
 
   /** @param rider text that rides in the newest chunk, be it new or joined */
   constructor(
@@ -54,7 +56,15 @@ export class ArchiveBuffer {
   /** Memory may be wrong: keeps what is not written yet, and reads the rest again. */
   forget(): void {
     this.newest = undefined;
+    this.highest = undefined;
     forgetArchivedCount(this.sql);
+  }
+
+  /** No chunk has a job with a higher sequence number. A few rows are read once. */
+  archivedUntil(): number {
+    const highest = `SELECT max(hi) AS hi FROM archive WHERE lo > (SELECT max(lo) FROM archive) - ${SPAN}`;
+    this.highest ??= this.sql.exec<{ hi: number | null }>(highest).one().hi ?? 0;
+    return this.highest;
   }
 
   get size(): number {
@@ -64,6 +74,8 @@ export class ArchiveBuffer {
   /** Forgets what was added after `size`: its operation was rolled back. */
   rollback(size: number): void {
     this.waiting.length = size;
+    // It may have been read after chunks were deleted that are back now.
+    this.highest = undefined;
   }
 
   /**
@@ -132,6 +144,7 @@ export class ArchiveBuffer {
     const jobs = chunk.map((entry) => entry.json).join(',');
     const keptUntil = chunk[0]?.keptUntil ?? 0;
     adjustCount(this.sql, chunk.length);
+    if (this.highest !== undefined) this.highest = Math.max(this.highest, hi);
     const joined = keptUntil === 0 ? this.joined(lo, hi, chars, removedAt(endedAt), removedAt) : undefined;
     if (joined) {
       joined.chars += chars;

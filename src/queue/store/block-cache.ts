@@ -1,13 +1,59 @@
-/** Blocks in memory: those that were read last, bounded in bytes. */
+/**
+ * Blocks in memory: those that were read last. Where their jobs lie in them, and which are over, is bounded apart from
+ * their bodies: groups that take turns come back to the same blocks again and again, each time for a few bodies.
+ */
 import type { Block } from './block';
 
-const MAX_BLOCKS = 64;
-const MAX_BYTES = 6 * 1024 * 1024;
+/** Bytes at most: of what is known of the jobs, and of their bodies. */
+const MAX_HEADS = 8 * 1024 * 1024;
+const MAX_BODIES = 6 * 1024 * 1024;
+
+/** Blocks in the order in which they were used, with a size of each. The one that was used last is last. */
+class Used {
+  /** Of all of them, about. */
+  bytes = 0;
+  private readonly sizes = new Map<Block, number>();
+
+  /** @param most bytes */
+  constructor(private readonly most: number) {}
+
+  /** The block is used. @param bytes its size by now */
+  use(block: Block, bytes: number): void {
+    this.delete(block);
+    this.sizes.set(block, bytes);
+    this.bytes += bytes;
+  }
+
+  delete(block: Block): void {
+    const known = this.sizes.get(block);
+    if (known === undefined) return;
+    this.bytes -= known;
+    this.sizes.delete(block);
+  }
+
+  /** The block that must go first, while there are too many bytes. @param except it stays */
+  surplus(except: Block): Block | undefined {
+    if (this.bytes <= this.most) return undefined;
+    for (const block of this.sizes.keys()) if (block !== except) return block;
+    return undefined;
+  }
+
+  clear(): void {
+    this.sizes.clear();
+    this.bytes = 0;
+  }
+}
 
 export class BlockCache {
-  /** By their first numbers; the block that was read last is last. */
+  /** By their first numbers. */
   private readonly blocks = new Map<number, Block>();
+  /** The first numbers in order. */
+  private firsts: number[] = [];
+  private readonly heads = new Used(MAX_HEADS);
+  private readonly bodies = new Used(MAX_BODIES);
   private last: Block | undefined;
+  /** Blocks read from storage since this object started. */
+  read = 0;
 
   get(first: number): Block | undefined {
     return this.blocks.get(first);
@@ -16,43 +62,64 @@ export class BlockCache {
   /** The block that spans this number, if it is in memory. */
   spanning(key: number): Block | undefined {
     if (this.last?.spans(key)) return this.last;
-    for (const block of this.blocks.values()) {
-      if (!block.spans(key)) continue;
-      this.last = block;
-      return block;
-    }
-    return undefined;
+    const block = this.blocks.get(this.firsts[this.placeOf(key + 1) - 1] ?? -1);
+    if (!block?.spans(key)) return undefined;
+    this.last = block;
+    return block;
   }
 
-  /** Keeps a block, and drops those that were read longest ago. */
+  /** Keeps a block, and drops what was used longest ago. */
   keep(block: Block): Block {
-    this.blocks.delete(block.first);
-    this.blocks.set(block.first, block);
-    this.last = block;
-    let left = this.bytes;
-    for (const oldest of this.blocks.values()) {
-      if (oldest === block || (this.blocks.size <= MAX_BLOCKS && left <= MAX_BYTES)) break;
-      left -= oldest.bytes;
-      this.blocks.delete(oldest.first);
+    const { first } = block;
+    const known = this.blocks.get(first);
+    if (known !== block) {
+      if (known) this.delete(known);
+      this.firsts.splice(this.placeOf(first), 0, first);
+      this.blocks.set(first, block);
     }
+    this.heads.use(block, block.headBytes);
+    if (block.data !== undefined) this.bodies.use(block, 2 * block.data.length);
+    for (let old = this.bodies.surplus(block); old; old = this.bodies.surplus(block)) {
+      old.data = undefined;
+      this.bodies.delete(old);
+    }
+    for (let old = this.heads.surplus(block); old; old = this.heads.surplus(block)) this.delete(old);
+    this.last = block;
     return block;
   }
 
   /** Bytes of all of them, about. */
   get bytes(): number {
-    let bytes = 0;
-    for (const block of this.blocks.values()) bytes += block.bytes;
-    return bytes;
+    return this.heads.bytes + this.bodies.bytes;
   }
 
   delete({ first }: Block): void {
-    this.blocks.delete(first);
+    const block = this.blocks.get(first);
     this.last = undefined;
+    if (!block) return;
+    this.blocks.delete(first);
+    this.firsts.splice(this.placeOf(first), 1);
+    this.heads.delete(block);
+    this.bodies.delete(block);
   }
 
   clear(): void {
     this.blocks.clear();
+    this.firsts = [];
+    this.heads.clear();
+    this.bodies.clear();
     this.last = undefined;
+  }
+
+  /** The place of the first block that does not begin before this number. */
+  private placeOf(first: number): number {
+    let [low, high] = [0, this.firsts.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.firsts[middle] as number) < first) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 

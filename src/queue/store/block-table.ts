@@ -17,16 +17,12 @@
  * Memory holds the blocks that were read last, bounded in bytes.
  */
 import type { Fragment } from '../../durable/sql';
-import { RANK_BIT } from '../../job/ids';
+import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { BlockJob, BlockRow, BlocksMark, Elsewhere, NewBlock } from './block';
-import { ALL_BLOCKS, Block, encode, MAX_GAP, MAX_SPAN, parted, rowOf } from './block';
+import { ALL_BLOCKS, Block, encode, MAX_JOINING, parted, rowOf } from './block';
 import { type BlockCache, Gap } from './block-cache';
-import { keysOver } from './blocks-over';
+import { keysOver, spansOf } from './blocks-over';
 import type { JobRow } from './job-row';
-
-/** Characters that may join the newest block, and characters of a block that others may join: each join rewrites it. */
-const MAX_JOINING = 4 * 1024;
-const MAX_JOINED = 16 * 1024;
 
 /** Blocks read together, at most, by readers of many. */
 export const MAX_WINDOW = 64;
@@ -130,7 +126,7 @@ export class BlockTable {
   /** The same without its body. */
   head(key: number): JobRow | undefined {
     const block = this.at(key);
-    return block?.holds(key) ? { ...block.row(key), body: '' } : undefined;
+    return block?.holds(key) ? block.row(key, false) : undefined;
   }
 
   /** The jobs after this key that are not over, in order. Do not write meanwhile. @param bodies are they needed? */
@@ -140,8 +136,7 @@ export class BlockTable {
     const first = key + 1 < end ? (this.at(key + 1) ?? this.next(key)) : undefined;
     for (let block = first; block; block = this.next(block.end - 1)) {
       if (block.left === 0) continue;
-      if (bodies) this.readData(block);
-      for (const found of block.keys(key + 1)) yield block.row(found);
+      yield* this.rowsOf(block, key + 1, bodies);
     }
     for (const job of this.waiting) if (job.key > key) yield rowOf(job);
   }
@@ -198,7 +193,8 @@ export class BlockTable {
       // Numbers between the jobs of a block may be those of jobs that were never in it.
       if (block?.had(key) && !block.gone.has(key - block.first) && isAmong(block)) count--;
     };
-    for (const { key } of keysOver(this.sql, this.table, among)) isOver(key);
+    const spans = `(SELECT first, span FROM ${this.table} AS blocks WHERE ${among.sql})`;
+    for (const { key } of keysOver(this.sql, { sql: spans, bindings: among.bindings })) isOver(key);
     for (const key of this.elsewhere.keys()) isOver(key);
     return count;
   }
@@ -241,7 +237,7 @@ export class BlockTable {
     // The newest block has waited for others to join, and its jobs are all over: this one takes its row, nothing is
     // deleted.
     const over = tail?.left === 0 ? tail : undefined;
-    const joined = tail && !over && this.joins(tail, jobs) ? tail : undefined;
+    const joined = tail && !over && tail.isJoinedBy(jobs) ? tail : undefined;
     const { heads, data } = encode(jobs, joined?.end ?? first);
     if (joined) {
       joined.append(`[${heads}]`, data);
@@ -267,13 +263,6 @@ export class BlockTable {
     const update = 'UPDATE blocks SET first = ?, span = ?, jobs = ?, heads = ?, data = ?, gone = NULL WHERE first = ?';
     if (over === undefined) this.sql.exec(insert, ...bindings).toArray();
     else this.sql.exec(update, ...bindings, over).toArray();
-  }
-
-  private joins(tail: Block, jobs: readonly BlockJob[]): boolean {
-    const gap = (jobs[0] as BlockJob).key - tail.end;
-    const chars = jobs.reduce((sum, { body }) => sum + body.length, 0);
-    const fits = chars <= MAX_JOINING && tail.chars + chars <= MAX_JOINED && tail.span + gap + jobs.length <= MAX_SPAN;
-    return fits && gap >= 0 && gap <= MAX_GAP && !tail.isUnreadable;
   }
 
   /** The newest block. */
@@ -366,10 +355,12 @@ export class BlockTable {
       return block;
     });
     if (fresh.size === 0) return blocks;
-    const firsts = 'blocks.first IN (SELECT value FROM json_each(?))';
-    const over = keysOver(this.sql, this.table, { sql: firsts, bindings: [JSON.stringify([...fresh.keys()])] });
+    this.cache.read += fresh.size;
+    const read = [...fresh.values()];
+    const until = this.elsewhere.archivedUntil();
+    const over = keysOver(this.sql, spansOf(read), { archive: read.some(({ first }) => sequenceOf(first) <= until) });
     for (const { first, key } of over) fresh.get(first)?.over(key);
-    for (const block of fresh.values()) {
+    for (const block of read) {
       for (const key of this.elsewhere.keys(block.first, block.end)) block.over(key);
       for (const key of this.marked) if (block.spans(key)) block.vanish(key);
     }
@@ -381,7 +372,16 @@ export class BlockTable {
     for (const key of this.marks) this.marked.add(key);
   }
 
-  protected readData(block: Block): void {
+  /** The jobs of a block that are not over. @param from key of the first */
+  protected *rowsOf(block: Block, from: number | undefined, bodies: boolean): Generator<JobRow> {
+    for (const key of block.keys(from)) {
+      // The bodies may be dropped from memory while a reader pauses.
+      if (bodies) this.readData(block);
+      yield block.row(key, bodies);
+    }
+  }
+
+  private readData(block: Block): void {
     if (block.data !== undefined) return;
     const query = `SELECT data FROM ${this.table} WHERE first = ?`;
     block.data = this.sql.exec<{ data: string }>(query, block.first).toArray()[0]?.data ?? '';

@@ -24,8 +24,12 @@ import { type JobRow, STATE } from './job-row';
 const MAX_CHARS = 256 * 1024;
 
 /** Sequence numbers that a block spans at most, and the longest run of them that may belong to none of its jobs. */
-export const MAX_SPAN = 4096;
+const MAX_SPAN = 4096;
 export const MAX_GAP = 16;
+
+/** Characters that may join the newest block, and characters of a block that others may join: each join rewrites it. */
+export const MAX_JOINING = 4 * 1024;
+const MAX_JOINED = 16 * 1024;
 
 /** The place of all jobs of a block: in the line, or in the due index at this priority. */
 export interface BlockPlace {
@@ -172,8 +176,10 @@ export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   if (part.length > 0) yield part;
 }
 
-/** Approximate bytes of memory for a job, apart from the text of its block. */
-const ENTRY_BYTES = 48;
+/** Approximate bytes of memory for a block, a job of it, and the group of jobs in a row: all but the text of the block. */
+const BLOCK_BYTES = 1024;
+const ENTRY_BYTES = 56;
+const OWNER_BYTES = 40;
 
 export class Block {
   readonly first: number;
@@ -197,8 +203,9 @@ export class Block {
   private readonly lengths: number[] = [];
   private readonly live: boolean[] = [];
   private readonly aliases = new Map<number, string>();
-  /** The groups of jobs that have one, by offset. */
-  private readonly owners = new Map<number, string>();
+  /** The groups of jobs that have one, by offset, and how many times another one follows. */
+  private readonly owners: (string | undefined)[] = [];
+  private ownerChanges = 0;
 
   constructor({ first, span, gone, heads, priority = 0, due_at = null }: BlockRow) {
     this.first = first;
@@ -212,9 +219,9 @@ export class Block {
     for (const offset of offsets(gone)) this.vanish(first + offset);
   }
 
-  /** Bytes in memory, about. */
-  get bytes(): number {
-    return ENTRY_BYTES * this.span + (this.data === undefined ? 0 : 2 * this.data.length);
+  /** Bytes in memory without its data, about. */
+  get headBytes(): number {
+    return BLOCK_BYTES + ENTRY_BYTES * this.span + OWNER_BYTES * this.ownerChanges;
   }
 
   /** The sequence number after its last one. */
@@ -253,6 +260,14 @@ export class Block {
     return true;
   }
 
+  /** May these jobs join it, as the newest block? */
+  isJoinedBy(jobs: readonly BlockJob[]): boolean {
+    const gap = (jobs[0] as BlockJob).key - this.end;
+    const chars = jobs.reduce((sum, { body }) => sum + body.length, 0);
+    const fits = chars <= MAX_JOINING && this.chars + chars <= MAX_JOINED && this.span + gap + jobs.length <= MAX_SPAN;
+    return fits && gap >= 0 && gap <= MAX_GAP && !this.isUnreadable;
+  }
+
   /** Jobs have joined. @param heads as {@link encode} gives them, with brackets */
   append(heads: string, data: string): void {
     this.read(heads);
@@ -266,18 +281,18 @@ export class Block {
     }
   }
 
-  /** The job as a row; its data must have been read, or it has no body. */
-  row(key: number): JobRow {
+  /** The job as a row. @param body is it needed? Then the data must have been read */
+  row(key: number, body = true): JobRow {
     const offset = key - this.first;
     const at = this.moments[offset] as number;
     const start = this.starts[offset] as number;
     const { priority, due_at } = this.place;
-    const group = this.owners.get(offset);
+    const group = this.owners[offset];
     return rowOf({
       key,
       type: this.types[offset] as string,
       at,
-      body: this.isUnreadable ? '' : (this.data ?? '').slice(start, start + (this.lengths[offset] as number)),
+      body: this.isUnreadable || !body ? '' : (this.data ?? '').slice(start, start + (this.lengths[offset] as number)),
       alias: this.aliases.get(offset) ?? null,
       priority,
       due_at,
@@ -296,11 +311,12 @@ export class Block {
       for (const part of rest) {
         if (typeof part === 'object') {
           [owner] = part;
+          this.ownerChanges++;
         } else if (typeof part === 'string') {
           this.aliases.set(this.span - 1, part);
           position += JSON.stringify(part).length + 1;
         } else if (part > 0) {
-          if (owner !== undefined) this.owners.set(this.span, owner);
+          if (owner !== undefined) this.owners[this.span] = owner;
           this.add(type, at, position + before, part);
           position += before + part + 2;
         } else {
@@ -327,7 +343,8 @@ export class Block {
     this.isUnreadable = true;
     for (const list of [this.types, this.moments, this.starts, this.lengths, this.live]) list.length = 0;
     this.aliases.clear();
-    this.owners.clear();
+    this.owners.length = 0;
+    this.ownerChanges = 0;
     this.span = 0;
     this.left = 0;
     for (let n = 0; n < span; n++) this.add(UNREADABLE, 0, 0, 1);
@@ -358,6 +375,8 @@ export interface BlocksMark {
 export interface Elsewhere {
   /** Keys of jobs that complete in the running transaction, and of those from one to another in retry blocks. */
   keys(from?: number, end?: number): Iterable<number>;
+  /** No job with a higher sequence number has completed and is kept. */
+  archivedUntil(): number;
 }
 
 /** A condition on blocks that all fit. */

@@ -24,18 +24,30 @@ const COMPLETED = {
 /** A job that is over, and where its block begins. */
 type Over = { first: number; key: number };
 
+/** Blocks that are known, as a table for {@link keysOver}: rows of no table are read. */
+export function spansOf(blocks: readonly { first: number; span: number }[]): Fragment {
+  const [only] = blocks;
+  if (only && blocks.length === 1) {
+    return { sql: '(SELECT ? AS first, ? AS span)', bindings: [only.first, only.span] };
+  }
+  const spans = JSON.stringify(blocks.map(({ first, span }) => [first, span]));
+  return { sql: '(SELECT value ->> 0 AS first, value ->> 1 AS span FROM json_each(?))', bindings: [spans] };
+}
+
 /**
- * Keys of jobs with rows of their own, and of completed jobs, that blocks of a table span, each once. Some may never
- * have been in the block.
- * @param among which blocks: a condition on `blocks`
+ * Keys of jobs with rows of their own, and of completed jobs, that blocks span, each once. Some may never have been in
+ * the block.
+ * @param blocks a table of `first` and `span`
+ * @param within may any of their jobs be in the archive?
  */
-export function keysOver(sql: SqlStorage, table: string, among: Fragment): Over[] {
+export function keysOver(sql: SqlStorage, blocks: Fragment, within = { archive: true }): Over[] {
   const from = (what: string, others: string) =>
-    `SELECT blocks.first, ${what} FROM ${table} AS blocks CROSS JOIN ${others} AND ${among.sql}`;
-  const moved = sql.exec<Over>(from(`${MOVED_OUT.key} AS key`, MOVED_OUT.others), ...among.bindings).toArray();
+    `SELECT blocks.first, ${what} FROM ${blocks.sql} AS blocks CROSS JOIN ${others}`;
+  const moved = sql.exec<Over>(from(`${MOVED_OUT.key} AS key`, MOVED_OUT.others), ...blocks.bindings).toArray();
+  if (!within.archive) return moved;
   type Completed = { first: number; span: number; chunk: number; key: number | null };
   const what = `blocks.span, archive.chunk, ${COMPLETED.key} AS key`;
-  const completed = sql.exec<Completed>(from(what, COMPLETED.others), ...among.bindings).toArray();
+  const completed = sql.exec<Completed>(from(what, COMPLETED.others), ...blocks.bindings).toArray();
   const lost = completed.filter(({ key }) => key === null);
   if (lost.length === 0) return [...moved, ...(completed as Over[])];
   const known = [...moved, ...(completed.filter(({ key }) => key !== null) as Over[])];

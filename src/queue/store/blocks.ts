@@ -29,19 +29,25 @@ export class Blocks {
   private readonly cache = new BlockCache();
 
   /** @param around what it needs of the store */
-  constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys'>, around: RetriesAround) {
+  constructor(sql: SqlStorage, archive: Pick<ArchiveBuffer, 'keys' | 'archivedUntil'>, around: RetriesAround) {
     const retries = new RetryBlocks(sql, archive, around);
     const elsewhere: Elsewhere = {
       *keys(from = 0, end = 2 * RANK_BIT) {
         yield* archive.keys();
         yield* retries.keysBetween(from, end);
       },
+      archivedUntil: () => archive.archivedUntil(),
     };
     const forget = (key: number) => around.forget(key);
     this.line = new BlockTable(sql, elsewhere, this.cache, forget);
     this.due = new DueBlocks(sql, elsewhere, this.cache, forget);
     this.retries = retries;
     this.singles = new Singles(sql, elsewhere);
+  }
+
+  /** Blocks of line and due index that were read from storage since this object started. */
+  get read(): number {
+    return this.cache.read;
   }
 
   /** The table that a job with this key is in, if it is in any. */

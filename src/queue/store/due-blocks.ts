@@ -73,9 +73,8 @@ export class DueBlocks extends BlockTable {
       const blocks = this.nextInTurn(priority, from, until, window);
       for (const block of blocks) {
         if (block.left === 0) continue;
-        if (bodies) this.readData(block);
-        else this.cache.keep(block);
-        for (const key of block.keys(from.at === block.place.due_at ? from.key + 1 : undefined)) yield block.row(key);
+        if (!bodies) this.cache.keep(block);
+        yield* this.rowsOf(block, from.at === block.place.due_at ? from.key + 1 : undefined, bodies);
       }
       const last = blocks.at(-1);
       if (!last) return;

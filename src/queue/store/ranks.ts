@@ -71,7 +71,7 @@ class Rank {
 
 export interface Ranks {
   sql: SqlStorage;
-  blocks: Pick<Blocks, 'line' | 'due' | 'retries' | 'row'>;
+  blocks: Pick<Blocks, 'line' | 'due' | 'retries' | 'row' | 'read'>;
   /** Priorities that may have rows in the due index. */
   priorities: Set<number>;
 }
@@ -233,14 +233,20 @@ export function selectReady(
   for (const priority of priorities) {
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.settings });
     const hasHeld = gates?.settings
-      ? selectInTurns({ gates, find }, scan.turnsAt(priority, gates.settings), ready, { priority, now }, selection)
+      ? selectInTurns(
+          { gates, blocks, find },
+          scan.turnsAt(priority, gates.settings),
+          ready,
+          { priority, now },
+          selection,
+        )
       : selectInOrder(ready, selection);
     scan.emptied &&= !selection.isFull && !hasHeld;
     isStale = scan.rereads(priority);
     if (selection.isFull || isStale) break;
   }
   // If only held rows were read, the next selection would read the same again.
-  scan.unfinished = isStale || (selection.isFull && !selection.isSated && selection.hasMoved);
+  scan.unfinished = isStale || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;
 }
 

@@ -123,6 +123,8 @@ export class JobSelection {
   readonly taken: JobRow[] = [];
   /** Was anything read that the next selection need not read again? */
   hasMoved = false;
+  /** Took nothing because it has read as many rows ahead as it may. */
+  isCutShort = false;
   private stopped = false;
   private read = 0;
   private readChars = 0;

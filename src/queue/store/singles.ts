@@ -6,7 +6,7 @@
  * All that run are in memory, so there are few of them, and small ones.
  */
 import { type BlockJob, type Elsewhere, rowOf } from './block';
-import { keysOver } from './blocks-over';
+import { keysOver, spansOf } from './blocks-over';
 import type { JobRow } from './job-row';
 
 /**
@@ -14,9 +14,6 @@ import type { JobRow } from './job-row';
  */
 const MAX_CHARS = 4 * 1024;
 const MAX_LIVE = 1_000;
-
-/** Numbers that are bound as a list, as if each were a block. */
-const NUMBERS = '(SELECT value AS first, 1 AS span FROM json_each(?))';
 
 /** The columns of a lease row that concern a single. */
 export interface SingleRow {
@@ -147,7 +144,8 @@ export class Singles {
       found.push(job.key);
       this.put(row.leaseId, job);
     }
-    const over = keysOver(this.sql, NUMBERS, { sql: '1', bindings: [JSON.stringify(found)] });
+    // As if each were a block.
+    const over = keysOver(this.sql, spansOf(found.map((key) => ({ first: key, span: 1 }))));
     for (const { key } of over) this.leave(key);
     const first = Math.min(...found);
     for (const key of this.elsewhere.keys(first, Math.max(...found) + 1)) this.leave(key);

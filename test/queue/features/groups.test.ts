@@ -72,6 +72,15 @@ describe('groups in strict order', () => {
     expect(await take(queue, 10)).toEqual([a3]);
   });
 
+  it('let the jobs of another group start that are far behind those that wait', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const [first] = await addAll(queue, ['a']);
+    for (let n = 0; n < 30; n++) await addAll(queue, Array(1000).fill('a'));
+    const [other] = await addAll(queue, ['b']);
+    expect(await take(queue, 1)).toEqual([first]);
+    expect(await take(queue, 10)).toEqual([other]);
+  });
+
   it('wait for the retry of the job whose turn it is, and for nothing else', async () => {
     const queue = await queueOf({ order: 'strict' });
     const [a1, a2, b1] = (await addAll(queue, ['a', 'a', 'b'], {

@@ -226,7 +226,7 @@ describe('a block', () => {
       await instance.list({ limit: 10, filter: { types: ['no.such'] } });
       return Math.max(most, cached());
     });
-    expect(most).toBeLessThan(8 * 1024 * 1024);
+    expect(most).toBeLessThan(14.5 * 1024 * 1024);
     expect(await queue.counts()).toEqual({ available: 10_000, completed: 10_000 });
   });
 });

@@ -15,20 +15,27 @@ export interface Stream {
   pass(row: JobRow, verdict: Verdict): boolean;
 }
 
-/** Jobs read ahead in one selection at most, and at once. */
+/**
+ * Read ahead in one selection at most: jobs in all, blocks of jobs, and jobs that have rows of their own. The next
+ * selection goes on from there. And jobs read at once.
+ */
 const MAX_AHEAD = 20_000;
-const PAGE = 512;
+const MAX_BLOCKS_AHEAD = 64;
+const MAX_ROWS_AHEAD = 256;
+const PAGE = 256;
 
 /** What it takes to find a job again. */
 interface Source {
   readonly gates: GroupGates;
+  /** Blocks that were read, see {@link Blocks.read}. */
+  readonly blocks: { readonly read: number };
   /** The job with this key, unless it has completed or is no more. */
   find(key: number): JobRow | undefined;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, find }: Source,
+  { gates, blocks, find }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -36,16 +43,21 @@ export function selectInTurns(
 ): boolean {
   const { starting } = selection;
   const keys = new Set<number>();
+  const readBefore = blocks.read;
   let ahead = 0;
+  let ownRows = 0;
   let isAllRead = false;
+  const mayRead = (): boolean =>
+    ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
   const readAhead = (): void => {
-    while (ahead < MAX_AHEAD && !turns.isStale && turns.wantsMore(selection.left)) {
+    while (mayRead() && !turns.isStale && turns.wantsMore(selection.left)) {
       const row = ready.peek(PAGE);
       isAllRead = row === undefined;
       if (!row) return;
       ready.pass(row, 'pass');
       selection.hasMoved = true;
       ahead++;
+      if (row.body !== '') ownRows++;
       const group = groupOfRow(row);
       const position = positionOf(row);
       if (gates.isStrict && row.holds_group !== null) turns.putBack(position, group, true);
@@ -60,11 +72,12 @@ export function selectInTurns(
   while (!selection.isFull && !turns.isStale) {
     const lane = turns.next(selection.left);
     if (!lane) {
-      if (isAllRead || ahead >= MAX_AHEAD) break;
       const before = ahead;
-      readAhead();
-      if (ahead === before) break;
-      continue;
+      if (!isAllRead) readAhead();
+      if (ahead > before) continue;
+      // None of those that were read may start, but one of the next ones may.
+      selection.isCutShort = !isAllRead && !mayRead() && selection.taken.length === 0;
+      break;
     }
     const key = lane.first as number;
     const { group } = lane;
