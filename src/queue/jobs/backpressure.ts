@@ -54,7 +54,8 @@ export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
   // If very many small jobs would have to go for a large one, some of them go now.
   if (!fits(victims.left) && victims.rows.length < MOST_FOR_ROOM) throw queueFull(q, surplus);
   for (const row of expired.rows) expire(q, row, now);
-  for (const row of victims.rows) discard(q, row, now);
+  const first = Math.min(...replaces);
+  for (const row of victims.rows) discard(q, row, now, first);
   if (!fits(surplusOf(q, arrival))) setShedding(q, true);
 }
 
@@ -257,8 +258,12 @@ function inBlocks({ store: { leases } }: Stored, jobs: Iterable<JobRow>, limit: 
   return found;
 }
 
-/** Discards a job to make room. Two rows written. */
-function discard(q: QueueParts, row: JobRow, now: number): void {
-  if (isInLine(row)) q.store.cursors.shedUntil = Math.max(q.store.cursors.shedUntil, row.key);
+/**
+ * Discards a job to make room. Two rows written.
+ * @param before a job with this key, or a higher one, was passed over and may stay
+ */
+function discard(q: QueueParts, row: JobRow, now: number, before = Number.POSITIVE_INFINITY): void {
+  const { cursors } = q.store;
+  if (isInLine(row)) cursors.shedUntil = Math.max(cursors.shedUntil, Math.min(row.key, before - 1));
   drop(q, row, 'queue_full', now);
 }

@@ -214,6 +214,9 @@ describe('a job that accumulates', () => {
     await server.enqueue(QUEUE, {});
     await postBatch(entry(QUEUE, unique, { args: [2] }), entry(QUEUE, undefined));
     expect(await server.job(id)).toMatchObject({ state: 'available', args: [1, 2] });
+    // It stays the oldest one: the next newcomer takes its place.
+    await server.enqueue(QUEUE, {});
+    expect(await server.job(id)).toMatchObject({ state: 'discarded' });
   });
 
   it('says what became of its newcomers', async () => {
