@@ -176,7 +176,9 @@ export function* parted(jobs: readonly BlockJob[]): Generator<BlockJob[]> {
   if (part.length > 0) yield part;
 }
 
-/** Approximate bytes of memory for a block, a job of it, and the group of jobs in a row: all but the text of the block. */
+/**
+ * Approximate bytes of memory for a block, a job of it, and the group of jobs in a row: all but the text of the block.
+ */
 const BLOCK_BYTES = 1024;
 const ENTRY_BYTES = 56;
 const OWNER_BYTES = 40;
