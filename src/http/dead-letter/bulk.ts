@@ -1,4 +1,5 @@
 /** Operations on all dead letters that match a filter. */
+import { isObject } from '../../job/envelope/fields';
 import { invalidRequest, unsupported } from '../../job/errors';
 import type { JobFilter, Range, Selection } from '../../job/filter';
 import { operateOn, previewOf } from '../bulk/operate';
@@ -57,7 +58,7 @@ function refuseOverride(override: unknown): never {
 function readDeadLetterFilter(body: JsonObject, now: number, until: number | undefined): Selection {
   // All of them is a legitimate request here, and it is confirmed.
   const given = body.filter === undefined || body.filter === null ? {} : body.filter;
-  const everything = typeof given === 'object' && Object.keys(given).length === 0;
+  const everything = isObject(given) && Object.keys(given).length === 0;
   const { filter, queues }: Selection = everything ? { filter: {} } : filterFromBody(given, now);
   const { created, ...rest } = filter;
   return { filter: deadOnly(rest, { ...created, ...rest.ended }, until), ...(queues && { queues }) };

@@ -296,6 +296,19 @@ describe('a group', () => {
   });
 });
 
+it.each(['POST /dead-letter/retry', 'DELETE /dead-letter', 'DELETE /admin/dead-letter'])(
+  '%s refuses a list in the place of a filter: it would be all dead letters',
+  async (route) => {
+    const id = await server.enqueue(queue, { options: { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } } });
+    await run(1);
+    await server.nack(id);
+    const [method = '', path = ''] = route.split(' ');
+    const refused = await server.refusal(method, `/ojs/v1${path}`, { filter: [], confirm: true });
+    expect(refused).toMatchObject({ status: 400, field: 'filter' });
+    expect((await server.ok(200, 'GET', `/ojs/v1/dead-letter?queue=${queue}`)).jobs).toHaveLength(1);
+  },
+);
+
 describe('times', () => {
   const HOUR = 3_600_000;
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
