@@ -234,6 +234,10 @@ function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
  * they skip must be nothing, so the new object reads without them.
  */
 function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
+  if (live.store.gates.settings) {
+    compareGroups(live, fresh, now);
+    return;
+  }
   const ready = (q: QueueParts, scan: Scan): JobRow[] => {
     const look = ({ key, expires_at }: JobRow) =>
       q.store.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
@@ -250,6 +254,30 @@ function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
     const before = stored[index - 1];
     if (before) holds(mayPrecede(before, row), () => `${before.key} comes before ${row.key}`);
   }
+}
+
+/**
+ * Where groups take turns, what comes first depends on what came before. But who waits for whom is stored, and behind the head of
+ * the line nothing stands that waits.
+ */
+function compareGroups(live: QueueParts, fresh: QueueParts, now: number): void {
+  const holders = ({ store: { gates } }: QueueParts) => {
+    const { holders: of } = inside<{ holders: Map<string, number[]> }>(gates);
+    return [...of].map(([group, keys]) => [group, sorted(keys)] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+  };
+  same(holders(live), holders(fresh), 'jobs that hold their groups up');
+  const running = ({ store: { leases } }: QueueParts) =>
+    [...leases.runningByGroup].sort(([a], [b]) => (a < b ? -1 : 1));
+  same(running(live), running(fresh), 'attempts of each group');
+  const ready = (line: number): number[] => {
+    const scan = new Scan();
+    scan.reset(line);
+    const { active } = fresh.store.leases;
+    const look = ({ key, expires_at }: JobRow) =>
+      active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
+    return sorted(Array.from(selectReady(fresh.store, scan, now, 1_000, look), ({ key }) => key));
+  };
+  same(ready(live.store.cursors.head()), ready(0), 'what is ready behind the head of the line');
 }
 
 /** Priority, then the moment, then the number; those that were tried come after the others of their moment. */

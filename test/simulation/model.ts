@@ -4,6 +4,7 @@
  */
 
 import { type CronBook, emptyBook } from './model-crons';
+import { isStrict } from './model-groups';
 import { depthOf, idle, noteStart, queueOf, settingsOf, victims } from './model-queue';
 import { accumulate, inDoubt, inTheWay, outdatedBy, successor, type UniqueOrder } from './model-unique';
 import type { ErrorTexts, JobTexts, Text } from './texts';
@@ -31,6 +32,8 @@ export interface JobOrder {
   isNamed?: boolean;
   /** Of several types; absent: of the one that most have. */
   kind?: JobKind | undefined;
+  /** Whose job it is. */
+  group?: string | undefined;
 }
 
 export type JobKind = 'x' | 'y';
@@ -100,6 +103,10 @@ export interface ModelJob {
   snoozedBy?: number;
   /** The attempt that goes on by the next claim: its start counted before. */
   begun?: number;
+  /** Where the order is strict: all others of its group wait for its end. */
+  holds?: boolean;
+  /** It holds on to that also if it is given a later time. */
+  holdsOn?: boolean;
   /** It goes on when the signal comes. */
   waitsForSignal?: boolean;
   hasSignal?: boolean;
@@ -301,9 +308,11 @@ export class Model {
     from: number,
   ): ModelJob {
     const { scheduledAt } = terms;
+    const isInLine = isStrict(this) && (order.group !== undefined || order.limit !== null);
     const job: ModelJob = {
       id: '',
-      order,
+      // In a group that is served in strict order it passes nobody.
+      order: isInLine ? { ...order, priority: 0 } : order,
       createdAt: now,
       ...terms,
       state: order.pending ? 'pending' : 'waiting',
@@ -368,6 +377,7 @@ export class Model {
     if (!exhausted && !how.final) {
       job.state = 'waiting';
       job.availableAt = now + how.delay;
+      this.hold(job, true);
       return;
     }
     this.endJob(job, 'discarded', now);
@@ -391,12 +401,20 @@ export class Model {
     job.attempt--;
     job.state = 'waiting';
     delete job.lease;
+    this.hold(job, job.attempt > 0);
+  }
+
+  /** Its attempt is over, and it has not ended. */
+  private hold(job: ModelJob, isBegun: boolean): void {
+    job.holds = isStrict(this);
+    job.holdsOn = job.holds && isBegun;
   }
 
   /** The attempt is not used up. One that goes on at once keeps its place, unless it has done nothing new. */
   snooze(job: ModelJob, now: number, how: { in: number; signal: boolean; mark: number }): void {
     job.snoozedBy = job.attempt;
     job.attempt--;
+    this.hold(job, true);
     delete job.lease;
     job.state = 'waiting';
     job.marks ??= new Set();
@@ -428,6 +446,7 @@ export class Model {
     job.state = 'waiting';
     job.availableAt = now;
     delete job.failedBy;
+    this.hold(job, true);
     job.requeuedBy = job.attempt;
   }
 
@@ -446,6 +465,7 @@ export class Model {
     if (maxAttempts !== undefined) job.order = { ...job.order, maxAttempts };
     if (ttl !== undefined) job.expiresAt = ttl === null ? Number.POSITIVE_INFINITY : now + ttl;
     if (delay === undefined) return;
+    if (delay !== null && delay > 0 && !job.holdsOn) delete job.holds;
     const later = delay !== null && delay > 0;
     // A job that is to be retried keeps what its producer asked for: what moves is its next attempt.
     if (this.stateOf(job, now) !== 'retryable') job.scheduledAt = later ? now + delay : undefined;
@@ -531,6 +551,7 @@ export class Model {
   private endJob(job: ModelJob, state: ModelState, now: number): void {
     this.noteEnd(job, state, now);
     delete job.lease;
+    delete job.holds;
     this.awake(job);
     job.state = state;
     job.endedAt = now;

@@ -11,6 +11,7 @@ import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
 import { isBegun, isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
+import { type GroupTerms, groupOf, groupsOf, headsOf, runningOf } from './model-groups';
 import { startsLeft } from './model-queue';
 import * as rules from './model-reports';
 import { attempt, pick } from './orders';
@@ -125,12 +126,13 @@ export function delivered(model: Model, { id, delivery_id: delivery }: JobView['
   known.add(delivery as string);
 }
 
+const startableAt = (model: Model, now: number) => model.available(now).filter(({ expiresAt }) => expiresAt > now);
+
 /** Jobs that a claim may look for now, all of them before it has taken any. @param kinds absent: all */
 export function takable({ model, now }: Scene, kinds: readonly JobKind[] | undefined): ModelJob[] {
   if (startsLeft(model, now) === 0) return [];
   // One that was given back in the same transaction may be too old to start, which nobody has noted yet.
-  const fresh = model.available(now).filter(({ expiresAt }) => expiresAt > now);
-  return fresh.filter(({ order }) => !kinds || (order.kind && kinds.includes(order.kind)));
+  return startableAt(model, now).filter(({ order }) => !kinds || (order.kind && kinds.includes(order.kind)));
 }
 
 /** A claim has taken these jobs: they must be those that it had to take. */
@@ -144,18 +146,20 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
   const least = { ...room, rated: { ...room.rated, starts: Math.min(room.rated.starts, 1) } };
   // Large ones may be left for the next answer, but for one.
   const wanted = scene.isLarge ? Math.min(1, step.count) : step.count;
-  const from = Math.min(wanted, left, startable(available, least));
-  const to = Math.min(step.count, left, startable(available, room));
+  const mayCome = mayComeTogether(scene, available);
+  const from = Math.min(wanted, left, startable(mayCome.atLeast, least));
+  const to = Math.min(step.count, left, startable(available, room), mayCome.most);
   holds(from <= ids.length && ids.length <= to, () => `${ids.length} jobs claimed, not ${from} to ${to}`);
   const taken = ids.map((id) => {
     const job = available.find((candidate) => candidate.id === id);
     holds(job !== undefined, () => `${id} was not available`);
     return job as ModelJob;
   });
+  if (groupsOf(model).terms) ofGroups(scene, taken);
   // In order, and nothing left behind that should have come before.
   for (let i = 1; i < taken.length; i++) {
     const [before, after] = taken.slice(i - 1, i + 1) as [ModelJob, ModelJob];
-    holds(rank(before, after) <= 0, () => `${before.id} came before ${after.id}`);
+    holds(isAcross(model, before, after) || rank(before, after) <= 0, () => `${before.id} came before ${after.id}`);
   }
   const last = taken.at(-1);
   for (const job of taken) {
@@ -176,10 +180,65 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
     const isHeld = left && ((isBegun(job) ? left.runs : Math.min(left.runs, left.starts)) === 0 || limit === 'rated');
     const inLine = (other: ModelJob) => other.order.limit === limit && (isBegun(job) || !isBegun(other));
     const before = isHeld ? taken.filter(inLine) : [last];
-    for (const other of before) holds(rank(other, job) <= 0, () => `${job.id} was passed over`);
+    for (const other of before) {
+      holds(isAcross(model, other, job) || rank(other, job) <= 0, () => `${job.id} was passed over`);
+    }
   }
   for (const job of taken) model.claim(job, step.worker, step.visibility, now);
   return taken;
+}
+
+/** Is nothing promised of the order of these two, as far as their moments say? */
+function isAcross(model: Model, a: ModelJob, b: ModelJob): boolean {
+  const { terms } = groupsOf(model);
+  if (!terms) return false;
+  const group = groupOf(a);
+  // Who holds a group up goes first. In a fair order those that ran before, or that limits hold back, may be passed.
+  const isLoose = [a, b].some((job) => job.wasHandedOut || job.order.limit !== null);
+  return group !== groupOf(b) || (group !== undefined && (terms.order === 'strict' || isLoose));
+}
+
+/** Of the jobs that are available, some that a claim can take together, and how many it can take at most. */
+function mayComeTogether({ model, now }: Scene, available: readonly ModelJob[]): { atLeast: ModelJob[]; most: number } {
+  const { terms } = groupsOf(model);
+  const free = available.filter((job) => groupOf(job) === undefined);
+  const groups = new Set(available.flatMap((job) => groupOf(job) ?? []));
+  if (!terms || (terms.order === 'fair' && terms.concurrency === undefined)) {
+    return { atLeast: [...available], most: available.length };
+  }
+  const atLeast = [...free];
+  let most = free.length;
+  const heads = terms.order === 'strict' ? headsOf(model, startableAt(model, now)) : undefined;
+  for (const group of groups) {
+    const ready = available.filter((job) => groupOf(job) === group);
+    if (heads) {
+      // One of several that are alike may be too old, of another kind, or without room.
+      const alike = heads.get(group) ?? [];
+      if (alike.length > 0) most++;
+      const isSure = alike.every((job) => ready.includes(job) && (alike.length === 1 || job.order.limit === null));
+      if (isSure) atLeast.push(...alike.slice(0, 1));
+    } else {
+      const room = Math.max(0, (terms.concurrency as number) - runningOf(model, group));
+      most += Math.min(room, ready.length);
+      atLeast.push(...ready.filter(({ order }) => order.limit === null).slice(0, room));
+    }
+  }
+  return { atLeast, most };
+}
+
+/** Of each group no more come than may run, and in strict order the first one. */
+function ofGroups({ model, now }: Scene, taken: readonly ModelJob[]): void {
+  const { order, concurrency = Number.POSITIVE_INFINITY } = groupsOf(model).terms as GroupTerms;
+  const heads = headsOf(model, startableAt(model, now));
+  for (const group of new Set(taken.flatMap((job) => groupOf(job) ?? []))) {
+    const own = taken.filter((job) => groupOf(job) === group);
+    const most = order === 'strict' ? 1 : concurrency;
+    const running = runningOf(model, group);
+    holds(running + own.length <= most, () => `${own.length} of ${group} start while ${running} run`);
+    if (order !== 'strict') continue;
+    const alike = heads.get(group) ?? [];
+    for (const job of own) holds(alike.includes(job), () => `${job.id} of ${group} starts before ${alike[0]?.id}`);
+  }
 }
 
 /** May one of these jobs start at this moment? */

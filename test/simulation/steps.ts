@@ -2,8 +2,10 @@
 import type { Aftermath } from './aftermath';
 import type { BatchStep } from './batches';
 import type { CronStep } from './crons';
+import type { GroupStep } from './groups';
 import type { HandlerTerms } from './handler';
 import type { JobStep } from './jobs';
+import type { GroupTerms } from './model-groups';
 import type { MoveStep } from './moves';
 import type { PullStep } from './pulls';
 import type { PushStep } from './pushes';
@@ -28,6 +30,7 @@ export type Step =
   | BatchStep
   | PullStep
   | SettingsStep
+  | GroupStep
   | TogetherStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
@@ -58,6 +61,8 @@ export interface History {
   shares?: boolean;
   /** Jobs go to another queue and come from there. */
   moves?: boolean;
+  /** How it serves its groups. */
+  groups?: GroupTerms | null;
   /** Some of its jobs are steps of workflows. */
   workflows?: boolean;
 }

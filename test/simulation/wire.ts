@@ -35,6 +35,7 @@ export function jobRequest(order: JobOrder): Record<string, unknown> {
     options: {
       queue: QUEUE,
       priority: order.priority,
+      ...(order.group !== undefined && { group: order.group }),
       meta: { key: unique?.key ?? null, order: JSON.stringify(order), ...(meta && { text: write(meta) }) },
       ...(directive && { metadata: { test_directive: write(directive) } }),
       ...(tags && { tags: Array(MAX_TAGS).fill(write(tags)) }),

@@ -217,7 +217,7 @@ class ReadyJobs implements Stream {
  * @param starting jobs by group that another selection has taken, where they get their leases together
  */
 export function selectReady(
-  ranks: Ranks & { gates?: GroupGates },
+  ranks: Ranks & { gates?: GroupGates; leases?: { active: ReadonlyMap<number, unknown> } },
   scan: Scan,
   now: number,
   limit: number,
@@ -225,8 +225,9 @@ export function selectReady(
   starting = new Map<string, number>(),
 ): JobRow[] {
   const selection = new JobSelection(limit, look, starting);
-  const { sql, blocks, gates } = ranks;
-  const find = (key: number) => blocks.row(key) ?? ownRow(sql, key);
+  const { sql, blocks, gates, leases } = ranks;
+  // Whoever was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
+  const find = (key: number) => (leases?.active.has(key) ? undefined : (blocks.row(key) ?? ownRow(sql, key)));
   scan.emptied = true;
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);

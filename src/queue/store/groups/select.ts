@@ -29,7 +29,7 @@ interface Source {
   readonly gates: GroupGates;
   /** Blocks that were read, see {@link Blocks.read}. */
   readonly blocks: { readonly read: number };
-  /** The job with this key, unless it has completed or is no more. */
+  /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
 }
 
