@@ -41,6 +41,8 @@ export interface QueueGroups {
   order?: 'fair' | 'strict';
   /** Attempts of each group that run at once, 1 … 10000. */
   concurrency?: number;
+  /** Jobs of each group that may wait, 1 … 10 000 000: those that have not ended and do not run. */
+  max_waiting?: number;
   /** Shares of groups in the turns, 1 … 100, by name, or by the beginning of a name followed by `*`. Default 1. */
   weights?: Record<string, number>;
 }

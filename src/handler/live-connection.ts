@@ -22,6 +22,7 @@ const STATUS: Record<string, number> = {
   payload_too_large: 413,
   rate_limited: 429,
   QUEUE_FULL: 429,
+  GROUP_FULL: 429,
   forbidden: 403,
 };
 

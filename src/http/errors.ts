@@ -22,6 +22,7 @@ const HINTS: Record<ErrorCode, string> = {
   unsupported: 'See GET /ojs/manifest for what this server supports.',
   rate_limited: 'Wait for the time in Retry-After.',
   QUEUE_FULL: 'Wait for the time in Retry-After, or raise the bound of the queue.',
+  GROUP_FULL: "Wait for the time in Retry-After, or raise max_waiting of the queue's groups.",
   storage_full: 'Wait for the time in Retry-After; keep ended jobs for a shorter time, or use several queues.',
   backend_error: 'Try again; if it persists, look for the request id in the logs.',
   invalid_configuration: 'Correct the variables named in details and deploy again.',

@@ -6,7 +6,7 @@
 
 import { cut, quote } from './text';
 
-/** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too. */
+/** Codes of the HTTP contract. `QUEUE_FULL` is upper case there too, and `GROUP_FULL` follows it. */
 export type ErrorCode =
   | 'invalid_payload'
   | 'invalid_request'
@@ -22,6 +22,7 @@ export type ErrorCode =
   | 'unsupported'
   | 'rate_limited'
   | 'QUEUE_FULL'
+  | 'GROUP_FULL'
   | 'storage_full'
   | 'backend_error'
   | 'invalid_configuration'

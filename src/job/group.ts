@@ -31,6 +31,8 @@ export interface GroupSettings {
   order: GroupOrder;
   /** Attempts of each group that may run at once. */
   concurrency?: number;
+  /** Jobs of each group that may wait: those that have not ended and do not run. */
+  max_waiting?: number;
   /** Shares in the turns of groups with many waiting jobs, by name, or by the beginning of a name followed by `*`. */
   weights?: Record<string, number>;
 }
@@ -48,6 +50,7 @@ export function weightOf(group: string, weights: Record<string, number> | undefi
 }
 
 const MAX_CONCURRENCY = 10_000;
+const MAX_WAITING = 10_000_000;
 const MAX_WEIGHTS = 1_000;
 
 /** 422 where a number lies outside of its bounds; 400 where it is none. */
@@ -94,7 +97,12 @@ const readWeights: Reader<Record<string, number>> = described(
 );
 
 const readSettings = readMembers(
-  { order: readWord(GROUP_ORDERS), concurrency: within(1, MAX_CONCURRENCY), weights: readWeights },
+  {
+    order: readWord(GROUP_ORDERS),
+    concurrency: within(1, MAX_CONCURRENCY),
+    max_waiting: within(1, MAX_WAITING),
+    weights: readWeights,
+  },
   (path, names) => invalidPolicy(path, `is not known; use one of ${names.join(', ')}.`),
 );
 
@@ -105,13 +113,14 @@ const readSettings = readMembers(
 export const readGroupSettings: Reader<GroupSettings> = described(
   () => describe(readSettings),
   (value, field) => {
-    const { order = 'fair', concurrency, weights } = readSettings(value, field);
+    const { order = 'fair', concurrency, max_waiting, weights } = readSettings(value, field);
     if (order === 'strict' && concurrency !== undefined && concurrency > 1) {
       throw invalidPolicy(`${field}.concurrency`, 'is 1 where the order is strict: one job of a group runs at a time.');
     }
     return {
       order,
       ...(order === 'fair' && concurrency !== undefined && { concurrency }),
+      ...(max_waiting !== undefined && { max_waiting }),
       ...(weights && { weights }),
     };
   },

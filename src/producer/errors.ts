@@ -142,6 +142,6 @@ function classFor(status: number, code: string): typeof TocsinError {
   if (status === 404) return NotFoundError;
   if (status === 408) return WaitTimeoutError;
   if (status === 409) return code === 'duplicate' ? DuplicateJobError : ConflictError;
-  if (status === 429) return code === 'QUEUE_FULL' ? QueueFullError : RateLimitedError;
+  if (status === 429) return code === 'QUEUE_FULL' || code === 'GROUP_FULL' ? QueueFullError : RateLimitedError;
   return status === 400 || status === 413 || status === 422 ? InvalidJobError : TocsinError;
 }

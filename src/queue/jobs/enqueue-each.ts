@@ -8,6 +8,7 @@ import type { EachReceipt, EnqueuedJob, IdempotencyKey } from '../../rpc/receipt
 import type { QueueParts } from '../store/parts';
 import { isBounded } from './backpressure';
 import { enqueue } from './enqueue';
+import { hasBoundedGroups } from './group-room';
 
 /**
  * Enqueues each job on its own. A refusal comes before anything is written, so it leaves nothing behind.
@@ -37,7 +38,9 @@ export function enqueueEach(
     const run = accumulating(jobs, at);
     // Where room is scarce each has its own.
     const together =
-      run.length > 1 && !isBounded(q) ? outcomeOf(() => enqueue(q, run, now).jobs.map(asTold)) : undefined;
+      run.length > 1 && !isBounded(q) && !hasBoundedGroups(q)
+        ? outcomeOf(() => enqueue(q, run, now).jobs.map(asTold))
+        : undefined;
     const told = together?.ok
       ? together.value.map((value): Outcome<EnqueuedJob> => ({ ok: true, value }))
       : run.map((job) => outcomeOf(() => asTold(enqueue(q, [job], now).jobs[0] as EnqueuedJob)));

@@ -17,6 +17,7 @@ import { accumulate } from './accumulate';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
+import { checkGroupRoom } from './group-room';
 import { standingOf } from './limit-standing';
 import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
@@ -192,12 +193,13 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 
 /**
  * Checks and inserts.
- * @throws {ApiError} as {@link planJobs}; 429 when the queue is full; 413 when too much exists already; nothing is
- * written
+ * @throws {ApiError} as {@link planJobs}; 429 when the queue, or a group, is full; 413 when too much exists already;
+ * nothing is written
  */
 export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
+  checkGroupRoom(q, plan.placements);
   const bounded = isBounded(q);
   if (bounded) makeRoom(q, arrivalOf(plan), now);
   const receipt = insertJobs(q, plan, now);

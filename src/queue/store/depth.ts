@@ -4,6 +4,7 @@
  */
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
+import type { GroupCounts } from './groups/counts';
 import { type JobRow, STATE } from './job-row';
 import type { LockTable } from './locks';
 
@@ -20,6 +21,7 @@ export class Depth {
     private readonly sql: SqlStorage,
     private readonly blocks: { count(): number; all(): Iterable<JobRow> },
     private readonly locks: Pick<LockTable, 'all'>,
+    private readonly groups: GroupCounts,
   ) {}
 
   /** Rebuilds memory. @param meta what is stored of the queue */
@@ -32,6 +34,7 @@ export class Depth {
   forget(): void {
     this.counted = null;
     this.size = null;
+    this.groups.forget();
   }
 
   /** Jobs that have not ended, those of undecided batches included. */
@@ -77,13 +80,15 @@ export class Depth {
   }
 
   /** A job was written that has not ended. */
-  added(job: Pick<JobRow, 'body'>): void {
+  added(job: Pick<JobRow, 'group' | 'body'>): void {
+    this.groups.added(job);
     if (this.counted !== null) this.counted++;
     if (this.size !== null) this.size += bodyBytes(job);
   }
 
   /** A job that had not ended did so, or was removed. */
-  gone(job: Pick<JobRow, 'body'>): void {
+  gone(job: Pick<JobRow, 'group' | 'body'>): void {
+    this.groups.gone(job);
     if (this.counted !== null) this.counted--;
     if (this.size !== null) this.size -= bodyBytes(job);
   }

@@ -17,6 +17,7 @@ import { CronTable } from './cron-table';
 import { Cursors } from './cursors';
 import { Depth } from './depth';
 import { Expiry } from './expiry';
+import { GroupCounts } from './groups/counts';
 import { GroupGates } from './groups/gates';
 import { HoldBack } from './hold-back';
 import type { JobRow } from './job-row';
@@ -50,6 +51,8 @@ export class JobStore {
   readonly limiters: Limiters;
   /** Which groups may start another job. */
   readonly gates: GroupGates;
+  /** Jobs of each group that have not ended. */
+  readonly groupCounts: GroupCounts;
   readonly depth: Depth;
   readonly tally: Tally;
   readonly archive: ArchiveBuffer;
@@ -93,7 +96,8 @@ export class JobStore {
     this.locks = new LockTable(sql);
     this.limiters = new Limiters(sql, around.overrides);
     this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups);
-    this.depth = new Depth(sql, this.blocks, this.locks);
+    this.groupCounts = new GroupCounts(() => this.openJobs());
+    this.depth = new Depth(sql, this.blocks, this.locks, this.groupCounts);
     this.tally = new Tally(sql, this.blocks);
     this.outbox = new Outbox(sql, around.wake);
     this.inbox = { sql, wake: around.wake };
@@ -128,6 +132,14 @@ export class JobStore {
     this.cursors.reset();
     this.counts.forget();
     this.expiry.load();
+  }
+
+  /** Whose jobs have not ended, those of undecided batches included. */
+  private *openJobs(): Generator<Pick<JobRow, 'group' | 'body'>> {
+    yield* this.blocks.owned();
+    const over = new Set(Array.from(this.locks.all()).flatMap(({ key, ended_at }) => (ended_at === null ? [] : [key])));
+    const open = 'SELECT key, body FROM jobs WHERE ended_at IS NULL';
+    for (const row of this.sql.exec<{ key: number; body: string }>(open)) if (!over.has(row.key)) yield row;
   }
 
   private highestSequence(): number {

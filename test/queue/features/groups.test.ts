@@ -55,6 +55,70 @@ describe('groups that are served fairly', () => {
   });
 });
 
+describe('groups with a bound of waiting jobs', () => {
+  const enqueue = (queue: TestQueue, group: string, more: Json = {}) =>
+    server.call('POST', '/ojs/v1/jobs', {
+      type: 'test.grouped',
+      args: [],
+      options: { queue: queue.name, group, ...more },
+    });
+
+  it('refuse what would exceed it, and nothing of other groups', async () => {
+    const queue = await queueOf({ max_waiting: 3 });
+    const [first] = await addAll(queue, ['a', 'a', 'a']);
+    const refused = await enqueue(queue, 'a');
+    expect(refused).toMatchObject({
+      status: 429,
+      body: {
+        error: {
+          code: 'GROUP_FULL',
+          retryable: true,
+          details: { queue: queue.name, group: 'a', waiting: 3, limit: 3 },
+        },
+      },
+    });
+    expect(refused.headers.get('retry-after')).toBe('1');
+    await addAll(queue, ['b', undefined]);
+    expect(await take(queue, 1)).toEqual([first]);
+    // One that runs does not wait.
+    expect((await enqueue(queue, 'a', { delay_until: '2030-01-01T00:00:00Z' })).status).toBe(201);
+    expect((await enqueue(queue, 'a')).status).toBe(429);
+  });
+
+  it('refuse a batch as a whole, and take one that fits', async () => {
+    const queue = await queueOf({ max_waiting: 3 });
+    await addAll(queue, ['a', 'a']);
+    const batch = (groups: string[]) =>
+      server.call('POST', '/ojs/v1/jobs/batch', {
+        jobs: groups.map((group) => ({ type: 'test.grouped', args: [], options: { queue: queue.name, group } })),
+      });
+    expect(await batch(['b', 'a', 'a'])).toMatchObject({ status: 429, body: { error: { code: 'GROUP_FULL' } } });
+    expect(await queue.counts()).toEqual({ available: 2 });
+    expect((await batch(['b', 'a', 'b', 'b'])).status).toBe(201);
+    expect((await batch(['b'])).status).toBe(429);
+  });
+
+  it('count the same after the object has lost its memory, whatever became of their jobs', async () => {
+    const queue = await queueOf({ max_waiting: 4 });
+    const options = { retry: { max_attempts: 3, initial_interval: 60_000, jitter: false } };
+    const ids = await addAll(queue, ['a', 'a', 'a', 'a'], options);
+    await take(queue, 3);
+    await server.ack(ids[0] as string);
+    await server.nack(ids[1] as string);
+    // One waits for its retry, one runs, one is available.
+    for (const forget of [false, true]) {
+      if (forget) await queue.evict();
+      const [added, other] = await addAll(queue, ['a', 'a']);
+      expect((await enqueue(queue, 'a')).status).toBe(429);
+      await queue.cancel(added as string);
+      await queue.cancel(other as string);
+    }
+    await server.nack(ids[2] as string);
+    await addAll(queue, ['a']);
+    expect((await enqueue(queue, 'a')).status).toBe(429);
+  });
+});
+
 describe('groups in strict order', () => {
   it('have one job at a time run, in the order of enqueue', async () => {
     const queue = await queueOf({ order: 'strict' });

@@ -10,6 +10,7 @@ import { checkRoom, isBounded } from '../../jobs/backpressure';
 import { cancelKey, existingJob } from '../../jobs/conflicts';
 import { arrivalOf, dueAtOf, planJobs, rowOf } from '../../jobs/enqueue';
 import { expiredRows } from '../../jobs/expire';
+import { checkGroupRoom } from '../../jobs/group-room';
 import { receiptOf, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from '../../jobs/receipt';
 import { warnOfMisfits } from '../../jobs/schema-misfits';
 import { refuseGivenUp } from '../../jobs/ticket';
@@ -34,6 +35,7 @@ export function prepareBatch(
   // Until the batch is decided the jobs that exist stay as they are.
   const plan = planJobs(q, jobs, now, false);
   refuseTooMuchToTell(plan.placements, now);
+  checkGroupRoom(q, plan.placements);
   if (isBounded(q)) checkRoom(q, arrivalOf(plan), expiredRows(q, now));
   const share: Share = { coordinator, jobs: [] };
   const receipt: EnqueuedJob[] = [];
