@@ -18,6 +18,7 @@ import { table } from './report.mjs';
 import * as client from './scenarios/client.mjs';
 import * as drain from './scenarios/drain.mjs';
 import * as enqueue from './scenarios/enqueue.mjs';
+import * as groups from './scenarios/groups.mjs';
 import * as latency from './scenarios/latency.mjs';
 import * as pulled from './scenarios/pulled.mjs';
 import * as rows from './scenarios/rows.mjs';
@@ -26,7 +27,7 @@ import { KINDS, start } from './servers/index.mjs';
 import { round } from './stats.mjs';
 import { runTable } from './table/index.mjs';
 
-const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows };
+const SCENARIOS = { startup, enqueue, client, drain, pulled, latency, rows, groups };
 
 const { values: options } = parseArgs({
   options: {
