@@ -226,7 +226,7 @@ export function selectReady(
 ): JobRow[] {
   const selection = new JobSelection(limit, look, starting);
   const { sql, blocks, gates, leases } = ranks;
-  // Whoever was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
+  // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
   const find = (key: number) => (leases?.active.has(key) ? undefined : (blocks.row(key) ?? ownRow(sql, key)));
   scan.emptied = true;
   let isStale = false;

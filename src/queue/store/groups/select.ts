@@ -17,7 +17,7 @@ export interface Stream {
 
 /**
  * Read ahead in one selection at most: jobs in all, blocks of jobs, and jobs that have rows of their own. The next
- * selection goes on from there. And jobs read at once.
+ * selection continues there. And jobs read at once.
  */
 const MAX_AHEAD = 20_000;
 const MAX_BLOCKS_AHEAD = 64;
