@@ -236,7 +236,7 @@ export function selectReady(
     const hasHeld = gates?.settings
       ? selectInTurns(
           { gates, blocks, find },
-          scan.turnsAt(priority, gates.settings),
+          scan.turnsAt(priority, gates.settings, gates.holding),
           ready,
           { priority, now },
           selection,

@@ -1,6 +1,6 @@
 /** How far one consumer of jobs has read, and what it says of a job. */
 import { type GroupSettings, weightOf } from '../../job/group';
-import { compare, type Position } from './due-index';
+import { compare, type Position, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 
@@ -42,13 +42,17 @@ export class Scan {
    * @param owned absent: the queue knows no groups
    */
   entered(priority: number, position: Position, owned?: Owned): void {
+    const turns = this.turns.get(priority);
+    if (turns && owned?.isHolder) {
+      turns.putBack(position, owned.group, true);
+      return;
+    }
     const cursor = this.due.get(priority);
     if (!cursor || compare(position, cursor) > 0) return;
-    const turns = this.turns.get(priority);
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
-    else if (!owned?.isHolder && !turns.isLate(position)) turns.add(position, owned?.group);
+    else if (!turns.isLate(position)) turns.add(position, owned?.group);
     else if (owned?.isOutOfOrder) turns.isStale = true;
-    else turns.putBack(position, owned?.group, owned?.isHolder);
+    else turns.putBack(position, owned?.group);
   }
 
   /** The job waits again, until later. */
@@ -56,11 +60,20 @@ export class Scan {
     this.turns.get(priority)?.postponed(key, group);
   }
 
-  /** What was read ahead at this priority. */
-  turnsAt(priority: number, { weights }: Pick<GroupSettings, 'weights'>): Turns {
+  /**
+   * What was read ahead at this priority. The jobs that others of their groups wait for are there from the start: however
+   * long the backlog before them is, their groups continue once they are due.
+   * @param holders the keys of these jobs, by group
+   */
+  turnsAt(
+    priority: number,
+    { weights }: Pick<GroupSettings, 'weights'>,
+    holders: Iterable<readonly [string, readonly number[]]>,
+  ): Turns {
     let turns = this.turns.get(priority);
     if (!turns) {
       turns = new Turns((group) => weightOf(group, weights));
+      for (const [group, keys] of holders) for (const key of keys) turns.putBack({ ...START, key }, group, true);
       this.turns.set(priority, turns);
     }
     return turns;

@@ -70,7 +70,7 @@ class Naive {
   private claim({ count, outcomes }: Act & { do: 'claim' }): void {
     const { turns } = this;
     const aside: { key: number; group: Name }[] = [];
-    turns.begin(count);
+    turns.begin(count, 0);
     let left = count;
     for (let step = 0; left > 0; step++) {
       const lane = turns.next(left);
@@ -140,7 +140,7 @@ function serve(weights: Record<string, number>, claims: number, count: number, q
   let quiet = 0;
   for (let claim = 0; claim < claims; claim++) {
     for (let n = 0; n < quietEach; n++) add(`quiet-${++quiet}`);
-    turns.begin(count);
+    turns.begin(count, 0);
     for (let left = count; left > 0; left--) {
       const lane = turns.next(left);
       if (!lane) throw new Error('nobody is served');
@@ -188,7 +188,7 @@ describe('turns of groups', () => {
     const property = fc.property(groups, (all) => {
       const turns = new Turns(() => 1);
       for (const [key, group] of all.entries()) turns.add({ at: key, attempt: 0, key }, group);
-      turns.begin(all.length);
+      turns.begin(all.length, 0);
       const keys = all.map((_, index) => {
         const lane = turns.next(all.length - index) as Lane;
         const { first } = lane;

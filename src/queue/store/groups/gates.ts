@@ -61,6 +61,11 @@ export class GroupGates {
     return this.holders.get(group)?.[0];
   }
 
+  /** Keys of the jobs that have begun and must end first, by group. */
+  get holding(): Iterable<readonly [string, readonly number[]]> {
+    return this.isStrict ? this.holders : [];
+  }
+
   /** The groups in which a job has begun that must end first. */
   held(): Iterable<string> {
     return this.holders.keys();

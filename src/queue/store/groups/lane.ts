@@ -113,9 +113,21 @@ export class Lane {
   }
 }
 
+/** A lane as it was put into a heap. */
+interface HeapEntry {
+  lane: Lane;
+  rank: number;
+  /** Of one rank, a lane that was put in earlier comes first. */
+  turn: number;
+  stamp: number;
+}
+
+const isBefore = (a: HeapEntry, b: HeapEntry): boolean => a.rank < b.rank || (a.rank === b.rank && a.turn < b.turn);
+
 /** Lanes in order of a rank that they have when they are put in. A lane that was put elsewhere since is passed over. */
 export class LaneHeap {
-  private readonly heap: { lane: Lane; rank: number; stamp: number }[] = [];
+  private readonly heap: HeapEntry[] = [];
+  private turns = 0;
 
   constructor(private readonly place: Lane['place']) {}
 
@@ -124,12 +136,14 @@ export class LaneHeap {
     lane.place = this.place;
     lane.stamp++;
     const { heap } = this;
-    const entry = { lane, rank, stamp: lane.stamp };
+    // Noisy lanes of one time have no order: those that were just served have their blocks in memory.
+    const turn = this.place === 'quiet' ? this.turns++ : 0;
+    const entry: HeapEntry = { lane, rank, turn, stamp: lane.stamp };
     let at = heap.push(entry) - 1;
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      const above = heap[parent] as typeof entry;
-      if (above.rank <= rank) break;
+      const above = heap[parent] as HeapEntry;
+      if (!isBefore(entry, above)) break;
       heap[at] = above;
       at = parent;
     }
@@ -155,9 +169,9 @@ export class LaneHeap {
       let child = 2 * at + 1;
       const [left, right] = [heap[child], heap[child + 1]];
       if (!left) break;
-      if (right && right.rank < left.rank) child++;
-      const below = heap[child] as typeof last;
-      if (below.rank >= last.rank) break;
+      if (right && isBefore(right, left)) child++;
+      const below = heap[child] as HeapEntry;
+      if (!isBefore(below, last)) break;
       heap[at] = below;
       at = child;
     }

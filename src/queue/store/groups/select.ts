@@ -60,14 +60,15 @@ export function selectInTurns(
       if (row.body !== '') ownRows++;
       const group = groupOfRow(row);
       const position = positionOf(row);
-      if (gates.isStrict && row.holds_group !== null) turns.putBack(position, group, true);
+      // A job that others wait for is known without being read, see `Scan.turnsAt`.
+      if (gates.isStrict && row.holds_group !== null) continue;
       // The line is read in the order of its numbers, whatever the clock said.
       else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
       else turns.isStale = true;
     }
   };
-  turns.begin(selection.left);
+  turns.begin(selection.left, now);
   readAhead();
   while (!selection.isFull && !turns.isStale) {
     const lane = turns.next(selection.left);
@@ -85,6 +86,7 @@ export function selectInTurns(
     if (!row || !isReady(row, priority, now)) {
       // Where the order is strict, a job that waits for its own key holds up those that were enqueued later.
       if (row && gates.isStrict && group !== undefined && row.waits_since !== null) turns.block(lane);
+      else if (row && sleeps(row, priority, now)) turns.sleep(lane, row.due_at);
       else turns.drop(lane);
       selection.passed(row ?? NOTHING);
       selection.hasMoved = true;
@@ -119,6 +121,12 @@ const NOTHING = { body: '' };
 function isReady(row: JobRow, priority: number, now: number): boolean {
   if (row.state !== STATE.waiting || row.ended_at !== null || row.waits_since !== null) return false;
   return row.priority === priority && (row.due_at === null || row.due_at <= now);
+}
+
+/** Does the job wait for its next moment, and all others of its group for its end? */
+function sleeps(row: JobRow, priority: number, now: number): row is JobRow & { due_at: number } {
+  if (row.holds_group === null || row.state !== STATE.waiting || row.priority !== priority) return false;
+  return row.due_at !== null && row.due_at > now;
 }
 
 const isExpired = ({ expires_at }: JobRow, now: number): boolean => expires_at !== null && expires_at <= now;

@@ -49,6 +49,9 @@ export class Turns {
   private turn: { lane: Lane; left: number } | undefined;
   private readonly aside: { group: string | undefined; position: Position }[] = [];
   private readonly waiting: Lane[] = [];
+  /** Groups whose first job has begun and waits for its moment, epoch ms; and the first of these moments. */
+  private readonly sleeping = new Map<string, number>();
+  private firstDue = Number.POSITIVE_INFINITY;
   /** No job of the line that waits here has a lower key. */
   private bound = 0;
   private claims = 0;
@@ -108,8 +111,9 @@ export class Turns {
     if (lane?.place === 'blocked') this.place(lane);
   }
 
-  /** A claim begins. @param count jobs that it takes at most */
-  begin(count: number): void {
+  /** A claim begins. @param count jobs that it takes at most @param now epoch ms */
+  begin(count: number, now: number): void {
+    if (now >= this.firstDue) this.wake(now);
     this.saved = Math.min(MOST_SAVED, this.saved + count * SHARE);
     this.kept = Math.min(count, Math.floor(this.saved));
   }
@@ -178,6 +182,25 @@ export class Turns {
   /** The job waits again, until later: where it stood it must not be taken. */
   postponed(key: number, group: string): void {
     if (this.lanes.get(group)?.has(key)) this.isStale = true;
+  }
+
+  /** None of the group may start before its first job is due again. @param at epoch ms */
+  sleep(lane: Lane, at: number): void {
+    this.block(lane);
+    if (lane.group === undefined) return;
+    this.sleeping.set(lane.group, at);
+    this.firstDue = Math.min(this.firstDue, at);
+  }
+
+  private wake(now: number): void {
+    this.firstDue = Number.POSITIVE_INFINITY;
+    for (const [group, at] of this.sleeping) {
+      if (at > now) this.firstDue = Math.min(this.firstDue, at);
+      else {
+        this.sleeping.delete(group);
+        this.freed(group);
+      }
+    }
   }
 
   /** None of the group may start until it is {@link freed}. */
