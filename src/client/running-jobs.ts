@@ -15,9 +15,8 @@ import type { ReportGatherer } from './report-gatherer';
 import type { Threads } from './threads';
 import { Backoff, type Changes, wait } from './timing';
 
-/** Pauses after a request that failed, in ms. */
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5000;
+/** Pauses after a request that failed, in ms: the first, and the longest. */
+const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [200, 5000];
 
 /** How long a job that was taken away may still run, in ms. */
 const LOST_AFTER_MS = 250;

@@ -1,109 +1,14 @@
 /** Queues as a whole: their settings and counts, and what operators do with them. */
 
-import type { SchemaMode } from '../job/schemas/misfit';
 import type { QueueMode } from '../job/settings';
 import type { JobState } from '../job/states';
-import type { Duration, RetentionOptions, RetryPolicy } from '../job/wire';
 import type { Continued, CursorQuery, OperationPreview, Page, PageQuery, Spreading, Time } from './common';
+import type { Backpressure, Overflow, QueueConfig, QueueConfigChange } from './queue-settings';
 import { del, get, post, put } from './route';
 import type { Minute, Pace, StateCounts } from './stats';
 
+export type * from './queue-settings';
 export type { QueueMode };
-
-/** How long ended jobs can be read. */
-export type QueueRetention = Omit<RetentionOptions, 'dead_letter'>;
-
-/** How long dead letters are kept, and how many; the oldest go. */
-export interface QueueDeadLetterRetention {
-  max_age?: Duration;
-  max_count?: number;
-}
-
-/** What happens to a job for which there is no room. */
-export type Overflow = 'reject' | 'drop_oldest';
-
-/** Limits of all jobs of a queue together. */
-export interface QueueLimits {
-  /** Attempts that run at once, pushed and fetched together. */
-  concurrency?: number;
-  /** Starts in a period. */
-  limit?: number;
-  /** `second`, `minute`, `hour`, `day`, or a duration. */
-  period?: string | number;
-}
-
-/** How the groups of a queue are served. */
-export interface QueueGroups {
-  /**
-   * `fair` (default): groups with few waiting jobs first, the others in turns. `strict`: one job of a group at a time,
-   * in the order of enqueue.
-   */
-  order?: 'fair' | 'strict';
-  /** Attempts of each group that run at once, 1 … 10000. */
-  concurrency?: number;
-  /** Jobs of each group that may wait, 1 … 10 000 000: those that have not ended and do not run. */
-  max_waiting?: number;
-  /** Shares of groups in the turns, 1 … 100, by name, or by the beginning of a name followed by `*`. Default 1. */
-  weights?: Record<string, number>;
-}
-
-/**
- * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
- */
-export interface Backpressure {
-  max_depth?: number;
-  /** Default `reject`. */
-  strategy?: Overflow;
-  /** 0 … 1. Default 0.8. */
-  warning_threshold?: number;
-}
-
-/** Settings of a queue. */
-export interface QueueConfig {
-  /** How many pushed jobs run at once, 1 … 10000. */
-  concurrency?: number;
-  /** Length of a lease: seconds, or a duration with its unit. Answers have seconds. */
-  visibility_timeout?: Duration;
-  /** Limit of a run: seconds, or a duration with its unit. Answers have seconds. */
-  default_timeout?: Duration;
-  /** Jobs that have not ended, at most; beyond that `overflow_policy` decides. */
-  max_size?: number;
-  /** Bytes of their bodies. */
-  max_size_bytes?: number;
-  overflow_policy?: Overflow;
-  backpressure?: Backpressure;
-  /**
-   * Bytes that the queue may store with its ended jobs: near the bound the oldest of these are removed before their
-   * time.
-   */
-  max_storage_bytes?: number;
-  /** Rate and concurrency over all its jobs. */
-  rate_limit?: QueueLimits;
-  /** Whose turn it is among the groups of jobs. */
-  groups?: QueueGroups;
-  /** Types that the queue accepts; an entry may end in `*`. */
-  allowed_job_types?: string[];
-  /**
-   * What becomes of jobs that do not fit the schema of their type: accepted, accepted with a warning (default),
-   * refused.
-   */
-  schemas?: SchemaMode;
-  default_retry?: RetryPolicy;
-  retention?: QueueRetention;
-  dead_letter?: { retention: QueueDeadLetterRetention };
-}
-
-type OrNull<T> = { [Name in keyof T]?: T[Name] | null };
-
-/** A change of settings. It affects only the members that it names; null returns one to its default. */
-export interface QueueConfigChange
-  extends OrNull<Omit<QueueConfig, 'default_retry' | 'retention' | 'dead_letter' | 'backpressure'>> {
-  default_retry?: OrNull<RetryPolicy> | null;
-  /** A duration alone holds for all ends. */
-  retention?: string | OrNull<QueueRetention> | null;
-  dead_letter?: { retention?: OrNull<QueueDeadLetterRetention> } | null;
-  backpressure?: OrNull<Backpressure> | null;
-}
 
 /** A new queue: its name and settings, those also beside the name. */
 export interface QueueCreation extends QueueConfigChange {

@@ -61,8 +61,8 @@ export class Scan {
   }
 
   /**
-   * What was read ahead at this priority. The jobs that others of their groups wait for are there from the start: however
-   * long the backlog before them is, their groups continue once they are due.
+   * What was read ahead at this priority. The jobs that others of their groups wait for are there from the start:
+   * however long the backlog before them is, their groups continue once they are due.
    * @param holders the keys of these jobs, by group
    */
   turnsAt(
