@@ -1,6 +1,3 @@
--- From version 3, which 0.1.0 stores: subscriptions to events, what is delivered to them, and alert rules; what operators have changed;
--- and the schemas that the arguments of jobs must fit.
-
 CREATE TABLE webhooks (
   id TEXT PRIMARY KEY,
   told INTEGER NOT NULL,

@@ -1,6 +1,3 @@
--- From version 8, which 0.1.0 stores: where each job that waits had a row of its own, nothing of what had happened was counted, and
--- the index of the archive changed with each job that joined a chunk. The rows that are there stay.
-
 ALTER TABLE jobs ADD COLUMN meters TEXT;
 ALTER TABLE archive ADD COLUMN meters TEXT;
 
