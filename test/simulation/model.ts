@@ -296,8 +296,7 @@ export class Model {
         this.drop(this.jobs.find((job) => job.id === id) as ModelJob, now);
       if (depthOf(this) > maxDepth) queueOf(this).isShedding = true;
     }
-    if (placed.some(({ existing, accumulated }) => !existing && !accumulated))
-      for (const job of outdated) job.forgotten = true;
+    if (placed.some(({ existing }) => !existing)) for (const job of outdated) job.forgotten = true;
     return { placed };
   }
 

@@ -163,7 +163,7 @@ function insertJobs(q: QueueParts, plan: EnqueuePlan, now: number): EnqueueRecei
     const superseded = job.superseded ? cancelKey(q, keys[index] as number, now) : undefined;
     if (superseded) jobs[index] = receiptOf(superseded, job);
   }
-  if (keys.length > 0) plan.tidy();
+  if (keys.length > 0 || plan.accumulated.length > 0) plan.tidy();
   return { jobs };
 }
 
