@@ -55,9 +55,9 @@ export class Scan {
     else turns.putBack(position, owned?.group);
   }
 
-  /** The job waits again, until later. */
-  postponed(priority: number, key: number, group: string): void {
-    this.turns.get(priority)?.postponed(key, group);
+  /** The job waits at another place. */
+  moved(priority: number, key: number, group: string): void {
+    this.turns.get(priority)?.moved(key, group);
   }
 
   /**

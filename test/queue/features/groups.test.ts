@@ -508,3 +508,16 @@ describe('settings of groups', () => {
     await server.enqueue('any', { options: { group: 'x'.repeat(255) } });
   });
 });
+
+it('a job of a strict group that held up others, ended and is run again goes to the end', async () => {
+  const queue = await queueOf({ order: 'strict' });
+  const [a1, a2] = (await addAll(queue, ['a', 'a'])) as [string, string];
+  expect(await take(queue, 10)).toEqual([a1]);
+  await server.nack(a1);
+  await queue.cancel(a1);
+  clock.advance(1);
+  await queue.redrive(a1);
+  expect(await take(queue, 10)).toEqual([a2]);
+  await server.ack(a2);
+  expect(await take(queue, 10)).toEqual([a1]);
+});

@@ -49,6 +49,11 @@ export class Lane {
     return this.returned[0]?.key ?? this.runs[this.start];
   }
 
+  /** Did all others wait for the end of that job when it was put back? */
+  get isFirstHolder(): boolean {
+    return this.returned[0]?.at === Number.NEGATIVE_INFINITY;
+  }
+
   /** Its order among all jobs read ahead. */
   get order(): number {
     return this.returned.length > 0 ? RETURNED : (this.runs[this.start + 2] as number);

@@ -179,8 +179,8 @@ export class Turns {
     this.waiting.push(lane);
   }
 
-  /** The job waits again, until later: where it stood it must not be taken. */
-  postponed(key: number, group: string): void {
+  /** The job waits at another place: where it stood it must not be taken. */
+  moved(key: number, group: string): void {
     if (this.lanes.get(group)?.has(key)) this.isStale = true;
   }
 
