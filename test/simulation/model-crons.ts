@@ -236,7 +236,12 @@ export function answer(
   const own = model.jobs.find((job) => job.id === id);
   // An answer that got lost is asked for again: the job is there.
   if (own && own.state !== 'gone') return { job: own, isNew: true };
-  if (own) model.jobs.splice(model.jobs.indexOf(own), 1);
+  if (own) {
+    model.jobs.splice(model.jobs.indexOf(own), 1);
+    // Nothing is left of the job that was removed, so its deliveries are counted from the first again.
+    const known = model.part('deliveries', () => new Set<string>());
+    for (const delivery of known) if (delivery.startsWith(`del_${id}_`)) known.delete(delivery);
+  }
   const placed = place(model, cron, { ...order, isNamed: true }, tick, now, at);
   if (placed.isNew) placed.job.id = id;
   return placed;
