@@ -1,4 +1,5 @@
 /** Pages of lists, and the cursors that lead from one page to the next. */
+import { unpaddedBase64UrlOf } from '../job/bytes';
 import { isObject } from '../job/envelope/fields';
 import { type ApiError, invalidRequest, unsupported } from '../job/errors';
 import { MAX_ANSWER_BYTES } from '../job/size';
@@ -38,11 +39,7 @@ export function readAfter({ cursor }: Paging): string | undefined {
 
 /** Packs a position into an opaque text. */
 export function encodeCursor(position: Record<string, unknown>): string {
-  const bytes = new TextEncoder().encode(JSON.stringify(position));
-  return btoa(String.fromCharCode(...bytes))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace(/=+$/, '');
+  return unpaddedBase64UrlOf(new TextEncoder().encode(JSON.stringify(position)));
 }
 
 /** Unpacks {@link encodeCursor}. @throws {ApiError} 400 when the text was not made by it */

@@ -12,7 +12,7 @@
  * signature. QStash's receivers take the current key and the next for that reason.
  */
 
-import { hexOf } from '../job/bytes';
+import { base64Of, base64UrlOf, hexOf, unpaddedBase64UrlOf } from '../job/bytes';
 
 export const SIGNATURES = ['standard', 'ojs', 'qstash'] as const;
 export type Signature = (typeof SIGNATURES)[number];
@@ -71,7 +71,7 @@ export async function signatureHeaders(
     headers['webhook-id'] = call.id;
     headers['webhook-timestamp'] = seconds;
     const text = `${call.id}.${seconds}.${call.body}`;
-    const signed = secrets.map(async (secret) => `v1,${base64(await hmac(standardKey(secret) as Uint8Array, text))}`);
+    const signed = secrets.map(async (secret) => `v1,${base64Of(await hmac(standardKey(secret) as Uint8Array, text))}`);
     headers['webhook-signature'] = (await Promise.all(signed)).join(' ');
   }
   if (kinds.includes('ojs')) {
@@ -87,11 +87,6 @@ export async function signatureHeaders(
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-const base64 = (of: Uint8Array) => btoa(String.fromCharCode(...of));
-
-/** Base64 with the alphabet for URLs. */
-const base64url = (of: Uint8Array) => base64(of).replaceAll('+', '-').replaceAll('/', '_');
-
 async function hmac(secret: Uint8Array, text: string): Promise<Uint8Array> {
   const key = await crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign']);
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes(text)));
@@ -100,10 +95,10 @@ async function hmac(secret: Uint8Array, text: string): Promise<Uint8Array> {
 /** A JWT by HS256. */
 async function jwt(secret: string, { url, id, body, at }: Signable): Promise<string> {
   const now = Math.floor(at / 1000);
-  const hash = base64url(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes(body))));
+  const hash = base64UrlOf(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes(body))));
   const claims = { body: hash, iss: 'Upstash', sub: url, iat: now, nbf: now, exp: now + JWT_SECONDS, jti: id };
-  const signed = [{ alg: 'HS256', typ: 'JWT' }, claims].map((part) => unpadded(bytes(JSON.stringify(part)))).join('.');
-  return `${signed}.${unpadded(await hmac(bytes(secret), signed))}`;
+  const signed = [{ alg: 'HS256', typ: 'JWT' }, claims]
+    .map((part) => unpaddedBase64UrlOf(bytes(JSON.stringify(part))))
+    .join('.');
+  return `${signed}.${unpaddedBase64UrlOf(await hmac(bytes(secret), signed))}`;
 }
-
-const unpadded = (of: Uint8Array) => base64url(of).replace(/=+$/, '');

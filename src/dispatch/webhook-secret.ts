@@ -1,4 +1,5 @@
 /** The secrets by which webhooks are signed: given, or made. */
+import { base64Of } from '../job/bytes';
 import { readText } from '../job/envelope/fields';
 import { parseSecrets, SINGLE_SECRET_RULE } from './signature';
 
@@ -10,5 +11,5 @@ export const readWebhookSecret = readText(
 
 /** As Standard Webhooks has them. */
 export function newWebhookSecret(): string {
-  return `whsec_${btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(24))))}`;
+  return `whsec_${base64Of(crypto.getRandomValues(new Uint8Array(24)))}`;
 }

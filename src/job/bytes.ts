@@ -10,6 +10,15 @@ export const utf8Bytes = (text: string): number => encoder.encode(text).byteLeng
  */
 export const fitsBytes = (text: string, max: number): boolean => text.length * 3 <= max || utf8Bytes(text) <= max;
 
+/** Bytes as base64, padded. */
+export const base64Of = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
+
+/** Bytes as base64 with the alphabet for URLs, padded. */
+export const base64UrlOf = (bytes: Uint8Array): string => base64Of(bytes).replaceAll('+', '-').replaceAll('/', '_');
+
+/** The same without padding. */
+export const unpaddedBase64UrlOf = (bytes: Uint8Array): string => base64UrlOf(bytes).replace(/=+$/, '');
+
 /** Bytes as hexadecimal digits. */
 export const hexOf = (bytes: Iterable<number>): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

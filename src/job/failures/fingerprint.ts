@@ -3,6 +3,7 @@
  * without the parts that differ from job to job: numbers, ids, quoted texts, paths, times. Nothing is stored for it; a
  * reader of failures computes it.
  */
+import { fnv1a } from '../fnv';
 import { cut } from '../text';
 
 /** Characters of a message that are looked at, and of a normalised one that are kept. */
@@ -42,17 +43,15 @@ export function normaliseMessage(message: string): string {
 /** Names the group of a failure: 16 hexadecimal digits. */
 export function fingerprintOfFailure({ type, error_type, code, message }: Failure): string {
   const text = JSON.stringify([type, error_type, code, normaliseMessage(message)]);
-  return hex(hash(text, 0x811c9dc5)) + hex(hash(text, 0x9e3779b9));
+  return hex(mixed(fnv1a(text))) + hex(mixed(fnv1a(text, 0x9e3779b9)));
 }
 
 /** Is this what {@link fingerprintOfFailure} gives out? */
 export const isFingerprint = (text: string): boolean => /^[0-9a-f]{16}$/.test(text);
 
-/** FNV-1a over the text's units, its bits mixed at the end: names groups, and guards nothing. */
-function hash(text: string, seed: number): number {
-  let value = seed;
-  for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
-  value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);
+/** Spreads each bit over all others. */
+function mixed(hash: number): number {
+  let value = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   value = Math.imul(value ^ (value >>> 13), 0xc2b2ae35);
   return (value ^ (value >>> 16)) >>> 0;
 }

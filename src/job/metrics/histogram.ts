@@ -1,5 +1,7 @@
 /** Histograms with fixed bounds: they are merged by adding their counts, and percentiles are read from them. */
 
+import { firstIndex } from '../bisect';
+
 /** Bounds of the buckets that the protocol recommends, ms. The last bucket has none. */
 export const DURATION_BOUNDS: readonly number[] = [
   5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000,
@@ -27,14 +29,7 @@ export interface Percentiles {
 
 /** The bucket that `ms` falls into. */
 export function bucketOf(bounds: readonly number[], ms: number): number {
-  let low = 0;
-  let high = bounds.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (ms <= (bounds[middle] as number)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return firstIndex(bounds.length, (at) => ms <= (bounds[at] as number));
 }
 
 /** How many were counted. */

@@ -17,6 +17,7 @@ import { startsLeft } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
+import { isTooLate } from '../store/rows';
 import type { Scan, Verdict } from '../store/scan';
 import { quarantine } from './end-attempt';
 import { ENDED_PER_TURN, expire } from './expire';
@@ -88,7 +89,7 @@ export function grant(
  */
 export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
   if (q.store.leases.active.has(row.key)) return true;
-  if (row.expires_at === null || row.expires_at > now) return false;
+  if (!isTooLate(row, now)) return false;
   if (expired.length < ENDED_PER_TURN) expired.push(row);
   return true;
 }

@@ -6,13 +6,14 @@ import { move } from '../store/jobs';
 import type { QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { historyOf } from '../store/row-texts';
+import { isTooLate } from '../store/rows';
 
 /** Expired jobs that one transaction ends, of each kind, besides those that an operation names. */
 export const ENDED_PER_TURN = 200;
 
 /** Has the job expired before it ran? A running job is skipped: expiry forbids a start, not an end. */
 export function hasExpired(q: Stored, row: JobRow, now: number): boolean {
-  if (row.expires_at === null || row.expires_at > now || row.ended_at !== null) return false;
+  if (!isTooLate(row, now) || row.ended_at !== null) return false;
   return row.state !== STATE.held && !q.store.leases.active.has(row.key);
 }
 

@@ -4,14 +4,14 @@ import type { JobRow } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
-import { idOf } from '../store/rows';
+import { availableSince, idOf } from '../store/rows';
 
 /** The group of an available job may start no other one, because of those that run, or that must end first. */
 export function waitsForGroup(q: Named & Stored, row: JobRow): WaitingFor | undefined {
   const { gates, leases } = q.store;
   const group = gates.settings && groupOfRow(row);
   if (group === undefined || gates.mayStart(group, row.key, 0)) return undefined;
-  const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
+  const since = availableSince(row);
   const named = namedGroup(group);
   if (!gates.isStrict) {
     const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;

@@ -44,10 +44,11 @@ export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): 
   if (!first) return count;
   // Others of its group that are ready wait for its end, and would not take the room.
   const isAwaited = q.store.gates.isStrict && first.holds_group !== null;
-  const room = Math.max(limiter.roomToAdmit(first.priority, running, now), least, Number(isAwaited));
+  const certain = Math.max(least, Number(isAwaited));
+  const room = Math.max(limiter.roomToAdmit(first.priority, running, now), certain);
   if (room <= 0) return count;
   for (const row of firstWaiting(q, limiter, room)) {
-    if (count >= Math.max(least, Number(isAwaited)) && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
+    if (count >= certain && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
     letInNow(q, row, now);
     count++;
   }

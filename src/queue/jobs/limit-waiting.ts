@@ -8,6 +8,7 @@ import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf } from '../store/row-texts';
+import { availableSince } from '../store/rows';
 import { roomFor } from './limit-check';
 
 /** What a rate counts, for the reader of an explanation. */
@@ -24,7 +25,7 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   const isBehind = row.waits_since !== null && !hasBegun;
   const room = isBehind ? limiter.roomToAdmit(row.priority, runningOf(q, key), now) : roomFor(q, row, now);
   if (room > 0 && (!isBehind || isAmongFirst(q, limiter, row, room))) return undefined;
-  const since = Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
+  const since = availableSince(row);
   const override = limiter.overrideAt(now);
   if (limiter.isStopped(now)) {
     const until = override?.expires_at;

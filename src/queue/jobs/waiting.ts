@@ -13,17 +13,12 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Ahead } from '../store/jobs-ahead';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
-import { isSnoozed } from '../store/rows';
+import { availableSince, isSnoozed } from '../store/rows';
 import { waitsForGroup } from './group-waiting';
 import { rescheduledByKey, waitsForKey } from './limit-waiting';
 
 /** Characters of an error message that an explanation repeats. */
 const MAX_ERROR = 200;
-
-/** When the job became available, epoch ms. */
-export function availableSince(row: JobRow): number {
-  return Math.max(row.enqueued_at, row.waits_since ?? row.due_at ?? 0);
-}
 
 /** Why a job of the queue waits. @param until absent: unknown */
 export function waiting(reason: WaitingReason, detail: string, since: number, until?: number | undefined): WaitingFor {

@@ -11,7 +11,7 @@ import { type JobRow, STATE } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
-import { idOf } from '../store/rows';
+import { availableSince, idOf } from '../store/rows';
 import { groupIn } from './filter';
 
 /** Jobs looked at for one answer: in the blocks of the line, and in those of the due index, which need no bodies. */
@@ -60,7 +60,7 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
     ofGroup(group);
     running += count;
   }
-  if (gates.isStrict) for (const group of gates.held()) ofGroup(group);
+  for (const [group] of gates.holding) ofGroup(group);
   const sorted = [...counted].sort(([a, of], [b, other]) => rankOf(other) - rankOf(of) || (a < b ? -1 : 1));
   const order: GroupOrder | undefined = gates.settings?.order;
   const shown = sorted.slice(offset, offset + limit);
@@ -120,7 +120,7 @@ function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boo
       }
       chars += row.body.length;
       if (leases.active.has(row.key)) continue;
-      visit({ group: groupOfRow(row), since: sinceOf(row), isLimited: row.waits_since !== null });
+      visit({ group: groupOfRow(row), since: availableSince(row), isLimited: row.waits_since !== null });
     }
   };
   const byPriority = [...priorities].sort((a, b) => b - a);
@@ -140,9 +140,6 @@ function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boo
 function* inTurn(priorities: readonly number[], rows: (priority: number) => Iterable<JobRow>): Generator<JobRow> {
   for (const priority of priorities) yield* rows(priority);
 }
-
-const sinceOf = ({ enqueued_at, due_at, waits_since }: Pick<JobRow, 'enqueued_at' | 'due_at' | 'waits_since'>) =>
-  Math.max(enqueued_at, waits_since ?? due_at ?? 0);
 
 type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_since'> & {
   grp: string | null;
@@ -171,7 +168,7 @@ function visitRows(q: Stored, now: number, visit: (job: Waiting) => void): boole
       chars += row.chars;
       if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;
       if (isLine && (row.due_at !== null || row.waits_since !== null)) continue;
-      visit({ group: row.grp ?? undefined, since: sinceOf(row), isLimited: row.waits_since !== null });
+      visit({ group: row.grp ?? undefined, since: availableSince(row), isLimited: row.waits_since !== null });
     }
   }
   return true;

@@ -2,6 +2,7 @@
  * Blocks in memory: those that were read last. Where their jobs lie in them, and which are over, is bounded apart from
  * their bodies: groups that take turns come back to the same blocks again and again, each time for a few bodies.
  */
+import { firstIndex } from '../../job/bisect';
 import type { Block } from './block';
 
 /** Bytes at most: of what is known of the jobs, and of their bodies. */
@@ -113,13 +114,7 @@ export class BlockCache {
 
   /** The place of the first block that does not begin before this number. */
   private placeOf(first: number): number {
-    let [low, high] = [0, this.firsts.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.firsts[middle] as number) < first) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(this.firsts.length, (at) => (this.firsts[at] as number) >= first);
   }
 }
 

@@ -64,6 +64,20 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
   return 'available';
 }
 
+/** When the job became available, epoch ms. */
+export function availableSince({
+  enqueued_at,
+  due_at,
+  waits_since,
+}: Pick<JobRow, 'enqueued_at' | 'due_at' | 'waits_since'>): number {
+  return Math.max(enqueued_at, waits_since ?? due_at ?? 0);
+}
+
+/** Has the job's time to start passed? @param now epoch ms */
+export function isTooLate({ expires_at }: Pick<JobRow, 'expires_at'>, now: number): boolean {
+  return expires_at !== null && expires_at <= now;
+}
+
 /** Does the job wait because its handler snoozed it? A later claim ends that, and so does any other new time. */
 export function isSnoozed(row: Pick<JobRow, 'state' | 'due_at' | 'claims'>, { snoozed }: JobHistory): boolean {
   return row.state === STATE.waiting && snoozed?.claim === row.claims && snoozed.until === row.due_at;

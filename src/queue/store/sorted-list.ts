@@ -1,5 +1,7 @@
 /** A list in order that is quick to change however long it is: it is kept in short pieces. */
 
+import { firstIndex } from '../../job/bisect';
+
 /** Items of a piece at most. */
 const MAX_PIECE = 512;
 
@@ -66,22 +68,11 @@ export class SortedList<T extends P, P> {
 
   /** The first piece whose last item does not come before this one; as many as there are pieces: none. */
   private pieceFor(position: P): number {
-    return firstOf(this.pieces.length, (at) => this.compare((this.pieces[at] as T[]).at(-1) as T, position) >= 0);
+    return firstIndex(this.pieces.length, (at) => this.compare((this.pieces[at] as T[]).at(-1) as T, position) >= 0);
   }
 
   /** The place of the first item that does not come before this one. */
   private placeIn(piece: readonly T[], position: P): number {
-    return firstOf(piece.length, (at) => this.compare(piece[at] as T, position) >= 0);
+    return firstIndex(piece.length, (at) => this.compare(piece[at] as T, position) >= 0);
   }
-}
-
-/** The first index for which this holds, as it does for all after it; `length`: for none. */
-function firstOf(length: number, holds: (at: number) => boolean): number {
-  let [low, high] = [0, length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -3,6 +3,7 @@
  * that come first have counters of their own, the others share some. So memory is bounded however many groups there
  * are, and what a shared counter says is never too low. Where it would refuse a job, that group is counted again.
  */
+import { fnv1a } from '../../../job/fnv';
 import type { JobRow } from '../job-row';
 import { groupOfRow } from '../row-texts';
 
@@ -85,9 +86,7 @@ export class GroupCounts {
   }
 }
 
-/** FNV-1a. */
 function placeOf(group: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < group.length; at++) hash = Math.imul(hash ^ group.charCodeAt(at), 0x01000193);
+  const hash = fnv1a(group);
   return (hash ^ (hash >>> 12)) & (SHARED - 1);
 }

@@ -66,11 +66,6 @@ export class GroupGates {
     return this.isStrict ? this.holders : [];
   }
 
-  /** The groups in which a job has begun that must end first. */
-  held(): Iterable<string> {
-    return this.holders.keys();
-  }
-
   /** Attempts of the group that run. */
   runningOf(group: string): number {
     return this.running.get(group) ?? 0;

@@ -5,6 +5,7 @@
 import type { Position } from '../due-index';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
+import { isTooLate } from '../rows';
 import type { JobSelection, Verdict } from '../scan';
 import type { GroupGates } from './gates';
 import type { Turns } from './turns';
@@ -63,7 +64,7 @@ export function selectInTurns(
       // A job that others wait for is known without being read, see `Scan.turnsAt`.
       if (gates.isStrict && row.holds_group !== null) continue;
       // The line is read in the order of its numbers, whatever the clock said.
-      else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
+      if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
       else turns.isStale = true;
     }
@@ -110,7 +111,7 @@ export function selectInTurns(
       keys.add(key);
       if (group !== undefined) starting.set(group, (starting.get(group) ?? 0) + 1);
       turns.taken(lane);
-    } else if (gates.isStrict && group !== undefined && !isExpired(row, now)) turns.block(lane);
+    } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else turns.drop(lane);
   }
   turns.end();
@@ -130,8 +131,6 @@ function sleeps(row: JobRow, priority: number, now: number): row is JobRow & { d
   if (row.holds_group === null || row.state !== STATE.waiting || row.priority !== priority) return false;
   return row.due_at !== null && row.due_at > now;
 }
-
-const isExpired = ({ expires_at }: JobRow, now: number): boolean => expires_at !== null && expires_at <= now;
 
 /** Where the job stood among those of its priority. */
 function positionOf({ due_at, enqueued_at, attempt, key }: JobRow): Position {
