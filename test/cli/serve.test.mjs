@@ -127,6 +127,32 @@ describe('tocsin serve', () => {
     await end(second);
   });
 
+  it('refuses a cluster without a key, a bucket that is none, and the state of another kind', async () => {
+    const refuses = async (args, env, code, said) => {
+      const refused = await tocsin.run(['serve', '--port', '0', ...args], { env });
+      assert.equal(refused.code, code, refused.stderr);
+      assert.match(refused.stderr, said);
+    };
+    const bucket = ['--cluster', 's3://jobs/test'];
+    const key = { CLUSTER_KEY: 'k'.repeat(32) };
+    await refuses(bucket, {}, 2, /CLUSTER_KEY is not set: all processes of a cluster share one/);
+    await refuses(bucket, { CLUSTER_KEY: 'short' }, 2, /CLUSTER_KEY has fewer than 32 bytes/);
+    await refuses(['--cluster', 'jobs'], key, 2, /--cluster jobs must be a bucket and a prefix in it/);
+    await refuses([...bucket, '--cluster-address', 'here'], key, 2, /--cluster-address here must be host:port/);
+    await refuses([...bucket, '--cluster-address', '0.0.0.0:7000'], key, 2, /no address at which others reach it/);
+    await refuses(['--cluster-address', '10.0.0.5:7000'], key, 2, /belong to --cluster/);
+    const alone = newState();
+    await end(await tocsin.serve(['--state', alone]));
+    await refuses([...bucket, '--state', alone], key, 1, /has the state of a server that was in no cluster/);
+    const shared = newState();
+    mkdirSync(shared);
+    writeFileSync(join(shared, 'tocsin.json'), JSON.stringify({ format: 1, cluster: 's3://jobs/other' }));
+    await refuses([...bucket, '--state', shared], key, 1, /belongs to the cluster s3:\/\/jobs\/other/);
+    await refuses(['--state', shared], {}, 1, /belongs to the cluster s3:\/\/jobs\/other/);
+    const copied = await tocsin.run(['backup', join(tocsin.folder, 'never'), '--state', shared]);
+    assert.match(copied.stderr, /belongs to the cluster/);
+  });
+
   it('lets the job that runs come to its end at Ctrl-C, starts no other one, and ends with 0', async () => {
     const state = newState();
     const first = await tocsin.serve([...HANDLERS, '--state', state]);

@@ -36,6 +36,9 @@ export function serveCommand(terminal: Terminal): Command {
     .option('--env-file <file>', 'file of lines NAME=value: API_KEYS and other variables of the Workers')
     .option('--pass-env <names>', 'pass these environment variables to the Workers', list)
     .option('--allow-network <block>', 'let Workers reach private, local, or a block such as 10.0.0.0/8', list)
+    .option('--cluster <bucket>', 'experimental: share the queues with other processes, through s3://bucket/prefix')
+    .option('--cluster-address <host:port>', 'where this process listens for the others; default: this machine only')
+    .option('--cluster-advertise <host:port>', 'where the others reach this process, if that is another address')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
     .option('--tls-key <file>', 'the private key of the certificate (PEM)')
     .addOption(

@@ -1,6 +1,10 @@
-/** The configuration of the runtime, as text of Cap'n Proto. No secret is in it: variables are named only. */
+/**
+ * The configuration of the runtime, as text of Cap'n Proto. Variables are named only, so the key of a cluster is the
+ * one secret in it: the runtime takes that from nowhere else.
+ */
 import { parse } from 'node:path';
 import { type Module, SERVED } from './bundle';
+import type { Cluster } from './cluster';
 import type { ServedWorker } from './worker';
 
 /** A Worker with its modules. */
@@ -21,6 +25,7 @@ export interface RuntimeConfig {
   tls?: { certificate: string; key: string };
   /** Where the program reaches the queue's Worker. */
   inner?: string;
+  cluster?: Cluster;
   /** Networks that Workers may reach beside the public one. */
   networks: readonly string[];
   /** Certificates of authorities beside those of the system, PEM. */
@@ -51,7 +56,7 @@ export function configText(config: RuntimeConfig): string {
   const trusted = authorities.map(quote).join(', ');
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  logging = (structuredLogging = true),
+  logging = (structuredLogging = true),${clusterText(config)}
   sockets = [
     ${sockets(config).join(',\n    ')},
   ],
@@ -65,6 +70,14 @@ ${services.join('\n')}
   ],
 );
 `;
+}
+
+function clusterText({ cluster }: RuntimeConfig): string {
+  if (!cluster) return '';
+  return `
+  cluster = (${Object.entries(cluster)
+    .map(([name, value]) => `${name} = ${quote(value)}`)
+    .join(', ')}),`;
 }
 
 function sockets({ workers, address, tls, inner }: RuntimeConfig): string[] {

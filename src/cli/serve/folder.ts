@@ -44,9 +44,10 @@ export interface StateFolder {
 
 /**
  * Opens a state folder, and makes it where there is none. Only its user may read it.
+ * @param cluster the bucket that has the state; absent: the folder has it
  * @throws {CliError} where it has something else in it, or the form of a newer version
  */
-export function openFolder(path: string): StateFolder {
+export function openFolder(path: string, cluster?: string): StateFolder {
   const whole = resolve(path);
   if (!existsSync(whole)) mkdirSync(whole, { recursive: true, mode: 0o700 });
   if (!statSync(whole).isDirectory()) throw new CliError(`${whole} is not a folder.`, 'Name another with --state.');
@@ -56,9 +57,9 @@ export function openFolder(path: string): StateFolder {
       const message = `${whole} is not a state folder: it has ${first} in it, and no ${MARK}.`;
       throw new CliError(message, 'Name an empty folder, or one that does not exist, with --state.');
     }
-    writeFileSync(join(whole, MARK), `${JSON.stringify({ format: FORMAT })}\n`);
+    writeFileSync(join(whole, MARK), `${JSON.stringify({ format: FORMAT, cluster })}\n`);
   }
-  checkFormat(whole, readFormat(join(whole, MARK)));
+  checkMark(whole, cluster);
   const folder = partsOf(whole);
   for (const part of [folder.objects, folder.run]) mkdirSync(part, { recursive: true, mode: 0o700 });
   return folder;
@@ -70,7 +71,7 @@ export function knownFolder(path: string): StateFolder {
   if (!existsSync(join(whole, MARK))) {
     throw new CliError(`${whole} is not a state folder of tocsin serve.`, 'Name the folder with --state.');
   }
-  checkFormat(whole, readFormat(join(whole, MARK)));
+  checkMark(whole, undefined);
   return partsOf(whole);
 }
 
@@ -106,16 +107,31 @@ function socketAt(path: string, name: string): string {
   return join(far, `${id()}-${name}`);
 }
 
-function readFormat(file: string): unknown {
+interface Mark {
+  format?: unknown;
+  /** The bucket that has the state: what lies here is the copy of one process, which may be old. */
+  cluster?: string;
+}
+
+function readMark(file: string): Mark {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) as { format?: unknown }).format;
+    return JSON.parse(readFileSync(file, 'utf8')) as Mark;
   } catch {
     throw new CliError(`${file} cannot be read.`, 'It must be {"format": 1}.');
   }
 }
 
-function checkFormat(path: string, format: unknown): void {
-  if (format === FORMAT) return;
-  const message = `${path} has the form ${String(format)}; this version knows ${FORMAT}.`;
-  throw new CliError(message, 'Use the version of tocsin that made it, or a newer one.');
+function checkMark(path: string, cluster: string | undefined): void {
+  const found = readMark(join(path, MARK));
+  if (found.format !== FORMAT) {
+    const message = `${path} has the form ${String(found.format)}; this version knows ${FORMAT}.`;
+    throw new CliError(message, 'Use the version of tocsin that made it, or a newer one.');
+  }
+  if (found.cluster === cluster) return;
+  if (found.cluster !== undefined) {
+    const hint = `Name that with --cluster, or another folder with --state. The bucket has the state: tocsin export takes it out.`;
+    throw new CliError(`${path} belongs to the cluster ${found.cluster}.`, hint);
+  }
+  const hint = 'Name an empty folder with --state; tocsin export and import bring jobs into the cluster.';
+  throw new CliError(`${path} has the state of a server that was in no cluster.`, hint);
 }

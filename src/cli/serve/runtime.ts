@@ -32,6 +32,8 @@ export interface RuntimeOptions {
   now(): number;
   /** Where it listens, without the port. */
   host: string;
+  /** It needs what workerd calls experimental. */
+  isExperimental: boolean;
   /** It listens. */
   ready(port: number): void;
 }
@@ -143,13 +145,14 @@ export class Runtime {
 
   /** @returns why it died before it listened */
   private async launch(): Promise<string | undefined> {
-    const { binary, file, folder, env, log, now } = this.options;
+    const { binary, file, folder, env, log, now, isExperimental } = this.options;
     if (folder.inner !== undefined) rmSync(folder.inner, { force: true });
     this.complaint = '';
     // `--import-path`: files that the configuration names from the root on. A group of its own: Ctrl-C at a terminal
     // goes to all processes of a group, and would cut off what runs.
     const port = this.address === undefined ? [] : [`--socket-addr=http=${this.address}`];
-    const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...port, file], {
+    const experimental = isExperimental ? ['--experimental'] : [];
+    const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...experimental, ...port, file], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: process.platform !== 'win32',
       env,

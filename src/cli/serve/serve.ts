@@ -7,6 +7,7 @@ import { rootCertificates } from 'node:tls';
 import { CliError, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { modulesOf } from './bundle';
+import { type ClusterOptions, clusterOf, OF_THE_CLUSTER } from './cluster';
 import { type BuiltWorker, configText } from './config';
 import { openDoor } from './door';
 import { openFolder } from './folder';
@@ -17,7 +18,7 @@ import { endLeftBehind, leftBehind, Runtime } from './runtime';
 import { countKeys, readVariables } from './variables';
 import type { ServedWorker } from './worker';
 
-export interface ServeOptions extends WorkersOptions {
+export interface ServeOptions extends WorkersOptions, ClusterOptions {
   state: string;
   host: string;
   port: number;
@@ -39,13 +40,17 @@ const LOOK_MS = 100;
  * longer.
  */
 const CLOSE_MS = 2_000;
+/** In a cluster it gives its objects up in this time, ms, so that the others need not wait for its lease to end. */
+const HAND_OVER_MS = 15_000;
 /** A backup that holds up all writes for this time is given up, ms. */
 const HOLD_MS = 60_000;
 
 /** Serves until a signal ends it. @throws {CliError} where it cannot begin */
 export async function serve(terminal: Terminal, cwd: string, options: ServeOptions): Promise<void> {
   const log = new Log(terminal.out, terminal.now, options.pretty === true, process.stdout.isTTY === true);
-  const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv });
+  const ofRuntime = options.cluster === undefined ? [] : OF_THE_CLUSTER;
+  const variables = readVariables({ env: terminal.env, file: options.envFile, named: options.passEnv, ofRuntime });
+  const cluster = clusterOf(options, variables.runtime);
   const { workers, table } = planWorkers(cwd, options, variables.queue.HANDLERS);
   const { binary, version, newestDate } = findWorkerd();
   checkDates(workers, version, newestDate);
@@ -54,7 +59,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   if (keys === 0) openLoopback(variables.queue, options.host);
   const tls = tlsOf(options);
 
-  const folder = openFolder(options.state);
+  const folder = openFolder(options.state, cluster?.bucket);
   const url = (port: number) => `${tls ? 'https' : 'http'}://${hostText(options.host)}:${port}`;
   const self = { pid: process.pid, url: url(options.port) };
   let runtime: Runtime | undefined;
@@ -78,27 +83,31 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       ...{ workers: built, objects: folder.objects, networks, authorities: authorities(terminal) },
       ...{ address: `${hostText(options.host)}:${options.port}`, ...(tls && { tls }) },
       ...(folder.inner !== undefined && { inner: folder.inner }),
+      ...(cluster && { cluster }),
     });
     writeFileSync(file, config, { mode: 0o600 });
     const told = once((port: number) => {
       const address = url(port);
       const access = keys === 0 ? 'no key' : keys === 1 ? 'one key' : `${keys} keys`;
       const dashboard = `${address}/ojs/ui`;
-      const message = `serving ${address}, dashboard ${dashboard}, state ${folder.path}, ${access}`;
+      const kept = cluster ? `${cluster.bucket} (experimental)` : folder.path;
+      const message = `serving ${address}, dashboard ${dashboard}, state ${kept}, ${access}`;
       const names = workers.map(({ name }) => name);
-      log.info(message, { url: address, dashboard, state: folder.path, keys, workers: names, workerd: version });
+      const facts = { url: address, dashboard, state: folder.path, ...(cluster && { cluster: cluster.bucket }) };
+      log.info(message, { ...facts, keys, workers: names, workerd: version });
       if (keys === 0) log.warn('no key is set: every caller of this address may do everything; set API_KEYS');
     });
     runtime = new Runtime({
       ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },
-      env: { ...environment(terminal), ...variables.shared, ...variables.queue },
+      env: { ...environment(terminal), ...variables.runtime, ...variables.shared, ...variables.queue },
+      isExperimental: cluster !== undefined,
       ready: (port) => {
         told(port);
         // What the code declares takes effect, although no one has called yet.
         void runtime?.ask('/wake', START_MS);
       },
     });
-    await untilEnded(runtime, log, options.grace);
+    await untilEnded(runtime, log, options.grace, cluster ? HAND_OVER_MS : CLOSE_MS);
   } finally {
     runtime?.killNow();
     door.close();
@@ -108,7 +117,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
 const START_MS = 10_000;
 
 /** Runs it until a signal, then lets what runs come to its end. A second signal waits for nothing. */
-async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<void> {
+async function untilEnded(runtime: Runtime, log: Log, graceMs: number, closeMs: number): Promise<void> {
   const atExit = () => runtime.killNow();
   process.on('exit', atExit);
   let told: (signal: NodeJS.Signals) => void = () => undefined;
@@ -131,7 +140,7 @@ async function untilEnded(runtime: Runtime, log: Log, graceMs: number): Promise<
   if (left === undefined) log.warn('the queue does not say what runs');
   else if (left > 0)
     log.warn(`calls to handlers that are cut off: ${left}; their jobs run again when their leases end`);
-  await runtime.end(hurry.signal.aborted ? 0 : CLOSE_MS);
+  await runtime.end(hurry.signal.aborted ? 0 : closeMs);
   await started.catch(() => undefined);
   log.info('ended');
   process.off('exit', atExit);

@@ -33,6 +33,8 @@ export interface ServeVariables {
   queue: Values;
   /** All Workers. */
   shared: Values;
+  /** The runtime alone. */
+  runtime: Values;
 }
 
 /** Where variables come from. */
@@ -42,22 +44,26 @@ export interface VariableSources {
   file?: string | undefined;
   /** Names that are taken from the environment, too. */
   named: readonly string[];
+  /** Names of what the runtime needs. Workers get these only where they are named. */
+  ofRuntime: readonly string[];
 }
 
 /** Reads the variables. The environment goes before the file. @throws {CliError} */
-export function readVariables({ env, file, named }: VariableSources): ServeVariables {
+export function readVariables({ env, file, named, ofRuntime }: VariableSources): ServeVariables {
   const given = file === undefined ? {} : readFile(file);
   const missing = named.find((name) => !env[name] && given[name] === undefined);
   if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);
   const isOwn = (name: string) => OF_THE_QUEUE.includes(name);
   const all = { ...given };
-  for (const name of [...OF_THE_QUEUE, ...Object.keys(given), ...named]) {
+  for (const name of [...OF_THE_QUEUE, ...ofRuntime, ...Object.keys(given), ...named]) {
     const value = env[name];
     // One that is empty is as if it were not there: it must not take the keys of the file away.
     if (value) all[name] = value;
   }
-  const only = (own: boolean) => Object.fromEntries(Object.entries(all).filter(([name]) => isOwn(name) === own));
-  return { queue: only(true), shared: only(false) };
+  const only = (isWanted: (name: string) => boolean) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => isWanted(name)));
+  const isShared = (name: string) => !isOwn(name) && (!ofRuntime.includes(name) || named.includes(name));
+  return { queue: only(isOwn), shared: only(isShared), runtime: only((name) => ofRuntime.includes(name)) };
 }
 
 function readFile(file: string): Values {

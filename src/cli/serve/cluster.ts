@@ -1,0 +1,72 @@
+/**
+ * Several processes that share the objects: each object has one owner, and its state lies in an S3-compatible bucket.
+ * workerd does that, and calls it experimental.
+ */
+import { usageError } from '../failure';
+
+/** Variables of the runtime, not of the Workers: the key of the cluster, and how to get at its bucket. */
+export const OF_THE_CLUSTER: readonly string[] = [
+  'CLUSTER_KEY',
+  'AWS_ENDPOINT_URL',
+  'AWS_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
+  'AWS_CREDENTIALS_FILE',
+];
+
+/** workerd takes no shorter key, bytes. */
+const MIN_KEY = 32;
+
+/** Where the processes meet, if only this machine has some of them. */
+const THIS_MACHINE = '127.0.0.1:0';
+
+/** What the command line says of a cluster. */
+export interface ClusterOptions {
+  /** `s3://bucket/prefix`; absent: no cluster. */
+  cluster?: string;
+  /** Where this process listens for the others: `host:port`. */
+  clusterAddress?: string;
+  /** Where the others reach it, if that is another address. */
+  clusterAdvertise?: string;
+}
+
+export interface Cluster {
+  bucket: string;
+  address: string;
+  advertise?: string;
+  /** A secret of all its processes. */
+  key: string;
+}
+
+/**
+ * What the runtime is told of the cluster; undefined: there is none.
+ * @param variables what {@link OF_THE_CLUSTER} names
+ * @throws {CliError} where something is missing or wrong
+ */
+export function clusterOf(options: ClusterOptions, variables: Readonly<Record<string, string>>): Cluster | undefined {
+  const { cluster: bucket, clusterAddress: address = THIS_MACHINE, clusterAdvertise: advertise } = options;
+  if (bucket === undefined) {
+    if (advertise === undefined && options.clusterAddress === undefined) return undefined;
+    throw usageError('--cluster-address and --cluster-advertise belong to --cluster.');
+  }
+  if (!/^s3:\/\/[a-z\d][a-z\d.-]+(\/[\w.-]+)+\/?$/i.test(bucket)) {
+    throw usageError(`--cluster ${bucket} must be a bucket and a prefix in it, such as s3://jobs/production.`);
+  }
+  for (const [option, given] of [['address', address] as const, ['advertise', advertise] as const]) {
+    if (given !== undefined && !/^.+:\d{1,5}$/.test(given)) {
+      throw usageError(`--cluster-${option} ${given} must be host:port, such as 10.0.0.5:7000.`);
+    }
+  }
+  if (advertise === undefined && /^(0\.0\.0\.0|\[?::\]?):/.test(address)) {
+    throw usageError(`--cluster-address ${address} is no address at which others reach it: say that, too.`, ADVERTISE);
+  }
+  const key = variables.CLUSTER_KEY ?? '';
+  if (Buffer.byteLength(key) < MIN_KEY) {
+    const found = key === '' ? 'CLUSTER_KEY is not set' : `CLUSTER_KEY has fewer than ${MIN_KEY} bytes`;
+    throw usageError(`${found}: all processes of a cluster share one.`, 'Make one with: openssl rand -hex 32');
+  }
+  return { bucket, address, ...(advertise !== undefined && { advertise }), key };
+}
+
+const ADVERTISE = 'Add --cluster-advertise 10.0.0.5:7000, say.';
