@@ -393,6 +393,24 @@ describe('the jobs of a group in strict order', () => {
     expect(await take(queue, 10)).toEqual([a4]);
   });
 
+  it('that had begun before the order was set continue as they are due, whichever began first', async () => {
+    const queue = new TestQueue();
+    const [a1, a2, a3] = (await addAll(queue, ['a', 'a', 'a'])) as [string, string, string];
+    expect(await take(queue, 2)).toEqual([a1, a2]);
+    await server.configure(queue.name, { groups: { order: 'strict' } });
+    await server.nack(a1, { error: { code: 'E', message: 'm', retry_in: 3_600_000 } });
+    await server.nack(a2, { error: { code: 'E', message: 'm', retry_in: 1_000 } });
+    expect(await take(queue, 10)).toEqual([]);
+    advance(1_000);
+    expect(await take(queue, 10)).toEqual([a2]);
+    await server.ack(a2);
+    expect(await take(queue, 10)).toEqual([]);
+    advance(3_600_000);
+    expect(await take(queue, 10)).toEqual([a1]);
+    await server.ack(a1);
+    expect(await take(queue, 10)).toEqual([a3]);
+  });
+
   it('have no priority, of which their producer is warned', async () => {
     const queue = await queueOf({ order: 'strict' });
     const [a1] = await addAll(queue, ['a']);

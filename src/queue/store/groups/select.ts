@@ -87,9 +87,7 @@ export function selectInTurns(
     // One that ended since, and begins again, stands where it was put then.
     const isOver = lane.isFirstHolder && row?.holds_group === null;
     if (!row || isOver || !isReady(row, priority, now)) {
-      // Where the order is strict, a job that waits for its own key holds up those that were enqueued later.
-      if (row && !isOver && gates.isStrict && group !== undefined && row.waits_since !== null) turns.block(lane);
-      else if (row && sleeps(row, priority, now)) turns.sleep(lane, row.due_at);
+      if (row && sleeps(row, priority, now)) turns.sleep(lane, positionOf(row));
       else turns.drop(lane);
       selection.passed(row ?? NOTHING);
       selection.hasMoved = true;

@@ -49,8 +49,8 @@ export class Turns {
   private turn: { lane: Lane; left: number } | undefined;
   private readonly aside: { group: string | undefined; position: Position }[] = [];
   private readonly waiting: Lane[] = [];
-  /** Groups whose first job has begun and waits for its moment, epoch ms; and the first of these moments. */
-  private readonly sleeping = new Map<string, number>();
+  /** Jobs that have begun and wait for their moments, by key, and the first of these moments. */
+  private readonly sleeping = new Map<number, { group: string | undefined; position: Position }>();
   private firstDue = Number.POSITIVE_INFINITY;
   /** No job of the line that waits here has a lower key. */
   private bound = 0;
@@ -184,21 +184,23 @@ export class Turns {
     if (this.lanes.get(group)?.has(key)) this.isStale = true;
   }
 
-  /** None of the group may start before its first job is due again. @param at epoch ms */
-  sleep(lane: Lane, at: number): void {
-    this.block(lane);
-    if (lane.group === undefined) return;
-    this.sleeping.set(lane.group, at);
-    this.firstDue = Math.min(this.firstDue, at);
+  /**
+   * The first job of the lane has begun, and is due again later. Until then another one that has begun may run: there
+   * are several where the queue had another order when they started.
+   */
+  sleep(lane: Lane, position: Position): void {
+    this.sleeping.set(position.key, { group: lane.group, position });
+    this.firstDue = Math.min(this.firstDue, position.at);
+    this.drop(lane);
   }
 
   private wake(now: number): void {
     this.firstDue = Number.POSITIVE_INFINITY;
-    for (const [group, at] of this.sleeping) {
-      if (at > now) this.firstDue = Math.min(this.firstDue, at);
+    for (const [key, { group, position }] of this.sleeping) {
+      if (position.at > now) this.firstDue = Math.min(this.firstDue, position.at);
       else {
-        this.sleeping.delete(group);
-        this.freed(group);
+        this.sleeping.delete(key);
+        this.putBack(position, group, true);
       }
     }
   }
