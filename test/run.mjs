@@ -16,7 +16,7 @@ const SUITES = {
     // What must see things happen within a second.
     alone: ['browser'],
     beside: [
-      'simulation -- --runs 1200 --seed 20261124',
+      'simulation -- --runs 1500 --seed 20261124',
       'fuzz -- --runs 10000 --seed 2',
       'docs',
       'package',

@@ -2,6 +2,7 @@
  * Plays more histories than the test suite does. From `npm run test:simulation --`, or with `node` on this file:
  *
  *     --runs N --seed S --steps L         absent: a random seed
+ *     --runs 1 --seed S --skip N          those that follow the first N histories of a seed
  *     --runs N --seed S --seeds K         K seeds, from S on (absent: from a random one), a process for each core
  *     --history file.json                 one history: { "start": ms, "steps": [...] }
  *     --mutations --runs N [name…]        puts known defects back, one at a time, and says after how many histories of at
@@ -17,6 +18,7 @@ const NUMBERS = {
   runs: 'SIMULATION_RUNS',
   seed: 'SIMULATION_SEED',
   steps: 'SIMULATION_STEPS',
+  skip: 'SIMULATION_SKIP',
   seeds: '',
   processes: '',
 };

@@ -37,7 +37,7 @@ async function report(title: string, failed: History, play: Player): Promise<nev
   throw new Error([`${title}: ${messageOf(cause)}`, `  ${from}`, ...lines].join('\n'), { cause });
 }
 
-const { runs, seed, length, shrinks, history: given } = inject('simulation');
+const { runs, seed, length, skip, shrinks, history: given } = inject('simulation');
 
 it(given ? 'the history agrees with the model' : `${runs} histories of ${length} steps agree with the model`, {
   timeout: 3_600_000,
@@ -60,9 +60,16 @@ it(given ? 'the history agrees with the model' : `${runs} histories of ${length}
       const failure = await play(history);
       if (failure !== undefined) throw failure;
     });
-    const details = await fc.check(property, { numRuns: runs, endOnFailure: true, ...(seed !== null && { seed }) });
+    const terms = {
+      numRuns: runs,
+      endOnFailure: true,
+      ...(seed !== null && { seed }),
+      path: skip > 0 ? `${skip}` : '',
+    };
+    const details = await fc.check(property, terms);
     const failed = details.counterexample?.[0];
-    if (failed && !shrinks) throw new Error(`after ${details.numRuns} histories: ${messageOf(await play(failed))}`);
-    if (failed) await report(`seed ${details.seed}, after ${details.numRuns} histories`, failed, play);
+    const played = skip + details.numRuns;
+    if (failed && !shrinks) throw new Error(`after ${played} histories: ${messageOf(await play(failed))}`);
+    if (failed) await report(`seed ${details.seed}, after ${played} histories`, failed, play);
   });
 });
