@@ -5,6 +5,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { repositoryOf } from './repository.mjs';
 
 /** How modules of the program are bundled, with the libraries they use. */
 export const BUNDLE = {
@@ -62,6 +63,18 @@ export function writeLicences(root, packages, file) {
   writeFileSync(file, texts.join(`\n${'-'.repeat(72)}\n\n`));
 }
 
+/** What npm shows of `create-tocsin`. */
+const CREATE_README = `# create-tocsin
+
+Starts a Cloudflare Worker with a durable job queue, or adds one to the Worker in a folder:
+
+\`\`\`sh
+npm create tocsin@latest shop
+\`\`\`
+
+It does what \`npx tocsin init\` does. The queue itself is the package [tocsin](https://www.npmjs.com/package/tocsin).
+`;
+
 /** Builds the package `create-tocsin` into dist-create/: `npm create tocsin` runs it. */
 export async function buildCreate(root) {
   const folder = join(root, 'dist-create');
@@ -71,7 +84,9 @@ export async function buildCreate(root) {
   const { version, license, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const description = 'Starts a Cloudflare Worker with a durable job queue, or adds one to yours: npm create tocsin';
   const bin = { 'create-tocsin': 'index.js' };
-  const contents = { name: 'create-tocsin', version, description, license, type: 'module', engines, bin };
+  const about = { name: 'create-tocsin', version, description, license, ...repositoryOf(process.env) };
+  const contents = { ...about, type: 'module', engines, bin };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(contents, null, 2)}\n`);
+  writeFileSync(join(folder, 'README.md'), CREATE_README);
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
 }

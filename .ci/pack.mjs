@@ -49,12 +49,15 @@ for (const config of ['tsconfig.queue.json', 'tsconfig.package.json']) {
   execFileSync(process.execPath, [tsc, '-p', join(root, '.ci', config)], { cwd: root, stdio: 'inherit' });
 }
 
+/** What stands before the path of an import in a declaration: of names, of a module for what it adds, of a type in place. */
+const IMPORT = String.raw`\bfrom '|^import '|\bimport\(['"]`;
+
 // Node's own resolution wants file names in relative imports; the sources leave them to the bundler.
 for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
   if (!name.endsWith('.d.ts')) continue;
   const file = join(dist, name);
   const text = readFileSync(file, 'utf8').replace(
-    /(from '|import\(['"])(\.{1,2}\/[^'"]+)(?=['"])/g,
+    new RegExp(`(${IMPORT})(\\.{1,2}/[^'"]+)(?=['"])`, 'gm'),
     (_, before, path) => {
       if (!existsSync(`${resolve(dirname(file), path)}.d.ts`))
         throw new Error(`${name} imports ${path}, which is not built`);
@@ -69,7 +72,9 @@ const shown = new Set();
 const follow = (file) => {
   if (shown.has(file)) return;
   shown.add(file);
-  for (const [, path] of readFileSync(file, 'utf8').matchAll(/(?:from '|import\(['"])(\.{1,2}\/[^'"]+)\.js(?=['"])/g)) {
+  for (const [, path] of readFileSync(file, 'utf8').matchAll(
+    new RegExp(`(?:${IMPORT})(\\.{1,2}/[^'"]+)\\.js(?=['"])`, 'gm'),
+  )) {
     follow(`${resolve(dirname(file), path)}.d.ts`);
   }
 };

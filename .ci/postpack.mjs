@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { repositoryOf } from './repository.mjs';
 
 const { npm_execpath, npm_config_pack_destination: destination = '.', INIT_CWD: cwd = '.' } = process.env;
 const root = join(import.meta.dirname, '..');
@@ -22,7 +23,7 @@ if (existsSync(tarball)) {
     execFileSync('tar', ['-xzf', tarball, '-C', folder]);
     const path = join(folder, 'package/package.json');
     const { scripts: _, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
-    writeFileSync(path, `${JSON.stringify(manifest, undefined, 2)}\n`);
+    writeFileSync(path, `${JSON.stringify({ ...manifest, ...repositoryOf(process.env) }, undefined, 2)}\n`);
     const pack = ['pack', join(folder, 'package'), '--silent', '--pack-destination', out];
     execFileSync(process.execPath, [npm_execpath, ...pack], { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] });
     copyFileSync(join(out, file), tarball);
