@@ -109,9 +109,9 @@ describe('variables', () => {
 });
 
 describe('identifiers in the text', () => {
-  const files = ['src', 'examples', 'bench', '.ci'].flatMap((folder) =>
+  const files = ['src', 'examples', 'bench', '.ci', '.github'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true })
-      .filter((path) => /\.(tsx?|mjs|js|toml|jsonc)$/.test(path) && !path.includes('node_modules'))
+      .filter((path) => /\.(tsx?|mjs|js|toml|jsonc|yml)$/.test(path) && !path.includes('node_modules'))
       .map((path) => join(folder, path)),
   );
   const code = files.map(read).join('\n');

@@ -41,8 +41,11 @@ export function snippetsOf(path) {
 
 /** The documents, each by its path. */
 export function documents() {
-  const pages = readdirSync(join(root, 'docs'), { recursive: true }).filter((path) => path.endsWith('.md'));
-  return ['README.md', ...pages.map((path) => `docs/${path.replaceAll(sep, '/')}`).sort()];
+  // docs/.site builds the site, and has no page of its own.
+  const paths = readdirSync(join(root, 'docs'), { recursive: true }).filter((path) => !path.startsWith('.'));
+  const pages = paths.filter((path) => path.endsWith('.md')).map((path) => `docs/${path.replaceAll(sep, '/')}`);
+  const about = readdirSync(join(root, '.github')).filter((path) => path.endsWith('.md'));
+  return ['README.md', ...about.map((path) => `.github/${path}`), ...pages.sort()];
 }
 
 /**
