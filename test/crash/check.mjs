@@ -11,6 +11,7 @@ import { count } from './check/figures.mjs';
 import { checkBatches, checkExistence, checkJob } from './check/jobs.mjs';
 import { checkCounts, checkQuiet, checkSameLooks } from './check/looks.mjs';
 import { checkOperators } from './check/operators.mjs';
+import { checkOrder } from './check/ordered.mjs';
 import { checkRuns } from './check/runs.mjs';
 import { checkFresh, checkUnique } from './check/unique.mjs';
 import { checkWorkflows } from './check/workflows.mjs';
@@ -39,6 +40,7 @@ export function check(ledger) {
     checkUnique(look, at);
     checkOperators(look, at);
     checkDurable(look, at);
+    checkOrder(look, at);
   }
   checkRuns(facts, fail);
   checkSteps(ledger, facts, fail);

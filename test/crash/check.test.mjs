@@ -5,3 +5,4 @@ import './check/cron.test.mjs';
 import './check/unique.test.mjs';
 import './check/operators.test.mjs';
 import './check/durable.test.mjs';
+import './check/ordered.test.mjs';

@@ -25,9 +25,12 @@ export const OPS_QUEUES = { 'ops-push': 'push', 'ops-pull': 'pull' };
 /** Of jobs with durable steps: over open calls, one to a call, and pulled by the client's own runner. */
 export const DURABLE_QUEUES = { 'durable-push': 'push', 'durable-single': 'push', 'durable-pull': 'pull' };
 
+/** Of groups in a strict order. */
+export const ORDERED_QUEUES = { 'order-push': 'push', 'order-pull': 'pull' };
+
 /** All of them, by the way their jobs are run. */
 export const KINDS = {
-  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES, ...DURABLE_QUEUES },
+  ...{ ...QUEUES, ...CRON_QUEUES, ...UNIQUE_QUEUES, ...OPS_QUEUES, ...DURABLE_QUEUES, ...ORDERED_QUEUES },
   ...{ [QUIET_QUEUE]: 'push', [LAST_QUEUE]: 'push' },
 };
 /** All of them, for the audits. */

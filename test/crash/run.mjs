@@ -24,6 +24,7 @@ import { declareAll, pauseAll, schedule } from './load/cron.mjs';
 import { goThroughSteps, startPuller } from './load/durable.mjs';
 import { enqueue, produce, spread } from './load/jobs.mjs';
 import { campaign, cancelCampaign, operate, resumeAll } from './load/operators.mjs';
+import { keepOrder, sendInOrder } from './load/ordered.mjs';
 import { Planner } from './load/plan.mjs';
 import { compete, enqueueFresh, single } from './load/unique.mjs';
 import { work } from './load/workers.mjs';
@@ -42,6 +43,7 @@ const ACTORS = {
   unique: [4, compete],
   campaign: [1, campaign],
   durable: [4, goThroughSteps],
+  ordered: [3, sendInOrder],
   ...Object.fromEntries(
     Object.keys(OPS_QUEUES).map((name) => [name, [1, (world, random) => operate(world, random, name)]]),
   ),
@@ -201,6 +203,7 @@ async function run() {
   say(`seed ${values.seed}, ${rounds} rounds, port ${port}, ${directory}`);
   const host = world('host', () => true);
   await server.start();
+  await keepOrder(host);
   await declareAll(host, `${values.seed}-cron`);
   const begin = (name, act, isOver) => act(world(name, isOver), new Random(values.seed, name), name);
   const all = Object.entries(ACTORS).flatMap(([name, [number, act]]) =>

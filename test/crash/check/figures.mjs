@@ -59,6 +59,7 @@ function subjects(ledger, last, seen) {
   const states = (last?.workflows ?? []).map(({ state }) => state ?? 'not there');
   return {
     durable: durableFigures(ledger),
+    ordered: orderedFigures(ledger, seen),
     workflows: { ...outcomes(ledger.workflows), ...tally(states), 'cancels acknowledged': accepted(cancels) },
     cron: {
       entries: ledger.crons.length,
@@ -74,6 +75,16 @@ function subjects(ledger, last, seen) {
       'campaigns cancelled': accepted(ledger.bulks),
       'cut off': ledger.bulks.filter(({ outcome }) => outcome === 'unknown').length,
     },
+  };
+}
+
+function orderedFigures({ jobs }, seen) {
+  const ordered = new Map(jobs.filter(({ group }) => group !== undefined).map((job) => [job.token, job]));
+  const there = seen.filter(({ token }) => ordered.has(token));
+  return {
+    groups: new Set(there.map(({ token }) => `${ordered.get(token).queue} ${ordered.get(token).group}`)).size,
+    jobs: there.length,
+    'failed before': there.filter(({ errors }) => errors.length > 0).length,
   };
 }
 
