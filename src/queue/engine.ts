@@ -254,15 +254,15 @@ export class QueueEngine {
   alarm(): void {
     this.host.clock.fired(this.host.now());
     this.push.beginEvent();
-    this.attempt(() =>
+    let isDone = this.attempt(() =>
       this.committer.runNow((now) => {
         for (const feature of this.features) feature.tidy?.(now);
       }),
     );
     this.goOn(() => {
-      for (const feature of this.features) this.attempt(() => feature.start?.('alarm'));
+      for (const feature of this.features) isDone = this.attempt(() => feature.start?.('alarm')) && isDone;
     });
-    this.armNext();
+    this.armNext(isDone ? 0 : RETRY_ALARM_MS);
   }
 
   /** Does the work after a commit. */
@@ -279,21 +279,28 @@ export class QueueEngine {
   /**
    * One part of an alarm's work, or of the work after a commit. Its failure stops no other part, nor the caller that
    * has committed: the alarm tries again soon.
+   * @returns whether it did not fail
    */
-  private attempt(run: () => void): void {
+  private attempt(run: () => void): boolean {
     try {
       run();
+      return true;
     } catch (error) {
       console.error('tocsin: not all due work could be done', error);
       this.tryAgainSoon();
+      return false;
     }
   }
 
-  /** Arms the alarm for the earliest moment that a feature names. Never throws. */
-  armNext(): void {
+  /**
+   * Arms the alarm for the earliest moment that a feature names. Never throws.
+   * @param pause before what is due now is tried again, ms
+   */
+  armNext(pause = 0): void {
     try {
       const now = this.host.now();
-      const next = earliest(this.features.map((feature) => feature.due?.(now)));
+      const moments = this.features.map((feature) => feature.due?.(now));
+      const next = earliest(moments.map((at) => (at !== undefined && at <= now ? now + pause : at)));
       if (next !== null) this.host.clock.arm(next, now);
     } catch (error) {
       console.error('tocsin: the next alarm could not be set', error);
@@ -301,9 +308,12 @@ export class QueueEngine {
     }
   }
 
+  /** Arms the alarm anew, also if it was armed before: what failed may have undone that. An earlier moment stays. */
   private tryAgainSoon(): void {
+    const { clock } = this.host;
     const now = this.host.now();
-    this.host.clock.forget();
-    this.host.clock.arm(now + RETRY_ALARM_MS, now);
+    const armed = clock.armedAt ?? Number.POSITIVE_INFINITY;
+    clock.forget();
+    clock.arm(Math.min(armed, now + RETRY_ALARM_MS), now);
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import { abortAllDurableObjects } from 'cloudflare:test';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { clock, DAY, T0, until } from '../support/clock';
 import { steady, TestQueue } from '../support/queue';
 
@@ -250,6 +250,46 @@ describe('an alarm', () => {
     expect(await queue.armedAt()).toBeGreaterThanOrEqual(T0 + 30_000);
     await queue.alarm();
     expect(await queue.armedAt()).toBeGreaterThanOrEqual(T0 + 30_000);
+  });
+});
+
+describe('an alarm after work that failed', () => {
+  /** What features do after each commit, or in each alarm, fails. */
+  const breakWork = (queue: TestQueue, work: 'start' | 'tidy') =>
+    queue.inside(({ engine }) => {
+      const { features } = engine as unknown as { features: Partial<Record<'start' | 'tidy', () => void>>[] };
+      for (const feature of features.filter((one) => one[work])) {
+        feature[work] = () => {
+          throw new Error('storage failed');
+        };
+      }
+    });
+
+  it('comes within a second, and not later than what was due before', async () => {
+    const fails = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const queue = new TestQueue();
+    await queue.add({ pending: true });
+    await queue.alarm();
+    await breakWork(queue, 'start');
+    await queue.add({ pending: true });
+    expect(await queue.armedAt()).toBe(T0 + 1000);
+    await queue.add({ scheduledAt: T0 + 500 });
+    await queue.add({ pending: true });
+    expect(await queue.armedAt()).toBe(T0 + 500);
+    expect(fails).toHaveBeenCalled();
+  });
+
+  it('comes after a second, again and again, as long as what is due fails', async () => {
+    vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    const queue = new TestQueue();
+    await queue.cancel(await queue.add());
+    const at = (await queue.armedAt()) as number;
+    await breakWork(queue, 'tidy');
+    for (let now = at; now <= at + 2000; now += 1000) {
+      clock.set(now);
+      await queue.inside(({ instance }) => instance.alarm());
+      expect(await queue.armedAt()).toBe(now + 1000);
+    }
   });
 });
 

@@ -22,6 +22,9 @@ const MOST_READY = 60;
 /** By how much alarms that fire early, again and again, may push the next one; ms. */
 const SLACK_MS = 20;
 
+/** Pause after due work that failed, ms. */
+const RETRY_MS = 1_000;
+
 /**
  * Compares memory with storage.
  * @param deeply order, counts and limits, too
@@ -317,8 +320,10 @@ function compareAlarm(
   const at = planned();
   if (at === null) return;
   holds(world.alarm !== null, () => `nothing is armed although a new object would wake at ${at}`);
+  // What failed and is due already is tried again after a pause; a new object would begin it at once.
+  const by = at <= world.now + 1 ? Math.max(at, world.failedAt + RETRY_MS) : at;
   holds(
-    (world.alarm as number) <= at + SLACK_MS,
+    (world.alarm as number) <= by + SLACK_MS,
     () => `armed for ${world.alarm}, although a new object would wake at ${at}`,
   );
 }

@@ -95,6 +95,8 @@ export class World {
   faulted = false;
   /** A statement was made to fail since the object was constructed. */
   hasFailed = false;
+  /** When one was made to fail last, epoch ms. */
+  failedAt = Number.NEGATIVE_INFINITY;
   /** Statements that were made to fail, and transactions committed, so far. */
   faults = 0;
   commits = 0;
@@ -335,6 +337,7 @@ export class World {
         this.heal();
         this.faulted = true;
         this.hasFailed = true;
+        this.failedAt = this.now;
         this.faults++;
         throw new InjectedFault('injected');
       }
