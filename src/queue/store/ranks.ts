@@ -227,7 +227,8 @@ export function selectReady(
   const selection = new JobSelection(limit, look, starting);
   const { sql, blocks, gates, leases } = ranks;
   // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
-  const find = (key: number) => (leases?.active.has(key) ? undefined : (blocks.row(key) ?? ownRow(sql, key)));
+  const isRunning = (key: number) => leases?.active.has(key) === true;
+  const find = (key: number) => (isRunning(key) ? undefined : (blocks.row(key) ?? ownRow(sql, key)));
   scan.emptied = true;
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
@@ -235,7 +236,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.settings });
     const hasHeld = gates?.settings
       ? selectInTurns(
-          { gates, blocks, find },
+          { gates, blocks, find, isRunning },
           scan.turnsAt(priority, gates.settings, gates.holding),
           ready,
           { priority, now },

@@ -53,6 +53,22 @@ describe('groups that are served fairly', () => {
     const then = await take(queue, 16);
     expect(new Set(then)).toEqual(new Set([...noisy.slice(4, 12), ...other.slice(0, 8)]));
   });
+
+  it('are handed out a job that ran while others were read ahead in its new place', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const first = await server.add('waits', [], { queue: queue.name, group: 'a' });
+    const again = await server.add('fails', [], { queue: queue.name });
+    for (let run = 0; run < 2; run++) {
+      expect(await take(queue, 1, { types: ['fails'] })).toEqual([again]);
+      if (run === 0) await server.failNow(again);
+    }
+    const last = await server.add('waits', [], { queue: queue.name });
+    await queue.evict();
+    expect(await take(queue, 1)).toEqual([first]);
+    await server.nack(again, { error: { code: 'E', message: 'm', retry_in: 1_000 } });
+    clock.advance(1_000);
+    expect(await take(queue, 10)).toEqual([last, again]);
+  });
 });
 
 describe('groups with a bound of waiting jobs', () => {

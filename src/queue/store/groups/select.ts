@@ -32,11 +32,12 @@ interface Source {
   readonly blocks: { readonly read: number };
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
+  isRunning(key: number): boolean;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find }: Source,
+  { gates, blocks, find, isRunning }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -61,6 +62,8 @@ export function selectInTurns(
       if (row.body !== '') ownRows++;
       const group = groupOfRow(row);
       const position = positionOf(row);
+      // One that runs takes another place if it comes back.
+      if (isRunning(row.key)) continue;
       // A job that others wait for is known without being read, see `Scan.turnsAt`.
       if (gates.isStrict && row.holds_group !== null) continue;
       // The line is read in the order of its numbers, whatever the clock said.
