@@ -27,16 +27,9 @@ function named(step: Step, names: readonly (string | undefined)[], change: (job:
   return { ...step, jobs: step.jobs.map((job, at) => change({ ...job, group: names[at % names.length] })) };
 }
 
-/** Jobs that had ended and begin again in a strict order: tests over HTTP play these few ways, the model does not. */
-const AGAIN: ReadonlySet<Step['op']> = new Set<Step['op']>(['redrive', 'bulk']);
-
 /** What is said of priorities has no effect on groups in strict order, and is refused later. */
-function withoutPriority(step: Step): Step | null {
-  if (AGAIN.has(step.op)) return null;
-  if (step.op === 'fault' || step.op === 'die') {
-    const inner = withoutPriority(step.step);
-    return inner && ({ ...step, step: inner } as Step);
-  }
+function withoutPriority(step: Step): Step {
+  if (step.op === 'fault' || step.op === 'die') return { ...step, step: withoutPriority(step.step) };
   if (step.op !== 'patch') return step;
   const { priority: _, ...change } = step.change;
   return { ...step, change };

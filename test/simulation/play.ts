@@ -8,6 +8,7 @@ import { compare, type Depth } from './compare';
 import { compareFresh } from './fresh';
 import * as jobs from './jobs';
 import { isOpen } from './model';
+import { moments } from './model-pulls';
 import * as reports from './reports';
 import { Scene } from './scene';
 import type { History, Step } from './steps';
@@ -141,11 +142,18 @@ export class Play {
       await this.step({ op: 'claim', count: 100, worker: 'ann', visibility: 0 });
       const running = model.jobs.filter(({ state }) => state === 'active');
       for (const job of running) reports.complete(scene, job);
-      if (running.length > 0 || model.available(scene.now).length > 0) world.now += 1_000;
-      else world.now = Math.max(world.now + 1, Math.min(model.nextDue(scene.now), world.now + 86_400_000));
+      if (running.length > 0) world.now += 1_000;
+      else world.now = Math.max(world.now + 1, this.next());
       this.compare('wake');
     }
     this.compare('everything');
+  }
+
+  /** When there may be something to claim again: what is available may wait for a limit, or for others of its group. */
+  private next(): number {
+    const { model, now } = this.scene;
+    const all = [...moments(model, now), model.nextDue(now)].filter((at) => at > now);
+    return Math.min(...all, now + (model.available(now).length > 0 && all.length === 0 ? 1_000 : 86_400_000));
   }
 
   /** A statement in the middle fails: the operation leaves no trace, but what was due is treated as due all the same. */
