@@ -91,11 +91,14 @@ function operationText(method, operation, statuses) {
   const answers = Object.entries(responses).map(([status, answer]) => {
     if (answer.$ref) return status === 'default' ? '' : status;
     statuses[status] = answer.description;
-    const { [MEDIA_TYPE]: json, ...others } = answer.content ?? {};
-    return `${status}=${[json ? schemaText(json.schema) : '', ...Object.keys(others)].join(';')}`;
+    return `${status}=${contentText(answer.content)}`;
   });
   return [
     ...[method, operationId, scopes ? (scopes[0] ?? 'key') : '', query.join()],
-    ...[requestBody ? schemaText(requestBody.content[MEDIA_TYPE].schema) : '', ...answers.filter(Boolean)],
+    ...[contentText(requestBody?.content), ...answers.filter(Boolean)],
   ].join(' ');
+}
+
+function contentText({ [MEDIA_TYPE]: json, ...others } = {}) {
+  return [json ? schemaText(json.schema) : '', ...Object.keys(others)].join(';');
 }

@@ -111,6 +111,10 @@ function operation(route, exchange, schemas, ids) {
     const definition = schemas[aliasOf(exchange.alias, member)];
     return definition && inDocument(definition);
   };
+  const contentOf = (member) => {
+    const media = mediaIn(exchange.types.get(member));
+    return media.length > 0 ? Object.fromEntries(media) : jsonOf(schemaOf(member));
+  };
   const query = exchange?.types.has('query') ? queryOf(schemaOf('query'), schemas) : [];
   const header = takesIdempotencyKey ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : [];
   const parameters = [...query, ...header];
@@ -118,7 +122,7 @@ function operation(route, exchange, schemas, ids) {
     ...(exchange && { operationId: idOf(exchange, ids), ...textOf(exchange.text), tags: [exchange.resource] }),
     ...(scope === 'public' ? { security: [] } : { security: [{ key: scope === 'key' ? [] : [scope] }] }),
     ...(parameters.length > 0 && { parameters }),
-    ...(exchange?.types.has('body') && { requestBody: { required: true, content: jsonOf(schemaOf('body')) } }),
+    ...(exchange?.types.has('body') && { requestBody: { required: true, content: contentOf('body') } }),
     responses: exchange ? responsesOf(exchange, schemaOf) : { default: { description: 'Not described yet.' } },
   };
 }
@@ -142,11 +146,14 @@ function resolved(schema, definitions) {
   return resolved(inDocument(found), definitions);
 }
 
+/** What travels that is not JSON. */
+const mediaIn = (type) => Array.from(type.matchAll(/\bMedia<'([^']+)'>/g), ([, media]) => [media, {}]);
+
 function responsesOf({ types, errors }, schemaOf) {
   const responses = {};
   for (const [status, type] of types) {
     if (!/^\d+$/.test(status)) continue;
-    const others = Array.from(type.matchAll(/\bMedia<'([^']+)'>/g), ([, media]) => [media, {}]);
+    const others = mediaIn(type);
     const json = !['', 'null'].includes(jsonIn(type)) && jsonOf(schemaOf(status));
     const content = { ...json, ...Object.fromEntries(others) };
     responses[status] = {

@@ -93,7 +93,10 @@ export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], n
  * Makes sure that jobs with chosen ids will be found: an id that does not name its job's queue is noted first.
  * @returns the ids that another queue has, each with the state of its job
  */
-export async function reserveIds(env: Env, entries: readonly BatchEntry[]): Promise<Map<string, string>> {
+export async function reserveIds(
+  env: Env,
+  entries: readonly { queue: string; job: Pick<NewJob, 'id'> }[],
+): Promise<Map<string, string>> {
   const places = entries.flatMap(({ queue, job }) => (job.id === undefined ? [] : [{ id: job.id, queue }]));
   if (places.length === 0) return new Map();
   const [homes, noted] = await Promise.all([

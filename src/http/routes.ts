@@ -8,6 +8,7 @@ import { cronGroupRoutes } from './cron-groups/routes';
 import { adminDeadLetterRoutes, deadLetterRoutes } from './dead-letter/routes';
 import { adminDeploymentRoutes } from './deployment/routes';
 import { eventRoutes } from './events/routes';
+import { adminExportRoutes } from './export/routes';
 import { adminFailureRoutes } from './failures/routes';
 import { historyRoutes } from './history/routes';
 import { adminJobRoutes } from './jobs/admin';
@@ -59,6 +60,7 @@ export const ROUTES: readonly MountedRoute[] = [
     adminDeadLetterRoutes,
     queueDefaultRoutes,
     adminQueueRoutes,
+    adminExportRoutes,
     adminSessionRoutes,
     adminAuditRoutes,
     adminSystemRoutes,

@@ -2,9 +2,9 @@
 import { invalidConfiguration } from './errors';
 
 /**
- * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept. `metrics:read` is
- * for a scraper of numbers. Who lacks `data:reveal` sees payloads as the deployment's rules redact them
- * (`job/redaction`).
+ * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept, `admin:export`
+ * reads and imports whole queues. `metrics:read` is for a scraper of numbers. Who lacks `data:reveal` sees payloads as
+ * the deployment's rules redact them (`job/redaction`).
  */
 export const SCOPES = [
   'data:read',
@@ -12,6 +12,7 @@ export const SCOPES = [
   'admin:read',
   'admin:write',
   'admin:purge',
+  'admin:export',
   'metrics:read',
   'data:reveal',
 ] as const;

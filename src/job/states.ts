@@ -10,6 +10,7 @@
  * | move | made by | writes |
  * |---|---|---|
  * | `enqueue`, `adopt` | producers, cron, workflows; another queue | its share of a block; a row + 1 outside the line |
+ * | `restore` | an import | its share of a block, of a retry block or of an archive chunk; else a row + 1 |
  * | `prepare`, `commit`, `abort` | an enqueue over several queues, until it is decided | row + 1; row + 1; delete |
  * | `activate` | producers | row + 1 |
  * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
@@ -60,6 +61,7 @@ const ENDED_IN_ROW = ['cancelled', 'discarded'] as const;
 export const MOVES = {
   enqueue: { from: ['none'], to: ['scheduled', 'available', 'pending'] },
   adopt: { from: ['none'], to: WAITING },
+  restore: { from: ['none'], to: [...WAITING, 'completed', 'cancelled', 'discarded'] },
   prepare: { from: ['none'], to: ['held'] },
   commit: { from: ['held'], to: ['scheduled', 'available', 'pending'] },
   abort: { from: ['held'], to: ['gone'] },

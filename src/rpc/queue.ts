@@ -14,6 +14,7 @@ import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
 import type { CronQueueApi } from './cron';
+import type { ExportApi } from './export';
 import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
 import type { GroupsApi } from './groups';
 import type { LimitsApi } from './limits';
@@ -194,6 +195,7 @@ export interface QueueSettings {
 export interface QueueApi
   extends WorkersApi,
     CronQueueApi,
+    ExportApi,
     OperationsApi,
     LimitsApi,
     GroupsApi,

@@ -221,6 +221,8 @@ GET /ojs/v1/admin/queues admin:read
 GET /ojs/v1/admin/queues/:name admin:read
 POST /ojs/v1/admin/queues/:name/pause admin:write
 POST /ojs/v1/admin/queues/:name/resume admin:write
+GET /ojs/v1/admin/queues/:name/export admin:export
+POST /ojs/v1/admin/queues/:name/import admin:export
 PUT /ojs/v1/admin/queues/:name/config admin:write
 DELETE /ojs/v1/admin/queues/:name/jobs admin:purge
 GET /ojs/v1/admin/audit admin:read

@@ -8,6 +8,8 @@ const POSITIONS: readonly Position[] = ['none', ...JOB_STATES, 'held', 'gone'];
 const LEGAL: Record<string, string> = {
   enqueue: 'none > scheduled, none > available, none > pending',
   adopt: 'none > scheduled, none > available, none > pending, none > retryable',
+  restore:
+    'none > scheduled, none > available, none > pending, none > retryable, none > completed, none > cancelled, none > discarded',
   prepare: 'none > held',
   commit: 'held > scheduled, held > available, held > pending',
   abort: 'held > gone',

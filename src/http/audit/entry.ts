@@ -60,6 +60,7 @@ const COUNTS = [
   'discarded',
   'updated',
   'tried',
+  'imported',
 ];
 
 /** Actions on one job, whose id is the target. */

@@ -16,8 +16,8 @@
  * | `!…!` | JSON as it is |
  *
  * The schemas are lines of `Name:schema`. A line with a path is followed by its operations. The parts of an operation
- * are separated by spaces: method, id, scope, members of the query (`^`: it takes an idempotency key), body, and the
- * answers, such as `200=Job;text/plain`, or `409` for an error.
+ * are separated by spaces: method, id, scope, members of the query (`^`: it takes an idempotency key), the body, such
+ * as `Job` or `;text/plain`, and the answers, such as `200=Job;text/plain`, or `409` for an error.
  */
 import { paths, rest, schemas, statuses } from './built';
 
@@ -80,7 +80,7 @@ function readOperation([operationId, scope, query, body, ...answers]: string[]):
     operationId,
     security: scope ? [{ key: scope === 'key' ? [] : [scope] }] : [],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: { required: true, content: json(body) } }),
+    ...(body && { requestBody: { required: true, content: readContent(body) } }),
     responses: Object.fromEntries([...answers.map(readAnswer), ['default', ERROR]]),
   };
 }
@@ -89,10 +89,12 @@ function readAnswer(answer: string): [status: string, Schema] {
   const [status = '', content] = answer.split(/=(.*)/);
   if (content === undefined) return [status, ERROR];
   const description = statuses[status];
+  return [status, content === '' ? { description } : { description, content: readContent(content) }];
+}
+
+function readContent(content: string): Schema {
   const [schema, ...others] = content.split(';');
-  if (content === '') return [status, { description }];
-  const media = Object.fromEntries(others.map((type) => [type, {}]));
-  return [status, { description, content: { ...(schema && json(schema)), ...media } }];
+  return { ...(schema && json(schema)), ...Object.fromEntries(others.map((type) => [type, {}])) };
 }
 
 const json = (schema: string) => ({ 'application/openjobspec+json': { schema: new Reader(schema).schema() } });

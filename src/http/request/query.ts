@@ -13,6 +13,14 @@ export function integerParam(c: AppContext, name: string, min: number, max: numb
   return Math.min(Math.max(Number(text), min), max);
 }
 
+/** `true` or `false`; undefined when the parameter is absent. */
+export function booleanParam(c: AppContext, name: string): boolean | undefined {
+  const text = c.req.query(name);
+  if (text === undefined || text === 'true' || text === 'false')
+    return text === undefined ? undefined : text === 'true';
+  throw invalidRequest(name, `${name} must be true or false.`);
+}
+
 /** A non-empty text; undefined when the parameter is absent or empty. */
 export function textParam(c: AppContext, name: string): string | undefined {
   return c.req.query(name) || undefined;

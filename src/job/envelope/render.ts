@@ -64,10 +64,10 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
 function addOptions(envelope: Envelope, written: JobBody): void {
   for (const name of SHOWN) setDefined(envelope, name, written[name]);
   if (written.coalesced) envelope.coalesced = renderCoalesced(written.coalesced);
-  const { workflow } = written;
-  if (!workflow) return;
-  envelope.workflow_id = workflow.id;
-  envelope.parent_results = written.parent_results ?? [];
+  const { workflow, parent_results } = written;
+  if (workflow) envelope.workflow_id = workflow.id;
+  // Also of a job that was imported without its workflow.
+  setDefined(envelope, 'parent_results', workflow ? (parent_results ?? []) : parent_results);
 }
 
 const renderCoalesced = ({ calls, since }: Coalesced) => ({ calls, since: formatInstant(since) });

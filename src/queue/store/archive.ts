@@ -169,6 +169,53 @@ function windowBelow(sql: SqlStorage, top: number): number | undefined {
 }
 
 /**
+ * The completed jobs after a number, in order, that are about as large as `maxChars` together; at least one.
+ * @returns `until`: all up to this number are among them
+ */
+export function archivedAfter(
+  sql: SqlStorage,
+  after: number,
+  until: number,
+  maxChars: number,
+): { jobs: ArchivedJob[]; until: number } {
+  const top = Math.min(until, windowAbove(sql, after));
+  // Any job up to there is in a chunk that starts within one span below.
+  const places = sql
+    .exec<{ k: number; chars: number }>(
+      `SELECT job.value ->> '$.k' AS k, length(job.value) AS chars FROM archive, json_each(${ARCHIVED}) AS job
+       WHERE lo > ? AND lo <= ? AND hi > ? AND job.type = 'object'`,
+      after - SPAN,
+      top,
+      after,
+    )
+    .toArray()
+    .filter(({ k }) => typeof k === 'number' && sequenceOf(k) > after && sequenceOf(k) <= top)
+    .sort((a, b) => sequenceOf(a.k) - sequenceOf(b.k));
+  let chars = 0;
+  const fitting = places.findIndex((place) => {
+    chars += place.chars;
+    return chars > maxChars;
+  });
+  const taken = fitting < 0 ? places : places.slice(0, Math.max(1, fitting));
+  const keys = taken.map(({ k }) => k);
+  const found = findArchived(sql, keys);
+  const last = taken.length < places.length ? sequenceOf(keys.at(-1) as number) : top;
+  return { jobs: keys.flatMap((key) => found.get(key) ?? []), until: last };
+}
+
+/** The highest number of a window of chunks that begins after a number. */
+function windowAbove(sql: SqlStorage, after: number): number {
+  let jobs = 0;
+  const chunks = 'SELECT lo, jobs FROM archive WHERE lo > ? ORDER BY lo';
+  for (const chunk of sql.exec<{ lo: number; jobs: number }>(chunks, after - SPAN)) {
+    // The next window begins before this chunk.
+    if (jobs >= WINDOW_JOBS && chunk.lo > after + 1) return chunk.lo - 1;
+    jobs += chunk.jobs;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+/**
  * Deletes chunks whose newest job ended at or before `cutoff`, from the front, at most `limit` rows. Jobs with a
  * retention of their own are in none of these.
  */

@@ -1,17 +1,33 @@
 /** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
 import { notFound } from '../../job/errors';
+import type { ExportStart } from '../../rpc/export';
 import type { BulkAnswer, OperationRequest, OperationView } from '../../rpc/operations';
 import type { QueueApi } from '../../rpc/queue';
-import { change, jobs, look, none, noneOf, nothing, read, readAll, write, writeIfExists } from '../access-modes';
+import {
+  change,
+  consider,
+  jobs,
+  look,
+  none,
+  noneOf,
+  nothing,
+  read,
+  readAll,
+  write,
+  writeIfExists,
+} from '../access-modes';
 import { bulkMatching, checkMatching } from '../features/bulk/matching';
 import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/tasks';
+import { importPart, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
 import { limitKeys, rateLimits } from '../features/limits/report';
 import { bulk, checkItem } from '../jobs/bulk-act';
 import { deleteDeadLetter, redrive } from '../jobs/redrive';
+import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
+import { beginExport, exportPage } from '../read/export';
 
 function nothingToDo({ id, action }: OperationRequest): OperationView {
   const counts = { matched: 0, succeeded: 0, skipped: 0, failed: 0 };
@@ -81,6 +97,22 @@ export const OPERATOR_VERBS = {
     const gone = (await life.engine?.removal.removed(waitMs)) ?? true;
     return { ok: true, value: { ...begun.value, ...(gone && { state: 'deleted' as const }) } };
   },
+  beginExport: read(
+    (q): ExportStart | null => beginExport(q),
+    () => null,
+  ),
+  exportPage: read(
+    (q, now, request) => exportPage(q, request, now),
+    () => ({ lines: '', jobs: {}, not_kept: {} }),
+  ),
+  importPart: write((q, now, part, ticket) => {
+    if (ticket !== undefined) refuseGivenUp(q, ticket, now);
+    return importPart(q, part, now);
+  }),
+  considerImport: consider((q, now, part) => {
+    const { jobs: _, ...plan } = planImport(q, part, now);
+    return plan;
+  }),
   reset: (life) => life.reset(),
   limitKeys: look((q) => limitKeys(q), none),
   rateLimits: look((q, now, keys) => rateLimits(q, keys, now), none),

@@ -70,6 +70,16 @@ export function configure(q: Stored & Configured & Woken, change: SettingsChange
   return own;
 }
 
+/** Puts other settings, and another mode, in the place of the queue's own. @throws {ApiError} 422, 409 */
+export function replaceSettings(q: QueueParts, own: QueueConfig, mode: QueueMode, now: number): void {
+  if (JSON.stringify(own) !== JSON.stringify(q.config.own)) {
+    if (own.default_retry) checkRetryLayer(own.default_retry, 'default_retry');
+    writeMeta(q.store.sql, 'config', own);
+    apply(q, own, q.config.defaults);
+  }
+  setMode(q, mode, now);
+}
+
 /** Takes over the deployment's settings for all queues, unless they are known. One row written. */
 export function takeDefaults(q: Stored & Configured & Woken, defaults: QueueDefaults): void {
   if (q.config.defaults && q.config.defaults.version >= defaults.version) return;

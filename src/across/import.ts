@@ -1,0 +1,103 @@
+/**
+ * Puts parts of an exported file into a queue. As with every other enqueue, ids that do not name the queue are noted
+ * first, and fingerprints that count in all queues are reserved.
+ */
+import { v7 as uuidv7 } from 'uuid';
+import type { Env } from '../config';
+import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';
+import { defined, isObject, readName, readObject } from '../job/envelope/fields';
+import { unwrap } from '../job/errors';
+import type { JobBody } from '../job/record';
+import { formatInstant } from '../job/time';
+import { scopeOf } from '../job/unique/policy';
+import type { ImportPart, PartImported } from '../rpc/export';
+import { queueObject } from '../rpc/stubs';
+import { reserveIds } from './batch';
+import { findCron, saveCron } from './crons';
+import { Reservations } from './reservation';
+
+/** What a part has come to. */
+export interface PartTaken extends PartImported {
+  /** Jobs whose ids belong to jobs of other queues. */
+  elsewhere: number;
+}
+
+/**
+ * Imports a part.
+ * @param dryRun only tells what would happen, as far as this queue knows
+ * @throws {ApiError} as the queue answers; 503 while others keep a fingerprint; then nothing was written
+ */
+export async function importInto(env: Env, queue: string, part: ImportPart, dryRun: boolean): Promise<PartTaken> {
+  const object = queueObject(env, queue);
+  if (dryRun) return { ...unwrap(await object.considerImport(part)), elsewhere: 0 };
+  const taken = await reserveIds(
+    env,
+    part.jobs.map(({ id }) => ({ queue, job: { id } })),
+  );
+  const own = { ...part, jobs: part.jobs.filter(({ id }) => !taken.has(id)) };
+  const imported = await underTicket(env, queue, own);
+  return { ...imported, elsewhere: taken.size };
+}
+
+async function underTicket(env: Env, queue: string, part: ImportPart): Promise<PartImported> {
+  const fingerprints = [...new Set(part.jobs.flatMap(({ body }) => globalFingerprintIn(body) ?? []))];
+  const object = queueObject(env, queue);
+  if (fingerprints.length === 0) return unwrap(await object.importPart(part));
+  const reservations = new Reservations(env, uuidv7(), queue);
+  try {
+    await reservations.reserve(fingerprints.map((fingerprint) => ({ fingerprint, queue })));
+    return await reservations.use(async () => unwrap(await object.importPart(part, reservations.ticket)));
+  } finally {
+    await reservations.release();
+  }
+}
+
+/** The fingerprint of a job, if jobs of other queues count, too. */
+function globalFingerprintIn(text: string): string | undefined {
+  // Most jobs are not unique, and parsing is not free.
+  if (!text.includes('"fingerprint":')) return undefined;
+  const { fingerprint, unique } = JSON.parse(text) as JobBody;
+  return scopeOf(unique) === 'global' ? fingerprint : undefined;
+}
+
+/** A schedule as a file has it: a request, with its group. */
+export function exportedCron(definition: CronDefinition): Record<string, unknown> {
+  const { fingerprint: _, queue: __, template, start_at, end_at, ...rest } = definition;
+  return defined({
+    ...rest,
+    start_at: start_at === undefined ? undefined : formatInstant(start_at),
+    end_at: end_at === undefined ? undefined : formatInstant(end_at),
+    job_template: template,
+  });
+}
+
+/**
+ * Reads a schedule of a file; its jobs go to this queue.
+ * @throws {ApiError} as `parseCron`
+ */
+export async function readCron(
+  value: unknown,
+  queue: string,
+  context: Pick<CronContext, 'now'> & { path: string },
+): Promise<CronDefinition> {
+  const { group, ...input } = readObject(value, context.path);
+  const named = group === undefined ? undefined : readName(255)(group, `${context.path}.group`);
+  const read = (entry: Record<string, unknown>) => parseCron(entry, { ...context, group: named });
+  const definition = await read(input);
+  if (definition.queue === queue) return definition;
+  const { template } = definition;
+  const options = { ...(isObject(template.options) && template.options), queue };
+  return read({ ...input, job_template: { ...template, options } });
+}
+
+/** Saves a schedule unless there is one of its name. @returns whether it is there now as in the file, and is new */
+export async function importCron(
+  env: Env,
+  definition: CronDefinition,
+  dryRun: boolean,
+): Promise<'imported' | 'known' | 'other'> {
+  const before = await findCron(env, definition.name);
+  if (before) return JSON.stringify(before.definition) === JSON.stringify(definition) ? 'known' : 'other';
+  if (!dryRun) await saveCron(env, definition, undefined);
+  return 'imported';
+}

@@ -1,0 +1,268 @@
+/**
+ * A job as an exported file has it: what is stored of it, whatever the clock says. A job that runs is one that waits,
+ * its attempt unused. Times are epoch milliseconds.
+ */
+import {
+  isObject,
+  optional,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readList,
+  readObject,
+  readString,
+  readUuidV7,
+  readWord,
+} from '../envelope/fields';
+import { isJobType, TYPE_RULE } from '../envelope/names';
+import { type ParseContext, parseJob, withFingerprint } from '../envelope/parse';
+import { invalidRequest } from '../errors';
+import { optionsThat } from '../options';
+import type { JobBody } from '../record';
+
+/** `waiting`: it is scheduled, available or retryable, by its `due_at` and the clock. `dead`: a dead letter. */
+export const STORED_STATES = ['waiting', 'pending', 'completed', 'cancelled', 'discarded', 'dead'] as const;
+export type StoredState = (typeof STORED_STATES)[number];
+
+/** A job between a file and its queue; the texts are JSON. */
+export interface StoredJob {
+  id: string;
+  type: string;
+  state: StoredState;
+  priority: number;
+  /** Attempts used up, and claims over its whole life. */
+  attempt: number;
+  claims: number;
+  created_at: number;
+  enqueued_at: number;
+  /** When it becomes available, unless it was immediate. */
+  due_at?: number;
+  expires_at?: number;
+  ended_at?: number;
+  history?: string;
+  checkpoint?: { sequence: number; created_at: number; content: string };
+  run?: CompletedRun;
+  body: string;
+}
+
+/** The attempt that has completed a job. */
+export interface CompletedRun {
+  started_at: number;
+  /** JSON. */
+  result?: string;
+  /** Its execution limit, of a pushed one. */
+  timeout_ms?: number;
+  worker_id?: string;
+  target?: string;
+  /** The last report. */
+  progress?: { progress: number; message?: string; data?: Record<string, unknown>; at: number };
+}
+
+/** The end of the year 9999. */
+const MAX_TIME = 253_402_300_799_999;
+const readMoment = readInteger(0, MAX_TIME);
+const readCount = readInteger(0, Number.MAX_SAFE_INTEGER);
+const readAny: Reader<unknown> = (value) => value;
+const readLength = readNumber(Number.MAX_SAFE_INTEGER);
+
+/** A number from 0 to `max`. */
+function readNumber(max: number): Reader<number> {
+  return (value, field) => {
+    if (typeof value === 'number' && value >= 0 && value <= max) return value;
+    throw invalidRequest(field, `${field} must be a number from 0 to ${max}.`);
+  };
+}
+
+const orNull =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (value, field) =>
+    value === null ? null : read(value, field);
+
+type Members = Readonly<Record<string, { read: Reader<unknown>; required?: true }>>;
+
+const must = (read: Reader<unknown>) => ({ read, required: true as const });
+const may = (read: Reader<unknown>) => ({ read });
+
+/** An object of these members and no others. */
+function exactly(members: Members): Reader<Record<string, unknown>> {
+  return (value, field) => {
+    const object = readObject(value, field);
+    for (const name of Object.keys(object)) {
+      if (!Object.hasOwn(members, name)) throw invalidRequest(`${field}.${name}`, `${field}.${name} is not known.`);
+    }
+    for (const [name, { read, required }] of Object.entries(members)) {
+      const path = `${field}.${name}`;
+      if (object[name] !== undefined) read(object[name], path);
+      else if (required) throw invalidRequest(path, `${path} is required.`);
+    }
+    return object;
+  };
+}
+
+const readFailure = exactly({
+  attempt: must(readCount),
+  occurred_at: must(readMoment),
+  duration_ms: must(orNull(readLength)),
+  code: must(readString),
+  type: must(readString),
+  message: must(readString),
+  retryable: may(readBoolean),
+  details: may(readAny),
+  stack: may(readString),
+  backoff_ms: must(orNull(readLength)),
+  reason: must(orNull(readString)),
+  worker_id: may(readString),
+  target: may(readString),
+});
+
+const readLogLine = exactly({
+  at: must(readMoment),
+  level: must(readWord(['debug', 'info', 'warn', 'error'])),
+  message: must(readString),
+  fields: may(readAny),
+});
+
+const readHistory = exactly({
+  error: may(readFailure),
+  errors: may(readList(1000, readFailure)),
+  started_at: may(readMoment),
+  first_started_at: may(readMoment),
+  completed_at: may(readMoment),
+  cancelled_at: may(readMoment),
+  discarded_at: may(readMoment),
+  retry_delay_ms: may(readLength),
+  reason: may(readString),
+  told_until: may(readMoment),
+  unreported: may(readBoolean),
+  dead_letter: may(readBoolean),
+  snoozed: may(
+    exactly({ since: must(readMoment), until: must(readMoment), signal: may(readString), claim: must(readCount) }),
+  ),
+  begun: may(readCount),
+  log: may(readList(100, readLogLine)),
+  unused: may(
+    exactly({
+      attempt: must(readCount),
+      claim: must(readCount),
+      count: must(readCount),
+      at: must(readMoment),
+      worker_id: may(readString),
+    }),
+  ),
+});
+
+const readRun = exactly({
+  started_at: must(readMoment),
+  result: may(readAny),
+  timeout_ms: may(readCount),
+  worker_id: may(readString),
+  target: may(readString),
+  progress: may(
+    exactly({ progress: must(readNumber(1)), message: may(readString), data: may(readObject), at: must(readMoment) }),
+  ),
+});
+
+const readCheckpoint = exactly({ sequence: must(readCount), created_at: must(readMoment), content: must(readObject) });
+
+const readJobLine = exactly({
+  id: must(readUuidV7),
+  type: must(readString),
+  state: must(readWord(STORED_STATES)),
+  priority: must(readInteger(-100, 100)),
+  attempt: must(readCount),
+  claims: must(readCount),
+  created_at: must(readMoment),
+  enqueued_at: must(readMoment),
+  due_at: may(readMoment),
+  expires_at: may(readMoment),
+  ended_at: may(readMoment),
+  history: may(readHistory),
+  checkpoint: may(readCheckpoint),
+  run: may(readRun),
+  body: must(readObject),
+});
+
+/** Members of a body that are not options. */
+const BESIDE = ['type', 'args', 'meta', 'expires_at_written', 'fingerprint', 'coalesced', 'parent_results', 'extra'];
+const STORED_OPTIONS = optionsThat('stored');
+const BODY: ReadonlySet<string> = new Set([...BESIDE, ...STORED_OPTIONS]);
+
+const readCoalesced = exactly({ since: must(readMoment), calls: must(readCount) });
+const FINGERPRINT = /^[0-9a-f]{64}$/;
+
+/** Where a job is read from, and where it goes. */
+export interface StoredContext extends Pick<ParseContext, 'now' | 'readTarget'> {
+  /** Path of the job in messages. */
+  path: string;
+  /** The queue that takes it, and the one that it comes from. */
+  queue: string;
+  from: string;
+}
+
+/**
+ * Reads a job of a file.
+ * @throws {ApiError} 400, 413, 422 naming the member that is wrong; `details.field`
+ */
+export async function readStoredJob(value: unknown, context: StoredContext): Promise<StoredJob> {
+  const { path } = context;
+  const line = readJobLine(value, path) as unknown as Omit<StoredJob, 'history' | 'checkpoint' | 'run' | 'body'> & {
+    history?: object;
+    checkpoint?: { sequence: number; created_at: number; content: object };
+    run?: Omit<CompletedRun, 'result'> & { result?: unknown };
+    body: Record<string, unknown>;
+  };
+  const { history, checkpoint, run, body, ...job } = line;
+  checkEnd(line, path);
+  const stored: StoredJob = { ...job, body: await bodyText(body, job.type, context) };
+  if (history) stored.history = JSON.stringify(history);
+  if (checkpoint) stored.checkpoint = { ...checkpoint, content: JSON.stringify(checkpoint.content) };
+  if (run) {
+    const { result, ...rest } = run;
+    stored.run = { ...rest, ...(result !== undefined && { result: JSON.stringify(result) }) };
+  }
+  return stored;
+}
+
+/** A job has the members of its state, and no others. */
+function checkEnd(job: { state: StoredState; ended_at?: number; due_at?: number; run?: unknown }, path: string): void {
+  const hasEnded = job.state !== 'waiting' && job.state !== 'pending';
+  const wrong = (name: string, rule: string) => invalidRequest(`${path}.${name}`, `${path}.${name} ${rule}.`);
+  const belongs = (name: 'ended_at' | 'due_at' | 'run', fits: boolean, isRequired: boolean) => {
+    if (!fits && job[name] !== undefined) throw wrong(name, `does not go with the state ${job.state}`);
+    if (isRequired && job[name] === undefined) throw wrong(name, `is required with the state ${job.state}`);
+  };
+  belongs('ended_at', hasEnded, hasEnded);
+  belongs('due_at', job.state === 'waiting', false);
+  belongs('run', job.state === 'completed', job.state === 'completed');
+}
+
+/** Checks what its producer wrote, as of a new job. @returns its text */
+async function bodyText(body: Record<string, unknown>, type: string, context: StoredContext): Promise<string> {
+  const path = `${context.path}.body`;
+  for (const name of Object.keys(body)) {
+    if (!BODY.has(name)) throw invalidRequest(`${path}.${name}`, `${path}.${name} is not known.`);
+  }
+  if (!isJobType(type)) throw invalidRequest(`${context.path}.type`, `${context.path}.type ${TYPE_RULE}.`);
+  if (body.type !== type) throw invalidRequest(`${path}.type`, `${path}.type must be the type of the job.`);
+  const { extra, fingerprint, coalesced, parent_results, expires_at_written, scheduled_at, expires_at, ...written } =
+    body;
+  for (const name of ['scheduled_at', 'expires_at']) optional(body, name, readMoment, `${path}.`);
+  optional(body, 'expires_at_written', readString, `${path}.`);
+  optional(body, 'coalesced', readCoalesced, `${path}.`);
+  if (fingerprint !== undefined && !(typeof fingerprint === 'string' && FINGERPRINT.test(fingerprint))) {
+    throw invalidRequest(`${path}.fingerprint`, `${path}.fingerprint must be 64 hexadecimal digits.`);
+  }
+  if (parent_results !== undefined && !Array.isArray(parent_results)) {
+    throw invalidRequest(`${path}.parent_results`, `${path}.parent_results must be an array.`);
+  }
+  if (extra !== undefined && !isObject(extra))
+    throw invalidRequest(`${path}.extra`, `${path}.extra must be an object.`);
+  const { now, readTarget, queue, from } = context;
+  const parsed = parseJob({ ...extra, ...written }, { now, path, queue, ...(readTarget && { readTarget }) });
+  if (fingerprint === undefined || queue === from || !parsed.unique) return JSON.stringify(body);
+  // It names its queue, which is another one now.
+  return JSON.stringify({
+    ...body,
+    fingerprint: (await withFingerprint(parsed)).body.fingerprint,
+  } as unknown as JobBody);
+}

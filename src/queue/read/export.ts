@@ -1,0 +1,198 @@
+/**
+ * A queue as lines of a file, in the order of the sequence numbers. A job keeps its number for life. So whatever moves
+ * between two pages, each job that was there at the beginning is in one page at most, as it was when that was read, and
+ * is left out only when it was gone by then.
+ */
+import { conflict } from '../../job/errors';
+import type { StoredJob, StoredState } from '../../job/export/stored-job';
+import { sequenceOf } from '../../job/ids';
+import { modeOf } from '../../job/settings';
+import { JOB_STATES, type JobState } from '../../job/states';
+import type { ExportPage, ExportRequest, ExportStart } from '../../rpc/export';
+import { archivedAfter, farResult } from '../store/archive';
+import { SHARE } from '../store/batches';
+import { type JobRow, STATE } from '../store/job-row';
+import type { Configured, Named, Stored } from '../store/parts';
+import { rowByKey, withRows } from '../store/row-lookup';
+import { readableBody } from '../store/row-texts';
+import { type ArchivedJob, idOf, idOfArchived } from '../store/rows';
+import { scan } from './scan';
+
+/** Jobs of a page at most, those looked at for it, and characters of its lines unless a single one is longer. */
+const PAGE_JOBS = 5_000;
+const PAGE_BUDGET = 20_000;
+const PAGE_CHARS = 1024 * 1024;
+
+/** Rows that are read together. */
+const ROWS = 100;
+
+/** @throws {ApiError} 409 while the queue is being deleted */
+export function beginExport(q: Named & Stored & Configured): ExportStart {
+  if (q.config.removal) {
+    throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
+  }
+  const { store, config } = q;
+  const undecided = store.outbox.has(SHARE) ? store.outbox.count(SHARE) : 0;
+  return { until: store.nextSequence - 1, config: config.own, mode: modeOf(config), undecided };
+}
+
+const OPEN: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed' && state !== 'cancelled');
+const ALL_BUT_COMPLETED: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed');
+
+/** The next jobs. */
+export function exportPage(
+  q: Named & Stored & Configured,
+  { after, until, ended, limit = PAGE_JOBS }: ExportRequest,
+  now: number,
+): ExportPage {
+  const filter = { states: [...(ended ? ALL_BUT_COMPLETED : OPEN)] };
+  const keys: number[] = [];
+  const most = Math.min(limit, PAGE_JOBS);
+  const request = { filter, from: after, ascending: true, limit: most, budget: PAGE_BUDGET };
+  const { next = until } = scan(q, request, now, ({ key }) => keys.push(key));
+  const archived = ended ? archivedAfter(q.store.sql, after, Math.min(next, until), PAGE_CHARS) : undefined;
+  const top = Math.min(next, until, archived?.until ?? until);
+  const page = new Page(top);
+  const entries = merged(
+    keys.filter((key) => sequenceOf(key) <= top),
+    archived?.jobs ?? [],
+  );
+  for (let from = 0; from < entries.length && !page.isFull; from += ROWS) {
+    const part = entries.slice(from, from + ROWS);
+    const own = part.flatMap((entry) => (typeof entry === 'number' ? [entry] : []));
+    withRows(q.store, own, () => {
+      for (const entry of part) {
+        if (page.isFull) return;
+        if (typeof entry === 'number') addRow(q, page, entry, ended);
+        else addArchived(q, page, entry);
+      }
+    });
+  }
+  const { lines, jobs, not_kept, position } = page;
+  return { lines: lines.join(''), jobs, not_kept, ...(position < until && { next: position }) };
+}
+
+/** Keys, and completed jobs, in the order of their numbers. */
+function merged(keys: readonly number[], archived: readonly ArchivedJob[]): (number | ArchivedJob)[] {
+  if (archived.length === 0) return [...keys];
+  const numberOf = (entry: number | ArchivedJob) => sequenceOf(typeof entry === 'number' ? entry : entry.k);
+  return [...keys, ...archived].sort((a, b) => numberOf(a) - numberOf(b));
+}
+
+class Page {
+  readonly lines: string[] = [];
+  readonly jobs: ExportPage['jobs'] = {};
+  readonly not_kept: ExportPage['not_kept'] = {};
+  private chars = 0;
+  private last = 0;
+
+  /** @param top everything up to this number is in the page, unless it becomes full */
+  constructor(private readonly top: number) {}
+
+  get isFull(): boolean {
+    return this.chars >= PAGE_CHARS;
+  }
+
+  /** Where the next page begins. */
+  get position(): number {
+    return this.isFull ? this.last : this.top;
+  }
+
+  /** The next job. @param texts members that are JSON already; of these the body is the last one */
+  add(key: number, job: Omit<StoredJob, 'body' | 'history' | 'checkpoint' | 'run'>, texts: Texts): void {
+    const { body, ...others } = texts;
+    const members = Object.entries({ ...others, body: this.bodyOf(body) });
+    const written = members.flatMap(([name, text]) => (text === undefined ? [] : [`"${name}":${text}`]));
+    const line = `{"job":${JSON.stringify(job).slice(0, -1)},${written.join(',')}}}\n`;
+    this.lines.push(line);
+    this.chars += line.length;
+    this.jobs[job.state] = (this.jobs[job.state] ?? 0) + 1;
+    this.passed(key);
+  }
+
+  passed(key: number): void {
+    this.last = sequenceOf(key);
+  }
+
+  leaveOut(what: string): void {
+    this.not_kept[what] = (this.not_kept[what] ?? 0) + 1;
+  }
+
+  /** A workflow stays where it is: its job becomes one of its own. */
+  private bodyOf(text: string): string {
+    const body = text.includes('"workflow":') ? readableBody({ body: text }) : undefined;
+    if (!body?.workflow) return text;
+    this.leaveOut('workflow');
+    const { workflow: _, ...rest } = body;
+    return JSON.stringify(rest);
+  }
+}
+
+interface Texts {
+  history?: string | undefined;
+  checkpoint?: string | undefined;
+  run?: string | undefined;
+  body: string;
+}
+
+const STATES: Readonly<Record<number, StoredState>> = {
+  [STATE.waiting]: 'waiting',
+  [STATE.pending]: 'pending',
+  [STATE.cancelled]: 'cancelled',
+  [STATE.discarded]: 'discarded',
+  [STATE.dead]: 'dead',
+};
+
+function addRow(q: Named & Stored, page: Page, key: number, ended: boolean): void {
+  const found = rowByKey(q.store, key);
+  const row = found && q.store.locks.seen(found);
+  const state = row && STATES[row.state];
+  page.passed(key);
+  if (!row || state === undefined || (state === 'discarded' && !ended)) return;
+  if (!readableBody(row)) {
+    page.leaveOut('damaged');
+    return;
+  }
+  const active = q.store.leases.active.get(key);
+  const { type, priority, attempt, created_at, enqueued_at } = row;
+  // Also of a job that waits for its key.
+  const due = row.due_at ?? row.waits_since;
+  const job = {
+    ...{ id: idOf(q.route, row), type, state, priority, attempt, claims: active?.claim ?? row.claims },
+    ...{ created_at, enqueued_at },
+    ...(due !== null && { due_at: due }),
+    ...(row.expires_at !== null && { expires_at: row.expires_at }),
+    ...(row.ended_at !== null && { ended_at: row.ended_at }),
+  };
+  page.add(key, job, { history: historyText(row), checkpoint: checkpointText(q, key), body: row.body });
+}
+
+/** A history that cannot be read counts as none. */
+function historyText({ history }: JobRow): string | undefined {
+  return history !== null && readableBody({ body: history }) ? history : undefined;
+}
+
+function checkpointText(q: Stored, key: number): string | undefined {
+  const checkpoint = q.store.checkpoints.copy(key);
+  if (!checkpoint) return undefined;
+  const { sequence, created_at, content } = checkpoint;
+  return `{"sequence":${sequence},"created_at":${created_at},"content":${content}}`;
+}
+
+function addArchived(q: Named & Stored, page: Page, stored: ArchivedJob): void {
+  const { k, t: type, p: priority, n: attempt, c: claims, at, f, e: errors, push, w, g, pg, l: log } = stored;
+  const [created_at, enqueued_at, started_at, ended_at] = at;
+  const job = {
+    ...{ id: idOfArchived(q.route, stored), type, state: 'completed' as const, priority, attempt, claims },
+    ...{ created_at, enqueued_at, ended_at },
+  };
+  const history = { first_started_at: f, errors, log };
+  const result = farResult(q.store.sql, stored) ?? ('r' in stored ? JSON.stringify(stored.r) : undefined);
+  const run = JSON.stringify({ started_at, timeout_ms: push, worker_id: w, target: g, progress: pg });
+  page.add(k, job, {
+    history: Object.values(history).some((value) => value !== undefined) ? JSON.stringify(history) : undefined,
+    checkpoint: stored.cp ? checkpointText(q, k) : undefined,
+    run: result === undefined ? run : `${run.slice(0, -1)},"result":${result}}`,
+    body: JSON.stringify(stored.b),
+  });
+}

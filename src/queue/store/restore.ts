@@ -1,0 +1,160 @@
+/**
+ * Writes jobs as they were stored in another place, or at another time. They take as many rows as jobs that come in
+ * batches: those that waited in the line, or together, are put into blocks; those that waited for another moment into
+ * retry blocks; completed ones into chunks of the archive.
+ */
+import type { StoredJob } from '../../job/export/stored-job';
+import { groupOf } from '../../job/group';
+import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
+import type { JobHistory } from '../../job/record';
+import { holdsGroup } from './groups/holder';
+import { type JobRow, STATE } from './job-row';
+import { check, positionOf } from './jobs';
+import { learn, place, policyOf } from './limits/place';
+import { endOf, keptUntil } from './own-retention';
+import { writeRow } from './own-rows';
+import type { Configured, Named, Observed, Stored, Woken } from './parts';
+import { enters } from './row-places';
+import { bodyOf } from './row-texts';
+import { fingerprintIn, remember } from './unique-keys';
+
+type Parts = Named & Stored & Configured & Observed & Woken;
+
+const STATES = {
+  waiting: STATE.waiting,
+  pending: STATE.pending,
+  cancelled: STATE.cancelled,
+  discarded: STATE.discarded,
+  dead: STATE.dead,
+} as const;
+
+/** Restores the jobs of a transaction, in the order of their numbers. Call {@link end} behind the last one. */
+export class Restoration {
+  /** Jobs whose ids do not name their numbers here. */
+  id_rows = 0;
+  private completed = 0;
+
+  constructor(
+    private readonly q: Parts,
+    private readonly now: number,
+  ) {}
+
+  /**
+   * Writes a job that is not here. A number that this queue has not given out yet is taken from its id; else the id
+   * becomes one that was chosen: one row more.
+   * @param together the job before it, or the one after it, becomes available at the same moment and priority
+   */
+  add(job: StoredJob, together: boolean): void {
+    const { q, now } = this;
+    q.store.changes++;
+    const { type, priority, body } = job;
+    const limit = policyOf(q, { type, body });
+    const isWaiting = job.state === 'waiting';
+    const isImmediate = isWaiting && job.due_at === undefined && priority === 0 && !limit;
+    const key = this.keyOf(job, isImmediate, isWaiting && limit !== undefined);
+    const row: JobRow = {
+      ...{ key, type, priority, body, state: job.state === 'completed' ? STATE.waiting : STATES[job.state] },
+      ...{ alias: this.aliasOf(job, key), attempt: job.attempt, claims: job.claims },
+      ...{ created_at: job.created_at, enqueued_at: job.enqueued_at, expires_at: job.expires_at ?? null },
+      ...{ history: job.history ?? null, ended_at: job.ended_at ?? null },
+      ...{ due_at: null, waits_since: null, limit_key: limit?.key ?? null, holds_group: null },
+    };
+    if (row.alias !== null) {
+      this.id_rows += 1;
+      q.store.sql.exec('INSERT OR REPLACE INTO aliases (id, key) VALUES (?, ?)', row.alias, key).toArray();
+    }
+    const fingerprint = fingerprintIn(row);
+    if (fingerprint !== undefined) remember(q.store.sql, fingerprint, key);
+    if (job.checkpoint) q.store.checkpoints.put(key, job.checkpoint);
+    q.store.written.spend(body.length + (row.history?.length ?? 0));
+    if (job.run) {
+      this.archive(row, job);
+      return;
+    }
+    if (limit) learn(q, limit, now);
+    if (q.store.gates.isStrict) row.holds_group = holdsGroup('restore', row, row, now);
+    if (isWaiting && !isImmediate) Object.assign(row, place(q, row, job.due_at ?? job.enqueued_at, now, limit));
+    check('restore', 'none', positionOf(row, false, now));
+    this.write(row, together);
+    q.store.gates.changed(key, null, row.holds_group);
+    q.store.tally.entered(row);
+    enters(q, row, now);
+    const end = endOf(row.state);
+    if (end === undefined) {
+      q.store.depth.added(row);
+      q.observed.meters.enqueued(type, 1, now);
+    } else {
+      const endedAt = row.ended_at as number;
+      q.wake.at(keptUntil(row, end, endedAt) ?? endedAt + q.config.retentionMs(end));
+    }
+  }
+
+  /** The numbers of completed jobs are not given out again: one row, if there are any. */
+  end(): void {
+    if (this.completed > 0) this.q.store.recordSequence(this.completed);
+  }
+
+  /** Its own key, if that is free and leads to it; else the next one. */
+  private keyOf({ id, created_at }: StoredJob, isImmediate: boolean, isLimited: boolean): number {
+    const { store, route } = this.q;
+    const { key, time } = decodeId(id);
+    const sequence = sequenceOf(key);
+    const isMinted = routeOf(id) === route && time === created_at && sequence < FIRST_CHOSEN;
+    // The line has keys of its own, and no limited job has one of these.
+    const fits = key < RANK_BIT ? !isLimited : !isImmediate;
+    if (isMinted && fits && sequence >= store.nextSequence) {
+      store.nextSequence = sequence + 1;
+      return key;
+    }
+    const next = store.nextSequence++;
+    return isImmediate ? next : RANK_BIT + next;
+  }
+
+  private aliasOf({ id, created_at }: StoredJob, key: number): string | null {
+    const decoded = decodeId(id);
+    return decoded.route === this.q.route && decoded.key === key && decoded.time === created_at ? null : id;
+  }
+
+  private write(row: JobRow, together: boolean): void {
+    const { blocks, sql } = this.q.store;
+    const isInLine = row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
+    const isDue = together && row.due_at !== null && row.key >= RANK_BIT;
+    if ((isInLine || isDue) && isPlain(row)) {
+      const group = groupOf(bodyOf(row));
+      blocks.add({ ...row, at: row.created_at, ...(group !== undefined && { group }) });
+    } else if (row.state === STATE.waiting && blocks.retries.takes(row)) {
+      blocks.retries.add(row);
+    } else {
+      const end = endOf(row.state);
+      writeRow(sql, row, end && keptUntil(row, end, row.ended_at as number));
+    }
+  }
+
+  private archive(row: JobRow, { run, ended_at: endedAt = 0, history: text }: StoredJob): void {
+    if (!run) return;
+    const { q } = this;
+    check('restore', 'none', 'completed');
+    const history = (text === undefined ? {} : JSON.parse(text)) as JobHistory;
+    const own = keptUntil(row, 'completed', endedAt);
+    q.store.archive.add(
+      {
+        ...{ k: row.key, a: row.alias ?? undefined, t: row.type, p: row.priority, n: row.attempt, c: row.claims },
+        at: [row.created_at, row.enqueued_at, run.started_at, endedAt],
+        ...{ f: history.first_started_at, e: history.errors, push: run.timeout_ms },
+        ...{ w: run.worker_id, g: run.target, pg: run.progress, l: history.log },
+        cp: q.store.checkpoints.sizeOf(row.key) > 0 ? 1 : undefined,
+      },
+      row.body,
+      run.result,
+      own,
+    );
+    this.completed = Math.max(this.completed, sequenceOf(row.key));
+    q.wake.at(own ?? endedAt + q.config.retentionMs('completed'));
+  }
+}
+
+/** Do its body, type and id say everything about it, so that it can join a block? */
+function isPlain({ expires_at, history, attempt, claims, created_at, enqueued_at, limit_key, holds_group }: JobRow) {
+  const isSpecial = expires_at !== null || history !== null || limit_key !== null || holds_group !== null;
+  return !isSpecial && attempt === 0 && claims === 0 && created_at === enqueued_at;
+}

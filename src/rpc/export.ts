@@ -1,0 +1,70 @@
+/** The part of a queue object's RPC interface by which a queue is exported and imported. Times in epoch ms. */
+import type { Outcome } from '../job/errors';
+import type { StoredJob, StoredState } from '../job/export/stored-job';
+import type { QueueConfig, QueueMode } from '../job/settings';
+
+/** What an export begins with. */
+export interface ExportStart {
+  /** Jobs up to this sequence number are exported: those of later enqueues are not. */
+  until: number;
+  /** What the queue says itself. */
+  config: QueueConfig;
+  mode: QueueMode;
+  /** Batches over several queues that are not decided yet: their jobs are not exported. */
+  undecided: number;
+}
+
+export interface ExportRequest {
+  /** Jobs after this sequence number. */
+  after: number;
+  until: number;
+  /** With all jobs that have ended; dead letters are always there. */
+  ended: boolean;
+  /** Jobs of the page at most, if that is less than a page may have. */
+  limit?: number;
+}
+
+export interface ExportPage {
+  /** A line for each job, with a line feed behind it. */
+  lines: string;
+  jobs: Partial<Record<StoredState, number>>;
+  /** What of these jobs is left out, and how often. */
+  not_kept: Record<string, number>;
+  /** Where the next page begins; absent: this was the last. */
+  next?: number;
+}
+
+/** A part of a file, whose jobs no other queue has. */
+export interface ImportPart {
+  /** Names the file: the hash of its first part. */
+  file: string;
+  number: number;
+  /** Into a queue that has other jobs; its settings stay. */
+  merge: boolean;
+  settings?: { config: QueueConfig; mode: QueueMode };
+  jobs: StoredJob[];
+}
+
+export interface PartImported {
+  imported: number;
+  /** Jobs that were here already, or have been. */
+  known: number;
+  /** Jobs whose ids take a row each: they were chosen by producers, or their numbers are not free here. */
+  id_rows: number;
+  /** This part was imported before. */
+  repeated?: true;
+}
+
+export interface ExportApi {
+  /** @returns null: there is no such queue; 409 while it is being deleted */
+  beginExport(): Promise<Outcome<ExportStart | null>>;
+  exportPage(request: ExportRequest): Promise<Outcome<ExportPage>>;
+  /**
+   * Takes a part of a file, each once, in one transaction.
+   * @param ticket as in `enqueue`
+   * @returns 409 when the queue has other jobs, when parts before it are missing, or while it is being deleted
+   */
+  importPart(part: ImportPart, ticket?: string): Promise<Outcome<PartImported>>;
+  /** What {@link importPart} would do. Writes nothing. */
+  considerImport(part: ImportPart): Promise<Outcome<PartImported>>;
+}
