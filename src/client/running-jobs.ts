@@ -1,9 +1,10 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
 import { CancelledError } from '../handler/control';
 import { Deadlines } from '../handler/deadlines';
+import type { Host } from '../handler/host';
 import type { LogEntry } from '../handler/journal';
 import type { DeliveryOutcome } from '../handler/protocol';
-import { type Host, runDelivery } from '../handler/run';
+import { runDelivery } from '../handler/run';
 import { RunSignal } from '../handler/run-signal';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';

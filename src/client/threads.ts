@@ -3,10 +3,10 @@
  * that crashes, or does not end in its time, takes its thread along and nothing else. Another thread follows.
  */
 import { type Failure, failureOf, TimeoutError } from '../handler/failure';
+import { type TimeLimits, timeoutOf } from '../handler/host';
 import type { LogSink } from '../handler/log';
 import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import type { Registration } from '../handler/registry';
-import { type TimeLimits, timeoutOf } from '../handler/run';
 import type { CrossingError, FromThread, Question, Reason, ThreadData, ToThread } from '../handler/thread';
 import type { Voice } from '../handler/voice';
 import { TocsinError } from '../producer/errors';

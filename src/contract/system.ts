@@ -1,5 +1,6 @@
 /** The deployment: what it offers, whether it is well, its configuration; a reset and the calculator of retries. */
 import type { Role, Scope } from '../job/access';
+import type { ChunkSettings } from '../job/chunk';
 import type { PreviewRow } from '../job/retry/preview';
 import type { Duration, RetryPolicy } from '../job/wire';
 import type { CursorQuery } from './common';
@@ -71,6 +72,8 @@ export interface ConfiguredTarget {
   /** In which form jobs are sent. */
   payload?: 'batch' | 'envelope' | 'job';
   batch_size: number;
+  /** Its jobs run by the chunk. */
+  batch?: ChunkSettings;
   timeout_ms: number;
   max_concurrency?: number;
   /** Queues that its handlers may enqueue to. */

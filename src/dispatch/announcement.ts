@@ -1,4 +1,5 @@
 /** What a handler Worker says about itself: the types it takes, their settings, and how it wants to be called. */
+import { chunkIn } from '../job/chunk';
 import { defined, isObject, parseObject } from '../job/envelope/fields';
 import type { AnnouncedType } from '../job/record';
 import { readText } from './body';
@@ -99,6 +100,7 @@ function readAnnouncedType(entry: unknown): AnnouncedType[] {
       timeout_ms: integer(entry.timeout_ms, 1),
       max_attempts: integer(entry.max_attempts, 0),
       concurrency: integer(entry.concurrency, 1),
+      batch: chunkIn(entry.batch),
     }),
   ];
 }

@@ -13,7 +13,8 @@
  * pattern takes wait for workers that pull.
  */
 import { DELIVERY_BOUNDS } from '../declaration';
-import { defined } from '../job/envelope/fields';
+import { type ChunkSettings, chunkIn, chunkProblem } from '../job/chunk';
+import { defined, isObject } from '../job/envelope/fields';
 import { isQueueName } from '../job/envelope/names';
 import { invalidConfiguration } from '../job/errors';
 import { Remote } from './remote';
@@ -58,6 +59,8 @@ export interface TargetConfig {
   payload?: Payload;
   /** Jobs per call, 1 … 100. Default 10. */
   batchSize: number;
+  /** Its jobs run by the chunk, whatever it announces. */
+  chunk?: ChunkSettings;
   /** Execution limit in ms for jobs that name none, 1 … 900000. Default 30000. */
   timeoutMs: number;
   /** Jobs running in this Worker at once, for each queue. Absent: the queue's concurrency alone. */
@@ -70,7 +73,7 @@ const PATTERN =
 /** Defaults of a target's options. */
 export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
-const COMMON_OPTIONS = ['batch_size', 'timeout_ms', 'max_concurrency', 'payload'];
+const COMMON_OPTIONS = ['batch_size', 'batch', 'timeout_ms', 'max_concurrency', 'payload'];
 const BINDING_OPTIONS = ['binding', ...COMMON_OPTIONS];
 const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...COMMON_OPTIONS];
 
@@ -183,15 +186,31 @@ function readCommon(key: string, options: Record<string, unknown>) {
     if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
     throw wrong(`"${key}": ${option} must be an integer from 1 to ${max}`, { key, option });
   };
+  const chunk = readMappedChunk(key, options.batch);
+  if (chunk && payload !== undefined && payload !== 'batch') {
+    throw wrong(`"${key}": batch needs the payload batch, or none`, { key, option: 'payload' });
+  }
+  const form: Payload | undefined = chunk ? 'batch' : payload;
   return {
     patterns: [] as TargetPattern[],
-    ...(payload !== undefined && { payload: payload as Payload }),
+    ...(form !== undefined && { payload: form }),
+    ...(chunk && { chunk }),
     batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, DELIVERY_BOUNDS.batchSize),
     timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, DELIVERY_BOUNDS.timeoutMs),
     ...(options.max_concurrency !== undefined && {
       maxConcurrency: integer('max_concurrency', 10, DELIVERY_BOUNDS.maxConcurrency),
     }),
   };
+}
+
+/** How the jobs of a target are gathered into chunks. */
+function readMappedChunk(key: string, value: unknown): ChunkSettings | undefined {
+  if (value === undefined) return undefined;
+  if (!isObject(value)) throw wrong(`"${key}": batch must be a table`, { key, option: 'batch' });
+  const problem = chunkProblem(value);
+  if (!problem) return chunkIn(value);
+  const option = `batch.${problem.member}`;
+  throw wrong(`"${key}": ${option} ${problem.rule}`, { key, option });
 }
 
 /** How well a pattern matches: undefined when it does not, else larger for a more specific one. */

@@ -24,11 +24,16 @@ export function withArguments(
   run: HandlerFunction,
 ): HandlerFunction {
   return async (job: Job, ctx: HandlerContext) => {
-    const checked = await schema['~standard'].validate(job.args);
-    if (checked.issues) throw invalid(checked.issues);
-    const own = { ...job, args: checked.value as unknown[] };
+    const own = await checkedArgs(schema, job);
     return await run(own, { ...ctx, job: own });
   };
+}
+
+/** The job with what the schema makes of its arguments. @throws {InvalidArgsError} when they do not match */
+export async function checkedArgs(schema: StandardSchema<unknown, readonly unknown[]>, job: Job): Promise<Job> {
+  const checked = await schema['~standard'].validate(job.args);
+  if (checked.issues) throw invalid(checked.issues);
+  return { ...job, args: checked.value as unknown[] };
 }
 
 function invalid(all: readonly SchemaIssue[]): InvalidArgsError {

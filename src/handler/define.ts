@@ -2,10 +2,12 @@
 import { batchAnswer } from './batch-answer';
 import { readCall } from './control';
 import { Deadlines } from './deadlines';
+import type { Host } from './host';
 import { LineVoice } from './live-connection';
 import { parseDeliveries, writeAnswer } from './protocol';
 import type { Registry } from './registry';
-import { type Host, newId, runDelivery } from './run';
+import { newId, runDelivery } from './run';
+import { runAll } from './run-all';
 import { RUNNABLE, type Runnable, runnable } from './runnable';
 import { serveRuns } from './thread';
 import type { ExecutionContextLike, HandlerDefinition, HandlerFunction } from './types';
@@ -136,9 +138,8 @@ async function deliver(
   const voice: Host['voice'] = ({ deliveryId = '' }, notes) =>
     control ? new LineVoice(control.line, deliveryId) : new AnswerVoice('never', notes, newId);
   const host: Host = { ...around, control, voice, deadlines: new Deadlines() };
-  const entries = parsed.deliveries.map(async (delivery) =>
-    writeAnswer(await runDelivery(delivery, registry, host), delivery.deliveryId),
-  );
+  const runs = runAll(parsed.deliveries, registry, host);
+  const entries = runs.map(async (run, at) => writeAnswer(await run, parsed.deliveries[at]?.deliveryId));
   const { body, isLines } = await batchAnswer(entries, control?.line);
   return jsonText(200, body, { ...version, ...(isLines && { 'Content-Type': LINES_TYPE }) });
 }

@@ -15,6 +15,7 @@ export {
 } from '../producer/errors';
 export type { JobOptions } from '../producer/job';
 export { InvalidArgsError } from './arguments';
+export { type BatchedOptions, batched } from './batched';
 export { CancelledError } from './control';
 export { defineHandlers, handler } from './define';
 export type { Logger, LogLevel, LogLine, LogSink } from './log';
@@ -42,6 +43,9 @@ export { isSuspended, SuspendedError } from './suspension';
 export type { OpenTelemetry } from './telemetry';
 export { type TracingMiddleware, tracing } from './tracing';
 export type {
+  BatchContext,
+  BatchedHandler,
+  BatchFunction,
   ExecutionContextLike,
   HandlerContext,
   HandlerDefinition,

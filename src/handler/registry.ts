@@ -9,6 +9,7 @@ import { refuseUnknown } from '../producer/known';
 import { wired, wireName } from '../producer/names';
 import { isSchema, withArguments } from './arguments';
 import { type Around, checkAround, type Surrounded, takesContext, within } from './around';
+import { type Batch, batchOf } from './batched';
 import { requireDuration } from './duration';
 import { isObject } from './protocol';
 import type { StandardSchema } from './schema';
@@ -31,11 +32,17 @@ const POLICY_FIELDS = [
   ...['first_index', 'table', 'jitter', 'non_retryable_errors', 'on_exhaustion', 'on_crash'],
 ];
 
+/** A handler that takes many jobs in one call. */
+export interface ChunkHandler extends Batch {
+  args?: StandardSchema<unknown, readonly unknown[]> | undefined;
+}
+
 /** A handler with its settings, ready to run. */
 export interface Registration {
   type: string;
-  /** The handler, inside of the middleware. */
+  /** The handler, inside of the middleware. A chunked one has another. */
   run: Surrounded;
+  chunk?: ChunkHandler;
   /** May it say something while it runs? Announced, so that its calls stay open. */
   talks: boolean;
   /** Announced to the queue. */
@@ -105,6 +112,7 @@ export class Registry {
       timeout_ms: entry.timeoutMs,
       max_attempts: entry.maxAttempts,
       concurrency: entry.concurrency,
+      batch: entry.chunk?.settings,
       talks: entry.talks || undefined,
     }));
   }
@@ -123,13 +131,16 @@ function register(type: string, entry: unknown, around: Around): Registration {
   }
   if (isFunction<HandlerFunction>(entry)) return { type, ...surrounded(entry, undefined, around) };
   if (entry === undefined) throw wrong(type, 'has no handler');
+  const bare = batchOf(entry);
+  if (bare) return { type, ...together(bare, undefined) };
   if (!isObject(entry)) throw wrong(type, 'needs a function, or an object with a handler');
   for (const [name, value] of Object.entries(entry)) {
     if (!SETTINGS.includes(name) && value !== undefined) {
       throw wrong(type, `has an unknown option ${JSON.stringify(name)}; known are ${SETTINGS.join(', ')}`);
     }
   }
-  if (!isFunction<HandlerFunction>(entry.handler)) throw wrong(type, 'needs a function as its handler');
+  const batch = batchOf(entry.handler);
+  if (!batch && !isFunction<HandlerFunction>(entry.handler)) throw wrong(type, 'needs a function as its handler');
   if (entry.args !== undefined && !isSchema(entry.args)) {
     throw wrong(type, 'needs a schema as args, of a library that follows Standard Schema');
   }
@@ -138,7 +149,7 @@ function register(type: string, entry: unknown, around: Around): Registration {
   const concurrency = integer(type, 'concurrency', entry.concurrency, 1, Number.MAX_SAFE_INTEGER);
   return {
     type,
-    ...surrounded(entry.handler, entry.args, around),
+    ...(batch ? together(batch, entry.args) : surrounded(entry.handler as HandlerFunction, entry.args, around)),
     ...retryOf(type, entry.retry, maxAttempts),
     timeoutMs,
     maxAttempts,
@@ -158,6 +169,12 @@ function surrounded(
   // A handler of one parameter, or none, has no context to speak through.
   const talks = (handler.length !== 0 && handler.length !== 1) || takesContext(around);
   return { run: within(around.use ?? [], checked), talks };
+}
+
+/** A chunked handler. It says nothing while it runs that belongs to a single job. */
+function together(batch: Batch, args: ChunkHandler['args']): Pick<Registration, 'run' | 'talks' | 'chunk'> {
+  const run = () => Promise.reject(new TypeError('a chunked handler takes several jobs'));
+  return { run, talks: false, chunk: { ...batch, args } };
 }
 
 function retryOf(

@@ -4,61 +4,25 @@
  * otherwise take the other results down with it.
  */
 import { jobIds } from '../producer/id';
-import { tellHooks } from './around';
 import { contextOf } from './context';
-import { CancelledError, type Control } from './control';
+import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
-import { withChosenDelay } from './delay';
-import { failureOf, ResultTooLarge, stackOf, TimeoutError, UnserialisableResult } from './failure';
-import { Journal, logEntry } from './journal';
-import { createLogger, type Logger, type LogSink } from './log';
-import { isExpected, snoozeOf } from './outcomes';
+import { failed, outcomeOfThrown, resultText } from './ended';
+import { TimeoutError } from './failure';
+import { type Host, PUSHED, timeoutOf } from './host';
+import { Journal } from './journal';
+import { createLogger, type Logger } from './log';
 import { type BrokenDelivery, type DeliveryOutcome, type HandlerDelivery, type Outcome, stepsOf } from './protocol';
-import { MAX_TIMEOUT_MS, type Registration, type Registry } from './registry';
+import type { Registration, Registry } from './registry';
+import { runChunk } from './run-chunk';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
-import type { ExecutionContextLike, HandlerContext } from './types';
+import type { HandlerContext } from './types';
 import { AnswerVoice, Notes, type Voice } from './voice';
-
-/** The limits of a run, in ms. */
-export interface TimeLimits {
-  /** When neither job nor handler sets one. */
-  default: number;
-  longest: number;
-}
-
-/** The limits of a pushed job, which the queue has too. */
-const PUSHED: TimeLimits = { default: 30_000, longest: MAX_TIMEOUT_MS };
-/** Largest result, in bytes of JSON. */
-export const MAX_RESULT_BYTES = 1_048_576;
-
-/** Hooks may take what is left of the time limit, and this much longer, in ms: the queue waits a second for a batch. */
-const HOOKS_BEYOND_MS = 500;
 
 /** Chooses the ids of jobs that are enqueued with an answer. */
 export const newId = jobIds(Date.now, Math.random);
-
-/** What surrounds a run: the request that brought the delivery, or the worker that fetched the job. */
-export interface Host {
-  env: unknown;
-  executionCtx: ExecutionContextLike | undefined;
-  /** Aborts when the caller disconnects, or the worker gives the job up. */
-  call: { readonly signal: AbortSignal } | undefined;
-  /** Aborts when the worker that pulled the job ends. Default: never. */
-  draining?: { readonly signal: AbortSignal } | undefined;
-  /** Hears which jobs are cancelled, where the caller says so. */
-  control?: Control | undefined;
-  /** How a run speaks before its end. Default: with its answer. */
-  voice?: ((delivery: HandlerDelivery, notes: Notes) => Voice) | undefined;
-  sink: LogSink;
-  /** The queue's time, epoch ms. Default: counted from the job's claim. */
-  queueNow?: () => number;
-  /** Default: those of a pushed job. */
-  limits?: TimeLimits;
-  /** Shared by runs that begin together. */
-  deadlines?: Deadlines;
-}
 
 /** Runs a delivery. Never rejects. */
 export async function runDelivery(
@@ -75,6 +39,10 @@ export async function runDelivery(
   if (!registration) {
     log().error('no handler registered for this job type');
     return failed('handler_not_found', `No handler registered for job type ${JSON.stringify(job.type)}.`);
+  }
+  if (registration.chunk) {
+    const [outcome] = await runChunk([delivery], registration, registry, host);
+    return outcome as DeliveryOutcome;
   }
   const notes = new Notes();
   const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
@@ -104,8 +72,7 @@ interface Run {
 }
 
 async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Promise<Outcome> {
-  const { delivery, registration, registry, host, journal, steps } = run;
-  const { job, attempt } = delivery;
+  const { delivery, registration, host, steps } = run;
   const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
   const deadline = Date.now() + limit;
   try {
@@ -120,25 +87,7 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     }
     // Middleware that continues although the run is suspended changes nothing, unless a step hangs.
     if (thrown instanceof TimeoutError && steps.suspension && !steps.busy) return suspended(steps.suspension);
-    const snooze = snoozeOf(thrown);
-    if (snooze !== undefined) {
-      const message = (thrown as Error).message;
-      run.log().info('job snoozed', { reason: message, in_ms: snooze });
-      journal.add(logEntry(Date.now(), 'info', message, {}));
-      return { status: 'snoozed', in: snooze };
-    }
-    const log = run.log();
-    const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
-    const said = { error_type: failure.type, error: failure.message };
-    if (isMeant(thrown)) log.info('job ended by its handler', { ...said, code: failure.code });
-    else log.error('job failed', { ...said, stack: stackOf(thrown) });
-    if (!host.call?.signal.aborted) {
-      const patience = Math.max(0, deadline - Date.now()) + HOOKS_BEYOND_MS;
-      await tellHooks(registry.around, { job, ctx, thrown, failure, attempt }, patience, (name, error) =>
-        log.error(`${name} threw`, { error: String(error), stack: stackOf(error) }),
-      );
-    }
-    return { status: 'failed', error: failure };
+    return await outcomeOfThrown(thrown, { ...run, ctx, deadline });
   } finally {
     steps.close();
   }
@@ -148,15 +97,6 @@ function suspended(suspension: Suspension): Outcome {
   if (suspension.kind === 'again') return { status: 'again' };
   const { until, signal } = suspension.pause;
   return { status: 'snoozed', ...(until === AT_ONCE ? { in: 0 } : { until }), ...(signal !== undefined && { signal }) };
-}
-
-/** Is it what the handler meant, such as a retry at a time? */
-function isMeant(thrown: unknown): boolean {
-  try {
-    return typeof thrown === 'object' && thrown !== null && isExpected(thrown);
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -234,29 +174,4 @@ async function toTheEnd(run: () => unknown, steps: Steps): Promise<unknown> {
   const failure = own ?? steps.failure;
   if (failure) throw failure.thrown;
   return result;
-}
-
-/** The job's limit, else the handler's, else the default; counted from the arrival of the delivery. */
-export function timeoutOf({ job }: HandlerDelivery, registration: Registration, limits: TimeLimits): number {
-  const own: unknown = job.timeoutMs;
-  const limit = typeof own === 'number' && own > 0 ? own : (registration.timeoutMs ?? limits.default);
-  return Math.min(limit, limits.longest);
-}
-
-/** A result as JSON text; undefined when there is none. @throws when it is not JSON, or too large. */
-function resultText(result: unknown): string | undefined {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(result);
-  } catch (error) {
-    throw new UnserialisableResult(`The result is not JSON: ${error instanceof Error ? error.message : String(error)}`);
-  }
-  if (json === undefined) return undefined;
-  const bytes = new TextEncoder().encode(json).length;
-  if (bytes <= MAX_RESULT_BYTES) return json;
-  throw new ResultTooLarge(`The result has ${bytes} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
-}
-
-function failed(code: string, message: string): Outcome {
-  return { status: 'failed', error: { code, type: code, message } };
 }

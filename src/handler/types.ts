@@ -75,6 +75,36 @@ export type HandlerFunction<Args extends readonly unknown[] = unknown[], Result 
   run(job: Job<Args>, ctx: HandlerContext<Env>): Result | Promise<Result>;
 }['run'];
 
+/** What a chunked handler gets beside its jobs. It has no steps, sleeps or signals: those belong to a single job. */
+export interface BatchContext<Env = unknown>
+  extends Pick<HandlerContext<Env>, 'env' | 'signal' | 'draining' | 'log' | 'waitUntil'> {
+  /**
+   * One of the jobs has failed, with what would be thrown otherwise: an error, `discard(…)`, `retryIn(…)`. The others
+   * end as the handler does.
+   */
+  fail(job: Pick<Job, 'id'>, error: unknown): void;
+}
+
+/**
+ * Runs the jobs of a call. It returns a list with a result for each job, in their order, or nothing. What it throws
+ * fails all jobs that it has not failed by itself.
+ */
+export type BatchFunction<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> = {
+  run(
+    jobs: readonly Job<Args>[],
+    ctx: BatchContext<Env>,
+    // biome-ignore lint/suspicious/noConfusingVoidType: a handler without results returns nothing
+  ): readonly Result[] | void | undefined | Promise<readonly Result[] | void | undefined>;
+}['run'];
+
+/** Under this name the type of a chunked handler holds those of its jobs; it does not exist at run time. */
+declare const OF: unique symbol;
+
+/** A handler that takes many jobs in one call, made by `batched`. */
+export interface BatchedHandler<Args extends readonly unknown[] = readonly unknown[], Result = unknown, Env = unknown> {
+  readonly [OF]: { args: Args; result: Result; takes(env: Env): void };
+}
+
 /**
  * Computes the delay before the next run of a failed job. `attempt` counts from 0: it is 0 before the first retry, that
  * is `ctx.attempt - 1` of the run that failed. The result is a duration: a number of milliseconds, or a string such as
@@ -87,7 +117,7 @@ export type RetryFunction = (attempt: number, error: unknown) => Duration;
 
 /** A handler with settings. Settings are the job-type layer: the job's own take precedence. */
 export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], Result = unknown, Env = unknown> {
-  handler: HandlerFunction<Args, Result, Env>;
+  handler: HandlerFunction<Args, Result, Env> | BatchedHandler<Args, Result, Env>;
   /**
    * A schema of the arguments as a list, of any library that follows Standard Schema. What it makes of them is
    * `job.args`; a job whose arguments it refuses fails with the code `invalid_args` and is not retried.
@@ -112,4 +142,5 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
 /** A handler, with or without settings. */
 export type HandlerEntry<Args extends readonly unknown[] = unknown[], Env = unknown> =
   | HandlerFunction<Args, unknown, Env>
+  | BatchedHandler<Args, unknown, Env>
   | HandlerDefinition<Args, unknown, Env>;

@@ -1,7 +1,14 @@
 /** A handler Worker as its author writes it: all handlers, what is around them, and the types that follow from them. */
 import type { LogSink } from './log';
 import type { StandardSchema } from './schema';
-import type { ExecutionContextLike, HandlerContext, HandlerDefinition, HandlerEntry, Job } from './types';
+import type {
+  BatchedHandler,
+  ExecutionContextLike,
+  HandlerContext,
+  HandlerDefinition,
+  HandlerEntry,
+  Job,
+} from './types';
 
 /** Handlers by job type. Every type of `Jobs` needs one; `"*"` takes the types that have none. */
 export type Handlers<Jobs extends Record<keyof Jobs, readonly unknown[]>, Env = unknown> = {
@@ -18,14 +25,15 @@ type InferredFunction<Args> = { run(job: InferredJob<Args>, ctx: HandlerContext)
 /** A handler whose types are found by looking at it. */
 export type InferredEntry<Args> =
   | InferredFunction<Args>
+  | BatchedHandler
   | (Omit<HandlerDefinition, 'handler' | 'args'> & {
-      handler: InferredFunction<Args>;
+      handler: InferredFunction<Args> | BatchedHandler;
       // biome-ignore lint/suspicious/noExplicitAny: what the producer writes may be of any type
       args?: StandardSchema<any, Args>;
     });
 
 /** Refuses settings that there are not; what is inferred would have any. */
-export type KnownSettings<Entry> = Entry extends (...args: never[]) => unknown
+export type KnownSettings<Entry> = Entry extends ((...args: never[]) => unknown) | BatchedHandler
   ? unknown
   : { [Name in Exclude<keyof Entry, keyof HandlerDefinition>]?: never };
 
@@ -87,11 +95,13 @@ type MapOf<T> = T extends { readonly [HANDLERS]: infer Map } ? Map : T;
 /** What a producer writes as the arguments of a job that this handler runs. */
 type ArgsOf<Entry> = Entry extends { args: StandardSchema<infer Input, infer _Output> }
   ? Extract<Input, readonly unknown[]>
-  : FunctionOf<Entry> extends (job: infer J, ...rest: never[]) => unknown
-    ? J extends { args: infer Args extends readonly unknown[] }
-      ? Args
-      : unknown[]
-    : unknown[];
+  : FunctionOf<Entry> extends BatchedHandler<infer Args>
+    ? Args
+    : FunctionOf<Entry> extends (job: infer J, ...rest: never[]) => unknown
+      ? J extends { args: infer Args extends readonly unknown[] }
+        ? Args
+        : unknown[]
+      : unknown[];
 
 type FunctionOf<Entry> = Entry extends { handler: infer Run } ? Run : Entry;
 
@@ -104,7 +114,12 @@ export type JobsOf<T> = { [Type in Exclude<keyof MapOf<T>, '*'>]: ArgsOf<MapOf<T
 
 /** The results of jobs by type, from their handlers. */
 export type ResultsOf<T> = {
-  [Type in Exclude<keyof MapOf<T>, '*'>]: FunctionOf<MapOf<T>[Type]> extends (...args: never[]) => infer Result
-    ? Awaited<Result>
-    : unknown;
+  [Type in Exclude<keyof MapOf<T>, '*'>]: FunctionOf<MapOf<T>[Type]> extends BatchedHandler<
+    readonly unknown[],
+    infer Result
+  >
+    ? Result
+    : FunctionOf<MapOf<T>[Type]> extends (...args: never[]) => infer Result
+      ? Awaited<Result>
+      : unknown;
 };

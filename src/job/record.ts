@@ -3,6 +3,7 @@
  * about it, and its history. Times are epoch milliseconds here; the HTTP layer writes RFC 3339.
  */
 
+import type { ChunkSettings } from './chunk';
 import type { LimitPolicy } from './limits/policy';
 import type { LogLine } from './log';
 import type { OptionsThat } from './options';
@@ -272,4 +273,6 @@ export interface AnnouncedType {
   timeout_ms?: number;
   max_attempts?: number;
   concurrency?: number;
+  /** Its jobs run by the chunk. */
+  batch?: ChunkSettings;
 }

@@ -19,6 +19,7 @@ export const WAITING_REASONS = [
   'key_limit',
   'no_handler',
   'handler_down',
+  'chunk',
   'behind',
   'concurrency',
   'queue_limit',

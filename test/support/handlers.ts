@@ -3,7 +3,7 @@
 import { env } from 'cloudflare:workers';
 import { until } from './clock';
 
-export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'TALK' | 'FICKLE' | 'DEPLOYED' | 'DOWN' | 'INTERNET';
+export type HandlerName = 'WORK' | 'PLAIN' | 'RAW' | 'CHUNKS' | 'TALK' | 'FICKLE' | 'DEPLOYED' | 'DOWN' | 'INTERNET';
 
 /** One run as a handler Worker saw it. */
 export interface Run {

@@ -55,7 +55,7 @@ function renderKey({ name, scopes }: ApiKey): DeploymentConfig['access']['keys']
 }
 
 function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['targets'][number]): ConfiguredTarget {
-  const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency, mayEnqueue } = target;
+  const { id, name, isRemote = false, payload, batchSize, timeoutMs, maxConcurrency, mayEnqueue, chunk } = target;
   const kind: ConfiguredTarget['kind'] = takesUrl ? 'host' : isRemote ? 'url' : 'binding';
   return defined({
     id,
@@ -64,6 +64,7 @@ function renderTarget({ binding: _, takesUrl, patterns, ...target }: Config['tar
     patterns: patterns.map(({ queue, type }) => (queue === undefined ? type : `${queue}/${type}`)),
     payload,
     batch_size: batchSize,
+    batch: chunk,
     timeout_ms: timeoutMs,
     max_concurrency: maxConcurrency,
     may_enqueue: mayEnqueue,

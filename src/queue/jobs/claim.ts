@@ -6,7 +6,7 @@ import { groupOf } from '../../job/group';
 import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
-import { bytesOf, MAX_CLAIM_BYTES } from '../../job/size';
+import { MAX_CLAIM_BYTES } from '../../job/size';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
 import type { Active } from '../store/active';
@@ -17,11 +17,11 @@ import { startsLeft } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
-import { isTooLate } from '../store/rows';
 import type { Scan, Verdict } from '../store/scan';
 import { quarantine } from './end-attempt';
-import { ENDED_PER_TURN, expire } from './expire';
+import { expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
+import { bytesOnTheWay, passOver } from './pass-over';
 
 /** A claimed row with its parsed body and its lease. */
 export interface Claimed {
@@ -38,6 +38,8 @@ export interface Terms {
   timeoutMs: (body: JobBody) => number;
   /** Lease length in ms. */
   visibilityMs: (body: JobBody) => number;
+  /** The numbers of their chunks, from 1, by the keys of the jobs that run in any. */
+  chunks?: ReadonlyMap<number, number>;
 }
 
 /**
@@ -76,22 +78,13 @@ export function grant(
     if (group !== undefined) entry.group = group;
     if (terms.workerId !== undefined) entry.workerId = terms.workerId;
     if (terms.target !== undefined) entry.target = terms.target;
+    const chunk = terms.chunks?.get(row.key);
+    if (chunk !== undefined) entry.chunk = chunk;
     readable.push({ row, body, entry });
   }
   if (readable.length === 0) return [];
   const leased = lease(q, readable, now);
   return readable.map(({ row, body }, index) => ({ row, body, active: leased[index] as Active }));
-}
-
-/**
- * Judges a row for any consumer: running and expired rows are passed over. The first expired ones are discarded later,
- * the others when their turn comes.
- */
-export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
-  if (q.store.leases.active.has(row.key)) return true;
-  if (!isTooLate(row, now)) return false;
-  if (expired.length < ENDED_PER_TURN) expired.push(row);
-  return true;
 }
 
 /** If one selection finds this many jobs without room for their key, it may have seen nothing else. */
@@ -228,10 +221,4 @@ class Puller {
     limits.count(row);
     return 'take';
   }
-}
-
-/** Bytes of all that travels to the runner of a job. */
-function bytesOnTheWay(q: Stored, { key, body, history }: JobRow): number {
-  const told = history === null ? 0 : bytesOf(history);
-  return bytesOf(body) + told + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
 }

@@ -10,11 +10,11 @@ import { deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import { decideFailure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
-import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
+import { type Active, chunkOf, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
-import type { Named, QueueParts } from '../store/parts';
+import type { Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { idOf } from '../store/rows';
 
@@ -49,6 +49,8 @@ export function fail(
   now: number,
   random: Random,
 ): JobRow {
+  if (active.isSpoiled) return giveBackToChunk(q, row, active, now);
+  if (active.chunk !== undefined) spoil(q, active);
   const report = boundedError(reported);
   const history = historyOf(row);
   const body = bodyOf(row);
@@ -89,6 +91,23 @@ export function fail(
   });
   delete history.retry_delay_ms;
   return move(q, row, 'discard', { state: dead ? STATE.dead : STATE.discarded, history }, now);
+}
+
+/** In a strict group, jobs of the chunk that fail after this one were not to run before it. */
+function spoil(q: Stored, failed: Active): void {
+  if (!q.store.gates.isStrict || failed.group === undefined) return;
+  const chunk = chunkOf(failed);
+  for (const active of q.store.leases.active.values()) {
+    if (active !== failed && active.group === failed.group && chunkOf(active) === chunk) active.isSpoiled = true;
+  }
+}
+
+/** An earlier job of its strict group failed in the same chunk: it runs again after that one, and this was no attempt. */
+function giveBackToChunk(q: QueueParts, row: JobRow, { claim, workerId }: Active, now: number): JobRow {
+  const history = historyOf(row);
+  const { attempt } = row;
+  history.unused = { attempt, claim, count: 0, at: now, ...(workerId !== undefined && { worker_id: workerId }) };
+  return undoClaim(q, row, now, { history });
 }
 
 /** The attempt is over and the job waits for the next one, from `availableAt` (epoch ms) on. */

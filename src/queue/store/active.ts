@@ -25,6 +25,10 @@ export interface Active {
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
   solo?: true;
+  /** The number of its chunk among those of its lease row: the jobs of a chunk take one slot together. */
+  chunk?: number;
+  /** An earlier job of its chunk has failed in a strict group: if it fails, too, it was not its turn. */
+  isSpoiled?: true;
   /** The key it counts under, if it is limited. */
   limitKey?: string;
   /** Whose job it is. */
@@ -35,6 +39,22 @@ export interface Active {
 
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
 export const LEASE_BEYOND_TIMEOUT_MS = 10_000;
+
+/** Names the chunk of an attempt; undefined: it runs by itself. */
+export const chunkOf = ({ leaseId, chunk }: Active): string | undefined =>
+  chunk === undefined ? undefined : `${leaseId} ${chunk}`;
+
+/** How many slots these attempts take. */
+export function slotsOf(attempts: Iterable<Active>): number {
+  let slots = 0;
+  let chunks: Set<string> | undefined;
+  for (const attempt of attempts) {
+    const chunk = chunkOf(attempt);
+    if (chunk === undefined) slots++;
+    else chunks = (chunks ?? new Set()).add(chunk);
+  }
+  return slots + (chunks?.size ?? 0);
+}
 
 /** The runner of an attempt, as far as its name is known. @param by receives these names */
 export function ranBy<T extends { worker_id?: string; target?: string }>({ workerId, target }: Active, by: T): T {

@@ -5,6 +5,7 @@
  * cursor for any type, and one for each set of types. So a worker of few types does not read the same backlog at each
  * fetch. Cursors are in memory only, and bounded: a consumer without one reads from the start.
  */
+import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
 
 /** Cursors of sets of types, and characters of their names, that are kept. */
@@ -53,6 +54,8 @@ export class Cursors {
   readonly pull = new PullScans();
   /** The same for each target that jobs are pushed to. */
   readonly push = new Map<string, Scan>();
+  /** What is gathered into chunks, by consumer. Those used last stand last. */
+  readonly chunks = new Map<string, ChunkScan>();
   /** Up to this key the line was discarded to make room. */
   shedUntil = 0;
 
@@ -67,7 +70,23 @@ export class Cursors {
 
   /** Every cursor. */
   all(): Scan[] {
-    return [...this.pull.all(), ...this.push.values()];
+    return [...this.pull.all(), ...this.push.values(), ...this.chunks.values()];
+  }
+
+  /** What a consumer gathers into chunks. @param name names it, and how it gathers */
+  chunksOf(name: string): ChunkScan {
+    let scan = this.chunks.get(name);
+    if (scan) this.chunks.delete(name);
+    else {
+      scan = new ChunkScan();
+      scan.reset(this.leases.head);
+    }
+    this.chunks.set(name, scan);
+    for (const [oldest] of this.chunks) {
+      if (this.chunks.size <= MAX_CURSORS) break;
+      this.chunks.delete(oldest);
+    }
+    return scan;
   }
 
   /** The cursor of a target. */

@@ -222,7 +222,9 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
   const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
   check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
-  after.holds_group = q.store.gates.isStrict ? holdsGroup(kind, row, after, now) : null;
+  after.holds_group = q.store.gates.isStrict
+    ? holdsGroup(kind, row, after, { now, isInChunk: active?.chunk !== undefined && availableAt === undefined })
+    : null;
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);

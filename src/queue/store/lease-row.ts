@@ -20,6 +20,8 @@ export interface LeaseRow {
   m?: object;
   /** The groups of the jobs, in the order of `e`; empty: it has none. Absent: none has one. */
   g?: string[];
+  /** The chunks of the jobs, in the order of `e`, numbered from 1; 0: it runs by itself. Absent: all do. */
+  c?: number[];
 }
 
 /** The job that lives in this row, if the caller knows it. */
@@ -52,7 +54,7 @@ export function restored(
   leaseId: number,
   lease: LeaseRow,
   [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
-  { limitKey, group }: { limitKey: string | null; group: string | undefined },
+  { limitKey, group, chunk }: { limitKey: string | null; group: string | undefined; chunk: number | undefined },
   pushed: Active | undefined,
 ): Active {
   const isPushed = lease.t !== undefined;
@@ -66,6 +68,7 @@ export function restored(
     ...(underWay?.solo && { solo: true as const }),
     ...(limitKey !== null && { limitKey }),
     ...(typeof group === 'string' && group !== '' && { group }),
+    ...(typeof chunk === 'number' && chunk > 0 && { chunk }),
   };
 }
 
@@ -96,6 +99,7 @@ export function leaseText(
       entry.type,
     ]),
     ...(entries.some(({ group }) => group !== undefined) && { g: entries.map(({ group = '' }) => group) }),
+    ...(entries.some(({ chunk }) => chunk !== undefined) && { c: entries.map(({ chunk = 0 }) => chunk) }),
   };
   return `${JSON.stringify(row).slice(0, -1)},"m":${rider}}`;
 }

@@ -152,7 +152,7 @@ export class LeaseTable {
         const job = claims.get(key);
         if (job?.claims !== claim - 1) continue;
         members.add(key);
-        const of = { limitKey: job.limit_key, group: lease.g?.[index] };
+        const of = { limitKey: job.limit_key, group: lease.g?.[index], chunk: lease.c?.[index] };
         const active = restored(id, lease, entry, of, pushed.get(key));
         this.begin(active);
         this.earliest = Math.min(this.earliest, active.expiresAt, active.timeoutAt);

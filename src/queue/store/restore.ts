@@ -72,7 +72,7 @@ export class Restoration {
       return;
     }
     if (limit) learn(q, limit, now);
-    if (q.store.gates.isStrict) row.holds_group = holdsGroup('restore', row, row, now);
+    if (q.store.gates.isStrict) row.holds_group = holdsGroup('restore', row, row, { now, isInChunk: false });
     if (isWaiting && !isImmediate) Object.assign(row, place(q, row, job.due_at ?? job.enqueued_at, now, limit));
     check('restore', 'none', positionOf(row, false, now));
     this.write(row, together);

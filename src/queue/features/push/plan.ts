@@ -67,13 +67,21 @@ export class CallPlan {
       shared.chars += job.chars;
       return true;
     }
-    if (this.planned.length >= this.maxCalls) {
-      this.refused = true;
-      return false;
-    }
+    if (!this.mayAdd()) return false;
     const call: Call = { keys: [job.key], chars: job.chars };
     this.planned.push(call);
     if (!job.alone) this.open.set(job.timeoutMs, call);
     return true;
+  }
+
+  /** May a call be added? If not, what it is for was refused. */
+  mayAdd(): boolean {
+    this.refused ||= this.planned.length >= this.maxCalls;
+    return !this.refused;
+  }
+
+  /** Seats the jobs of a chunk. Ask {@link mayAdd} first. */
+  addChunk(keys: number[]): void {
+    this.planned.push({ keys, chars: 0 });
   }
 }

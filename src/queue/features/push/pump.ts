@@ -31,6 +31,7 @@ import { counted } from '../../store/shutdown';
 import { CallBudget } from './budget';
 import { RunningCalls } from './calls';
 import { childMessages } from './children';
+import { forgetGathered, gatheredFor } from './chunked';
 import type { HandledTypes } from './handled-types';
 import { CallRunner } from './runner';
 import { PushSelector } from './select';
@@ -95,7 +96,7 @@ export class Pump implements Feature {
   due(now: number): number | undefined {
     const { shutUntil } = this.host.q.config;
     const tries = [this.nextTrial(now), this.nextAsk(now)].map((at) => at && Math.max(at, shutUntil));
-    return earliest([...tries, this.nextPush(now), this.running.awakeAt(now)]) ?? undefined;
+    return earliest([...tries, this.nextPush(now), this.nextChunk(now), this.running.awakeAt(now)]) ?? undefined;
   }
 
   workArrived(): void {
@@ -191,6 +192,14 @@ export class Pump implements Feature {
     return mayFollow || this.selector.hasTakeable(end) ? end : undefined;
   }
 
+  /** When the next chunk is complete because its oldest job has waited for as long as it may. */
+  private nextChunk(now: number): number | undefined {
+    const { q } = this.host;
+    const moments = this.targets.flatMap((target) => gatheredFor(q, target)?.nextMoment ?? []);
+    const next = earliest(moments.filter((at) => at > now));
+    return next === null ? undefined : Math.max(next, q.config.shutUntil);
+  }
+
   private round(): void {
     this.again = false;
     const selection = this.host.writeNow((now) => this.selector.select(now, this.budget.remaining, this.charsUnderWay));
@@ -271,8 +280,10 @@ export class Pump implements Feature {
           target.forget();
           return;
         }
+        const before = target.chunking;
         const again = target.learn(announcement, askedAt, now);
         target.deferred.clear(this.host.q);
+        if (target.chunking !== before) forgetGathered(this.host.q, target);
         this.handled.changed();
         if (again !== undefined) this.host.q.wake.at(again);
         this.storeAnnounced();

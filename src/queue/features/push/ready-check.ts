@@ -4,6 +4,7 @@ import type { JobRow } from '../../store/job-row';
 import type { Configured, Named, Stored } from '../../store/parts';
 import { selectReady } from '../../store/ranks';
 import { Scan } from '../../store/scan';
+import { hasChunk } from './chunked';
 import { targetOf } from './destination';
 import type { PushTarget } from './target';
 
@@ -53,6 +54,7 @@ export class ReadyCheck {
 
   private hasTakeableFor(target: PushTarget, now: number): boolean {
     const { q } = this;
+    if (hasChunk(q, target, now)) return true;
     const running = target.runningByEntry(q);
     const isOurs = (row: JobRow) => targetOf(this.configs, q.name, row) === target.config;
     const takes = (row: JobRow) => isOurs(row) && target.takes(row.type, running);

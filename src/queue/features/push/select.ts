@@ -5,82 +5,27 @@
 
 import { coversQueue, ownsQueue, type TargetConfig } from '../../../dispatch/config';
 import type { JobBody } from '../../../job/record';
-import { type Claimed, CROWD, grant, passOver } from '../../jobs/claim';
+import { numbersOf } from '../../jobs/chunks';
+import { type Claimed, CROWD, grant } from '../../jobs/claim';
 import { fail, type Random } from '../../jobs/end-attempt';
 import { expire } from '../../jobs/expire';
 import { LimitCheck, noteStarts } from '../../jobs/limit-check';
+import { passOver } from '../../jobs/pass-over';
+import { hasCrashed, travelsAlone } from '../../jobs/suspects';
 import { LEASE_BEYOND_TIMEOUT_MS } from '../../store/active';
 import type { JobRow } from '../../store/job-row';
 import { queueOpensAt, startsLeft } from '../../store/limits/queue-limit';
 import type { QueueParts } from '../../store/parts';
 import { selectReady } from '../../store/ranks';
 import { rowByKey } from '../../store/row-lookup';
-import { emptyBody, historyOf, readableBody } from '../../store/row-texts';
+import { emptyBody, readableBody } from '../../store/row-texts';
 import type { Scan, Verdict } from '../../store/scan';
+import { ChunkedRound, hasChunk } from './chunked';
 import { targetOf } from './destination';
 import { CallPlan } from './plan';
 import { ReadyCheck } from './ready-check';
+import { MAX_CHARS_UNDER_WAY, type PushSelection, type Round } from './round';
 import { connectionsLeft, type PushTarget } from './target';
-
-/** What one selection found. */
-export interface PushSelection {
-  calls: { target: PushTarget; jobs: Claimed[] }[];
-  /** Targets whose announcements must be asked for (again). */
-  ask: Set<PushTarget>;
-  /** Work was left because calls ran out. */
-  starved: boolean;
-  /** Work was left because too many jobs run. */
-  full: boolean;
-  /** Reading reached its bound before it knew what is left: the next selection continues there. */
-  unfinished: boolean;
-  /** Characters of bodies that may still be under way to handlers. */
-  chars: number;
-  expired: JobRow[];
-  orphans: JobRow[];
-}
-
-/** Choosing for one target. */
-interface Round {
-  target: PushTarget;
-  plan: CallPlan;
-  /** Jobs running there, by the announced entry that bounds them. */
-  running: Map<string, number>;
-  /** Epoch ms. */
-  now: number;
-  selection: PushSelection;
-  limits: LimitCheck;
-  /** Of the jobs that were looked at, by their keys. */
-  bodies: Map<number, JobBody>;
-  /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
-  seen: Map<number, boolean>;
-  /** Jobs by group that were taken. */
-  starting: Map<string, number>;
-}
-
-/** Errors after which a job is suspected of having killed its handler Worker. */
-const CRASH_TYPES = new Set(['tocsin.crash', 'tocsin.batch_crash']);
-
-/** Errors after which a job is suspected of having taken its call down. */
-const SUSPECT_TYPES = new Set([...CRASH_TYPES, 'timeout', 'tocsin.visibility_timeout']);
-
-/**
- * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times
- * while it is sent, and an object has 128 MB.
- */
-export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;
-
-/**
- * Did the last attempt end with the death of the handler Worker? Everything that runs there loses an attempt with it,
- * in other calls too. So such a job runs while nothing else does.
- */
-const hasCrashed = (row: JobRow): boolean => hasEndedBy(row, CRASH_TYPES);
-
-/** Did the last attempt end with an error of one of these types? Most histories are not read for that. */
-function hasEndedBy({ attempt, history }: JobRow, types: ReadonlySet<string>): boolean {
-  if (attempt === 0 || history === null) return false;
-  const mayHave = [...types].some((type) => history.includes(JSON.stringify(type)));
-  return mayHave && types.has(historyOf({ history }).error?.type ?? '');
-}
 
 export class PushSelector {
   /** Can a job of this queue be without a target although the queue belongs to handlers? */
@@ -145,6 +90,7 @@ export class PushSelector {
 
   /** Is there a job ready for this target, as far as one look can tell? */
   private isReadyFor(target: PushTarget, now: number, selection: PushSelection): boolean {
+    if (hasChunk(this.q, target, now)) return true;
     const ready = this.look.hasReadyFor(target, now);
     if (ready === 'unfinished') selection.unfinished = true;
     return ready === true;
@@ -185,8 +131,12 @@ export class PushSelector {
       bodies,
       seen: new Map(),
       starting: new Map(),
+      slots: room,
+      starts: startsLeft(q, now),
+      chunks: [],
     };
-    const rows = this.deferredRows(round, limit);
+    const chunks = target.takesChunks ? new ChunkedRound(q, this.configs, round) : undefined;
+    const rows = this.deferredRows(round, limit, chunks);
     const scan = q.store.cursors.ofTarget(target.id);
     if (rows.length < limit) {
       const look = (row: JobRow): Verdict => {
@@ -200,23 +150,25 @@ export class PushSelector {
           scan.exact = false;
           return 'pass';
         }
-        return this.consider(row, scan, round);
+        return this.consider(row, scan, round, chunks);
       };
       const others = selectReady(q.store, scan, now, limit - rows.length, look, round.starting);
       selection.unfinished ||= scan.unfinished;
       rows.push(...others);
     }
-    if (rows.length === room) selection.full = true;
+    chunks?.start();
+    if (round.slots <= 0) selection.full = true;
     if (!isTrial && (plan.isRefused || rows.length === calls * target.batchSize)) {
       // Every call was used: the next event checks whether more waits, or the first answer that frees a connection.
       if (calls < callsLeft) selection.full = true;
       else selection.starved = true;
     }
+    rows.push(...round.chunks.flat());
     if (rows.length === 0) {
       this.endRound(round);
       return 0;
     }
-    const claimed = new Map(this.claimFor(target, rows, bodies, now).map((job) => [job.row.key, job]));
+    const claimed = new Map(this.claimFor(round, rows).map((job) => [job.row.key, job]));
     for (const { row, active } of claimed.values()) if (hasCrashed(row)) active.solo = true;
     for (const keys of plan.calls) {
       const jobs = keys.flatMap((key) => claimed.get(key) ?? []);
@@ -239,7 +191,7 @@ export class PushSelector {
   }
 
   /** Jobs of types whose concurrency was used up, as far as there is room again. */
-  private deferredRows(round: Round, limit: number): JobRow[] {
+  private deferredRows(round: Round, limit: number, chunks: ChunkedRound | undefined): JobRow[] {
     const { target, running, now, selection } = round;
     const { q } = this;
     const rows: JobRow[] = [];
@@ -250,7 +202,7 @@ export class PushSelector {
         if (target.entryOf(row.type) !== entry) return 'pass';
         const hasRoom = target.takes(row.type, running);
         if (!hasRoom) selection.full = true;
-        const verdict = hasRoom ? this.consider(row, scan, round) : 'stop';
+        const verdict = hasRoom ? this.consider(row, scan, round, chunks) : 'stop';
         round.seen.set(row.key, verdict === 'take');
         return verdict;
       };
@@ -263,8 +215,9 @@ export class PushSelector {
   }
 
   /** @param scan the cursor by which the row was found */
-  private consider(row: JobRow, scan: Scan, { target, plan, running, now, selection, limits, bodies }: Round): Verdict {
+  private consider(row: JobRow, scan: Scan, round: Round, chunks: ChunkedRound | undefined): Verdict {
     const { q } = this;
+    const { target, plan, running, now, selection, limits, bodies } = round;
     if (passOver(q, row, now, selection.expired)) return 'pass';
     if (targetOf(this.configs, q.name, row) !== target.config) {
       scan.exact = false;
@@ -277,6 +230,15 @@ export class PushSelector {
       else if (target.mayAsk(now)) selection.ask.add(target);
       else target.isAwaited = true;
       return 'hold';
+    }
+    if (chunks && target.chunkFor(row.type)) {
+      scan.exact = false;
+      return 'pass';
+    }
+    chunks?.start(row);
+    if (round.slots <= 0 || round.starts <= 0) {
+      selection.full = true;
+      return 'stop';
     }
     if (!target.takes(row.type, running)) {
       selection.full = true;
@@ -299,7 +261,7 @@ export class PushSelector {
     const readable = readableBody(row);
     if (readable) bodies.set(row.key, readable);
     const body = readable ?? emptyBody(row.type);
-    const alone = suspect || (target.batchSize > 1 && this.travelsAlone(row, body));
+    const alone = suspect || (target.batchSize > 1 && travelsAlone(q, row, body));
     const seated = plan.add({
       key: row.key,
       chars: chars + target.expectedAnswer,
@@ -310,17 +272,13 @@ export class PushSelector {
     selection.chars -= chars;
     target.count(row.type, running);
     limits.count(row);
+    round.slots--;
+    round.starts--;
     if (suspect) {
       selection.full = true;
       plan.close();
     }
     return 'take';
-  }
-
-  /** A call that dies costs all its jobs an attempt: a suspect, or a job on its last attempt, does not share one. */
-  private travelsAlone(row: JobRow, body: JobBody): boolean {
-    if (hasEndedBy(row, SUSPECT_TYPES)) return true;
-    return row.attempt + 1 >= this.q.config.policyFor(row.type, body).max_attempts;
   }
 
   /** In a queue that belongs to handlers, a job that no pattern takes has no handler. */
@@ -345,7 +303,7 @@ export class PushSelector {
     if (claimed) fail(q, row, claimed.active, { no_handler: true }, now, this.random);
   }
 
-  private claimFor(target: PushTarget, rows: JobRow[], bodies: ReadonlyMap<number, JobBody>, now: number): Claimed[] {
+  private claimFor({ target, bodies, chunks, now }: Round, rows: JobRow[]): Claimed[] {
     const { q } = this;
     // The dispatcher's own timer ends an attempt. If the server ended it just as punctually, finished jobs would time
     // out while a sibling in the same call delays their answer.
@@ -353,7 +311,13 @@ export class PushSelector {
     const claimed = grant(
       q,
       rows,
-      { workerId: target.workerId, target: target.id, timeoutMs: leaseMs, visibilityMs: leaseMs },
+      {
+        workerId: target.workerId,
+        target: target.id,
+        timeoutMs: leaseMs,
+        visibilityMs: leaseMs,
+        ...(chunks.length > 0 && { chunks: numbersOf(chunks) }),
+      },
       now,
       bodies,
     );

@@ -4,10 +4,12 @@ import type { Payload, TargetConfig } from '../../../dispatch/config';
 import { TargetHealth } from '../../../dispatch/health';
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { isPausedUntil, isWithin } from '../../../durable/backoff';
+import type { ChunkSettings } from '../../../job/chunk';
 import { defined } from '../../../job/envelope/fields';
 import type { AnnouncedType, JobBody } from '../../../job/record';
 import { DEFAULTS } from '../../../job/settings';
 import type { TargetView } from '../../../rpc/targets';
+import { chunkOf, slotsOf } from '../../store/active';
 import type { Configured, Stored } from '../../store/parts';
 import { DeferredEntries } from './deferred';
 import { Pace } from './pace';
@@ -50,6 +52,7 @@ export class PushTarget {
   /** Calls that it has not answered. */
   openCalls = 0;
   private announcement: Announcement | undefined;
+  private announcesChunks = false;
   /** When the announcement was asked for, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
   /** Not to be asked before this, epoch ms. */
@@ -189,6 +192,7 @@ export class PushTarget {
   learn(announcement: Announcement, askedAt: number, now: number): number | undefined {
     if (!announcement.provisional) {
       this.announcement = announcement;
+      this.announcesChunks = this.types.some(({ batch }) => batch !== undefined);
       this.askedAt = askedAt;
       this.outdated = false;
       this.isAwaited = false;
@@ -206,6 +210,24 @@ export class PushTarget {
   /** Its announcement no longer holds. */
   forget(): void {
     this.announcement = undefined;
+  }
+
+  /** Does it take jobs of any type by the chunk? */
+  get takesChunks(): boolean {
+    return this.payload === 'batch' && (this.config.chunk !== undefined || this.announcesChunks);
+  }
+
+  /** All that it announces of chunks, as a text. */
+  get chunking(): string {
+    if (!this.takesChunks) return '';
+    return JSON.stringify(this.types.map(({ type, batch }) => [type, batch]));
+  }
+
+  /** How jobs of a type are gathered for it; undefined: they are not. */
+  chunkFor(type: string): ChunkSettings | undefined {
+    if (!this.takesChunks) return undefined;
+    const announced = this.announced(type);
+    return this.config.chunk ?? (announced === 'unknown' ? undefined : announced?.batch);
   }
 
   /** What it announced about a type: its own entry, else that of the catch-all; undefined when it lists none. */
@@ -252,7 +274,13 @@ export class PushTarget {
   /** Jobs running here, by the announced entry that bounds them (a catch-all bounds all its types together). */
   runningByEntry(q: Stored): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const active of q.store.leases.pushed) if (active.target === this.id) this.count(active.type, counts);
+    const chunks = new Set<string>();
+    for (const active of q.store.leases.pushed) {
+      const chunk = chunkOf(active);
+      if (active.target !== this.id || (chunk !== undefined && chunks.has(chunk))) continue;
+      if (chunk !== undefined) chunks.add(chunk);
+      this.count(active.type, counts);
+    }
     return counts;
   }
 
@@ -271,11 +299,11 @@ export class PushTarget {
   bounds(q: Stored & Configured): Bound[] {
     const pushed = [...q.store.leases.pushed];
     const max = q.config.settings.concurrency ?? DEFAULTS.concurrency;
-    const bounds: Bound[] = [{ by: 'queue', running: pushed.length, max }];
+    const bounds: Bound[] = [{ by: 'queue', running: slotsOf(pushed), max }];
     if (pushed.some(({ target, solo }) => solo && target === this.id)) bounds.push({ by: 'solo', running: 1, max: 1 });
     const { maxConcurrency } = this.config;
     if (maxConcurrency !== undefined) {
-      const running = pushed.filter(({ target }) => target === this.id).length;
+      const running = slotsOf(pushed.filter(({ target }) => target === this.id));
       bounds.push({ by: 'target', running, max: maxConcurrency });
     }
     return bounds;

@@ -3,6 +3,7 @@ import { MAX_CONNECTIONS } from '../../../dispatch/remote';
 import { quote } from '../../../job/text';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
+import { waitsForChunk } from '../../jobs/chunk-waiting';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
 import { behind, waiting } from '../../jobs/waiting';
 import type { JobRow } from '../../store/job-row';
@@ -10,6 +11,7 @@ import { countAhead } from '../../store/jobs-ahead';
 import { startsLeft } from '../../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../../store/parts';
 import { availableSince } from '../../store/rows';
+import { gatheredFor } from './chunked';
 import { urlOf } from './destination';
 import type { HandledTypes } from './handled-types';
 import type { Bound, PushTarget } from './target';
@@ -39,6 +41,8 @@ export class PushWaits {
     if (unhandled !== undefined) return this.noHandler(unhandled, target, since, now);
     if (!target) return undefined;
     const closed = this.waitsForRoom(target, row, since, now);
+    const chunk = waitsForChunk(gatheredFor(q, target), row, now);
+    if (chunk) return chunk.isReady ? (closed ?? chunk.why) : chunk.why;
     const scan = target.deferred.has(target.entryOf(row.type))
       ? target.deferred.scanOf(q, target.entryOf(row.type))
       : q.store.cursors.ofTarget(target.id);

@@ -61,6 +61,11 @@ export class GroupGates {
     return this.holders.get(group)?.[0];
   }
 
+  /** All of them: there are several where the queue had another order when they began. */
+  holdersOf(group: string): readonly number[] {
+    return (this.isStrict && this.holders.get(group)) || [];
+  }
+
   /** Keys of the jobs that have begun and must end first, by group. */
   get holding(): Iterable<readonly [string, readonly number[]]> {
     return this.isStrict ? this.holders : [];

@@ -10,11 +10,18 @@ const STAYS_FIRST: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'park']);
  * The group that a job holds up after a move: it has begun, or it is the first one and waits for its key. A job that is
  * locked keeps what it holds. A dead letter that is redriven has not begun.
  */
-export function holdsGroup(kind: Move, before: JobRow, after: JobRow, now: number): string | null {
+export function holdsGroup(
+  kind: Move,
+  before: JobRow,
+  after: JobRow,
+  { now, isInChunk }: { now: number; isInChunk: boolean },
+): string | null {
   if (kind === 'lock') return before.holds_group;
   if (after.state !== STATE.waiting) return null;
   const hasBegun = after.attempt > 0 || after.history?.includes('"snoozed":') === true;
-  if (hasBegun || STAYS_FIRST.has(kind)) return groupOfRow(after) ?? null;
+  // One of a chunk goes back to its place among the others.
+  const staysFirst = STAYS_FIRST.has(kind) && !isInChunk;
+  if (hasBegun || staysFirst) return groupOfRow(after) ?? null;
   // One that has not begun gives its place up when it is given another time.
   return kind === 'defer' || (kind === 'patch' && after.due_at !== null && after.due_at > now)
     ? null

@@ -22,6 +22,7 @@ const TITLES: Readonly<Record<Reason, string>> = {
   key_limit: 'Its limit key has reached its limit',
   no_handler: 'No handler accepts its type',
   handler_down: 'Its handler is down',
+  chunk: 'It waits for the other jobs of its call',
   behind: 'Other jobs are ahead of it',
   concurrency: 'The concurrency limit is reached',
   queue_limit: 'The rate limit of its queue is reached',

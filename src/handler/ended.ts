@@ -1,0 +1,81 @@
+/** How a run ended: its result as text, or the outcome that what was thrown stands for. */
+import { tellHooks } from './around';
+import { withChosenDelay } from './delay';
+import { failureOf, ResultTooLarge, stackOf, UnserialisableResult } from './failure';
+import { type Journal, logEntry } from './journal';
+import type { Logger } from './log';
+import { isExpected, snoozeOf } from './outcomes';
+import type { HandlerDelivery, Outcome } from './protocol';
+import type { Registration, Registry } from './registry';
+import type { HandlerContext } from './types';
+
+/** Largest result, in bytes of JSON. */
+export const MAX_RESULT_BYTES = 1_048_576;
+
+/** Hooks may take what is left of the time limit, and this much longer, in ms: the queue waits a second for a batch. */
+const HOOKS_BEYOND_MS = 500;
+
+/** A run of a job that threw. */
+export interface EndedRun {
+  delivery: HandlerDelivery;
+  registration: Registration;
+  registry: Registry;
+  host: { call: { readonly signal: AbortSignal } | undefined };
+  log: () => Logger;
+  journal: Pick<Journal, 'add'>;
+  ctx: HandlerContext;
+  /** When its time is up, epoch ms. */
+  deadline: number;
+}
+
+/** The outcome of what a handler threw; the hooks of failures have received it. */
+export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<Outcome> {
+  const { delivery, registration, registry, host, journal, ctx } = run;
+  const { job, attempt } = delivery;
+  const snooze = snoozeOf(thrown);
+  if (snooze !== undefined) {
+    const message = (thrown as Error).message;
+    run.log().info('job snoozed', { reason: message, in_ms: snooze });
+    journal.add(logEntry(Date.now(), 'info', message, {}));
+    return { status: 'snoozed', in: snooze };
+  }
+  const log = run.log();
+  const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
+  const said = { error_type: failure.type, error: failure.message };
+  if (isMeant(thrown)) log.info('job ended by its handler', { ...said, code: failure.code });
+  else log.error('job failed', { ...said, stack: stackOf(thrown) });
+  if (!host.call?.signal.aborted) {
+    const patience = Math.max(0, run.deadline - Date.now()) + HOOKS_BEYOND_MS;
+    await tellHooks(registry.around, { job, ctx, thrown, failure, attempt }, patience, (name, error) =>
+      log.error(`${name} threw`, { error: String(error), stack: stackOf(error) }),
+    );
+  }
+  return { status: 'failed', error: failure };
+}
+
+/** Is it what the handler meant, such as a retry at a time? */
+function isMeant(thrown: unknown): boolean {
+  try {
+    return typeof thrown === 'object' && thrown !== null && isExpected(thrown);
+  } catch {
+    return false;
+  }
+}
+
+/** A result as JSON text; undefined when there is none. @throws when it is not JSON, or too large. */
+export function resultText(result: unknown): string | undefined {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(result);
+  } catch (error) {
+    throw new UnserialisableResult(`The result is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (json === undefined) return undefined;
+  const bytes = new TextEncoder().encode(json).length;
+  if (bytes <= MAX_RESULT_BYTES) return json;
+  throw new ResultTooLarge(`The result has ${bytes} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
+}
+
+export function failed(code: string, message: string): Outcome {
+  return { status: 'failed', error: { code, type: code, message } };
+}

@@ -1,0 +1,53 @@
+/** What one selection of jobs to push works on. */
+import type { JobBody } from '../../../job/record';
+import type { Claimed } from '../../jobs/claim';
+import type { LimitCheck } from '../../jobs/limit-check';
+import type { JobRow } from '../../store/job-row';
+import type { CallPlan } from './plan';
+import type { PushTarget } from './target';
+
+/** What one selection found. */
+export interface PushSelection {
+  calls: { target: PushTarget; jobs: Claimed[] }[];
+  /** Targets whose announcements must be asked for (again). */
+  ask: Set<PushTarget>;
+  /** Work was left because calls ran out. */
+  starved: boolean;
+  /** Work was left because too many jobs run. */
+  full: boolean;
+  /** Reading reached its bound before it knew what is left: the next selection continues there. */
+  unfinished: boolean;
+  /** Characters of bodies that may still be under way to handlers. */
+  chars: number;
+  expired: JobRow[];
+  orphans: JobRow[];
+}
+
+/** Choosing for one target. */
+export interface Round {
+  target: PushTarget;
+  plan: CallPlan;
+  /** Jobs running there, by the announced entry that bounds them. */
+  running: Map<string, number>;
+  /** Epoch ms. */
+  now: number;
+  selection: PushSelection;
+  limits: LimitCheck;
+  /** Of the jobs that were looked at, by their keys. */
+  bodies: Map<number, JobBody>;
+  /** Keys of the jobs that were looked at by the cursor of their type, and whether it took them. */
+  seen: Map<number, boolean>;
+  /** Jobs by group that were taken. */
+  starting: Map<string, number>;
+  /** Slots that are free, and jobs that may start. */
+  slots: number;
+  starts: number;
+  /** Jobs that were taken by the chunk. */
+  chunks: JobRow[][];
+}
+
+/**
+ * Characters of bodies under way to handlers at most, unless a single job is larger. Each is in memory several times
+ * while it is sent, and an object has 128 MB.
+ */
+export const MAX_CHARS_UNDER_WAY = 16 * 1024 * 1024;

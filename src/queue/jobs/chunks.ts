@@ -1,0 +1,221 @@
+/**
+ * Taking jobs by the chunk, for one consumer. It reads the jobs of its chunked types ahead; what has gathered is taken
+ * once it is a chunk. What was read is a hint: the row of each job decides when its chunk starts.
+ */
+import { type ChunkSettings, MAX_CHUNK_BYTES } from '../../job/chunk';
+import { weightOf } from '../../job/group';
+import type { ChunkLane, Gathered, Offer } from '../store/chunks/lane';
+import type { ChunkScan, LaneRules, Place } from '../store/chunks/scan';
+import { type JobRow, STATE } from '../store/job-row';
+import type { QueueParts } from '../store/parts';
+import { selectReady } from '../store/ranks';
+import { rowByKey } from '../store/row-lookup';
+import { bodyOf, groupOfRow } from '../store/row-texts';
+import { availableSince } from '../store/rows';
+import type { LimitCheck } from './limit-check';
+import { bytesOnTheWay, passOver } from './pass-over';
+import { travelsAlone } from './suspects';
+
+/** Jobs that are read at once. */
+const PAGE = 4096;
+
+/** How a consumer gathers jobs like this one; undefined: it takes none of them by the chunk. */
+export type SettingsOf = (row: JobRow) => ChunkSettings | undefined;
+
+/** What a consumer takes along with other jobs of its claim. */
+export interface ChunkClaim {
+  limits: LimitCheck;
+  /** Jobs by group that the claim has taken. */
+  starting: Map<string, number>;
+  /** Gets the jobs that are found to have expired. */
+  expired: JobRow[];
+  /** How many jobs more it may start. */
+  most: number;
+  /** May a job start that must not share its call? */
+  mayStartAlone?(row: JobRow): boolean;
+}
+
+/** The numbers of chunks by the keys of their jobs, from 1. */
+export function numbersOf(chunks: readonly (readonly JobRow[])[]): Map<number, number> {
+  return new Map(chunks.flatMap((rows, at) => rows.map(({ key }) => [key, at + 1] as const)));
+}
+
+export class Chunks implements LaneRules {
+  /** Reading reached its bound: the next selection continues there. */
+  isUnfinished = false;
+  /** Lanes that turned out to be unable to start. */
+  private readonly tried = new Set<ChunkLane>();
+
+  /** @param now epoch ms */
+  constructor(
+    private readonly q: QueueParts,
+    readonly scan: ChunkScan,
+    private readonly settingsOf: SettingsOf,
+    private readonly now: number,
+  ) {}
+
+  /** Reads ahead, and finds out what is ready. */
+  gather(): void {
+    const { scan, now } = this;
+    const { sql, blocks, priorities } = this.q.store;
+    selectReady({ sql, blocks, priorities }, scan, now, PAGE, (row) => {
+      if (scan.isFull) return 'stop';
+      this.read(row);
+      return 'pass';
+    });
+    this.isUnfinished = scan.unfinished;
+    scan.look(this, now);
+  }
+
+  private read(row: JobRow): void {
+    const { q, scan } = this;
+    if (q.store.leases.active.has(row.key)) return;
+    const settings = this.settingsOf(row);
+    const group = groupOfRow(row);
+    const isStrict = q.store.gates.isStrict && group !== undefined;
+    // Where the order is strict, jobs of other types stand between those of a chunk.
+    if (!settings && !isStrict) return;
+    const isAlone = settings !== undefined && travelsAlone(q, row, bodyOf(row));
+    const job: Gathered = {
+      key: row.key,
+      type: row.type,
+      priority: row.priority,
+      at: placeOf(row),
+      since: availableSince(row),
+      chars: row.body.length,
+      isAlone,
+    };
+    if (settings) job.settings = settings;
+    scan.gather(job, laneFor(row, { settings, group, isStrict, isAlone }));
+  }
+
+  /** The lane whose chunk starts next, of those that are ready. @param fits may a chunk of this lane start at all? */
+  next(fits: (lane: ChunkLane) => boolean): ChunkLane | undefined {
+    const isFair = this.q.store.gates.settings !== undefined;
+    let best: ChunkLane | undefined;
+    for (const lane of this.scan.ready) {
+      if (!this.tried.has(lane) && fits(lane) && (!best || precedes(lane, best, isFair))) best = lane;
+    }
+    return best;
+  }
+
+  /**
+   * Takes a chunk of a lane that is ready.
+   * @returns its jobs; none if it turns out that too few of them wait, or may start
+   */
+  take(lane: ChunkLane, claim: ChunkClaim): JobRow[] {
+    const { q, scan, now } = this;
+    const { jobs, isClosed } = this.offer(lane);
+    const settings = jobs[0]?.settings;
+    const found = this.rowsOf(lane, jobs, Math.min(settings?.size ?? 0, claim.most), claim);
+    const isDue = found.rows.some((row) => availableSince(row) + (settings?.wait_ms ?? 0) <= now);
+    const isWhole = found.isFull || found.rows.length === settings?.size;
+    const taken = isWhole || isClosed || isDue || scan.isFull ? this.within(lane, found.rows, claim) : [];
+    if (taken.length === 0) {
+      if (!found.hasChanged) this.tried.add(lane);
+      scan.spare(lane);
+    } else {
+      for (const row of taken) {
+        const group = groupOfRow(row);
+        if (group !== undefined) claim.starting.set(group, (claim.starting.get(group) ?? 0) + 1);
+      }
+      const weight = lane.group === undefined ? 1 : weightOf(lane.group, q.store.gates.settings?.weights);
+      scan.took(
+        lane,
+        taken.map(({ key }) => key),
+        weight,
+      );
+    }
+    scan.look(this, now);
+    return taken;
+  }
+
+  /** The rows of the first jobs that still wait; whether no more of them fit; whether others were found to be over. */
+  private rowsOf(lane: ChunkLane, jobs: readonly Gathered[], size: number, claim: ChunkClaim) {
+    const { q, scan, now } = this;
+    const { gates } = q.store;
+    const found = { rows: [] as JobRow[], isFull: false, hasChanged: false };
+    const joining = new Map<string, number>();
+    let bytes = 0;
+    for (const job of [...jobs]) {
+      if (found.rows.length >= size) break;
+      const row = this.rowOf(job);
+      if (!row || passOver(q, row, now, claim.expired)) {
+        scan.drop(job.key);
+        found.hasChanged = true;
+        // Which job of the group is the first one now?
+        if (lane.isStrict) return { ...found, rows: [] };
+        continue;
+      }
+      if (job.isAlone && claim.mayStartAlone?.(row) === false) break;
+      const group = gates.settings && groupOfRow(row);
+      if (group !== undefined && !lane.isStrict) {
+        const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
+        if (!gates.mayStart(group, row.key, taken)) continue;
+        joining.set(group, (joining.get(group) ?? 0) + 1);
+      }
+      bytes += bytesOnTheWay(q, row);
+      if (found.rows.length > 0 && bytes > MAX_CHUNK_BYTES) return { ...found, isFull: true };
+      found.rows.push(row);
+    }
+    return found;
+  }
+
+  /** Those whose own limits have room for them. The others are put aside; in a strict group none overtakes them. */
+  private within(lane: ChunkLane, rows: readonly JobRow[], { limits }: ChunkClaim): JobRow[] {
+    const within: JobRow[] = [];
+    for (const row of rows) {
+      const allows = limits.allows(row);
+      if (!allows) this.scan.drop(row.key);
+      if (allows && !limits.isOvertaking(row)) {
+        limits.count(row);
+        within.push(row);
+      } else if (lane.isStrict) break;
+    }
+    return within;
+  }
+
+  offer(lane: ChunkLane): Offer {
+    const { gates } = this.q.store;
+    const { group } = lane;
+    if (!lane.isStrict || group === undefined) return lane.offer([]);
+    const offer = lane.offer(gates.holdersOf(group));
+    const [first] = offer.jobs;
+    return first && gates.mayStart(group, first.key, 0) ? offer : { jobs: [], isClosed: false };
+  }
+
+  isThere(job: Gathered): boolean {
+    return this.rowOf(job) !== undefined;
+  }
+
+  /** The row of a job, if it still waits where it was read. */
+  private rowOf({ key, priority, at }: Gathered): JobRow | undefined {
+    const { store } = this.q;
+    const row = store.leases.active.has(key) ? undefined : rowByKey(store, key);
+    if (!row || row.state !== STATE.waiting || row.ended_at !== null || row.waits_since !== null) return undefined;
+    if (row.due_at !== null && row.due_at > this.now) return undefined;
+    return row.priority === priority && placeOf(row) === at ? row : undefined;
+  }
+}
+
+/** The place of a job among those of its priority, epoch ms. */
+const placeOf = ({ due_at, enqueued_at }: JobRow): number => due_at ?? enqueued_at;
+
+function laneFor(
+  { key, type }: JobRow,
+  of: { settings: ChunkSettings | undefined; group: string | undefined; isStrict: boolean; isAlone: boolean },
+): Place {
+  const { settings, group, isStrict, isAlone } = of;
+  if (isStrict) return { lane: `strict ${group}`, group, isStrict };
+  if (isAlone) return { lane: `alone ${key}`, group, isStrict };
+  if (settings?.by === 'group') return { lane: `${type} ${group ?? ''}`, group, isStrict };
+  return { lane: type, group: undefined, isStrict };
+}
+
+/** Does the chunk of one lane start before that of the other? @param isFair groups share by their weights */
+function precedes(a: ChunkLane, b: ChunkLane, isFair: boolean): boolean {
+  const [one, other] = [a.jobs[0], b.jobs[0]] as [Gathered, Gathered];
+  if (one.priority !== other.priority) return one.priority > other.priority;
+  if (isFair && a.time !== b.time) return a.time < b.time;
+  return one.at < other.at;
+}

@@ -1,0 +1,23 @@
+/** What any consumer of jobs asks of a row before it takes it. */
+import { bytesOf } from '../../job/size';
+import type { JobRow } from '../store/job-row';
+import type { Stored } from '../store/parts';
+import { isTooLate } from '../store/rows';
+import { ENDED_PER_TURN } from './expire';
+
+/**
+ * Judges a row for any consumer: running and expired rows are passed over. The first expired ones are discarded later,
+ * the others when their turn comes.
+ */
+export function passOver(q: Stored, row: JobRow, now: number, expired: JobRow[]): boolean {
+  if (q.store.leases.active.has(row.key)) return true;
+  if (!isTooLate(row, now)) return false;
+  if (expired.length < ENDED_PER_TURN) expired.push(row);
+  return true;
+}
+
+/** Bytes of all that travels to the runner of a job. */
+export function bytesOnTheWay(q: Stored, { key, body, history }: JobRow): number {
+  const told = history === null ? 0 : bytesOf(history);
+  return bytesOf(body) + told + q.store.checkpoints.sizeOf(key) + q.store.progress.sizeOf(key);
+}

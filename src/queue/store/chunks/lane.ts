@@ -1,0 +1,120 @@
+/** Jobs that were read, and wait for the others of their chunk. In memory only: rows say whether a job still waits. */
+import { type ChunkSettings, MAX_CHUNK_BYTES } from '../../../job/chunk';
+import { sequenceOf } from '../../../job/ids';
+
+/** A job as it was read. */
+export interface Gathered {
+  key: number;
+  type: string;
+  priority: number;
+  /** Its place among those of its priority, and when it became available, epoch ms. */
+  at: number;
+  since: number;
+  /** Characters of its body. */
+  chars: number;
+  /** It must not share a call. */
+  isAlone: boolean;
+  /** How jobs of its type are gathered. Absent: it is gathered only because others of its group wait for it. */
+  settings?: ChunkSettings;
+}
+
+/** What a lane could give now. */
+export interface Offer {
+  jobs: readonly Gathered[];
+  /** However long it waited, no other job would join these. */
+  isClosed: boolean;
+}
+
+const NOTHING: Offer = { jobs: [], isClosed: false };
+
+/** The jobs of one chunk, and those of the next ones, in order. */
+export class ChunkLane {
+  readonly jobs: Gathered[] = [];
+  /** When it starts at the latest, epoch ms, and how often that has changed: an older moment counts no more. */
+  moment = Number.POSITIVE_INFINITY;
+  stamp = 0;
+  /** Its virtual time: jobs taken, divided by its weight. */
+  time = 0;
+  /** With this number of jobs it gave less than a chunk: it waits for another one, or for its moment. */
+  spared = 0;
+  private chars = 0;
+
+  /**
+   * @param group whose jobs these are, where a chunk has those of one group
+   * @param isStrict the jobs of the group run in order, whatever their types
+   */
+  constructor(
+    readonly name: string,
+    readonly group: string | undefined,
+    readonly isStrict: boolean,
+  ) {}
+
+  /** Characters of its next chunk, at most. */
+  get nextChars(): number {
+    return Math.min(this.chars, MAX_CHUNK_BYTES);
+  }
+
+  /** Adds a job at its place. */
+  add(job: Gathered): void {
+    const { jobs } = this;
+    let at = jobs.length;
+    while (at > 0 && this.precedes(job, jobs[at - 1] as Gathered)) at--;
+    jobs.splice(at, 0, job);
+    this.chars += job.chars;
+  }
+
+  remove(key: number): void {
+    const at = this.jobs.findIndex((job) => job.key === key);
+    if (at >= 0) this.cut(at, 1);
+  }
+
+  /** The same of several, most of them the first ones. */
+  removeAll(keys: ReadonlySet<number>): void {
+    let first = 0;
+    while (first < this.jobs.length && keys.has((this.jobs[first] as Gathered).key)) first++;
+    this.cut(0, first);
+    if (first < keys.size) for (const key of keys) this.remove(key);
+  }
+
+  private cut(at: number, count: number): void {
+    for (const { chars } of this.jobs.splice(at, count)) this.chars -= chars;
+  }
+
+  private precedes(a: Gathered, b: Gathered): boolean {
+    if (!this.isStrict && a.priority !== b.priority) return a.priority > b.priority;
+    return a.at < b.at || (a.at === b.at && sequenceOf(a.key) < sequenceOf(b.key));
+  }
+
+  /**
+   * The jobs that may go together now, from the first on.
+   * @param holders of a strict group: keys of the jobs that have begun and must end first
+   */
+  offer(holders: readonly number[]): Offer {
+    const { jobs } = this;
+    const [first] = jobs;
+    if (!first) return NOTHING;
+    if (!this.isStrict) return { jobs, isClosed: first.isAlone };
+    const begun = holders.length === 0 ? undefined : jobs.find(({ key }) => holders.includes(key));
+    const leader = begun ?? first;
+    if (!leader.settings) return NOTHING;
+    const chunk = [leader];
+    if (leader.isAlone || holders.length > 1) return { jobs: chunk, isClosed: true };
+    for (const job of jobs) {
+      if (chunk.length >= leader.settings.size) break;
+      if (job === leader) continue;
+      if (job.type !== leader.type || job.isAlone) return { jobs: chunk, isClosed: true };
+      chunk.push(job);
+    }
+    return { jobs: chunk, isClosed: false };
+  }
+
+  /** When a chunk of these jobs starts at the latest, epoch ms; -Infinity: now. */
+  startsAt({ jobs, isClosed }: Offer): number {
+    const settings = jobs[0]?.settings;
+    if (!settings) return Number.POSITIVE_INFINITY;
+    const chars = this.isStrict ? jobs.reduce((sum, job) => sum + job.chars, 0) : this.chars;
+    const isFull = (jobs.length >= settings.size || chars >= MAX_CHUNK_BYTES) && jobs.length !== this.spared;
+    if (isFull || isClosed) return Number.NEGATIVE_INFINITY;
+    return jobs.reduce((oldest, { since }) => Math.min(oldest, since), Number.POSITIVE_INFINITY) + settings.wait_ms;
+  }
+}

@@ -1,0 +1,191 @@
+/**
+ * The chunks that one consumer gathers: a cursor that reads all jobs of its chunked types ahead, and what it has read.
+ *
+ * Jobs gather in lanes: one for each type, or for each type and group. A lane is ready when it has as many jobs as a
+ * chunk takes, or when its oldest job has waited for as long as it may. That moment is known: no timer polls for it.
+ * All of this is memory. It is bounded, and read again after an eviction.
+ */
+import { Scan } from '../scan';
+import { ChunkLane, type Gathered, type Offer } from './lane';
+
+/** Jobs and lanes that one consumer gathers. Beyond, the lane that is due first starts early. */
+const MAX_JOBS = 50_000;
+const MAX_LANES = 10_000;
+
+/** When a lane starts at the latest, as far as was known when it had this stamp. */
+interface Moment {
+  /** Epoch ms. */
+  at: number;
+  lane: ChunkLane;
+  stamp: number;
+}
+
+/** Whose job it is that is gathered. */
+export interface Place {
+  /** Names the lane. */
+  lane: string;
+  group: string | undefined;
+  isStrict: boolean;
+}
+
+/** What decides whether a lane may start. */
+export interface LaneRules {
+  /** The jobs that may go together now. */
+  offer(lane: ChunkLane): Offer;
+  /** Does this job still wait where it was read? */
+  isThere(job: Gathered): boolean;
+}
+
+export class ChunkScan extends Scan {
+  private readonly lanes = new Map<string, ChunkLane>();
+  private readonly byKey = new Map<number, ChunkLane>();
+  private readonly byGroup = new Map<string, Set<ChunkLane>>();
+  /** Lanes that changed since they were last looked at. `freed`: the group may start a job again. */
+  private readonly changed = new Map<ChunkLane, 'changed' | 'freed'>();
+  readonly ready = new Set<ChunkLane>();
+  /** In order; stale ones are passed over. */
+  private readonly moments: Moment[] = [];
+  private time = 0;
+
+  /** May nothing more be gathered? */
+  get isFull(): boolean {
+    return this.byKey.size >= MAX_JOBS || this.lanes.size >= MAX_LANES;
+  }
+
+  /** How many jobs wait with this one, itself included; undefined: it is not gathered. */
+  laneOf(key: number): ChunkLane | undefined {
+    return this.byKey.get(key);
+  }
+
+  /** A job was read. */
+  gather(job: Gathered, { lane: name, group, isStrict }: Place): void {
+    this.drop(job.key);
+    let lane = this.lanes.get(name);
+    if (!lane) {
+      lane = new ChunkLane(name, group, isStrict);
+      lane.time = this.time;
+      this.lanes.set(name, lane);
+      if (group !== undefined) {
+        const lanes = this.byGroup.get(group);
+        if (lanes) lanes.add(lane);
+        else this.byGroup.set(group, new Set([lane]));
+      }
+    }
+    lane.add(job);
+    this.byKey.set(job.key, lane);
+    this.note(lane, 'changed');
+  }
+
+  /** The job waits here no more. */
+  drop(key: number): void {
+    const lane = this.byKey.get(key);
+    if (!lane) return;
+    this.byKey.delete(key);
+    lane.remove(key);
+    this.note(lane, 'changed');
+  }
+
+  /** Jobs of a lane are taken. @param weight the share of its group */
+  took(lane: ChunkLane, keys: readonly number[], weight: number): void {
+    lane.removeAll(new Set(keys));
+    for (const key of keys) this.byKey.delete(key);
+    this.time = Math.max(this.time, lane.time);
+    lane.time += keys.length / weight;
+    lane.spared = 0;
+    this.note(lane, 'changed');
+  }
+
+  /** A lane gave less than a chunk. */
+  spare(lane: ChunkLane): void {
+    lane.spared = lane.jobs.length;
+    this.note(lane, 'changed');
+  }
+
+  /** Finds out which lanes are ready now. @param now epoch ms */
+  look(rules: LaneRules, now: number): void {
+    for (const [lane, why] of this.changed) this.assess(lane, rules, now, why === 'freed');
+    this.changed.clear();
+    for (let first = this.firstMoment(); first && first.at <= now; first = this.firstMoment()) {
+      this.moments.shift();
+      // If the clock is set back, the moment comes again.
+      first.lane.moment = Number.NEGATIVE_INFINITY;
+      this.ready.add(first.lane);
+    }
+    const first = this.isFull && this.ready.size === 0 ? this.firstMoment() : undefined;
+    if (first) this.ready.add(first.lane);
+  }
+
+  /** When the next lane is ready by itself, epoch ms; undefined: none is. */
+  get nextMoment(): number | undefined {
+    return this.firstMoment()?.at;
+  }
+
+  override freed(group: string): void {
+    for (const lane of this.byGroup.get(group) ?? []) this.note(lane, 'freed');
+  }
+
+  override reset(head = 0): void {
+    super.reset(head);
+    // What it passes over is gathered only, or for other consumers.
+    this.exact = false;
+    for (const memory of [this.lanes, this.byKey, this.byGroup, this.changed, this.ready]) memory.clear();
+    this.moments.length = 0;
+  }
+
+  private note(lane: ChunkLane, why: 'changed' | 'freed'): void {
+    if (why === 'freed' || !this.changed.has(lane)) this.changed.set(lane, why);
+    if (why === 'freed') lane.spared = 0;
+  }
+
+  private assess(lane: ChunkLane, rules: LaneRules, now: number, isFreed: boolean): void {
+    this.ready.delete(lane);
+    // An earlier job of another type may have ended.
+    while (isFreed && lane.isStrict && lane.jobs[0] && !rules.isThere(lane.jobs[0])) {
+      this.byKey.delete(lane.jobs[0].key);
+      lane.remove(lane.jobs[0].key);
+    }
+    if (lane.jobs.length === 0) {
+      this.forget(lane);
+      return;
+    }
+    const at = lane.startsAt(rules.offer(lane));
+    if (at <= now) this.ready.add(lane);
+    if (at === lane.moment) return;
+    lane.moment = at;
+    lane.stamp++;
+    if (at > now && at < Number.POSITIVE_INFINITY) this.expect({ at, lane, stamp: lane.stamp });
+  }
+
+  private forget(lane: ChunkLane): void {
+    this.lanes.delete(lane.name);
+    lane.stamp++;
+    if (lane.group === undefined) return;
+    const lanes = this.byGroup.get(lane.group);
+    lanes?.delete(lane);
+    if (lanes?.size === 0) this.byGroup.delete(lane.group);
+  }
+
+  private expect(moment: Moment): void {
+    const { moments } = this;
+    let [low, high] = [0, moments.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((moments[middle] as Moment).at <= moment.at) low = middle + 1;
+      else high = middle;
+    }
+    moments.splice(low, 0, moment);
+  }
+
+  private firstMoment(): Moment | undefined {
+    let stale = 0;
+    for (const moment of this.moments) {
+      if (moment.stamp === moment.lane.stamp) {
+        this.moments.splice(0, stale);
+        return moment;
+      }
+      stale++;
+    }
+    this.moments.length = 0;
+    return undefined;
+  }
+}
