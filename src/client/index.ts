@@ -53,6 +53,7 @@ export type {
 export type { BatchOptions, BulkEnqueued, BulkEnqueueOptions, EnqueueOutcome, Refusal } from './enqueue';
 export type { QueueEvent } from './event';
 export type { EventQuery, Events } from './events';
+export type { ExportOptions, FileText, Imported, ImportOptions } from './export';
 export type { JobFailure } from './failure';
 export type { FailureGroup, FailureGroups, FailureQuery, FailureState, Failures, GroupPart } from './failures';
 export type { FollowOptions, FollowQuery } from './follow';

@@ -4,6 +4,14 @@ import { NotFoundError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
+import {
+  type ExportOptions,
+  exportQueue,
+  type FileText,
+  type Imported,
+  type ImportOptions,
+  importQueue,
+} from './export';
 import { byCursor, type ListOptions } from './pages';
 import {
   type Age,
@@ -26,7 +34,7 @@ import {
   type QueueSummary,
 } from './queue-config';
 import type { Requests } from './requests';
-import { pathTo } from './transport';
+import { type Open, pathTo } from './transport';
 
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
@@ -39,7 +47,10 @@ interface Paged {
 
 /** Queues, as `tocsin.queues`. */
 export class Queues {
-  constructor(private readonly requests: Requests) {}
+  constructor(
+    private readonly requests: Requests,
+    private readonly open: Open,
+  ) {}
 
   /** Every queue, by name, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
@@ -184,6 +195,29 @@ export class Queues {
         read: async () => ({ queue: name, strategy, jobsAffected: 0, state: 'deleted' }),
       },
     );
+  }
+
+  /**
+   * A whole queue as the text of a file, piece by piece, each checked. Needs `admin:export`. A file that breaks off
+   * throws; begin again then.
+   * @throws {NotFoundError} {@link ConflictError} while it is being deleted
+   * @example
+   * for await (const text of tocsin.queues.export('mail')) await file.write(text);
+   */
+  export(name: string, options: ExportOptions = {}): AsyncGenerator<string> {
+    return exportQueue(this.open, name, options);
+  }
+
+  /**
+   * Puts what was exported into an empty queue. Needs `admin:export`. Each piece is checked before it is sent. A call
+   * that was cut off can be repeated: it continues behind the last part.
+   * @param file its text, in pieces of any size
+   * @throws {ConflictError} when the queue has other jobs; {@link InvalidJobError} when the file is not as exported
+   * @example
+   * await tocsin.queues.import('mail', createReadStream('mail.ndjson'));
+   */
+  async import(name: string, file: FileText, options: ImportOptions = {}): Promise<Imported> {
+    return await importQueue(this.requests.safely, name, file, options);
   }
 
   /** Every queue with its counts. Needs `admin:read`. */

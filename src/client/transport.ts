@@ -50,8 +50,8 @@ export interface SendOptions {
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
 /**
- * Asks for a stream of events: its body, to be read while it is being written; undefined when there is nothing more to
- * come.
+ * Asks for a stream, of events unless the headers accept another: its body, to be read while it is being written;
+ * undefined when there is nothing more to come.
  * @param stop ends the connection
  */
 export type Open = (
@@ -85,8 +85,8 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
     if (signal?.aborted) throw aborted(signal, false);
     const headers: Record<string, string> = {
       Accept: 'application/openjobspec+json',
-      ...options.headers,
       ...(body !== undefined && { 'Content-Type': 'application/openjobspec+json' }),
+      ...options.headers,
       ...authorization(key),
     };
     const inTime = AbortSignal.timeout(timeoutMs);
@@ -119,7 +119,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
   };
 }
 
-/** Makes the function that asks for a stream of events. The time to wait is for its beginning. */
+/** Makes the function that asks for a stream. The time to wait is for its beginning. */
 export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: SendSettings): Open {
   const { base, call } = connect(endpoint);
   return async (path, headers, stop) => {

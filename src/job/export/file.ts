@@ -26,7 +26,8 @@ export const MAX_LINE_CHARS = 16 * 1024 * 1024;
 export interface ExportHeader {
   tocsin: 'export';
   version: number;
-  queue: string;
+  /** Null: the settings of all queues, which a file of a whole deployment begins with. */
+  queue: string | null;
   /** Are jobs in it that have completed, were cancelled, or were discarded without becoming dead letters? */
   ended: boolean;
 }
@@ -159,8 +160,14 @@ export class PartReader {
   private hashes: string[] = [];
   private last: number | undefined;
 
-  /** @param skipped lines of the file between its header and the next line: the reader continues behind a part */
-  constructor(private readonly skipped = 0) {}
+  /**
+   * @param skipped lines of the file between its header and the next line: the reader continues behind a part
+   * @param before lines of the file before the header
+   */
+  constructor(
+    private readonly skipped = 0,
+    private readonly before = 0,
+  ) {}
 
   /**
    * Takes the next line. @returns the part that it closes
@@ -188,7 +195,7 @@ export class PartReader {
 
   /** Call behind the last line. @throws {FileError} when there should be more */
   finished(mayContinue = false): void {
-    if (!this.header) throw new FileError(1, 'the file is empty.');
+    if (!this.header) throw new FileError(this.before + 1, 'the file is empty.');
     this.line++;
     if (this.lines.length > 0 || (!this.end && !mayContinue)) throw this.wrong('the file ends before its end.');
   }
@@ -199,9 +206,10 @@ export class PartReader {
     if (tocsin !== 'export' || typeof version !== 'number') throw this.wrong('is not the beginning of an export.');
     if (version > EXPORT_VERSION) {
       const reason = `the file has version ${version}; this program reads files up to version ${EXPORT_VERSION}.`;
-      throw new FileError(this.line, reason, { version, supported: EXPORT_VERSION });
+      throw new FileError(this.before + this.line, reason, { version, supported: EXPORT_VERSION });
     }
-    const isKnown = version === EXPORT_VERSION && typeof queue === 'string' && typeof ended === 'boolean';
+    const isKnown =
+      version === EXPORT_VERSION && (queue === null || typeof queue === 'string') && typeof ended === 'boolean';
     if (!isKnown) throw this.wrong('is not the beginning of an export.');
     this.header = header as ExportHeader;
     this.headerText = text;
@@ -220,9 +228,9 @@ export class PartReader {
       throw this.wrong(`part ${number} should have ${count} lines and has ${lines.length}.`);
     }
     const found = await partHash(this.headerText, lines);
-    const firstLine = this.line - lines.length;
+    const firstLine = this.before + this.line - lines.length;
     if (found !== hash) {
-      const where = lines.length === 1 ? `line ${firstLine}` : `lines ${firstLine} to ${this.line - 1}`;
+      const where = lines.length === 1 ? `line ${firstLine}` : `lines ${firstLine} to ${firstLine + lines.length - 1}`;
       throw this.wrong(`part ${number}, ${where}, is not as it was exported: its hash is ${found}, not ${hash}.`);
     }
     this.last = number;
@@ -263,7 +271,7 @@ export class PartReader {
   }
 
   private wrong(reason: string): FileError {
-    return new FileError(this.line, reason);
+    return new FileError(this.before + this.line, reason);
   }
 }
 
