@@ -7,6 +7,10 @@ export interface Terminal {
   env: Readonly<Record<string, string | undefined>>;
   /** May it ask questions and open a browser? */
   interactive: boolean;
+  /** Does a human see what goes to standard error? */
+  isWatched?: boolean;
+  /** Waits until what was written is no longer in memory. */
+  drained?(): Promise<void>;
   /** Asks a human, where it may. */
   confirm(question: string): Promise<boolean>;
   /** Fires at Ctrl-C, which then no longer ends the program. */

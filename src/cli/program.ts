@@ -10,6 +10,7 @@ import { deployCommand } from './commands/deploy';
 import { devCommand } from './commands/dev';
 import { doctorCommand } from './commands/doctor';
 import { enqueueCommand } from './commands/enqueue';
+import { exportCommand, importCommand } from './commands/export';
 import { failuresCommand } from './commands/failures';
 import { groupsCommand } from './commands/groups';
 import { initCommand } from './commands/init';
@@ -54,6 +55,8 @@ export function createProgram(terminal: Terminal, version: string): Command {
     failuresCommand(terminal),
     queuesCommand(terminal),
     groupsCommand(terminal),
+    exportCommand(terminal),
+    importCommand(terminal),
     targetsCommand(terminal),
     tailCommand(terminal),
     topCommand(terminal),

@@ -1,4 +1,5 @@
 /** The terminal that the program was started in. */
+import { once } from 'node:events';
 import { confirm } from '@clack/prompts';
 import type { Terminal } from './output';
 import { processScreen } from './screen';
@@ -12,6 +13,10 @@ export function processTerminal(): Terminal {
     err: (text) => void process.stderr.write(text),
     env: process.env,
     interactive: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
+    isWatched: process.stderr.isTTY === true,
+    drained: async () => {
+      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+    },
     confirm: async (message) => (await confirm({ message })) === true,
     interrupted: () => {
       const controller = new AbortController();

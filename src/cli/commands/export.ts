@@ -1,0 +1,181 @@
+/** `tocsin export`, `tocsin import` */
+import { createWriteStream, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type Imported, Sender } from '../../client/export';
+import { isJobLine } from '../../job/export/file';
+import { remote, type Session, session } from '../command';
+import { type ConnectionOptions, requestsTo } from '../connection';
+import { usageError } from '../failure';
+import { type Terminal, table } from '../output';
+import { type DeploymentImported, deploymentText, importDeployment } from '../transfer/deployment';
+import { Progress } from '../transfer/progress';
+import { type Contents, readSections } from '../transfer/sections';
+
+interface ExportFlags {
+  output?: string;
+  ended?: boolean;
+}
+
+/** Writes queues into a file. */
+export function exportCommand(terminal: Terminal) {
+  return remote('export', 'write queues as a file: all that they have, to be imported elsewhere or later')
+    .argument('[queues...]', 'which; none: the whole deployment')
+    .option('-o, --output <file>', 'where to; default: standard output')
+    .option('--ended', 'with jobs that have completed, were cancelled or discarded; dead letters are always there')
+    .action(async (queues: string[], options: ExportFlags & ConnectionOptions) => {
+      const opened = session<ExportFlags>(terminal, options);
+      const { output } = options;
+      if (output === undefined && terminal.interactive) {
+        throw usageError('Where should the file go?', 'Name it with --output, or pipe it into another command.');
+      }
+      if (output === undefined) {
+        await exportTo(opened, queues, async (text) => {
+          terminal.out(text);
+          await terminal.drained?.();
+        });
+        return;
+      }
+      // A file of this name is always a whole one.
+      const part = `${output}.part`;
+      const file = await open(part, 'w');
+      try {
+        const written = await exportTo(opened, queues, async (text) => void (await file.write(text)));
+        await file.sync();
+        await file.close();
+        renameSync(part, output);
+        opened.answer({ file: output, queues: written }, () => table(['QUEUE', 'JOBS'], written.map(cellsOf)));
+      } catch (error) {
+        await file.close().catch(() => undefined);
+        rmSync(part, { force: true });
+        throw error;
+      }
+    });
+}
+
+interface Exported {
+  queue: string;
+  jobs: number;
+}
+
+const cellsOf = ({ queue, jobs }: Exported) => [queue, jobs];
+
+async function exportTo(
+  { tocsin, options, terminal }: Session<ExportFlags>,
+  named: readonly string[],
+  write: (text: string) => Promise<void>,
+): Promise<Exported[]> {
+  const queues = [...named];
+  if (named.length === 0) {
+    for await (const { name } of tocsin.queues.list()) queues.push(name);
+    for await (const text of deploymentText(tocsin, queues)) await write(text);
+  }
+  const written: Exported[] = [];
+  for (const queue of queues) {
+    const { depth, dead, completed, cancelled, discarded } = await tocsin.queues.stats(queue);
+    const total = options.ended ? depth + completed + cancelled + discarded : depth + dead;
+    const progress = new Progress(terminal, queue, total);
+    let jobs = 0;
+    try {
+      for await (const text of tocsin.queues.export(queue, { ended: options.ended === true })) {
+        await write(text);
+        for (const line of text.split('\n')) if (isJobLine(line)) jobs++;
+        progress.at(jobs);
+      }
+    } finally {
+      progress.end();
+    }
+    written.push({ queue, jobs });
+  }
+  return written;
+}
+
+interface ImportFlags {
+  queue?: string;
+  merge?: boolean;
+  dryRun?: boolean;
+}
+
+/** Puts a file into a deployment. */
+export function importCommand(terminal: Terminal) {
+  return remote('import', 'put queues of a file into this deployment; the whole file is checked first')
+    .argument('[file]', 'what tocsin export wrote; - reads standard input', '-')
+    .option('--queue <name>', 'another name for the queue, where the file has only one')
+    .option('--merge', 'also into queues that have other jobs; these stay, and so do the settings')
+    .option('--dry-run', 'check the file, and say what would be imported')
+    .addHelpText('after', '\nAn import that was cut off can be repeated: it continues behind the last part.')
+    .action(async (file: string, options: ImportFlags & ConnectionOptions) => {
+      const opened = session<ImportFlags>(terminal, options);
+      const folder = file === '-' ? mkdtempSync(join(tmpdir(), 'tocsin-import-')) : undefined;
+      try {
+        const path = folder === undefined ? file : join(folder, 'file');
+        // It is read twice: once to check it, once to send it.
+        if (folder !== undefined) await pipeline(process.stdin, createWriteStream(path));
+        const contents = await readSections(path);
+        await importFrom(opened, path, contents);
+      } finally {
+        if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+      }
+    });
+}
+
+async function importFrom(opened: Session<ImportFlags>, path: string, contents: Contents): Promise<void> {
+  const { tocsin, options, terminal, endpoint, answer } = opened;
+  const { merge = false, dryRun = false, queue: renamed } = options;
+  if (renamed !== undefined && (contents.queues.length !== 1 || contents.isDeployment)) {
+    throw usageError('--queue is for a file of one queue.', 'Export that queue alone: tocsin export <queue>');
+  }
+  const warn = (warning: string) => terminal.err(`warning: ${warning}\n`);
+  const { safely } = requestsTo(endpoint, { onWarning: warn });
+  const settings: DeploymentImported = { imported: 0, known: 0, not_kept: {} };
+  const all: Imported[] = [];
+  let current: { sender: Sender; progress: Progress } | undefined;
+  try {
+    await readSections(path, {
+      begin: async (queue) => {
+        if (queue === null) return;
+        const total = contents.queues.find((one) => one.queue === queue)?.jobs ?? 0;
+        const progress = new Progress(terminal, queue, total);
+        const onProgress = ({ imported, known }: Imported) => progress.at(imported + known);
+        current = { sender: new Sender(safely, renamed ?? queue, { merge, dryRun, onProgress }), progress };
+      },
+      part: async (part, header) => {
+        if (current) await current.sender.add(part, header);
+        else await importDeployment(tocsin, part, dryRun, settings);
+      },
+      end: async () => {
+        if (!current) return;
+        all.push(await current.sender.end());
+        current.progress.end();
+        current = undefined;
+      },
+    });
+  } finally {
+    current?.progress.end();
+  }
+  const deployment = contents.isDeployment ? { deployment: settings } : {};
+  answer({ dryRun, queues: all, ...deployment }, () => textOf(all, settings));
+}
+
+function textOf(all: readonly Imported[], settings: DeploymentImported): string {
+  const rows = all.map(({ queue, imported, known, schedules }) => [queue, imported, known, schedules]);
+  const left = [
+    ...all.flatMap(({ queue, notKept }) =>
+      Object.entries(notKept).map(([what, n]) => `${queue}: ${n} ${wordsOf(what)}`),
+    ),
+    ...Object.entries(settings.not_kept).map(([what, n]) => `deployment: ${n} ${what} differ from those here`),
+  ];
+  const lines = [table(['QUEUE', 'IMPORTED', 'KNOWN', 'SCHEDULES'], rows), ...left.map((line) => `not kept  ${line}`)];
+  return lines.join('\n');
+}
+
+/** Why something was not taken over. */
+const WORDS: Readonly<Record<string, string>> = {
+  idInAnotherQueue: 'jobs whose ids belong to jobs of other queues',
+  scheduleExists: 'schedules whose names are taken',
+  settings: 'settings, because the queue keeps its own',
+};
+
+const wordsOf = (what: string) => WORDS[what] ?? what;

@@ -1,0 +1,47 @@
+/** One line that says how far a long command is, for a human who looks on. */
+import type { Terminal } from '../output';
+
+/** Characters of the bar, and the interval between two looks, ms. */
+const BAR = 24;
+const EVERY_MS = 100;
+
+const CLEAR = '\r\u001b[K';
+
+export class Progress {
+  private readonly begun: number;
+  private shownAt = 0;
+  private isShown = false;
+
+  /** @param total how many there are, as far as is known */
+  constructor(
+    private readonly terminal: Terminal,
+    private readonly what: string,
+    private readonly total: number,
+  ) {
+    this.begun = terminal.now();
+  }
+
+  /** So many are done. */
+  at(done: number): void {
+    const { terminal, what, total } = this;
+    const now = terminal.now();
+    if (!terminal.isWatched || now - this.shownAt < EVERY_MS) return;
+    this.shownAt = now;
+    this.isShown = true;
+    terminal.err(`${CLEAR}${lineOf(what, done, total, now - this.begun)}`);
+  }
+
+  /** Removes the line. */
+  end(): void {
+    if (this.isShown) this.terminal.err(CLEAR);
+  }
+}
+
+/** @param ms since the beginning */
+export function lineOf(what: string, done: number, total: number, ms: number): string {
+  const part = Math.min(1, done / Math.max(1, total));
+  const full = Math.round(part * BAR);
+  const speed = ms > 0 ? `  ${Math.round((done * 1000) / ms).toLocaleString('en')}/s` : '';
+  const counts = `${done.toLocaleString('en')} of ${Math.max(done, total).toLocaleString('en')} jobs`;
+  return `${what}  [${'='.repeat(full)}${' '.repeat(BAR - full)}] ${Math.floor(part * 100)}%  ${counts}${speed}`;
+}

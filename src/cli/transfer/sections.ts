@@ -1,0 +1,77 @@
+/**
+ * A file that `tocsin export` wrote: a section for each queue, each as one queue is exported. The file of a deployment
+ * begins with a section of its own, which names the queues. So a file in which one is missing is refused.
+ */
+import { createReadStream } from 'node:fs';
+import { pieces } from '../../client/export';
+import { type ExportEnd, FileError, linesOf, type Part, PartReader } from '../../job/export/file';
+import { CliError } from '../failure';
+
+/** Where a section begins and ends, and its parts. */
+export interface Visitor {
+  /** @param queue null: what holds for all queues */
+  begin?(queue: string | null): Promise<void>;
+  part?(part: Part, header: string): Promise<void>;
+  end?(end: ExportEnd): Promise<void>;
+}
+
+/** What is in a file. */
+export interface Contents {
+  queues: { queue: string; jobs: number }[];
+  /** Is it that of a whole deployment? */
+  isDeployment: boolean;
+}
+
+/**
+ * Reads a file and checks it.
+ * @throws {CliError} when it is not as it was exported, naming the line; nothing else
+ */
+export async function readSections(path: string, visitor: Visitor = {}): Promise<Contents> {
+  const contents: Contents = { queues: [], isDeployment: false };
+  const promised = new Set<string>();
+  let reader: PartReader | undefined;
+  let lines = 0;
+  try {
+    for await (const line of linesOf(pieces(createReadStream(path)))) {
+      if (!reader || reader.end) {
+        reader = new PartReader(0, lines);
+        await reader.take(line);
+        await visitor.begin?.(queueOf(reader));
+      } else {
+        const part = await reader.take(line);
+        if (part) {
+          if (queueOf(reader) === null) for (const name of queuesIn(part)) promised.add(name);
+          await visitor.part?.(part, reader.headerText);
+        }
+      }
+      lines++;
+      if (!reader.end) continue;
+      const queue = queueOf(reader);
+      if (queue === null) contents.isDeployment = true;
+      else contents.queues.push({ queue, jobs: sumOf(reader.end.jobs) });
+      if (queue !== null) promised.delete(queue);
+      await visitor.end?.(reader.end);
+    }
+    (reader ?? new PartReader()).finished();
+    const [missing] = promised;
+    if (missing !== undefined) throw new FileError(lines + 1, `the file ends before queue ${missing}.`);
+    return contents;
+  } catch (error) {
+    if (!(error instanceof FileError)) throw error;
+    const hint = error.versions
+      ? 'Install the version of tocsin that wrote the file, or a later one.'
+      : 'Nothing was imported. Export again.';
+    throw new CliError(`${path}: ${error.message}`, hint, 'invalid_file');
+  }
+}
+
+const queueOf = ({ header }: PartReader): string | null => header?.queue ?? null;
+
+const sumOf = (counts: Record<string, number>) => Object.values(counts).reduce((sum, n) => sum + n, 0);
+
+function queuesIn({ lines }: Part): string[] {
+  return lines.flatMap((line) => {
+    const { queue } = JSON.parse(line) as { queue?: unknown };
+    return typeof queue === 'string' ? [queue] : [];
+  });
+}
