@@ -1,6 +1,6 @@
 /** The TypeScript that the documents show of the client: found, type-checked, and made ready to run. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
@@ -41,9 +41,8 @@ export function snippetsOf(path) {
 
 /** The documents, each by its path. */
 export function documents() {
-  // docs/.site builds the site, and has no page of its own.
-  const paths = readdirSync(join(root, 'docs'), { recursive: true }).filter((path) => !path.startsWith('.'));
-  const pages = paths.filter((path) => path.endsWith('.md')).map((path) => `docs/${path.replaceAll(sep, '/')}`);
+  // Folders that begin with a dot are no shelves: docs/.site builds the site.
+  const pages = globSync('**/*.md', { cwd: join(root, 'docs') }).map((path) => `docs/${path.replaceAll(sep, '/')}`);
   const about = readdirSync(join(root, '.github')).filter((path) => path.endsWith('.md'));
   return ['README.md', ...about.map((path) => `.github/${path}`), ...pages.sort()];
 }
