@@ -50,8 +50,9 @@ export class Scan {
     const cursor = this.due.get(priority);
     if (!cursor || compare(position, cursor) > 0) return;
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
-    else if (!turns.isLate(position)) turns.add(position, owned?.group);
+    // Those that were enqueued in its millisecond before it may not have been read yet: the line has a cursor of its own.
     else if (owned?.isOutOfOrder) turns.isStale = true;
+    else if (!turns.isLate(position)) turns.add(position, owned?.group);
     else turns.putBack(position, owned?.group);
   }
 

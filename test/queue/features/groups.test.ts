@@ -356,6 +356,25 @@ describe('the jobs of a group in strict order', () => {
     }
   });
 
+  it('start in the order of enqueue in one millisecond, too, where only some of them have limits', async () => {
+    const queue = await queueOf({ order: 'strict' });
+    const [b1] = await addAll(queue, ['b']);
+    expect(await take(queue, 10)).toEqual([b1]);
+    await server.failNow(b1);
+    expect(await take(queue, 10)).toEqual([b1]);
+    const rate_limit = { key: 'narrow', concurrency: 1 };
+    const options = { queue: queue.name, group: 'a' };
+    const [a1, a2, a3] = await server.addAll([
+      { type: 'test.grouped', args: [], options },
+      { type: 'test.grouped', args: [], options: { ...options, rate_limit } },
+      { type: 'test.grouped', args: [], options },
+    ]);
+    for (const id of [a1, a2, a3]) {
+      expect(await take(queue, 10)).toEqual([id]);
+      await server.ack(id);
+    }
+  });
+
   it('are not stuck when one that came later is put at the moment of one that was delayed', async () => {
     const queue = await queueOf({ order: 'strict' });
     const at = new Date(Date.now() + 60_000).toISOString();
