@@ -22,6 +22,7 @@ const SUITES = {
       'package',
       'crash -- --rounds 3 --seed 20261120',
       'examples',
+      'migrate',
       'cluster -- --events kill,cut,roll',
     ],
   },

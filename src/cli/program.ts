@@ -18,6 +18,7 @@ import { jobCommands } from './commands/job';
 import { changeCommands, jobsCommand } from './commands/jobs';
 import { limitsCommand } from './commands/limits';
 import { maintenanceCommand } from './commands/maintenance';
+import { migrateCommand } from './commands/migrate';
 import { poolsCommand } from './commands/pools';
 import { queuesCommand } from './commands/queues';
 import { schemasCommand } from './commands/schemas';
@@ -68,6 +69,7 @@ export function createProgram(terminal: Terminal, version: string): Command {
     schemasCommand(terminal),
     alertsCommand(terminal),
     webhooksCommand(terminal),
+    migrateCommand(terminal),
     auditCommand(terminal),
     doctorCommand(terminal, version),
   ];

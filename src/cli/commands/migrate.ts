@@ -1,0 +1,88 @@
+/** `tocsin migrate` */
+import { Argument, type Command } from 'commander';
+import { list, remote, session } from '../command';
+import type { ConnectionOptions } from '../connection';
+import { CliError, usageError } from '../failure';
+import { migrate, SYSTEMS } from '../migrate/migrate';
+import { readAs } from '../migrate/names';
+import { reportText, said } from '../migrate/report';
+import type { Tally } from '../migrate/tally';
+import type { Terminal } from '../output';
+
+interface Options extends ConnectionOptions {
+  fromEnv?: string;
+  queue?: string[];
+  prefix?: string;
+  schema?: string;
+  as?: string[];
+  dryRun?: boolean;
+}
+
+/** Time between two lines of progress, ms. */
+const PROGRESS_MS = 200;
+
+const each = (text: string, before: string[] = []): string[] => [...before, text];
+
+/** Moves what waits in another job queue into queues here. */
+export function migrateCommand(terminal: Terminal): Command {
+  return remote('migrate', 'move the jobs that wait in another queue here, and its schedules; it is only read')
+    .addArgument(new Argument('<system>', 'the other queue').choices(Object.keys(SYSTEMS)))
+    .argument('[address]', 'where its data is: redis://… or postgres://…; or --from-env')
+    .option('--from-env <name>', 'environment variable that has the address, since it may hold a password')
+    .option('--queue <name>', 'only this queue of theirs; repeatable (default: all)', list)
+    .option('--prefix <text>', 'prefix of the keys in Redis (default: bull for BullMQ)')
+    .option('--schema <name>', 'schema in PostgreSQL')
+    .option('--as <name=[queue][:type]>', 'what becomes of a name of theirs, of a queue or of a job; repeatable', each)
+    .option('--dry-run', 'check all of it and report, but send nothing')
+    .action(async (system: string, address: string | undefined, options: Options) => {
+      const { tocsin, answer } = session(terminal, options);
+      const url = addressOf(address, options, terminal.env);
+      const isDry = options.dryRun === true;
+      const progress = progressOn(terminal, options.json);
+      const tally = await migrate({
+        ...{ system, url, within: withinOf(system, options), queues: options.queue },
+        ...{ renamed: readAs(options.as ?? []), tocsin: isDry ? undefined : tocsin, now: terminal.now },
+        progress: progress.show,
+      }).finally(progress.end);
+      const { jobs, schedules, places, remarks, leftBehind, refused, failures } = tally;
+      answer({ system, dryRun: isDry, jobs, schedules, places, remarks, left: leftBehind, refused }, () =>
+        reportText(tally, isDry),
+      );
+      if (failures > 0) throw new CliError(`${failures} could not be moved.`, undefined, 'refused');
+    });
+}
+
+function addressOf(address: string | undefined, { fromEnv }: Options, env: Terminal['env']): string {
+  if (address !== undefined && fromEnv !== undefined) throw usageError('Give the address or --from-env, not both.');
+  if (fromEnv === undefined && address !== undefined) return address;
+  if (fromEnv === undefined) throw usageError('Where is its data?', 'Give an address such as redis://localhost:6379.');
+  const found = env[fromEnv];
+  if (found) return found;
+  throw usageError(`The environment has no ${fromEnv}.`);
+}
+
+function withinOf(system: string, options: Options): string | undefined {
+  const taken = SYSTEMS[system]?.option;
+  const other = taken === 'prefix' ? 'schema' : 'prefix';
+  if (options[other] !== undefined) throw usageError(`${system} has no ${other}.`, `Use --${taken}.`);
+  return taken && options[taken];
+}
+
+/** A line at a terminal, written over again and again. */
+function progressOn({ screen, interactive, err, now }: Terminal, json: boolean | undefined) {
+  const isShown = screen !== undefined && interactive && !json;
+  let last = now();
+  let width = 0;
+  return {
+    show({ jobs }: Tally) {
+      if (!isShown || now() - last < PROGRESS_MS) return;
+      last = now();
+      const line = said('jobs', jobs, false);
+      err(`\r${line.padEnd(width)}`);
+      width = line.length;
+    },
+    end() {
+      if (width > 0) err(`\r${' '.repeat(width)}\r`);
+    },
+  };
+}

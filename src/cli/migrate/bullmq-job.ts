@@ -1,0 +1,168 @@
+/** What jobs and schedulers of BullMQ mean here. Pure: what Redis holds in, what is sent out. */
+import type { RetryPolicy } from '../../producer/envelope';
+import { type Finding, type FoundSchedule, inRange, type Mapped, messageOf, ranOf, type WorkOptions } from './found';
+
+/** The members of a job's hash that are read. Names differ among versions. */
+export const JOB_MEMBERS = [
+  ...['name', 'data', 'opts', 'timestamp', 'priority', 'atm', 'attemptsMade', 'failedReason'],
+  ...['parentKey', 'deid', 'rjk'],
+] as const;
+
+export type Hash = Readonly<Partial<Record<string, string>>>;
+
+/** Options of a job as they are stored; `de` is `deduplication`. */
+interface Options {
+  attempts?: number;
+  backoff?: number | { type?: string; delay?: number; jitter?: number };
+  de?: Deduplication;
+  deduplication?: Deduplication;
+  priority?: number;
+  removeOnComplete?: Removal;
+  removeOnFail?: Removal;
+}
+
+interface Deduplication {
+  id?: string;
+  ttl?: number;
+}
+
+type Removal = boolean | number | { age?: number; count?: number };
+
+/** What to do about what has no equal. */
+export const REMARKS = {
+  'custom backoff': 'It got the retry policy of its queue. Say your delays in `default_retry`, or in the handler.',
+  'priority above 100': 'It got priority -100, the lowest: jobs from 100 on are served in the order of enqueue.',
+  'jobs kept by number': 'Jobs are kept by age here, not by number: set the retention of the queue.',
+  'interval below 1 s': 'A schedule fires once a second at most.',
+} as const;
+
+type Remark = keyof typeof REMARKS;
+
+/** The longest delay that is written, ms. */
+const MAX_DELAY_MS = 36_500 * 86_400_000;
+
+/** The policy and its remarks. @param made runs behind the job; its delays continue from there */
+export function retryOf({ attempts, backoff }: Options, made: number): Mapped<Remark> {
+  const maxAttempts = Math.max(1, (attempts ?? 1) - made);
+  if (maxAttempts === 1) return { options: { retry: { maxAttempts } }, remarks: [] };
+  const { type = 'fixed', delay = 0, jitter = 0 } = typeof backoff === 'number' ? { delay: backoff } : (backoff ?? {});
+  if (type !== 'fixed' && type !== 'exponential')
+    return { options: { retry: { maxAttempts } }, remarks: ['custom backoff'] };
+  const retry: RetryPolicy = {
+    maxAttempts,
+    backoffStrategy: delay === 0 ? 'none' : type === 'fixed' ? 'constant' : 'exponential',
+    ...(delay > 0 && { initialInterval: type === 'fixed' ? delay : Math.min(delay * 2 ** made, MAX_DELAY_MS) }),
+    ...(delay > 0 && type === 'exponential' && { backoffCoefficient: 2, maxInterval: null }),
+    jitter: jitter > 0 ? { kind: 'multiply', min: 1 - jitter, max: 1 } : false,
+  };
+  return { options: { retry }, remarks: [] };
+}
+
+/** Lower goes first there, and none before all. */
+export function priorityOf(priority: number): Mapped<Remark> {
+  if (priority === 0) return { options: {}, remarks: [] };
+  return { options: { priority: inRange(-priority) }, remarks: priority > 100 ? ['priority above 100'] : [] };
+}
+
+function retentionOf({ removeOnComplete, removeOnFail }: Options): Mapped<Remark> {
+  const [completed, discarded] = [ageOf(removeOnComplete), ageOf(removeOnFail)];
+  const retention = { ...(completed !== undefined && { completed }), ...(discarded !== undefined && { discarded }) };
+  const isByNumber = [removeOnComplete, removeOnFail].some(isNumbered);
+  return {
+    options: Object.keys(retention).length > 0 ? { retention } : {},
+    remarks: isByNumber ? ['jobs kept by number'] : [],
+  };
+}
+
+const isNumbered = (removal: Removal | undefined): boolean =>
+  typeof removal === 'object' ? removal.count !== undefined : typeof removal === 'number' && removal > 0;
+
+/** In ms. Undefined: as its queue says. */
+function ageOf(removal: Removal | undefined): number | undefined {
+  if (removal === true || removal === 0) return 0;
+  return typeof removal === 'object' && removal.age !== undefined ? removal.age * 1000 : undefined;
+}
+
+/** Its deduplication, or the id that its producer chose. Those that BullMQ gives are numbers. */
+function uniqueOf(id: string, given: Deduplication, found: string | undefined): WorkOptions {
+  const key = given.id ?? found;
+  if (key !== undefined) {
+    const held = given.ttl ? { period: given.ttl, uniqueWhile: 'exists' as const } : {};
+    return { unique: { key, ...held, onConflict: 'ignore' } };
+  }
+  if (/^\d+$|^repeat:/.test(id)) return {};
+  return { unique: { key: id, uniqueWhile: 'exists', onConflict: 'ignore' } };
+}
+
+/** A job. @param dueAt epoch ms, where it is delayed */
+export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Finding {
+  const { name = '' } = hash;
+  try {
+    const opts = JSON.parse(hash.opts ?? '{}') as Options;
+    const attempts = Number(hash.atm ?? hash.attemptsMade ?? 0);
+    const retry = retryOf(opts, attempts);
+    const priority = priorityOf(Number(hash.priority ?? opts.priority ?? 0));
+    const retention = retentionOf(opts);
+    return {
+      ...{
+        kind: 'job',
+        id,
+        queue,
+        name,
+        createdAt: Number(hash.timestamp ?? 0),
+        args: [JSON.parse(hash.data ?? '{}')],
+      },
+      options: {
+        ...{ ...retry.options, ...priority.options, ...retention.options },
+        ...(dueAt !== undefined && { delayUntil: new Date(dueAt) }),
+        ...uniqueOf(id, opts.de ?? opts.deduplication ?? {}, hash.deid),
+      },
+      ran: ranOf(attempts, hash.failedReason),
+      remarks: [...retry.remarks, ...priority.remarks, ...retention.remarks],
+    };
+  } catch (error) {
+    return { kind: 'broken', id, queue, name, message: messageOf(error) };
+  }
+}
+
+/** A scheduler: `name`, `pattern` or `every`, `tz`, and the job that it makes in `data` and `opts`. */
+export function scheduleOf(queue: string, id: string, hash: Hash, next: number, now: number): Finding {
+  const { name = id } = hash;
+  const every = Number(hash.every ?? 0);
+  if (!hash.pattern && !every)
+    return { kind: 'broken', id, queue, name, message: 'it has neither pattern nor interval' };
+  const job = jobOf(queue, 'repeat:', { name, data: hash.data, opts: hash.opts });
+  if (job.kind !== 'job') return { kind: 'broken', id, queue, name, message: 'its job cannot be read' };
+  const given = hash.startDate === undefined ? undefined : Number(hash.startDate);
+  // Intervals count from there: they keep their moments.
+  const start = every > 0 ? nextOf(next, every, now) : given !== undefined && given > now ? given : undefined;
+  const limit = hash.limit === undefined ? undefined : Number(hash.limit) - Number(hash.ic ?? 0);
+  const isTooShort = every > 0 && every < 1000;
+  const schedule: FoundSchedule = {
+    ...{ kind: 'schedule', id, queue, name, args: job.args, options: job.options, missedPolicy: 'fire_once' },
+    expression: hash.pattern ?? `@every PT${Math.max(1000, every) / 1000}S`,
+    ...(hash.pattern && hash.tz && { timezone: hash.tz }),
+    ...(start !== undefined && { startAt: new Date(start) }),
+    ...(hash.endDate && { endAt: new Date(Number(hash.endDate)) }),
+    ...(limit !== undefined && { limit }),
+    remarks: [...job.remarks, ...(isTooShort ? (['interval below 1 s'] as const) : [])],
+  };
+  return schedule;
+}
+
+/** The next of the moments that an interval has. */
+function nextOf(next: number, every: number, now: number): number {
+  return next >= now ? next : next + Math.ceil((now - next) / every) * every;
+}
+
+/**
+ * A scheduler of versions before 5.16 that has no hash: its key says all, as `name:id:endDate:tz:pattern`. An id may
+ * have colons, a pattern has none.
+ */
+export function legacyHash(key: string): Hash | undefined {
+  const parts = key.split(':');
+  if (parts.length < 5) return undefined;
+  const [pattern = '', tz = '', endDate = ''] = parts.slice(-3).reverse();
+  const when = /^\d+$/.test(pattern) ? { every: pattern } : { pattern };
+  return { name: parts[0], ...(endDate && { endDate }), ...(tz && { tz }), ...when };
+}

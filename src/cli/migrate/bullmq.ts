@@ -1,0 +1,117 @@
+/**
+ * Reads BullMQ out of Redis. Not with its own library: that writes when it reads (it registers queues, and removes
+ * schedulers that it does not understand), and each version refuses the data of others.
+ */
+import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
+import { type Finding, type ForeignQueues, left, type Opening, PAGE } from './found';
+import { literally, Redis } from './redis';
+
+/** The usual prefix of its keys. */
+export const PREFIX = 'bull';
+
+/** Scores of delayed jobs are epoch ms times this, and a counter. */
+const SCORE_UNIT = 0x1000;
+
+/** What makes a queue: not every version has each of them. */
+const MARKS = ['meta', 'id', 'wait', 'delayed', 'repeat'] as const;
+
+/** Opens BullMQ. */
+export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promise<ForeignQueues> {
+  const redis = await Redis.open(url);
+  const key = (queue: string, ...rest: string[]) => [within, queue, ...rest].join(':');
+
+  async function queues(): Promise<string[]> {
+    const found = new Set<string>();
+    const pattern = new RegExp(`^([^:]+):(?:${MARKS.join('|')})$`);
+    for await (const name of redis.keys(`${literally(within)}:*`)) {
+      const queue = pattern.exec(name.slice(within.length + 1))?.[1];
+      if (queue !== undefined) found.add(queue);
+    }
+    return [...found].sort();
+  }
+
+  /** Jobs with their hashes. Ids without one are markers, or jobs that have gone meanwhile. */
+  async function* jobs(queue: string, ids: readonly string[]) {
+    let at = 0;
+    const keys = ids.map((id) => key(queue, id));
+    for await (const hash of redis.hashes(keys, JOB_MEMBERS)) {
+      const id = ids[at++] as string;
+      if (hash.name !== undefined || hash.data !== undefined) yield { id, hash };
+    }
+  }
+
+  async function* readQueue(queue: string): AsyncGenerator<Finding> {
+    let ofFlows = 0;
+    const take = (id: string, hash: Record<string, string>, dueAt?: number): Finding[] => {
+      if (hash.parentKey === undefined) return [jobOf(queue, id, hash, dueAt)];
+      ofFlows++;
+      return [];
+    };
+    for (const list of ['wait', 'paused']) {
+      for await (const ids of redis.fromRight(key(queue, list), PAGE)) {
+        for await (const { id, hash } of jobs(queue, ids)) yield* take(id, hash);
+      }
+    }
+    for await (const entries of redis.sorted(key(queue, 'prioritized'), PAGE)) {
+      const ids = entries.map(([id]) => id);
+      for await (const { id, hash } of jobs(queue, ids)) yield* take(id, hash);
+    }
+    /** The next jobs of schedulers: old ones have their templates there alone. */
+    const templates = new Map<string, Record<string, string>>();
+    for await (const entries of redis.sorted(key(queue, 'delayed'), PAGE)) {
+      const due = new Map(entries.map(([id, score]) => [id, Math.floor(score / SCORE_UNIT)]));
+      for await (const { id, hash } of jobs(queue, [...due.keys()])) {
+        const isNext = hash.rjk !== undefined && Number(hash.atm ?? hash.attemptsMade ?? 0) === 0;
+        if (isNext) templates.set(hash.rjk as string, hash);
+        else yield* take(id, hash, due.get(id));
+      }
+    }
+    for await (const entries of redis.sorted(key(queue, 'repeat'), PAGE)) {
+      for (const [id, next] of entries) {
+        const known = await redis.hash(key(queue, 'repeat', id));
+        const { data, opts, name } = templates.get(id) ?? {};
+        const hash = { name, data, opts, ...legacyHash(id), ...known };
+        yield scheduleOf(queue, id, hash, next, now);
+      }
+    }
+    yield* left('jobs of flows', ofFlows, 'Let the old workers finish them, or enqueue them as a workflow.');
+    yield* await standing(queue);
+  }
+
+  /** What does not move, counted. */
+  async function standing(queue: string): Promise<Finding[]> {
+    const sized = (set: string) => redis.number('ZCARD', key(queue, set));
+    const meta = await redis.hash(key(queue, 'meta'));
+    const isPaused = meta.paused !== undefined || (await redis.number('LLEN', key(queue, 'paused'))) > 0;
+    const limits = ['concurrency', 'max'].filter((name) => meta[name] !== undefined).length;
+    return [
+      ...left('flows that wait for children', await sized('waiting-children'), 'As with the jobs of flows.'),
+      ...left(
+        'jobs that run',
+        await redis.number('LLEN', key(queue, 'active')),
+        'Stop the old workers once these have ended, and migrate again: what failed waits then.',
+      ),
+      ...left('completed jobs', await sized('completed'), 'They have ended: nothing to do.'),
+      ...left('failed jobs', await sized('failed'), 'Retry them there before you migrate, if they are to run.'),
+      ...left(
+        'paused queues',
+        isPaused ? 1 : 0,
+        'Pause them here before you migrate: npx tocsin queues pause <queue>.',
+      ),
+      ...left(
+        'limits of queues',
+        limits,
+        'Set concurrency or rate_limit of the queue here: PUT /queues/<queue>/config.',
+      ),
+    ];
+  }
+
+  return {
+    remarks: REMARKS,
+    queues,
+    async *read(wanted) {
+      for (const queue of wanted ?? (await queues())) yield* readQueue(queue);
+    },
+    close: async () => redis.close(),
+  };
+}

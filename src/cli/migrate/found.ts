@@ -1,0 +1,121 @@
+/** What is found in another system, in words that all of them share, and how one is read. */
+import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
+import type { UniqueOptions } from '../../producer/unique';
+
+/** The options that something found may have, as the client takes them. */
+export interface WorkOptions {
+  priority?: number;
+  delayUntil?: Date;
+  expiresAt?: Date;
+  retry?: RetryPolicy;
+  timeoutMs?: number;
+  retention?: RetentionOptions;
+  unique?: UniqueOptions;
+  group?: string;
+  tags?: string[];
+}
+
+/** Some of them, and what has no equal. */
+export interface Mapped<Remark extends string> {
+  options: WorkOptions;
+  remarks: Remark[];
+}
+
+/** How a job is called by its own system: also the part of {@link FoundJob} that its id here is made of. */
+interface Origin {
+  /** The id there. */
+  id: string;
+  /** The queue there. */
+  queue: string;
+  /** What runs it there: the name of the job, its class, its task. */
+  name: string;
+}
+
+/** What is known of any job. */
+interface Work extends Origin {
+  args: readonly unknown[];
+  options: WorkOptions;
+  /** What has no equal here: names from the {@link ForeignQueues.remarks}. */
+  remarks: readonly string[];
+}
+
+/** A job that waits. */
+export interface FoundJob extends Work {
+  kind: 'job';
+  /** Epoch ms. The same each time it is read: a part of its id here. */
+  createdAt: number;
+  /** The runs that it has behind it, and the last error. */
+  ran?: { attempts: number; error?: string | undefined } | undefined;
+}
+
+/** What enqueues a job repeatedly. */
+export interface FoundSchedule extends Work {
+  kind: 'schedule';
+  expression: string;
+  timezone?: string | undefined;
+  startAt?: Date | undefined;
+  endAt?: Date | undefined;
+  /** Fires that are left. */
+  limit?: number | undefined;
+  missedPolicy: 'skip' | 'fire_once';
+  enabled?: boolean | undefined;
+}
+
+/** What stays where it is. */
+export interface FoundLeft {
+  kind: 'left';
+  what: string;
+  count: number;
+  /** A sentence. */
+  todo: string;
+}
+
+/** What cannot be read. */
+export interface FoundBroken extends Origin {
+  kind: 'broken';
+  message: string;
+}
+
+export type Finding = FoundJob | FoundSchedule | FoundLeft | FoundBroken;
+
+/** Another system, opened to be read. Nothing is written there. */
+export interface ForeignQueues {
+  /** Says what to do about each remark, in a sentence. */
+  remarks: Readonly<Record<string, string>>;
+  /** Their names of their queues. */
+  queues(): Promise<string[]>;
+  /** Reads what waits, oldest first within a queue. @param queues undefined: all */
+  read(queues: readonly string[] | undefined): AsyncGenerator<Finding>;
+  close(): Promise<void>;
+}
+
+/** How a source is opened. */
+export interface Opening {
+  url: string;
+  /** Before the keys of Redis, or the schema of PostgreSQL, where that is not the usual one. */
+  within: string | undefined;
+  /** Epoch ms. */
+  now: number;
+}
+
+/** How many jobs are read at once. */
+export const PAGE = 1000;
+
+/** What stays, if it exists. */
+export function* left(what: string, count: number, todo: string): Generator<FoundLeft> {
+  if (count > 0) yield { kind: 'left', what, count, todo };
+}
+
+/** Longest text of an error that goes along with a job, in characters. */
+const MAX_ERROR = 1000;
+
+/** The runs behind a job; undefined where there are none. */
+export function ranOf(attempts: number, error: string | undefined): FoundJob['ran'] {
+  return attempts > 0 ? { attempts, error: error?.slice(0, MAX_ERROR) } : undefined;
+}
+
+/** A priority in the range that there is here: −100 … 100, higher first. */
+export const inRange = (priority: number): number => Math.max(-100, Math.min(100, Math.round(priority)));
+
+/** An error's text. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,70 @@
+/** Moves what waits in another system here: reads it, checks it, sends it, and counts what became of it. */
+import type { TocsinClient } from '../../client/client';
+import { usageError } from '../failure';
+import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
+import type { ForeignQueues, Opening } from './found';
+import type { Renamed } from './names';
+import { Sender } from './send';
+import { Tally } from './tally';
+
+/** A system that jobs can come from. */
+interface System {
+  open(opening: Opening): Promise<ForeignQueues>;
+  /** What its names stand in: a prefix of keys, or a schema. */
+  within: string;
+  /** The option that says so. */
+  option: 'prefix' | 'schema';
+}
+
+export const SYSTEMS: Readonly<Record<string, System>> = {
+  bullmq: { open: openBullMQ, within: BULLMQ_PREFIX, option: 'prefix' },
+};
+
+/** What is asked for. */
+export interface Migration {
+  system: string;
+  url: string;
+  /** The prefix or schema, where it is not the usual one. */
+  within: string | undefined;
+  /** Queues there; undefined: all. */
+  queues: readonly string[] | undefined;
+  renamed: ReadonlyMap<string, Renamed>;
+  /** Absent: nothing is sent. */
+  tocsin: TocsinClient | undefined;
+  now: () => number;
+  /** Hears how many jobs were read and checked. */
+  progress: (tally: Tally) => void;
+}
+
+/** Moves it. @throws {CliError} where the source cannot be read @throws {TocsinError} where nothing can be sent */
+export async function migrate(migration: Migration): Promise<Tally> {
+  const { system, url, queues, renamed, tocsin, now, progress } = migration;
+  const { open, within: usual } = SYSTEMS[system] as System;
+  const within = migration.within ?? usual;
+  const source = await open({ url, within, now: now() });
+  const tally = new Tally(source.remarks);
+  try {
+    if (queues) await checkNames(source, queues);
+    const sender = new Sender({ tocsin, system, within, renamed, tally, now });
+    for await (const found of source.read(queues)) {
+      if (found.kind === 'job') await sender.job(found);
+      else if (found.kind === 'schedule') await sender.schedule(found);
+      else if (found.kind === 'left') tally.left(found);
+      else tally.refuse(found, 'unreadable', found.message);
+      progress(tally);
+    }
+    await sender.flush();
+    return tally;
+  } finally {
+    await source.close();
+  }
+}
+
+/** A name that was mistyped must not look like an empty queue. */
+async function checkNames(source: ForeignQueues, queues: readonly string[]): Promise<void> {
+  const known = await source.queues();
+  const unknown = queues.find((queue) => !known.includes(queue));
+  if (unknown === undefined) return;
+  const names = known.length > 0 ? `There are: ${known.slice(0, 20).join(', ')}.` : 'There are no queues at all.';
+  throw usageError(`There is no queue ${unknown} to migrate.`, names);
+}

@@ -1,0 +1,100 @@
+/** The names that queues, types, schedules and jobs of another system get here. The same ones each time. */
+import { createHash } from 'node:crypto';
+import { isCronName } from '../../job/cron/definition';
+import { isJobType, isQueueName } from '../../job/envelope/names';
+import { usageError } from '../failure';
+import type { Finding } from './found';
+
+type Origin = Pick<Extract<Finding, { kind: 'job' }>, 'id' | 'queue' | 'name'>;
+
+/** What `--as` says of a name. */
+export interface Renamed {
+  queue?: string;
+  type?: string;
+}
+
+/** Reads `<their name>=<queue>[:<type>]`; of queue and type one may be empty. @throws {CliError} */
+export function readAs(given: readonly string[]): Map<string, Renamed> {
+  return new Map(
+    given.map((text) => {
+      const at = text.lastIndexOf('=');
+      const [queue = '', type = ''] = text.slice(at + 1).split(':', 2);
+      const isRead = at > 0 && (queue !== '' || type !== '');
+      if (!isRead || (queue !== '' && !isQueueName(queue)) || (type !== '' && !isJobType(type))) {
+        throw usageError(
+          `--as ${text} does not say what a name becomes.`,
+          'Write --as "SendEmail=mail:email.send", or only a queue (mail), or only a type (:email.send).',
+        );
+      }
+      return [text.slice(0, at), { ...(queue !== '' && { queue }), ...(type !== '' && { type }) }];
+    }),
+  );
+}
+
+/**
+ * The words of a name: at capitals, and at whatever is neither letter nor digit. Accents go; letters of other scripts
+ * stay, to be refused, since nothing says what they would be.
+ */
+function words(name: string, isKept: RegExp): string[] {
+  return name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(isKept)
+    .filter((word) => word !== '');
+}
+
+/**
+ * The type of a job: its name if that can be one, else its words joined by dots. `SendEmail` becomes `send.email`,
+ * `Mail::SendJob` `mail.send.job`, `Report2` `report2`, `step 2` `step-2`.
+ */
+export function typeOf(name: string): string {
+  if (isJobType(name)) return name;
+  return words(name, /[^\p{L}\p{N}_-]+/u).reduce(
+    (type, word) => (type === '' ? word : `${type}${joint(word)}${word}`),
+    '',
+  );
+}
+
+/** Each part of a type starts with a letter. */
+const joint = (word: string): string => (/^\p{L}/u.test(word) ? '.' : '-');
+
+/** The name of a queue: the same where it can be, else its words joined by hyphens. `High_Prio` becomes `high-prio`. */
+export function queueOf(name: string): string {
+  return isQueueName(name) ? name : words(name, /[^\p{L}\p{N}.]+/u).join('-');
+}
+
+/** Where a job goes: what `--as` says of its name, then of its queue, then what the names become by themselves. */
+export function placeOf({ queue, name }: Pick<Origin, 'queue' | 'name'>, renamed: ReadonlyMap<string, Renamed>) {
+  const [ofName, ofQueue] = [renamed.get(name), renamed.get(queue)];
+  return {
+    queue: ofName?.queue ?? ofQueue?.queue ?? queueOf(queue),
+    type: ofName?.type ?? ofQueue?.type ?? typeOf(name),
+  };
+}
+
+/** The name of a schedule. Where something of theirs is lost in it, a hash of theirs tells it from others. */
+export function scheduleNameOf(system: string, { queue, id }: Pick<Origin, 'queue' | 'id'>): string {
+  const plain = `${queue}.${id}`;
+  const name = `${system}.${words(plain, /[^a-z0-9.]+/).join('-')}`.slice(0, 200);
+  if (name === `${system}.${plain}` && isCronName(name)) return name;
+  return `${name}-${createHash('sha256').update(plain).digest('hex').slice(0, 8)}`;
+}
+
+/**
+ * The id of a job: a UUIDv7 of the moment at which it was made there, and of a hash of what tells it from any other job
+ * there. So it is the same each time, and a job that was moved is refused.
+ * @param within the prefix or schema
+ */
+export function idOf(system: string, within: string, { queue, id, createdAt }: Origin & { createdAt: number }): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([system, within, queue, id]))
+    .digest('hex');
+  const ms = Math.min(Math.max(0, Math.floor(createdAt)), 2 ** 48 - 1);
+  const time = ms.toString(16).padStart(12, '0');
+  const variant = (0x8 + (Number.parseInt(digest[3] as string, 16) % 4)).toString(16);
+  const parts = [time.slice(0, 8), time.slice(8), `7${digest.slice(0, 3)}`, variant + digest.slice(4, 7)];
+  return [...parts, digest.slice(7, 19)].join('-');
+}

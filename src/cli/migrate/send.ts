@@ -1,0 +1,157 @@
+/** Checks what was found by the rules of jobs, and sends it: jobs in batches, schedules one by one. */
+import type { TocsinClient } from '../../client/client';
+import { type CronEntry, wireCron } from '../../client/cron-entry';
+import type { EnqueueOutcome } from '../../client/enqueue';
+import { parseCron } from '../../job/cron/definition';
+import { parseJob } from '../../job/envelope/parse';
+import { ApiError } from '../../job/errors';
+import { ConflictError, InvalidJobError, NotFoundError, TocsinError } from '../../producer/errors';
+import { type JobOptions, type NewJob, prepare } from '../../producer/job';
+import { wired } from '../../producer/names';
+import { type FoundJob, type FoundSchedule, messageOf } from './found';
+import { idOf, placeOf, type Renamed, scheduleNameOf } from './names';
+import type { Tally } from './tally';
+
+/** Most of a batch. The server takes 16 MiB. */
+const MAX_JOBS = 1000;
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/** Tries of a request that the server could not take just now, and the first pause between them, ms. */
+const TRIES = 5;
+const FIRST_PAUSE_MS = 1000;
+
+/** What the sending needs to know. */
+export interface Sending {
+  /** Absent: everything is checked, nothing is sent. */
+  tocsin: TocsinClient | undefined;
+  system: string;
+  /** The prefix or schema there. */
+  within: string;
+  renamed: ReadonlyMap<string, Renamed>;
+  tally: Tally;
+  now: () => number;
+}
+
+interface Ready {
+  found: FoundJob;
+  job: NewJob<string, readonly unknown[], JobOptions & { id: string }>;
+}
+
+/** A migration under way. */
+export class Sender {
+  #batch: Ready[] = [];
+  #bytes = 0;
+
+  constructor(private readonly sending: Sending) {}
+
+  /** Takes a job. It is sent with others, {@link flush} sends the last ones. */
+  async job(found: FoundJob): Promise<void> {
+    const { system, within, renamed, tally, now } = this.sending;
+    const { queue, type } = placeOf(found, renamed);
+    tally.found(found, { queue, type });
+    const id = idOf(system, within, found);
+    const from = { system, queue: found.queue, id: found.id, ...found.ran };
+    const options = { ...found.options, queue, id, meta: { migrated_from: from } };
+    try {
+      const { json } = prepare(type, found.args, options);
+      parseJob(JSON.parse(json), { now: now() });
+      const bytes = Buffer.byteLength(json);
+      if (this.#batch.length === MAX_JOBS || this.#bytes + bytes > MAX_BYTES) await this.flush();
+      this.#batch.push({ found, job: { type, args: found.args, options } });
+      this.#bytes += bytes;
+    } catch (error) {
+      refuse(tally, found, error);
+    }
+  }
+
+  /** Sends what is held. */
+  async flush(): Promise<void> {
+    const { tocsin, tally } = this.sending;
+    const batch = this.#batch;
+    this.#batch = [];
+    this.#bytes = 0;
+    if (!tocsin) for (const { found } of batch) tally.settled(found, 'moved');
+    else await this.#send(tocsin, batch);
+  }
+
+  /** Sends a batch, and those again that the server could not take just now. */
+  async #send(tocsin: TocsinClient, all: readonly Ready[]): Promise<void> {
+    let batch = all;
+    for (let tries = 1; batch.length > 0; tries++) {
+      const isLast = tries === TRIES;
+      const items = await patiently(() => tocsin.enqueueEach(batch.map(({ job }) => job)).then(({ items }) => items));
+      batch = batch.filter((ready, index) => !this.#isSettled(ready, items[index] as EnqueueOutcome, isLast));
+      if (batch.length > 0) await pause(tries);
+    }
+  }
+
+  #isSettled({ found, job }: Ready, { status, job: known, error }: EnqueueOutcome, isLast: boolean): boolean {
+    const { tally } = this.sending;
+    if (status === 'failed' && error.retryable && !isLast) return false;
+    if (status === 'failed') tally.refuse(found, error.code, error.message);
+    else if (status !== 'duplicate') tally.settled(found, 'moved');
+    else
+      tally.settled(found, (known?.id ?? error?.details?.existingJobId) === job.options?.id ? 'there' : 'superseded');
+    return true;
+  }
+
+  /** Puts a schedule, unless it is there: an operator may have changed it since. */
+  async schedule(found: FoundSchedule): Promise<void> {
+    const { system, renamed, tally, tocsin, now } = this.sending;
+    const { queue, type } = placeOf(found, renamed);
+    tally.found(found, { queue, type });
+    const { expression, timezone, startAt, endAt, limit, missedPolicy, enabled, args } = found;
+    const entry = {
+      ...{ name: scheduleNameOf(system, found), expression, missedPolicy, overlapPolicy: 'allow' },
+      ...(timezone !== undefined && { timezone }),
+      ...(startAt && { startAt }),
+      ...(endAt && { endAt }),
+      ...(limit !== undefined && { limit }),
+      ...(enabled !== undefined && { enabled }),
+      description: `From ${system}: ${found.id} of ${found.queue}.`.slice(0, 1000),
+      job: { type, args, options: { ...found.options, queue } },
+    } satisfies CronEntry;
+    try {
+      await parseCron(JSON.parse(JSON.stringify(wired(wireCron(entry)))), { now: now() });
+      if (tocsin && (await isThere(tocsin, entry.name))) return tally.settled(found, 'there');
+      if (tocsin) await patiently(() => tocsin.cron.put(entry));
+      tally.settled(found, 'moved');
+    } catch (error) {
+      refuse(tally, found, error);
+    }
+  }
+}
+
+/** Counts a refusal. @throws what is none */
+function refuse(tally: Tally, found: FoundJob | FoundSchedule, error: unknown): void {
+  const isRefusal = error instanceof InvalidJobError || error instanceof ConflictError;
+  if (error instanceof ApiError) tally.refuse(found, error.data.code, messageOf(error));
+  else if (isRefusal) tally.refuse(found, error.code, error.message);
+  else throw error;
+}
+
+async function isThere(tocsin: TocsinClient, name: string): Promise<boolean> {
+  try {
+    await tocsin.cron.get(name);
+    return true;
+  } catch (error) {
+    if (error instanceof NotFoundError) return false;
+    throw error;
+  }
+}
+
+/** Repeats what may be repeated: ids and names are the same each time. */
+async function patiently<T>(send: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await send();
+    } catch (error) {
+      const mayRepeat = error instanceof TocsinError && (error.retryable || error.outcomeUnknown);
+      if (!mayRepeat || tries === TRIES) throw error;
+      await pause(tries, error.retryAfterMs);
+    }
+  }
+}
+
+const pause = (tries: number, askedMs = 0): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1))));

@@ -1,0 +1,119 @@
+/** Counts what becomes of each thing that was found. Bounded, however much that is. */
+import type { Finding, FoundBroken, FoundJob, FoundLeft, FoundSchedule } from './found';
+
+/** Most refusals that are named; all are counted. */
+const MAX_NAMED = 100;
+/** Most different names that are shown. */
+const MAX_PLACES = 1000;
+
+/** What became of the jobs, or of the schedules. */
+export interface Moved {
+  found: number;
+  /** Under `--dry-run`: would be. */
+  moved: number;
+  /** Moved before. */
+  there: number;
+  /** Another job with the same unique key is there. */
+  superseded: number;
+  refused: number;
+}
+
+/** From which names to which. */
+export interface Place {
+  fromQueue: string;
+  name: string;
+  queue: string;
+  type: string;
+  jobs: number;
+  schedules: number;
+}
+
+/** What to do about some of it. */
+export type Remark = Omit<FoundLeft, 'kind'>;
+
+/** Something that was not taken, and why. */
+export interface Refused {
+  kind: 'job' | 'schedule';
+  id: string;
+  queue: string;
+  name: string;
+  code: string;
+  message: string;
+}
+
+type Work = FoundJob | FoundSchedule;
+
+const none = (): Moved => ({ found: 0, moved: 0, there: 0, superseded: 0, refused: 0 });
+
+/** The counts of one run. */
+export class Tally {
+  readonly jobs = none();
+  readonly schedules = none();
+  readonly #places = new Map<string, Place>();
+  readonly #remarks = new Map<string, Remark>();
+  readonly #left = new Map<string, Remark>();
+  readonly refused: Refused[] = [];
+
+  /** @param todo what to do about each remark */
+  constructor(private readonly todo: Readonly<Record<string, string>>) {}
+
+  /** Something that goes somewhere. */
+  found(work: Work, { queue, type }: { queue: string; type: string }): void {
+    this[listOf(work)].found++;
+    for (const what of work.remarks) count(this.#remarks, { what, count: 1, todo: this.todo[what] ?? '' });
+    const key = JSON.stringify([work.queue, work.name, queue, type]);
+    const place = this.#places.get(key) ?? {
+      fromQueue: work.queue,
+      name: work.name,
+      queue,
+      type,
+      jobs: 0,
+      schedules: 0,
+    };
+    place[listOf(work)]++;
+    if (this.#places.size < MAX_PLACES) this.#places.set(key, place);
+  }
+
+  settled(work: Work, outcome: 'moved' | 'there' | 'superseded'): void {
+    this[listOf(work)][outcome]++;
+  }
+
+  /** Something that was not taken. What could not even be read is found here. */
+  refuse(found: Work | FoundBroken, code: string, message: string): void {
+    const { id, queue, name } = found;
+    const kind = found.kind === 'schedule' ? 'schedule' : 'job';
+    const list = this[kind === 'schedule' ? 'schedules' : 'jobs'];
+    list.refused++;
+    if (found.kind === 'broken') list.found++;
+    if (this.refused.length < MAX_NAMED) this.refused.push({ kind, id, queue, name, code, message });
+  }
+
+  left({ what, count: many, todo }: FoundLeft): void {
+    count(this.#left, { what, count: many, todo });
+  }
+
+  get places(): Place[] {
+    return [...this.#places.values()];
+  }
+
+  get remarks(): Remark[] {
+    return [...this.#remarks.values()];
+  }
+
+  get leftBehind(): Remark[] {
+    return [...this.#left.values()];
+  }
+
+  /** How many could not be moved. */
+  get failures(): number {
+    return this.jobs.refused + this.schedules.refused;
+  }
+}
+
+const listOf = ({ kind }: Pick<Finding, 'kind'>): 'jobs' | 'schedules' => (kind === 'schedule' ? 'schedules' : 'jobs');
+
+function count(into: Map<string, Remark>, remark: Remark): void {
+  const known = into.get(remark.what);
+  if (known) known.count += remark.count;
+  else into.set(remark.what, remark);
+}

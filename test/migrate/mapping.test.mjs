@@ -1,0 +1,108 @@
+// What `tocsin migrate` makes of names and options: the rules alone, without any of the systems.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { load } from '../cli/cli.mjs';
+
+const names = await load('migrate/names.ts');
+const bullmq = await load('migrate/bullmq-job.ts');
+
+const V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('names of other queues', () => {
+  it('become types whose words are joined by dots, and stay where they can', () => {
+    const cases = {
+      'email.send': 'email.send',
+      send_email: 'send_email',
+      SendEmail: 'send.email',
+      sendHTMLEmail: 'send.html.email',
+      'Mail::SendJob': 'mail.send.job',
+      'billing/invoice run': 'billing.invoice.run',
+      'step 2': 'step-2',
+      Envoyé: 'envoye',
+    };
+    for (const [theirs, ours] of Object.entries(cases)) assert.equal(names.typeOf(theirs), ours);
+  });
+
+  it('become queues whose words are joined by hyphens', () => {
+    const cases = { mail: 'mail', High_Prio: 'high-prio', 'video.encode': 'video.encode', '{mail}': 'mail' };
+    for (const [theirs, ours] of Object.entries(cases)) assert.equal(names.queueOf(theirs), ours);
+  });
+
+  it('become what --as says, of the name before the queue', () => {
+    const renamed = names.readAs(['a=b=mail:email.send', 'jobs=work', 'Job=:job.run']);
+    assert.deepEqual(names.placeOf({ queue: 'jobs', name: 'a=b' }, renamed), { queue: 'mail', type: 'email.send' });
+    assert.deepEqual(names.placeOf({ queue: 'jobs', name: 'Job' }, renamed), { queue: 'work', type: 'job.run' });
+    for (const wrong of ['mail', '=mail', 'x=', 'x=:', 'x=Mail', 'x=mail:Send']) {
+      assert.throws(() => names.readAs([wrong]), /does not say what a name becomes/, wrong);
+    }
+  });
+
+  it('become names of schedules that differ where theirs do', () => {
+    const of = (queue, id) => names.scheduleNameOf('bullmq', { queue, id });
+    assert.equal(of('mail', 'nightly'), 'bullmq.mail.nightly');
+    assert.notEqual(of('mail', 'Nightly'), of('mail', 'nightly'));
+    assert.notEqual(of('mail', '日'), of('mail', '本'));
+    for (const id of ['日', 'a:b * *', 'x'.repeat(400)]) assert.match(of('mail', id), /^[a-z0-9][a-z0-9.-]{0,254}$/);
+  });
+});
+
+describe('ids of jobs that move', () => {
+  const job = { id: '17', queue: 'mail', createdAt: 1_700_000_000_123 };
+  const of = (other = {}, system = 'bullmq', within = 'bull') => names.idOf(system, within, { ...job, ...other });
+
+  it('are UUIDv7 of the moment at which the job was made, and the same each time', () => {
+    assert.match(of(), V7);
+    assert.equal(of(), of({ name: 'whatever' }));
+    assert.equal(Number.parseInt(of().replaceAll('-', '').slice(0, 12), 16), job.createdAt);
+    for (const createdAt of [-1, 0, 1.5, 2 ** 60]) assert.match(of({ createdAt }), V7);
+  });
+
+  it('differ with whatever tells two jobs apart', () => {
+    const all = [of(), of({ id: '18' }), of({ queue: 'x' }), of({}, 'sidekiq'), of({}, 'bullmq', 'other')];
+    assert.equal(new Set(all).size, all.length);
+    const many = new Set(Array.from({ length: 20_000 }, (_, id) => of({ id: String(id) })));
+    assert.equal(many.size, 20_000);
+  });
+});
+
+describe('options of BullMQ', () => {
+  const retryOf = (options, made = 0) => bullmq.retryOf(options, made).options.retry;
+
+  it('keep the runs that are left, and the delays from there on', () => {
+    assert.deepEqual(retryOf({}), { maxAttempts: 1 });
+    assert.deepEqual(retryOf({ attempts: 3 }), { maxAttempts: 3, backoffStrategy: 'none', jitter: false });
+    const exponential = { attempts: 5, backoff: { type: 'exponential', delay: 1000 } };
+    assert.equal(retryOf(exponential).initialInterval, 1000);
+    assert.deepEqual([retryOf(exponential, 3).maxAttempts, retryOf(exponential, 3).initialInterval], [2, 8000]);
+    assert.equal(retryOf(exponential, 7).maxAttempts, 1, 'a job that waits has a run left');
+    assert.deepEqual([retryOf({ attempts: 2, backoff: 500 }).backoffStrategy], ['constant']);
+    assert.deepEqual(bullmq.retryOf({ attempts: 2, backoff: { type: 'own' } }, 0).remarks, ['custom backoff']);
+  });
+
+  it('keep the order of priorities: lower goes first there, none before all', () => {
+    const of = (priority) => bullmq.priorityOf(priority).options.priority ?? 0;
+    assert.deepEqual([0, 1, 2, 100, 2_000_000].map(of), [0, -1, -2, -100, -100]);
+  });
+
+  it('read old schedulers from their keys', () => {
+    assert.deepEqual(bullmq.legacyHash('send::::0 9 * * *'), { name: 'send', pattern: '0 9 * * *' });
+    assert.deepEqual(bullmq.legacyHash('send:a:b:1700000000000:Europe/Paris:0 9 * * *'), {
+      ...{ name: 'send', endDate: '1700000000000', tz: 'Europe/Paris', pattern: '0 9 * * *' },
+    });
+    assert.deepEqual(bullmq.legacyHash('send::::5000'), { name: 'send', every: '5000' });
+    assert.equal(bullmq.legacyHash('nightly'), undefined);
+  });
+
+  it('keep the moments of an interval, however late it is read', () => {
+    const next = 1_000_000;
+    const schedule = bullmq.scheduleOf('mail', 'pulse', { every: '90000', name: 'beat' }, next, next + 200_000);
+    assert.equal(schedule.startAt.getTime(), next + 270_000);
+    assert.equal(schedule.expression, '@every PT90S');
+  });
+
+  it('are reported where they cannot be read', () => {
+    const { kind, message } = bullmq.jobOf('mail', '1', { name: 'x', data: '{' });
+    assert.equal(kind, 'broken');
+    assert.match(message, /JSON/);
+  });
+});
