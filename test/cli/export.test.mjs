@@ -123,7 +123,7 @@ describe('tocsin export and import', { timeout: 120_000 }, () => {
 
 describe('the progress of a long command', () => {
   it('is one line with a bar, at a terminal only, and goes when it ends', async () => {
-    const { Progress } = await load('transfer/progress.ts');
+    const { ProgressLine } = await load('transfer/progress.ts');
     let now = 0;
     let written = '';
     const terminal = {
@@ -135,7 +135,7 @@ describe('the progress of a long command', () => {
     const show = (isWatched) => {
       written = '';
       now = 0;
-      const progress = new Progress({ ...terminal, isWatched }, 'mail', 1000);
+      const progress = new ProgressLine({ ...terminal, isWatched }, 'mail', 1000);
       now = 500;
       progress.at(250);
       now = 510;

@@ -11,7 +11,7 @@ import { type ConnectionOptions, requestsTo } from '../connection';
 import { usageError } from '../failure';
 import { type Terminal, table } from '../output';
 import { type DeploymentImported, deploymentText, importDeployment } from '../transfer/deployment';
-import { Progress } from '../transfer/progress';
+import { ProgressLine } from '../transfer/progress';
 import { type Contents, readSections } from '../transfer/sections';
 
 interface ExportFlags {
@@ -76,7 +76,7 @@ async function exportTo(
   for (const queue of queues) {
     const { depth, dead, completed, cancelled, discarded } = await tocsin.queues.stats(queue);
     const total = options.ended ? depth + completed + cancelled + discarded : depth + dead;
-    const progress = new Progress(terminal, queue, total);
+    const progress = new ProgressLine(terminal, queue, total);
     let jobs = 0;
     try {
       for await (const text of tocsin.queues.export(queue, { ended: options.ended === true })) {
@@ -131,13 +131,13 @@ async function importFrom(opened: Session<ImportFlags>, path: string, contents: 
   const { safely } = requestsTo(endpoint, { onWarning: warn });
   const settings: DeploymentImported = { imported: 0, known: 0, not_kept: {} };
   const all: Imported[] = [];
-  let current: { sender: Sender; progress: Progress } | undefined;
+  let current: { sender: Sender; progress: ProgressLine } | undefined;
   try {
     await readSections(path, {
       begin: async (queue) => {
         if (queue === null) return;
         const total = contents.queues.find((one) => one.queue === queue)?.jobs ?? 0;
-        const progress = new Progress(terminal, queue, total);
+        const progress = new ProgressLine(terminal, queue, total);
         const onProgress = ({ imported, known }: Imported) => progress.at(imported + known);
         current = { sender: new Sender(safely, renamed ?? queue, { merge, dryRun, onProgress }), progress };
       },

@@ -7,12 +7,12 @@ const EVERY_MS = 100;
 
 const CLEAR = '\r\u001b[K';
 
-export class Progress {
+export class ProgressLine {
   private readonly begun: number;
   private shownAt = 0;
   private isShown = false;
 
-  /** @param total how many there are, as far as is known */
+  /** @param total the number of jobs, as far as it is known */
   constructor(
     private readonly terminal: Terminal,
     private readonly what: string,
@@ -21,7 +21,7 @@ export class Progress {
     this.begun = terminal.now();
   }
 
-  /** So many are done. */
+  /** Shows how many are done. */
   at(done: number): void {
     const { terminal, what, total } = this;
     const now = terminal.now();
