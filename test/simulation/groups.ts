@@ -4,6 +4,7 @@ import { configure } from '../../src/queue/features/lifecycle/settings';
 import type { Area, Weighted } from './area';
 import { EVES } from './calendar';
 import { stepOf } from './histories';
+import { PROBE } from './jobs';
 import type { JobOrder } from './model';
 import { type GroupTerms, groupsOf } from './model-groups';
 import type { Scene } from './scene';
@@ -13,9 +14,11 @@ import type { History, Step } from './steps';
 export type GroupStep = { op: 'regroup'; terms: GroupTerms | null };
 
 function regroup(scene: Scene, terms: GroupTerms | null): void {
-  scene.write(() => configure(scene.q, { groups: terms } as never));
+  const { maxWaiting, ...rest } = terms ?? {};
+  const groups = terms && { ...rest, ...(maxWaiting !== undefined && { max_waiting: maxWaiting }) };
+  scene.write(() => configure(scene.q, { groups } as never));
   scene.tidy();
-  groupsOf(scene.model).terms = terms ?? undefined;
+  Object.assign(groupsOf(scene.model), { terms: terms ?? undefined, turns: undefined });
 }
 
 const group = fc.constantFrom(undefined, 'a', 'a', 'b', 'b', 'c');
@@ -41,6 +44,26 @@ const inStrictOrder = (job: JobOrder): JobOrder => ({ ...job, priority: 0, uniqu
 const unlimited = (job: JobOrder): JobOrder => ({ ...inStrictOrder(job), limit: null });
 
 const asIs = (job: JobOrder): JobOrder => job;
+
+/** A job that is there for its group alone. */
+const plainOf = (name: string | undefined): JobOrder => ({ ...PROBE, priority: 0, group: name });
+
+/** Groups with very many waiting jobs, and some of others that come in between. */
+const crowd: fc.Arbitrary<Step[]> = fc
+  .record({
+    noisy: fc.constantFrom(['a'], ['a'], ['a', 'b']),
+    times: fc.integer({ min: 32, max: 70 }),
+    claims: fc.array(fc.tuple(fc.constantFrom(1, 3, 4, 8, 20), fc.boolean(), group), { minLength: 10, maxLength: 24 }),
+  })
+  .map(({ noisy, times, claims }): Step[] => [
+    { op: 'enqueue', jobs: noisy.map(plainOf), times },
+    ...claims.flatMap(([count, isQuiet, name]): Step[] => [
+      ...(isQuiet
+        ? [{ op: 'enqueue' as const, jobs: [name, 'c', 'd', undefined, 'e'].slice(0, count).map(plainOf) }]
+        : []),
+      { op: 'claim', count, worker: 'ann', visibility: 0 },
+    ]),
+  ]);
 
 const names = fc.array(group, { minLength: 1, maxLength: 4 });
 
@@ -82,21 +105,56 @@ function historiesOf(
 }
 
 const strict: GroupTerms = { order: 'strict' };
+/** Few may wait. */
+const narrow = fc.constantFrom<GroupTerms[]>(
+  { order: 'fair', maxWaiting: 2 },
+  { order: 'fair', maxWaiting: 3, concurrency: 2 },
+  { order: 'strict', maxWaiting: 1 },
+  { order: 'strict', maxWaiting: 4 },
+);
 const fair = fc.constantFrom<GroupTerms[]>(
   { order: 'fair' },
   { order: 'fair', concurrency: 1 },
   { order: 'fair', concurrency: 2 },
 );
 
+const noisyTerms = fc.constantFrom<GroupTerms[]>(
+  { order: 'fair' },
+  { order: 'fair', weights: { a: 5 } },
+  { order: 'fair', maxWaiting: 60 },
+  { order: 'fair', concurrency: 20 },
+  strict,
+);
+
+/** Among other steps, now and then, groups have very many jobs. */
+function crowds(length: number): fc.Arbitrary<History> {
+  const calm = fc.tuple(stepOf(0), names).map(([step, of]) => withoutPriority(named(step, of, unlimited)));
+  const some = fc.oneof({ weight: 3, arbitrary: crowd }, { weight: 40, arbitrary: calm.map((step) => [step]) });
+  return fc.record({
+    start: fc.constantFrom(...EVES),
+    drains: fc.constantFrom(true, false),
+    groups: noisyTerms,
+    steps: fc
+      .tuple(crowd, fc.array(some, { minLength: 0, maxLength: length }))
+      .map(([first, rest]) => [...first, ...rest.flat()].slice(0, length)),
+  }) as fc.Arbitrary<History>;
+}
+
 export const area: Area<GroupStep> = {
   kinds: { regroup: (scene, { terms }) => regroup(scene, terms) },
   begin(scene, { groups }) {
     if (groups) regroup(scene, groups);
   },
+  // What was saved for noisy groups is in memory only.
+  evicted: ({ model }) => {
+    groupsOf(model).turns = undefined;
+  },
   histories: (length) => [
     { weight: 30, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder) },
     { weight: 30, arbitrary: historiesOf(length, fc.constant(strict), unlimited) },
     { weight: 20, arbitrary: historiesOf(length, fair, asIs) },
+    { weight: 12, arbitrary: historiesOf(length, narrow, inStrictOrder) },
+    { weight: 8, arbitrary: crowds(length) },
     {
       weight: 10,
       arbitrary: historiesOf(length, fc.constant(null), unlimited, [

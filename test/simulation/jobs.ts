@@ -112,12 +112,16 @@ export function expectPlaced(
   const { model } = scene;
   const placement = model.enqueue(orders, scene.now, from);
   const refused = 'refused' in placement && placement.isInDoubt ? 503 : 409;
-  const status = 'placed' in placement ? 200 : 'full' in placement ? 429 : refused;
+  const status = 'placed' in placement ? 200 : 'full' in placement || 'crowded' in placement ? 429 : refused;
   same(statusOf(outcome), status, 'enqueue');
   if ('error' in outcome) {
     const { current_state, depth, bound } = outcome.error.details ?? {};
     same(current_state, 'draining' in placement ? 'draining' : current_state, 'why nothing is taken');
     if ('full' in placement) same({ depth, bound }, { depth: placement.full, bound: settingsOf(model).maxDepth });
+  }
+  if ('crowded' in placement && 'error' in outcome) {
+    const { group, waiting, limit } = outcome.error.details ?? {};
+    same({ group, waiting, limit }, placement.crowded, 'the group that is full');
   }
   if ('refused' in placement && !placement.isInDoubt && 'error' in outcome) {
     const { index, existing_job_id, existing_index } = outcome.error.details ?? {};

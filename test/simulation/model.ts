@@ -4,7 +4,7 @@
  */
 
 import { type CronBook, emptyBook } from './model-crons';
-import { isStrict } from './model-groups';
+import { crowdedBy, isStrict } from './model-groups';
 import { depthOf, idle, noteStart, queueOf, settingsOf, victims } from './model-queue';
 import { accumulate, inDoubt, inTheWay, outdatedBy, successor, type UniqueOrder } from './model-unique';
 import type { ErrorTexts, JobTexts, Text } from './texts';
@@ -60,6 +60,10 @@ export interface ModelJob {
   scheduledAt: number | undefined;
   /** Somebody has had it. */
   wasHandedOut?: boolean;
+  /** It had ended, or was to be retried, and an operator ran it again. */
+  wasRedriven?: boolean;
+  /** It was given another time. */
+  wasMoved?: boolean;
   /** The enqueues that it stands for, if for several, and when the first of them came. */
   calls?: number;
   since?: number;
@@ -154,6 +158,8 @@ export type Placement =
   | { refused: number; by: ModelJob; isInDoubt?: true }
   /** For none of them there is room. */
   | { full: number }
+  /** Of this group so many wait already. */
+  | { crowded: { group: string; waiting: number; limit: number } }
   | { draining: true }
   | { placed: { job: ModelJob; existing: boolean; accumulated?: boolean }[] };
 
@@ -237,6 +243,8 @@ export class Model {
    */
   enqueue(orders: readonly JobOrder[], now: number, from = now): Placement {
     if (queueOf(this).draining) return { draining: true };
+    const crowded = crowdedBy(this, orders);
+    if (crowded) return { crowded };
     const { maxDepth = Number.POSITIVE_INFINITY, overflow } = settingsOf(this);
     const mayBeUndone = orders.length > 1 && orders.some(({ unique }) => unique);
     const before = mayBeUndone || Number.isFinite(maxDepth) ? this.save() : undefined;
@@ -464,6 +472,7 @@ export class Model {
     if (maxAttempts !== undefined) job.order = { ...job.order, maxAttempts };
     if (ttl !== undefined) job.expiresAt = ttl === null ? Number.POSITIVE_INFINITY : now + ttl;
     if (delay === undefined) return;
+    job.wasMoved = true;
     if (delay !== null && delay > 0 && !job.holdsOn) delete job.holds;
     const later = delay !== null && delay > 0;
     // A job that is to be retried keeps what its producer asked for: what moves is its next attempt.
@@ -499,6 +508,7 @@ export class Model {
       attempt: 0,
       dead: false,
       expiresAt: Number.POSITIVE_INFINITY,
+      wasRedriven: true,
     });
     this.awake(job);
     delete job.begun;

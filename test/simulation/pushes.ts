@@ -33,7 +33,7 @@ import { write } from './texts';
 import { pushThemes } from './themes';
 import { Timers } from './timers';
 import { TYPE } from './wire';
-import type { World } from './world';
+import { Died, type World } from './world';
 
 /** An outcome, with what is to be enqueued with it. */
 export interface Ending extends OutcomeOrder {
@@ -556,9 +556,16 @@ export const area: Area<PushStep> = {
     states.set(world, pushes);
     pushes.start();
     const { withheld } = world;
+    // What an object had begun to ask when it died is asked no more.
+    const isAlive = () => world.withheld === withheld;
     return {
       config: { targets: [pushes.config()] },
-      others: { enqueue: (entries, key) => pushes.children.ask(withheld, entries, key) },
+      others: {
+        enqueue: async (entries, key) => {
+          if (!isAlive()) throw new Died();
+          return pushes.children.ask(withheld, entries, key);
+        },
+      },
     };
   },
   observe: (scene) => pushesOf(scene)?.observe(scene),

@@ -11,7 +11,7 @@ import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
 import { isBegun, isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
-import { type GroupTerms, groupOf, groupsOf, headsOf, runningOf } from './model-groups';
+import { type GroupTerms, groupOf, groupsOf, headsOf, runningOf, takesTurns } from './model-groups';
 import { startsLeft } from './model-queue';
 import * as rules from './model-reports';
 import { attempt, pick } from './orders';
@@ -184,6 +184,7 @@ export function takes(scene: Scene, step: Claim, ids: readonly string[]): ModelJ
       holds(isAcross(model, other, job) || rank(other, job) <= 0, () => `${job.id} was passed over`);
     }
   }
+  if (!step.kinds) takesTurns(model, step.count, { available, taken, faults: scene.world.faults });
   for (const job of taken) model.claim(job, step.worker, step.visibility, now);
   return taken;
 }
@@ -193,9 +194,13 @@ function isAcross(model: Model, a: ModelJob, b: ModelJob): boolean {
   const { terms } = groupsOf(model);
   if (!terms) return false;
   const group = groupOf(a);
-  // Who holds a group up goes first. In a fair order those that ran before, or that limits hold back, may be passed.
-  const isLoose = [a, b].some((job) => job.wasHandedOut || job.order.limit !== null);
-  return group !== groupOf(b) || (group !== undefined && (terms.order === 'strict' || isLoose));
+  if (group !== groupOf(b)) return true;
+  // Who holds a group up goes first.
+  if (terms.order === 'strict' && group !== undefined) return true;
+  // Where it was read ahead, a job may be taken that waits at another place since.
+  if ([a, b].some(({ wasMoved, wasRedriven }) => wasMoved || wasRedriven)) return true;
+  // In a fair order those of a group that ran before, or that limits hold back, may be passed.
+  return group !== undefined && [a, b].some((job) => job.wasHandedOut || job.order.limit !== null);
 }
 
 /** Of the jobs that are available, some that a claim can take together, and how many it can take at most. */
