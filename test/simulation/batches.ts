@@ -128,6 +128,7 @@ export function reported(
   same(outcomes.length, sent.length, 'outcomes');
   for (const [index, item] of sent.entries()) {
     const job = scene.model.jobs.find(({ id }) => id === item.job) as ModelJob;
+    scene.model.expireIfFound(job, scene.now);
     const before = job.state;
     const kept = job.marks?.has(item.mark)
       ? JSON.stringify({ result: resultOfStep(item.mark, job.long?.[item.mark]) })

@@ -229,12 +229,19 @@ export class Model {
       else delete job.failedBy;
       if (job.told) job.told.isLost = !isTold;
     }
-    for (const job of this.jobs) {
-      if (job.undecided === undefined && (job.state === 'waiting' || job.state === 'pending') && job.expiresAt <= now) {
-        this.endJob(job, 'discarded', now);
-        job.reason = 'expired';
-      }
-    }
+    for (const job of this.jobs) this.expire(job, now);
+  }
+
+  /** One that was given back in a transaction may be too old to start, as a claim in the same one has found. */
+  expireIfFound(job: ModelJob, now: number): void {
+    if (job.state === 'waiting' && job.expiresAt <= now && this.isDropped(job)) this.expire(job, now);
+  }
+
+  private expire(job: ModelJob, now: number): void {
+    if (job.undecided !== undefined || job.expiresAt > now) return;
+    if (job.state !== 'waiting' && job.state !== 'pending') return;
+    this.endJob(job, 'discarded', now);
+    job.reason = 'expired';
   }
 
   /**
