@@ -308,7 +308,7 @@ export class QueueEngine {
     }
   }
 
-  /** Arms the alarm anew, also if it was armed before: what failed may have undone that. An earlier moment stays. */
+  /** Sets the alarm even where one is armed: what failed may have undone that. An earlier moment stays. */
   private tryAgainSoon(): void {
     const { clock } = this.host;
     const now = this.host.now();

@@ -50,7 +50,7 @@ export class Scan {
     const cursor = this.due.get(priority);
     if (!cursor || compare(position, cursor) > 0) return;
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
-    // Those that were enqueued in its millisecond before it may not have been read yet: the line has a cursor of its own.
+    // Jobs that were enqueued before it in its millisecond may not be read yet: the line has a cursor of its own.
     else if (owned?.isOutOfOrder) turns.isStale = true;
     else if (!turns.isLate(position)) turns.add(position, owned?.group);
     else turns.putBack(position, owned?.group);
