@@ -7,46 +7,51 @@ import type { Env } from '../config';
 import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';
 import { defined, isObject, readName, readObject } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
+import type { StoredJob } from '../job/export/stored-job';
 import type { JobBody } from '../job/record';
 import { formatInstant } from '../job/time';
 import { scopeOf } from '../job/unique/policy';
-import type { ImportPart, PartImported } from '../rpc/export';
+import type { ImportRequest, PartsImported } from '../rpc/export';
 import { queueObject } from '../rpc/stubs';
 import { reserveIds } from './batch';
 import { findCron, saveCron } from './crons';
 import { Reservations } from './reservation';
 
-/** What a part has come to. */
-export interface PartTaken extends PartImported {
+/** What parts have come to. */
+export interface PartsTaken extends PartsImported {
   /** Jobs whose ids belong to jobs of other queues. */
   elsewhere: number;
 }
 
 /**
- * Imports a part.
+ * Imports parts of a file.
  * @param dryRun only tells what would happen, as far as this queue knows
  * @throws {ApiError} as the queue answers; 503 while others keep a fingerprint; then nothing was written
  */
-export async function importInto(env: Env, queue: string, part: ImportPart, dryRun: boolean): Promise<PartTaken> {
-  const object = queueObject(env, queue);
-  if (dryRun) return { ...unwrap(await object.considerImport(part)), elsewhere: 0 };
-  const taken = await reserveIds(
-    env,
-    part.jobs.map(({ id }) => ({ queue, job: { id } })),
-  );
-  const own = { ...part, jobs: part.jobs.filter(({ id }) => !taken.has(id)) };
-  const imported = await underTicket(env, queue, own);
+export async function importInto(
+  env: Env,
+  queue: string,
+  request: ImportRequest,
+  dryRun: boolean,
+): Promise<PartsTaken> {
+  if (dryRun) return { ...unwrap(await queueObject(env, queue).considerImport(request)), elsewhere: 0 };
+  const jobs = request.parts.flatMap((part) => part.jobs.map(({ id }) => ({ queue, job: { id } })));
+  const taken = await reserveIds(env, jobs);
+  const isFree = ({ id }: StoredJob) => !taken.has(id);
+  const parts = request.parts.map((part) => ({ ...part, jobs: part.jobs.filter(isFree) }));
+  const imported = await underTicket(env, queue, { ...request, parts });
   return { ...imported, elsewhere: taken.size };
 }
 
-async function underTicket(env: Env, queue: string, part: ImportPart): Promise<PartImported> {
-  const fingerprints = [...new Set(part.jobs.flatMap(({ body }) => globalFingerprintIn(body) ?? []))];
+async function underTicket(env: Env, queue: string, request: ImportRequest): Promise<PartsImported> {
+  const jobs = request.parts.flatMap((part) => part.jobs);
+  const fingerprints = [...new Set(jobs.flatMap(({ body }) => globalFingerprintIn(body) ?? []))];
   const object = queueObject(env, queue);
-  if (fingerprints.length === 0) return unwrap(await object.importPart(part));
+  if (fingerprints.length === 0) return unwrap(await object.importParts(request));
   const reservations = new Reservations(env, uuidv7(), queue);
   try {
     await reservations.reserve(fingerprints.map((fingerprint) => ({ fingerprint, queue })));
-    return await reservations.use(async () => unwrap(await object.importPart(part, reservations.ticket)));
+    return await reservations.use(async () => unwrap(await object.importParts(request, reservations.ticket)));
   } finally {
     await reservations.release();
   }

@@ -57,7 +57,7 @@ export const exports = {
     { scope: 'admin:export' },
   ),
   /**
-   * Takes the parts of a file, each in one transaction, once it was checked. A file whose import was cut off continues
+   * Takes the parts of a file, each whole and once it was checked. A file whose import was cut off continues
    * behind its last part. Needs an empty queue, unless `merge` is said.
    */
   write: post<{

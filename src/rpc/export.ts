@@ -34,25 +34,30 @@ export interface ExportPage {
   next?: number;
 }
 
-/** A part of a file, whose jobs no other queue has. */
+/** A part of a file, without jobs that other queues have. */
 export interface ImportPart {
-  /** Names the file: the hash of its first part. */
-  file: string;
+  /** From 1 on. */
   number: number;
-  /** Into a queue that has other jobs; its settings stay. */
-  merge: boolean;
   settings?: { config: QueueConfig; mode: QueueMode };
   jobs: StoredJob[];
 }
 
-export interface PartImported {
+/** Parts of a file that are taken in one transaction. */
+export interface ImportRequest {
+  /** Names the file: the hash of its first part. */
+  file: string;
+  /** Into a queue that has other jobs; its settings stay. */
+  merge: boolean;
+  /** One after the other. */
+  parts: ImportPart[];
+}
+
+export interface PartsImported {
   imported: number;
   /** Jobs that were here already, or have been. */
   known: number;
   /** Jobs whose ids take a row each: they were chosen by producers, or their numbers are not free here. */
   id_rows: number;
-  /** This part was imported before. */
-  repeated?: true;
 }
 
 export interface ExportApi {
@@ -60,11 +65,11 @@ export interface ExportApi {
   beginExport(): Promise<Outcome<ExportStart | null>>;
   exportPage(request: ExportRequest): Promise<Outcome<ExportPage>>;
   /**
-   * Takes a part of a file, each once, in one transaction.
+   * Takes parts of a file, each once, in one transaction.
    * @param ticket as in `enqueue`
    * @returns 409 when the queue has other jobs, when parts before it are missing, or while it is being deleted
    */
-  importPart(part: ImportPart, ticket?: string): Promise<Outcome<PartImported>>;
-  /** What {@link importPart} would do. Writes nothing. */
-  considerImport(part: ImportPart): Promise<Outcome<PartImported>>;
+  importParts(request: ImportRequest, ticket?: string): Promise<Outcome<PartsImported>>;
+  /** What {@link importParts} would do. Writes nothing. */
+  considerImport(request: ImportRequest): Promise<Outcome<PartsImported>>;
 }

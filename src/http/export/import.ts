@@ -18,8 +18,12 @@ import { parseContext } from '../request/parse-context';
 import { queueNameIn } from '../request/path';
 import { booleanParam, integerParam, textParam } from '../request/query';
 
-/** What a request holds at once, in bytes: a part as text and as values. */
-const HELD_BYTES = 1024 * 1024;
+/** What a request holds at once, in bytes: some parts as text and as values. */
+const HELD_BYTES = 2 * 1024 * 1024;
+
+/** Jobs of one transaction, and characters of their lines, from which on no further part joins it. */
+const TURN_JOBS = 2_000;
+const TURN_CHARS = 1024 * 1024;
 
 /** A body is read to its end behind an error, but no more than this. */
 const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
@@ -43,7 +47,10 @@ export async function importQueue(c: AppContext) {
       if (part) await run.take(part, reader.header?.queue ?? queue);
     }
     reader.finished(true);
+    await run.flush();
   } catch (error) {
+    // The parts before a wrong line come in.
+    if (error instanceof FileError || error instanceof WrongLine) await run.flush();
     // An answer while the client still sends would break its connection.
     await drain(body);
     throw error instanceof FileError ? refusalOf(error) : error;
@@ -52,8 +59,16 @@ export async function importQueue(c: AppContext) {
   return json(c, answer);
 }
 
+/** A line says what cannot be. */
+class WrongLine extends ApiError {}
+
 /** One request. */
 class Import {
+  private parts: ImportPart[] = [];
+  private crons: CronDefinition[] = [];
+  private jobs = 0;
+  private chars = 0;
+
   constructor(
     private readonly c: AppContext,
     private readonly merge: boolean,
@@ -62,19 +77,30 @@ class Import {
     private readonly answer: Imported,
   ) {}
 
-  /** @param from the queue that was exported */
+  /** The next part, which is as it was exported. @param from the queue that was exported */
   async take(part: Part, from: string): Promise<void> {
-    const { c, merge, answer } = this;
-    const { queue, dry_run } = answer;
     if (part.number === 1) this.file = part.hash;
-    if (this.file === undefined) throw invalidRequest('file', 'file is required: the hash of the first part.');
     const { settings, jobs, crons } = await this.read(part, from);
+    if (settings && this.merge) this.notKept('settings');
+    this.parts.push({ number: part.number, jobs, ...(settings && !this.merge && { settings }) });
+    this.crons.push(...crons);
+    this.jobs += jobs.length;
+    this.chars += part.text.length;
+    if (this.jobs >= TURN_JOBS || this.chars >= TURN_CHARS) await this.flush();
+  }
+
+  /** Imports what was gathered. */
+  async flush(): Promise<void> {
+    const { c, merge, answer, parts, crons } = this;
+    const { queue, dry_run } = answer;
+    const [first] = parts;
+    const last = parts.at(-1);
+    if (!first || !last) return;
+    if (this.file === undefined) throw invalidRequest('file', 'file is required: the hash of the first part.');
+    Object.assign(this, { parts: [], crons: [], jobs: 0, chars: 0 });
     // What was not written cannot be continued.
-    const mayContinue = merge || (dry_run && part.number > 1);
-    const sent: ImportPart = { file: this.file, number: part.number, merge: mayContinue, jobs };
-    if (settings && merge) this.notKept('settings');
-    else if (settings) sent.settings = settings;
-    const taken = await importInto(c.env, queue, sent, dry_run);
+    const mayContinue = merge || (dry_run && first.number > 1);
+    const taken = await importInto(c.env, queue, { file: this.file, merge: mayContinue, parts }, dry_run);
     answer.imported += taken.imported;
     answer.known += taken.known;
     answer.id_rows += taken.id_rows;
@@ -84,8 +110,8 @@ class Import {
       if (outcome === 'imported') answer.schedules++;
       else if (outcome === 'other') this.notKept('schedule_exists');
     }
-    answer.parts++;
-    answer.last_part = part.number;
+    answer.parts += parts.length;
+    answer.last_part = last.number;
   }
 
   private notKept(what: string, n = 1): void {
@@ -128,7 +154,7 @@ async function at(line: number, read: () => Promise<void>): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { data } = error;
-    throw new ApiError({ ...data, message: `Line ${line}: ${data.message}`, details: { ...data.details, line } });
+    throw new WrongLine({ ...data, message: `Line ${line}: ${data.message}`, details: { ...data.details, line } });
   }
 }
 

@@ -19,7 +19,7 @@ import {
 } from '../access-modes';
 import { bulkMatching, checkMatching } from '../features/bulk/matching';
 import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/tasks';
-import { importPart, planImport } from '../features/lifecycle/import';
+import { importParts, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
 import { limitKeys, rateLimits } from '../features/limits/report';
@@ -105,12 +105,12 @@ export const OPERATOR_VERBS = {
     (q, now, request) => exportPage(q, request, now),
     () => ({ lines: '', jobs: {}, not_kept: {} }),
   ),
-  importPart: write((q, now, part, ticket) => {
+  importParts: write((q, now, request, ticket) => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
-    return importPart(q, part, now);
+    return importParts(q, request, now);
   }),
-  considerImport: consider((q, now, part) => {
-    const { jobs: _, ...plan } = planImport(q, part, now);
+  considerImport: consider((q, now, request) => {
+    const { jobs: _, fresh: __, ...plan } = planImport(q, request, now);
     return plan;
   }),
   reset: (life) => life.reset(),

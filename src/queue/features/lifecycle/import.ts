@@ -1,13 +1,15 @@
 /**
- * Takes the jobs of a file, part by part. The transaction that takes a part records its number. So a file whose import
- * was cut off continues behind that part, and no part is taken twice, whatever has become of its jobs meanwhile.
+ * Takes the jobs of a file, part by part. The transaction that takes parts records the number of the last one. So a
+ * file whose import was cut off continues behind it, and no part is taken twice, whatever has become of its jobs.
  */
 import { readFact, writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import type { StoredJob } from '../../../job/export/stored-job';
-import type { ImportPart, PartImported } from '../../../rpc/export';
+import { decodeId, FIRST_CHOSEN, sequenceOf } from '../../../job/ids';
+import type { ImportPart, ImportRequest, PartsImported } from '../../../rpc/export';
 import { hasDeparted } from '../../jobs/departed-ids';
 import { find } from '../../read/find';
+import { knownIds } from '../../read/ids';
 import { stats } from '../../read/stats';
 import { setEvicting } from '../../store/jobs';
 import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
@@ -23,36 +25,56 @@ interface Progress {
   part: number;
 }
 
+interface Plan extends PartsImported {
+  /** The parts that were not taken before, and their jobs that are not here. */
+  fresh: ImportPart[];
+  jobs: StoredJob[];
+}
+
 /**
- * What a part would bring. Writes nothing.
+ * What parts would bring. Writes nothing.
  * @throws {ApiError} 409 when the queue has other jobs, when parts are missing, while it is being deleted; 503 when the
  *   storage is full
  */
-export function planImport(
-  q: Named & Stored & Configured,
-  part: ImportPart,
-  now: number,
-): PartImported & { jobs: StoredJob[] } {
+export function planImport(q: Named & Stored & Configured, request: ImportRequest, now: number): Plan {
   if (q.config.removal) {
     throw conflict(`Queue ${q.name} is being deleted.`, { queue: q.name, current_state: 'deleting' });
   }
   refuseWhenFull(q);
-  if (!part.merge) {
-    const before = readFact<Progress>(q.store.sql, FACT);
-    const done = before?.file === part.file ? before.part : 0;
-    if (part.number <= done) return { imported: 0, known: part.jobs.length, id_rows: 0, repeated: true, jobs: [] };
-    if (part.number > done + 1) {
-      throw conflict(`Part ${part.number} cannot be imported before part ${done + 1}.`, { expected_part: done + 1 });
+  const { file, merge, parts } = request;
+  const before = merge ? undefined : readFact<Progress>(q.store.sql, FACT);
+  const done = before?.file === file ? before.part : 0;
+  const fresh = parts.filter(({ number }) => merge || number > done);
+  const [first] = fresh;
+  if (first && !merge) {
+    if (first.number > done + 1) {
+      throw conflict(`Part ${first.number} cannot be imported before part ${done + 1}.`, { expected_part: done + 1 });
     }
     if (done === 0) refuseOthers(q, now);
   }
-  const seen = new Set<string>();
-  const jobs = part.jobs.filter(({ id }) => {
-    const isNew = !seen.has(id) && !q.store.hasAlias(id) && !find(q, id) && !hasDeparted(q, id, now);
+  const all = fresh.flatMap((part) => part.jobs);
+  const seen = new Set(
+    knownIds(
+      q.store.sql,
+      all.map(({ id }) => id),
+    ),
+  );
+  const jobs = all.filter(({ id }) => {
+    const isNew = !seen.has(id) && !wasHere(q, id, now);
     seen.add(id);
     return isNew;
   });
-  return { imported: jobs.length, known: part.jobs.length - jobs.length, id_rows: 0, jobs };
+  const total = parts.reduce((sum, part) => sum + part.jobs.length, 0);
+  return { imported: jobs.length, known: total - jobs.length, id_rows: 0, fresh, jobs };
+}
+
+/** Does the id lead to a job of this queue by itself, or has it? Those ahead of the queue are not looked for. */
+function wasHere(q: Named & Stored, id: string, now: number): boolean {
+  const { route, key } = decodeId(id);
+  if (route !== q.route) return false;
+  const sequence = sequenceOf(key);
+  if (sequence >= q.store.nextSequence && sequence < FIRST_CHOSEN) return false;
+  return find(q, id) !== undefined || hasDeparted(q, id, now);
 }
 
 function refuseOthers(q: Named & Stored & Configured, now: number): void {
@@ -65,18 +87,20 @@ function refuseOthers(q: Named & Stored & Configured, now: number): void {
   );
 }
 
-/** Takes a part. Its share of blocks, and one row. @throws {ApiError} as {@link planImport} */
-export function importPart(q: QueueParts, part: ImportPart, now: number): PartImported {
-  const { jobs, ...plan } = planImport(q, part, now);
-  if (plan.repeated) return plan;
-  const { file, number, settings } = part;
-  if (settings && !part.merge) replaceSettings(q, settings.config, settings.mode, now);
+/** Takes parts. Their share of blocks, and one row. @throws {ApiError} as {@link planImport} */
+export function importParts(q: QueueParts, request: ImportRequest, now: number): PartsImported {
+  const { jobs, fresh, ...plan } = planImport(q, request, now);
+  const last = fresh.at(-1);
+  if (!last) return plan;
+  for (const { settings } of fresh) {
+    if (settings && !request.merge) replaceSettings(q, settings.config, settings.mode, now);
+  }
   const restoration = new Restoration(q, now);
   for (const [index, job] of jobs.entries()) {
     restoration.add(job, isLike(job, jobs[index - 1]) || isLike(job, jobs[index + 1]));
   }
   restoration.end();
-  writeMeta(q.store.sql, FACT, { file, part: number } satisfies Progress);
+  writeMeta(q.store.sql, FACT, { file: request.file, part: last.number } satisfies Progress);
   if (q.store.counts.countDead() > q.config.maxDeadLetters) setEvicting(q, true);
   return { ...plan, id_rows: restoration.id_rows };
 }

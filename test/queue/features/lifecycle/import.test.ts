@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { unwrap } from '../../../../src/job/errors';
 import type { StoredJob } from '../../../../src/job/export/stored-job';
-import type { ImportPart } from '../../../../src/rpc/export';
+import type { ImportRequest } from '../../../../src/rpc/export';
 import { clock, DAY, HOUR, MINUTE, T0 } from '../../../support/clock';
 import { type JobChange, steady, TestQueue } from '../../../support/queue';
 
@@ -34,14 +34,11 @@ function texts(job: Record<string, unknown> & { run?: { result?: unknown }; chec
   } as unknown as StoredJob;
 }
 
-const partsOf = (jobs: StoredJob[]): ImportPart[] =>
-  Array.from({ length: Math.ceil(jobs.length / 500) }, (_, at) => ({
-    ...{ file: 'a file', number: at + 1, merge: false },
-    jobs: jobs.slice(500 * at, 500 * (at + 1)),
-  }));
-
 async function take(queue: TestQueue, jobs: StoredJob[]): Promise<void> {
-  for (const part of partsOf(jobs)) unwrap(await queue.api.importPart(part));
+  for (let at = 0, number = 1; at < jobs.length; at += 500, number++) {
+    const parts = [{ number, jobs: jobs.slice(at, at + 500) }];
+    unwrap(await queue.api.importParts({ file: 'a file', merge: false, parts }));
+  }
 }
 
 /** The queue is emptied as if it had never been, and takes its own jobs back. @returns the rows that this wrote */
@@ -139,6 +136,24 @@ describe('the jobs of a file', () => {
     expect(await queue.counts()).toEqual({});
   });
 
+  it('are taken once, in whatever parts they come together', async () => {
+    const [from, to] = [new TestQueue(), new TestQueue()];
+    await from.enqueue(...many(40));
+    const jobs = await storedIn(from);
+    const parts = [1, 2, 3, 4].map((number) => ({ number, jobs: jobs.slice(10 * (number - 1), 10 * number) }));
+    const take = async (first: number, last: number) => {
+      const request = { file: 'a file', merge: false, parts: parts.slice(first - 1, last) };
+      const { imported, known } = unwrap(await to.api.importParts(request));
+      return [imported, known];
+    };
+    expect(await take(1, 2)).toEqual([20, 0]);
+    unwrap(await to.api.configure({ retention: { completed: 0 } }));
+    for (const id of await to.claimAll()) await to.ack(id);
+    expect(await take(2, 3)).toEqual([10, 10]);
+    expect(await take(1, 4)).toEqual([10, 30]);
+    expect(await to.counts()).toEqual({ available: 20 });
+  });
+
   it('of a strict group continue behind the one that has begun', async () => {
     const queue = new TestQueue();
     unwrap(await queue.api.configure({ groups: { order: 'strict' } }));
@@ -147,10 +162,9 @@ describe('the jobs of a file', () => {
     await queue.nack((await queue.claim())[0]?.id as string);
     const jobs = await storedIn(queue);
     await queue.api.reset();
-    const part: ImportPart = { file: 'f', number: 1, merge: false, jobs };
-    unwrap(
-      await queue.api.importPart({ ...part, settings: { config: { groups: { order: 'strict' } }, mode: 'active' } }),
-    );
+    const settings = { config: { groups: { order: 'strict' as const } }, mode: 'active' as const };
+    const request: ImportRequest = { file: 'f', merge: false, parts: [{ number: 1, jobs, settings }] };
+    unwrap(await queue.api.importParts(request));
     expect(await queue.claim()).toEqual([]);
     await queue.evict();
     expect(await queue.claim()).toEqual([]);
