@@ -142,12 +142,13 @@ class ChunkRun {
   private async withinTimeout(members: readonly Member[], ctx: HandlerContext & BatchContext): Promise<unknown> {
     const { registration, registry, host, aborter, limit, deadline } = this;
     const { run } = this.handler;
-    const ended = Promise.withResolvers<unknown>();
-    this.stop = (reason) => {
-      // A handler need not react to its signal: what it does afterwards is not waited for.
-      ended.reject(reason);
-      aborter.abort(reason);
-    };
+    const stopped = new Promise<never>((_, reject) => {
+      this.stop = (reason) => {
+        // A handler need not react to its signal: what it does afterwards is not waited for.
+        reject(reason);
+        aborter.abort(reason);
+      };
+    });
     const jobs = members.map(({ job }) => job);
     const unlisten = this.members.map((member) =>
       host.control?.onCancel(member.delivery.deliveryId, (reason) => this.cancel(member, reason)),
@@ -165,9 +166,8 @@ class ChunkRun {
       const handler = within(registry.around.use ?? [], async () => await run(jobs, ctx));
       return await handler(members[0]?.job as Job, ctx, (own) => own);
     };
-    execute().then(ended.resolve, ended.reject);
     try {
-      return await ended.promise;
+      return await Promise.race([execute(), stopped]);
     } finally {
       isOver = true;
       unwatch();
