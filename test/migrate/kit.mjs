@@ -93,3 +93,16 @@ export function madeOf(jobs, id) {
   assert.equal(found.length, 1, `one job is made of ${id}`);
   return found[0];
 }
+
+/** Counts by what is counted. */
+export const counted = (list) => Object.fromEntries(list.map(({ what, count }) => [what, count]));
+
+/** All rows of tables of PostgreSQL, to be compared. */
+export async function rowsOf(db, tables) {
+  const all = {};
+  for (const table of tables) {
+    const { rows } = await db.query(`SELECT to_jsonb(t)::text AS row FROM ${table} t ORDER BY 1`);
+    all[table] = rows.map(({ row }) => row);
+  }
+  return all;
+}

@@ -5,6 +5,7 @@ import { load } from '../cli/cli.mjs';
 
 const names = await load('migrate/names.ts');
 const bullmq = await load('migrate/bullmq-job.ts');
+const pgBoss = await load('migrate/pg-boss-job.ts');
 
 const V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -104,5 +105,40 @@ describe('options of BullMQ', () => {
     const { kind, message } = bullmq.jobOf('mail', '1', { name: 'x', data: '{' });
     assert.equal(kind, 'broken');
     assert.match(message, /JSON/);
+  });
+});
+
+describe('rows of pg-boss', () => {
+  it('keep their delays: from half of it to all of it, doubled, with a cap', () => {
+    const row = { retry_limit: 5, retry_delay: 10, retry_backoff: true };
+    const { initialInterval, maxInterval, maxAttempts } = pgBoss.retryOf(row, 0);
+    assert.deepEqual([initialInterval, maxInterval, maxAttempts], [20_000, 10_000 * 2 ** 16, 6]);
+    assert.equal(pgBoss.retryOf(row, 3).initialInterval, 160_000);
+    assert.equal(pgBoss.retryOf({ ...row, retry_delay_max: 60 }, 3).initialInterval, 60_000);
+    assert.equal(pgBoss.retryOf({ retry_limit: 1 }, 0).backoffStrategy, 'none');
+    assert.deepEqual(pgBoss.retryOf({ retry_limit: 1, retry_delay: 5 }, 1), { maxAttempts: 1 });
+  });
+
+  it('keep what the policy of their queue asks for', () => {
+    const of = (policy) => pgBoss.keyOf({ name: 'mail', policy, singleton_key: 'k' }).options;
+    assert.deepEqual(of('standard'), {});
+    assert.deepEqual(of('short').unique.states, ['scheduled', 'available', 'retryable']);
+    assert.deepEqual(of('singleton'), { rateLimit: { key: 'k', concurrency: 1 } });
+    assert.deepEqual(Object.keys(of('stately')), ['unique', 'rateLimit']);
+    assert.deepEqual(of('exclusive'), { unique: { key: 'k', onConflict: 'ignore' } });
+    assert.deepEqual(of('key_strict_fifo'), { group: 'k' });
+    assert.deepEqual(pgBoss.keyOf({ name: 'mail', singleton_on: '2026-01-01T00:00:00' }).remarks, ['singleton slots']);
+  });
+
+  it('are read in the columns of versions before 10, too', () => {
+    const row = {
+      ...{ id: 'a', name: 'mail', priority: 2, data: { n: 1 }, state: 'retry', retrylimit: 3, retrycount: 1 },
+      ...{ retrydelay: 30, retrybackoff: false, startafter: '2026-01-02T00:00:00+00:00', expirein: '00:02:00' },
+      ...{ createdon: '2026-01-01T00:00:00+00:00', keepuntil: '2026-02-01T00:00:00+00:00', output: { message: 'no' } },
+    };
+    const { options, createdAt, ran } = pgBoss.jobOf(row, 0);
+    assert.deepEqual([options.retry.maxAttempts, options.retry.initialInterval], [2, 30_000]);
+    assert.deepEqual([options.timeoutMs, options.delayUntil], [120_000, new Date('2026-01-02')]);
+    assert.deepEqual([createdAt, ran], [Date.parse('2026-01-01'), { attempts: 2, error: 'no' }]);
   });
 });

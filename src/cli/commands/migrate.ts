@@ -5,9 +5,9 @@ import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';
 import { migrate, SYSTEMS } from '../migrate/migrate';
 import { readAs } from '../migrate/names';
-import { reportText, said } from '../migrate/report';
-import type { Tally } from '../migrate/tally';
+import { reportText } from '../migrate/report';
 import type { Terminal } from '../output';
+import { ProgressLine } from '../transfer/progress';
 
 interface Options extends ConnectionOptions {
   fromEnv?: string;
@@ -17,9 +17,6 @@ interface Options extends ConnectionOptions {
   as?: string[];
   dryRun?: boolean;
 }
-
-/** Time between two lines of progress, ms. */
-const PROGRESS_MS = 200;
 
 const each = (text: string, before: string[] = []): string[] => [...before, text];
 
@@ -38,12 +35,12 @@ export function migrateCommand(terminal: Terminal): Command {
       const { tocsin, answer } = session(terminal, options);
       const url = addressOf(address, options, terminal.env);
       const isDry = options.dryRun === true;
-      const progress = progressOn(terminal, options.json);
+      const progress = new ProgressLine(terminal, system, undefined);
       const tally = await migrate({
         ...{ system, url, within: withinOf(system, options), queues: options.queue },
         ...{ renamed: readAs(options.as ?? []), tocsin: isDry ? undefined : tocsin, now: terminal.now },
-        progress: progress.show,
-      }).finally(progress.end);
+        progress: ({ jobs }) => progress.at(jobs.found),
+      }).finally(() => progress.end());
       const { jobs, schedules, places, remarks, leftBehind, refused, failures } = tally;
       answer({ system, dryRun: isDry, jobs, schedules, places, remarks, left: leftBehind, refused }, () =>
         reportText(tally, isDry),
@@ -66,23 +63,4 @@ function withinOf(system: string, options: Options): string | undefined {
   const other = taken === 'prefix' ? 'schema' : 'prefix';
   if (options[other] !== undefined) throw usageError(`${system} has no ${other}.`, `Use --${taken}.`);
   return taken && options[taken];
-}
-
-/** A line at a terminal, written over again and again. */
-function progressOn({ screen, interactive, err, now }: Terminal, json: boolean | undefined) {
-  const isShown = screen !== undefined && interactive && !json;
-  let last = now();
-  let width = 0;
-  return {
-    show({ jobs }: Tally) {
-      if (!isShown || now() - last < PROGRESS_MS) return;
-      last = now();
-      const line = said('jobs', jobs, false);
-      err(`\r${line.padEnd(width)}`);
-      width = line.length;
-    },
-    end() {
-      if (width > 0) err(`\r${' '.repeat(width)}\r`);
-    },
-  };
 }

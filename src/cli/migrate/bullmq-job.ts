@@ -121,7 +121,7 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
       remarks: [...retry.remarks, ...priority.remarks, ...retention.remarks],
     };
   } catch (error) {
-    return { kind: 'broken', id, queue, name, message: messageOf(error) };
+    return { kind: 'broken', of: 'job', id, queue, name, message: messageOf(error) };
   }
 }
 
@@ -130,9 +130,9 @@ export function scheduleOf(queue: string, id: string, hash: Hash, next: number, 
   const { name = id } = hash;
   const every = Number(hash.every ?? 0);
   if (!hash.pattern && !every)
-    return { kind: 'broken', id, queue, name, message: 'it has neither pattern nor interval' };
+    return { kind: 'broken', of: 'schedule', id, queue, name, message: 'it has neither pattern nor interval' };
   const job = jobOf(queue, 'repeat:', { name, data: hash.data, opts: hash.opts });
-  if (job.kind !== 'job') return { kind: 'broken', id, queue, name, message: 'its job cannot be read' };
+  if (job.kind !== 'job') return { kind: 'broken', of: 'schedule', id, queue, name, message: 'its job cannot be read' };
   const given = hash.startDate === undefined ? undefined : Number(hash.startDate);
   // Intervals count from there: they keep their moments.
   const start = every > 0 ? nextOf(next, every, now) : given !== undefined && given > now ? given : undefined;

@@ -1,5 +1,6 @@
 /** What is found in another system, in words that all of them share, and how one is read. */
 import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
+import type { RateLimitOptions } from '../../producer/limits';
 import type { UniqueOptions } from '../../producer/unique';
 
 /** The options that something found may have, as the client takes them. */
@@ -9,6 +10,8 @@ export interface WorkOptions {
   expiresAt?: Date;
   retry?: RetryPolicy;
   timeoutMs?: number;
+  visibilityTimeoutMs?: number;
+  rateLimit?: RateLimitOptions;
   retention?: RetentionOptions;
   unique?: UniqueOptions;
   group?: string;
@@ -73,6 +76,8 @@ export interface FoundLeft {
 /** What cannot be read. */
 export interface FoundBroken extends Origin {
   kind: 'broken';
+  /** What it would have been. */
+  of: 'job' | 'schedule';
   message: string;
 }
 

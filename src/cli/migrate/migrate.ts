@@ -4,6 +4,7 @@ import { usageError } from '../failure';
 import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
 import type { ForeignQueues, Opening } from './found';
 import type { Renamed } from './names';
+import { openPgBoss, SCHEMA as PG_BOSS_SCHEMA } from './pg-boss';
 import { Sender } from './send';
 import { Tally } from './tally';
 
@@ -18,6 +19,7 @@ interface System {
 
 export const SYSTEMS: Readonly<Record<string, System>> = {
   bullmq: { open: openBullMQ, within: BULLMQ_PREFIX, option: 'prefix' },
+  'pg-boss': { open: openPgBoss, within: PG_BOSS_SCHEMA, option: 'schema' },
 };
 
 /** What is asked for. */
@@ -32,7 +34,7 @@ export interface Migration {
   /** Absent: nothing is sent. */
   tocsin: TocsinClient | undefined;
   now: () => number;
-  /** Hears how many jobs were read and checked. */
+  /** Called after each thing that was read. */
   progress: (tally: Tally) => void;
 }
 

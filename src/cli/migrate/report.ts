@@ -25,7 +25,7 @@ export function reportText(tally: Tally, isDry: boolean): string {
 }
 
 /** What is counted, in one line. */
-export function said(what: string, outcome: Moved, isDry: boolean): string {
+function said(what: string, outcome: Moved, isDry: boolean): string {
   const { found, moved, there, superseded, refused } = outcome;
   const counts = [
     `${moved} ${isDry ? 'to move' : 'moved'}`,

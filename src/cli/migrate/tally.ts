@@ -81,7 +81,7 @@ export class Tally {
   /** Something that was not taken. What could not even be read is found here. */
   refuse(found: Work | FoundBroken, code: string, message: string): void {
     const { id, queue, name } = found;
-    const kind = found.kind === 'schedule' ? 'schedule' : 'job';
+    const kind = found.kind === 'broken' ? found.of : found.kind;
     const list = this[kind === 'schedule' ? 'schedules' : 'jobs'];
     list.refused++;
     if (found.kind === 'broken') list.found++;

@@ -2,11 +2,11 @@
  * What `tocsin serve` needs beside itself: the runtime, and where Workers have to be bundled, the bundler. Both are
  * optional peers.
  */
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type * as Esbuild from 'esbuild';
 import { peerDependencies } from '../../../package.json';
 import { CliError } from '../failure';
+import { installed } from '../installed';
 
 /** The runtime that is installed. */
 export interface Workerd {
@@ -40,15 +40,8 @@ export function findEsbuild(folder: string): typeof Esbuild {
 }
 
 function required<T>(name: 'workerd' | 'esbuild', first: readonly string[], why: string): T {
-  for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {
-    const require = createRequire(from);
-    try {
-      require.resolve(name);
-    } catch {
-      continue;
-    }
-    return require(name) as T;
-  }
+  const found = installed<T>(name, first);
+  if (found) return found;
   const all = Object.entries(peerDependencies).map(([peer, range]) => `${peer}@${/\d+/.exec(range)?.[0]}`);
   throw new CliError(`${why}, which is not installed here.`, `npm install ${all.join(' ')}`, 'not_installed');
 }

@@ -12,11 +12,11 @@ export class ProgressLine {
   private shownAt = 0;
   private isShown = false;
 
-  /** @param total the number of jobs, as far as it is known */
+  /** @param total the number of jobs, as far as it is known; undefined: it is not known at all */
   constructor(
     private readonly terminal: Terminal,
     private readonly what: string,
-    private readonly total: number,
+    private readonly total: number | undefined,
   ) {
     this.begun = terminal.now();
   }
@@ -38,10 +38,11 @@ export class ProgressLine {
 }
 
 /** @param ms since the beginning */
-export function lineOf(what: string, done: number, total: number, ms: number): string {
+export function lineOf(what: string, done: number, total: number | undefined, ms: number): string {
+  const speed = ms > 0 ? `  ${Math.round((done * 1000) / ms).toLocaleString('en')}/s` : '';
+  if (total === undefined) return `${what}  ${done.toLocaleString('en')} jobs${speed}`;
   const part = Math.min(1, done / Math.max(1, total));
   const full = Math.round(part * BAR);
-  const speed = ms > 0 ? `  ${Math.round((done * 1000) / ms).toLocaleString('en')}/s` : '';
   const counts = `${done.toLocaleString('en')} of ${Math.max(done, total).toLocaleString('en')} jobs`;
   return `${what}  [${'='.repeat(full)}${' '.repeat(BAR - full)}] ${Math.floor(part * 100)}%  ${counts}${speed}`;
 }

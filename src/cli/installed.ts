@@ -1,0 +1,26 @@
+/** Packages that a command uses where they are installed, and that this one does not depend on. */
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+/**
+ * Loads a package.
+ * @param name of the package
+ * @param first files to look from before all others: a package beside them is found
+ * @returns undefined where it is not installed: neither there, nor in this folder's project, nor beside this program
+ */
+export function installed<T>(name: string, first: readonly string[] = []): T | undefined {
+  for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {
+    const require = createRequire(from);
+    if (pathFrom(from, name) !== undefined) return require(name) as T;
+  }
+  return undefined;
+}
+
+/** The file of a package, as seen from another one; undefined: there is none. */
+export function pathFrom(from: string, name: string): string | undefined {
+  try {
+    return createRequire(from).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
