@@ -5,6 +5,7 @@ import { load } from '../cli/cli.mjs';
 
 const names = await load('migrate/names.ts');
 const bullmq = await load('migrate/bullmq-job.ts');
+const graphile = await load('migrate/graphile-worker-job.ts');
 const pgBoss = await load('migrate/pg-boss-job.ts');
 
 const V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -140,5 +141,27 @@ describe('rows of pg-boss', () => {
     assert.deepEqual([options.retry.maxAttempts, options.retry.initialInterval], [2, 30_000]);
     assert.deepEqual([options.timeoutMs, options.delayUntil], [120_000, new Date('2026-01-02')]);
     assert.deepEqual([createdAt, ran], [Date.parse('2026-01-01'), { attempts: 2, error: 'no' }]);
+  });
+});
+
+describe('jobs of graphile-worker', () => {
+  it('keep their delays: e to the power of the run, ten at most', () => {
+    const { initialInterval, maxInterval, maxAttempts } = graphile.retryOf(25, 2);
+    assert.deepEqual([initialInterval, maxInterval, maxAttempts], [20_086, 22_026_466, 23]);
+    assert.equal(graphile.retryOf(25, 20).initialInterval, 22_026_466);
+    assert.deepEqual(graphile.retryOf(3, 2), { maxAttempts: 1 });
+  });
+
+  it('are read from a crontab, line by line', () => {
+    const of = (text) => [...graphile.crontabOf(text, JSON.parse)];
+    const [entry] = of('# why\n\n0 4 * * * say/hello ?id=a&jobKey=k {"n":1}');
+    assert.deepEqual([entry.expression, entry.name, entry.id, entry.args], ['0 4 * * *', 'say/hello', 'a', [{ n: 1 }]]);
+    assert.equal(entry.options.unique.key, 'k');
+    const broken = of('0 4 * * * a {n\n0 4 * * * a {n}\n@daily a');
+    assert.deepEqual(
+      broken.map(({ kind }) => kind),
+      ['broken', 'broken', 'broken'],
+    );
+    assert.match(broken[1].message, /^line 2: /);
   });
 });

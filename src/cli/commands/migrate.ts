@@ -14,6 +14,7 @@ interface Options extends ConnectionOptions {
   queue?: string[];
   prefix?: string;
   schema?: string;
+  crontab?: string;
   as?: string[];
   dryRun?: boolean;
 }
@@ -28,7 +29,8 @@ export function migrateCommand(terminal: Terminal): Command {
     .option('--from-env <name>', 'environment variable that has the address, since it may hold a password')
     .option('--queue <name>', 'only this queue of theirs; repeatable (default: all)', list)
     .option('--prefix <text>', 'prefix of the keys in Redis (default: bull for BullMQ)')
-    .option('--schema <name>', 'schema in PostgreSQL')
+    .option('--schema <name>', 'schema in PostgreSQL (default: graphile_worker or pgboss)')
+    .option('--crontab <file>', 'crontab of graphile-worker, whose entries become schedules')
     .option('--as <name=[queue][:type]>', 'what becomes of a name of theirs, of a queue or of a job; repeatable', each)
     .option('--dry-run', 'check all of it and report, but send nothing')
     .action(async (system: string, address: string | undefined, options: Options) => {
@@ -37,7 +39,7 @@ export function migrateCommand(terminal: Terminal): Command {
       const isDry = options.dryRun === true;
       const progress = new ProgressLine(terminal, system, undefined);
       const tally = await migrate({
-        ...{ system, url, within: withinOf(system, options), queues: options.queue },
+        ...{ system, url, within: withinOf(system, options), crontab: options.crontab, queues: options.queue },
         ...{ renamed: readAs(options.as ?? []), tocsin: isDry ? undefined : tocsin, now: terminal.now },
         progress: ({ jobs }) => progress.at(jobs.found),
       }).finally(() => progress.end());
@@ -62,5 +64,6 @@ function withinOf(system: string, options: Options): string | undefined {
   const taken = SYSTEMS[system]?.option;
   const other = taken === 'prefix' ? 'schema' : 'prefix';
   if (options[other] !== undefined) throw usageError(`${system} has no ${other}.`, `Use --${taken}.`);
+  if (options.crontab !== undefined && !SYSTEMS[system]?.hasCrontab) throw usageError(`${system} has no crontab.`);
   return taken && options[taken];
 }

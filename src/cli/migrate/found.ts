@@ -60,7 +60,7 @@ export interface FoundSchedule extends Work {
   endAt?: Date | undefined;
   /** Fires that are left. */
   limit?: number | undefined;
-  missedPolicy: 'skip' | 'fire_once';
+  missedPolicy: 'skip' | 'fire_once' | 'fire_all';
   enabled?: boolean | undefined;
 }
 
@@ -99,6 +99,8 @@ export interface Opening {
   url: string;
   /** Before the keys of Redis, or the schema of PostgreSQL, where that is not the usual one. */
   within: string | undefined;
+  /** A file that has the schedules, where the system keeps them in one. */
+  crontab?: string | undefined;
   /** Epoch ms. */
   now: number;
 }

@@ -3,6 +3,7 @@ import type { TocsinClient } from '../../client/client';
 import { usageError } from '../failure';
 import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
 import type { ForeignQueues, Opening } from './found';
+import { SCHEMA as GRAPHILE_WORKER_SCHEMA, openGraphileWorker } from './graphile-worker';
 import type { Renamed } from './names';
 import { openPgBoss, SCHEMA as PG_BOSS_SCHEMA } from './pg-boss';
 import { Sender } from './send';
@@ -15,10 +16,13 @@ interface System {
   within: string;
   /** The option that says so. */
   option: 'prefix' | 'schema';
+  /** Its schedules are in a file. */
+  hasCrontab?: true;
 }
 
 export const SYSTEMS: Readonly<Record<string, System>> = {
   bullmq: { open: openBullMQ, within: BULLMQ_PREFIX, option: 'prefix' },
+  'graphile-worker': { open: openGraphileWorker, within: GRAPHILE_WORKER_SCHEMA, option: 'schema', hasCrontab: true },
   'pg-boss': { open: openPgBoss, within: PG_BOSS_SCHEMA, option: 'schema' },
 };
 
@@ -28,6 +32,8 @@ export interface Migration {
   url: string;
   /** The prefix or schema, where it is not the usual one. */
   within: string | undefined;
+  /** The file with its schedules. */
+  crontab: string | undefined;
   /** Queues there; undefined: all. */
   queues: readonly string[] | undefined;
   renamed: ReadonlyMap<string, Renamed>;
@@ -40,10 +46,10 @@ export interface Migration {
 
 /** Moves it. @throws {CliError} where the source cannot be read @throws {TocsinError} where nothing can be sent */
 export async function migrate(migration: Migration): Promise<Tally> {
-  const { system, url, queues, renamed, tocsin, now, progress } = migration;
+  const { system, url, crontab, queues, renamed, tocsin, now, progress } = migration;
   const { open, within: usual } = SYSTEMS[system] as System;
   const within = migration.within ?? usual;
-  const source = await open({ url, within, now: now() });
+  const source = await open({ url, within, crontab, now: now() });
   const tally = new Tally(source.remarks);
   try {
     if (queues) await checkNames(source, queues);
