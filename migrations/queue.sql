@@ -120,6 +120,12 @@ CREATE TABLE limit_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_keys_check ON limit_keys (check_at) WHERE check_at IS NOT NULL;
 
+CREATE TABLE group_starts (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE crons (
   name TEXT PRIMARY KEY,
   version INTEGER NOT NULL,

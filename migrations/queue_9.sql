@@ -45,3 +45,9 @@ ALTER TABLE leases ADD COLUMN job TEXT;
 
 ALTER TABLE jobs ADD COLUMN holds_group TEXT;
 CREATE INDEX jobs_holders ON jobs (holds_group) WHERE holds_group IS NOT NULL;
+
+CREATE TABLE group_starts (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  data TEXT NOT NULL
+) STRICT;

@@ -24,17 +24,28 @@ export interface QueueLimits {
   period?: string | number;
 }
 
-/** How the groups of a queue are served. */
-export interface QueueGroups {
+/** Limits of one group. */
+export interface GroupLimits {
+  /** Attempts of the group that run at once, 1 … 10000. */
+  concurrency?: number;
+  /** Its starts in any period: `second`, `minute`, `hour`, `day`, or a duration. */
+  rate?: { limit: number; period: Duration };
+  /** Its jobs that may wait, 1 … 10 000 000: those that have not ended and do not run. */
+  max_waiting?: number;
+}
+
+/** How the groups of a queue are served. Its own limits hold for each group. */
+export interface QueueGroups extends GroupLimits {
   /**
    * `fair` (default): groups with few waiting jobs first, the others in turns. `strict`: one job of a group at a time,
    * in the order of enqueue.
    */
   order?: 'fair' | 'strict';
-  /** Attempts of each group that run at once, 1 … 10000. */
-  concurrency?: number;
-  /** Jobs of each group that may wait, 1 … 10 000 000: those that have not ended and do not run. */
-  max_waiting?: number;
+  /**
+   * Limits of some groups, by name, or by the beginning of a name followed by `*`. What they leave out is that of all
+   * groups.
+   */
+  limits?: Record<string, GroupLimits>;
   /** Shares of groups in the turns, 1 … 100, by name, or by the beginning of a name followed by `*`. Default 1. */
   weights?: Record<string, number>;
 }

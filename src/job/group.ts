@@ -1,9 +1,11 @@
 /**
  * The group of a job says whose it is. A queue says how its groups are served, and how many jobs of each may run.
  */
+import { fitsBytes } from './bytes';
 import { describe, described, isObject, type Reader, readInteger, readObject, readWord } from './envelope/fields';
-import { readMembers } from './envelope/members';
+import { readMembers, required } from './envelope/members';
 import { invalidPolicy } from './errors';
+import { type Quota, readPeriod } from './limits/policy';
 import type { JobBody } from './record';
 import { quote } from './text';
 
@@ -26,32 +28,32 @@ export type GroupOrder = (typeof GROUP_ORDERS)[number];
 /** The share of a group in the turns: 1 … 100. */
 export const WEIGHTS = { min: 1, max: 100, default: 1 } as const;
 
-/** What a queue says of its groups. */
-export interface GroupSettings {
-  order: GroupOrder;
-  /** Attempts of each group that may run at once. */
+/** What limits one group. Absent members: what holds for all groups. */
+export interface GroupLimits {
+  /** Attempts of the group that may run at once. */
   concurrency?: number;
-  /** Jobs of each group that may wait: those that have not ended and do not run. */
+  /** Its starts in any period of this length. */
+  rate?: Quota;
+  /** Its jobs that may wait: those that have not ended and do not run. */
   max_waiting?: number;
+}
+
+/** What a queue says of its groups: first what limits each of them. */
+export interface GroupSettings extends GroupLimits {
+  order: GroupOrder;
+  /** What limits some of them, by name, or by the beginning of a name followed by `*`. A name counts first. */
+  limits?: Record<string, GroupLimits>;
   /** Shares in the turns of groups with many waiting jobs, by name, or by the beginning of a name followed by `*`. */
   weights?: Record<string, number>;
 }
 
-/** The share of a group: what is said of its name, else of the longest pattern that fits. */
-export function weightOf(group: string, weights: Record<string, number> | undefined): number {
-  if (!weights) return WEIGHTS.default;
-  if (Object.hasOwn(weights, group)) return weights[group] as number;
-  let longest = '';
-  for (const pattern of Object.keys(weights)) {
-    if (pattern.endsWith('*') && pattern.length > longest.length && group.startsWith(pattern.slice(0, -1)))
-      longest = pattern;
-  }
-  return longest === '' ? WEIGHTS.default : (weights[longest] as number);
-}
-
 const MAX_CONCURRENCY = 10_000;
 const MAX_WAITING = 10_000_000;
-const MAX_WEIGHTS = 1_000;
+const MAX_STARTS = 1_000_000;
+
+/** Names and patterns of one setting at most, and their bytes: each queue stores them in one row. */
+const MAX_NAMED = 1_000;
+const MAX_NAMED_BYTES = 256 * 1024;
 
 /** 422 where a number lies outside of its bounds; 400 where it is none. */
 const within = (min: number, max: number): Reader<number> =>
@@ -64,47 +66,83 @@ const within = (min: number, max: number): Reader<number> =>
     },
   );
 
-const readWeight = within(WEIGHTS.min, WEIGHTS.max);
-
-/** Shares by name or pattern. Two patterns must not fit the same name: a reader could not see which one counts. */
-const readWeights: Reader<Record<string, number>> = described(
-  () => ({ type: 'object', additionalProperties: describe(readWeight), maxProperties: MAX_WEIGHTS }),
-  (value, field) => {
-    const weights: Record<string, number> = {};
-    for (const [name, weight] of Object.entries(readObject(value, field))) {
-      const star = name.indexOf('*');
-      if (name === '' || name.length > MAX_GROUP_LENGTH || (star >= 0 && star < name.length - 1)) {
-        const rule = `a name of 1 to ${MAX_GROUP_LENGTH} characters; only its last one may be "*"`;
-        throw invalidPolicy(field, `${JSON.stringify(quote(name))} must be ${rule}.`);
-      }
-      weights[name] = readWeight(weight, `${field}.${name}`);
-    }
-    const names = Object.keys(weights);
-    if (names.length > MAX_WEIGHTS) throw invalidPolicy(field, `must have at most ${MAX_WEIGHTS} members.`);
-    const patterns = names.filter((name) => name.endsWith('*')).sort();
-    // In this order the patterns that begin with another one follow it.
-    for (const [index, pattern] of patterns.entries()) {
-      const next = patterns[index + 1];
-      if (!next?.startsWith(pattern.slice(0, -1))) continue;
-      const [wide, narrow] = [pattern, next].map((name) => JSON.stringify(quote(name)));
-      throw invalidPolicy(
+/**
+ * Values by the name of a group, or by the beginning of a name followed by `*`. Two patterns must not fit the same
+ * name: a reader could not see which one counts.
+ */
+const byName = <T>(read: Reader<T>): Reader<Record<string, T>> =>
+  described(
+    () => ({ type: 'object', additionalProperties: describe(read), maxProperties: MAX_NAMED }),
+    (value, field) => {
+      const given = Object.entries(readObject(value, field));
+      if (given.length > MAX_NAMED) throw invalidPolicy(field, `must have at most ${MAX_NAMED} members.`);
+      if (!fitsBytes(JSON.stringify(value), MAX_NAMED_BYTES))
+        throw invalidPolicy(field, `must have at most ${MAX_NAMED_BYTES} bytes of JSON.`);
+      const entries = given.map(([name, member]): [string, T] => {
+        const star = name.indexOf('*');
+        if (name === '' || name.length > MAX_GROUP_LENGTH || (star >= 0 && star < name.length - 1)) {
+          const rule = `a name of 1 to ${MAX_GROUP_LENGTH} characters; only its last one may be "*"`;
+          throw invalidPolicy(field, `${JSON.stringify(quote(name))} must be ${rule}.`);
+        }
+        return [name, read(member, `${field}.${name}`)];
+      });
+      refuseOverlap(
+        entries.map(([name]) => name),
         field,
-        `${wide} and ${narrow} fit the same groups, of which ${narrow} would count. Keep one of them.`,
       );
-    }
-    return weights;
+      return Object.fromEntries(entries);
+    },
+  );
+
+function refuseOverlap(names: readonly string[], field: string): void {
+  const beginnings = names.flatMap((name) => (name.endsWith('*') ? name.slice(0, -1) : [])).sort();
+  // In this order those that begin with another one follow it.
+  for (const [index, beginning] of beginnings.entries()) {
+    const next = beginnings[index + 1];
+    if (!next?.startsWith(beginning)) continue;
+    const [wide, narrow] = [beginning, next].map((name) => JSON.stringify(quote(`${name}*`)));
+    throw invalidPolicy(
+      field,
+      `${wide} and ${narrow} fit the same groups, of which ${narrow} would count. Keep one of them.`,
+    );
+  }
+}
+
+const notKnown = (path: string, names: readonly string[]) =>
+  invalidPolicy(path, `is not known; use one of ${names.join(', ')}.`);
+
+const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notKnown);
+
+/** `{limit, period}`. */
+const readRate: Reader<Quota> = described(
+  () => describe(readStartsIn),
+  (value, field) => {
+    const { limit, period } = readStartsIn(value, field);
+    return { limit, period_ms: period };
   },
 );
+
+const LIMITS = {
+  concurrency: within(1, MAX_CONCURRENCY),
+  rate: readRate,
+  max_waiting: within(1, MAX_WAITING),
+};
 
 const readSettings = readMembers(
   {
     order: readWord(GROUP_ORDERS),
-    concurrency: within(1, MAX_CONCURRENCY),
-    max_waiting: within(1, MAX_WAITING),
-    weights: readWeights,
+    ...LIMITS,
+    limits: byName<GroupLimits>(readMembers(LIMITS, notKnown)),
+    weights: byName(within(WEIGHTS.min, WEIGHTS.max)),
   },
-  (path, names) => invalidPolicy(path, `is not known; use one of ${names.join(', ')}.`),
+  notKnown,
 );
+
+/** In a strict order one job of a group runs at a time, so another number would have no effect. */
+function refuseInStrict({ concurrency }: GroupLimits, field: string): void {
+  if (concurrency === undefined || concurrency === 1) return;
+  throw invalidPolicy(`${field}.concurrency`, 'is 1 where the order is strict: one job of a group runs at a time.');
+}
 
 /**
  * Reads what a queue says of its groups. Without `order` they are served fairly.
@@ -113,15 +151,11 @@ const readSettings = readMembers(
 export const readGroupSettings: Reader<GroupSettings> = described(
   () => describe(readSettings),
   (value, field) => {
-    const { order = 'fair', concurrency, max_waiting, weights } = readSettings(value, field);
-    if (order === 'strict' && concurrency !== undefined && concurrency > 1) {
-      throw invalidPolicy(`${field}.concurrency`, 'is 1 where the order is strict: one job of a group runs at a time.');
+    const { order = 'fair', concurrency, ...rest } = readSettings(value, field);
+    if (order === 'strict') {
+      refuseInStrict({ ...(concurrency !== undefined && { concurrency }) }, field);
+      for (const [name, limits] of Object.entries(rest.limits ?? {})) refuseInStrict(limits, `${field}.limits.${name}`);
     }
-    return {
-      order,
-      ...(order === 'fair' && concurrency !== undefined && { concurrency }),
-      ...(max_waiting !== undefined && { max_waiting }),
-      ...(weights && { weights }),
-    };
+    return { order, ...(order === 'fair' && concurrency !== undefined && { concurrency }), ...rest };
   },
 );

@@ -28,6 +28,8 @@ const OWN = {
   filter: true,
   // Of an entry in the audit log: the members of a request.
   change: true,
+  // By queue, or by group.
+  weights: true,
   // A JSON Schema.
   schema: true,
   // Of a webhook: JSON that is filled in and sent.
@@ -84,12 +86,16 @@ export function wired(value: unknown): unknown {
 
 function renamed(value: unknown, rename: (name: string) => string, within?: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
+  if (within === BY_GROUP && isRecord(value))
+    return Object.fromEntries(Object.entries(value).map(([group, entry]) => [group, renamed(entry, rename)]));
   if (Array.isArray(value)) return value.map((entry) => renamed(entry, rename, within));
   if (!isRecord(value)) return value;
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const content = value[name];
-    const kept = typeof content !== 'object' || isOwn(name, content, within) ? content : renamed(content, rename, name);
+    const isByGroup = name === 'limits' && within === 'groups';
+    const isKept = typeof content !== 'object' || isOwn(name, content, within);
+    const kept = isKept ? content : renamed(content, rename, isByGroup ? BY_GROUP : name);
     // An assignment would change the prototype.
     if (name === '__proto__')
       Object.defineProperty(result, name, { value: kept, enumerable: true, configurable: true, writable: true });
@@ -97,6 +103,9 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
   }
   return result;
 }
+
+/** Stands for a collection that is keyed by names of groups. */
+const BY_GROUP = '*';
 
 /** Is the content of this member the user's? */
 function isOwn(name: string, content: unknown, within: string | undefined): boolean {

@@ -20,6 +20,7 @@ const WIRE = {
   steps: { charge_card: { result: { a_b: 1 } }, bookFlight: { signal: { payload: { paid_by: 'x' }, at: 1 } } },
   log: [{ message: 'x', fields: { http_status: 500 } }],
   next_attempt_at: 'soon',
+  groups: { order: 'fair', weights: { a_b: 1 }, limits: { a_b: { max_waiting: 1, rate: { limit: 1 } } } },
 };
 
 describe('names', () => {
@@ -38,6 +39,7 @@ describe('names', () => {
       steps: WIRE.steps,
       log: WIRE.log,
       nextAttemptAt: 'soon',
+      groups: { order: 'fair', weights: { a_b: 1 }, limits: { a_b: { maxWaiting: 1, rate: { limit: 1 } } } },
     });
   });
 

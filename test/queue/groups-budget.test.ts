@@ -57,21 +57,25 @@ const each: GroupAt = (at) => `group ${at}`;
 const interleaved: GroupAt = (at) => `group ${at % 1000}`;
 const contiguous: GroupAt = (at) => `group ${Math.floor(at / 100) % 1000}`;
 
-describe('rows written in a queue that serves its groups fairly', () => {
-  /** Rows per job of 1,000 that are enqueued, claimed and completed in batches of 100. */
-  async function perJob(groupAt: GroupAt, groups?: Json): Promise<number> {
-    const queue = await countedQueue(groups);
-    const jobs = Array.from({ length: 1_000 }, (_, at) => ofGroup(groupAt(at)));
-    await queue.counted();
-    for (let at = 0; at < 1_000; at += 100) await queue.enqueue(...jobs.slice(at, at + 100));
-    for (let at = 0; at < 1_000; at += 100) {
-      const claimed = await queue.claim({ count: 100 });
-      expect(claimed).toHaveLength(100);
-      await settleAll(queue, claimed);
-    }
-    return (await queue.counted()).written / 1_000;
-  }
+/** A rate, and the beginning of names, for what is counted over a day. */
+const DAILY = { limit: 1_000_000, period_ms: 86_400_000 };
+const PREFIX = 'a group with a rather long name ';
 
+/** Rows per job of 1,000 that are enqueued, claimed and completed in batches of 100. */
+async function perJob(groupAt: GroupAt, groups?: Json): Promise<number> {
+  const queue = await countedQueue(groups);
+  const jobs = Array.from({ length: 1_000 }, (_, at) => ofGroup(groupAt(at)));
+  await queue.counted();
+  for (let at = 0; at < 1_000; at += 100) await queue.enqueue(...jobs.slice(at, at + 100));
+  for (let at = 0; at < 1_000; at += 100) {
+    const claimed = await queue.claim({ count: 100 });
+    expect(claimed).toHaveLength(100);
+    await settleAll(queue, claimed);
+  }
+  return (await queue.counted()).written / 1_000;
+}
+
+describe('rows written in a queue that serves its groups fairly', () => {
   it.each<[string, GroupAt]>([
     ['has no group', none],
     ['has a group of its own', each],
@@ -82,6 +86,48 @@ describe('rows written in a queue that serves its groups fairly', () => {
     const plain = await perJob(groupAt);
     expect(plain).toBeLessThanOrEqual(0.05);
     expect(await perJob(groupAt, { order: 'fair' })).toBeLessThanOrEqual(plain);
+  });
+});
+
+describe('rows written for groups with a rate', () => {
+  const rate = { limit: 1_000, period: 'minute' };
+
+  it.each<[string, GroupAt]>([
+    ['one group', one],
+    ['a group for each job', each],
+    ['many groups by turns', interleaved],
+  ])('are one more for each claim, of %s', async (_, groupAt) => {
+    expect(await perJob(groupAt, { order: 'fair', rate })).toBeLessThanOrEqual(0.06);
+  });
+
+  it('stay few, however many claims there are in a period', async () => {
+    const queue = await countedQueue({ rate: { limit: 1_000_000, period: 'day' } });
+    const kept = await queue.inside(({ q, sql }) => {
+      const counted = () => sql.exec<{ n: number }>('SELECT count(*) AS n FROM group_starts').one().n;
+      let most = 0;
+      for (let claim = 0; claim < 20_000; claim++) {
+        const groups = Array.from({ length: 100 }, (_, at) => `${PREFIX}${(claim + at) % 500}`);
+        q.store.gates.started(groups, T0 + claim * 1_000);
+        if (claim % 100 === 0) most = Math.max(most, counted());
+      }
+      return { most, used: 1_000_000 - q.store.gates.starts.room(`${PREFIX}7`, DAILY, 0, T0 + 20_000_000) };
+    });
+    expect(kept.most).toBeLessThanOrEqual(2_000);
+    expect(kept.used).toBe(4_000);
+    await queue.evict();
+    const used = await queue.inside(
+      ({ q }) => 1_000_000 - q.store.gates.starts.room(`${PREFIX}7`, DAILY, 0, T0 + 20_000_000),
+    );
+    expect(used).toBe(4_000);
+  });
+
+  it('are written again once they count no more', async () => {
+    const queue = await countedQueue({ rate: { limit: 5, period: 'second' } });
+    await queue.inside(({ q }) => {
+      for (let claim = 0; claim < 1_000; claim++) q.store.gates.started(['a'], T0 + claim * 100);
+    });
+    const rows = await queue.rows('SELECT id FROM group_starts');
+    expect(rows.length).toBeLessThanOrEqual(11);
   });
 });
 

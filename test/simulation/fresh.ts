@@ -237,7 +237,7 @@ function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
  * they skip must be nothing, so the new object reads without them.
  */
 function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
-  if (live.store.gates.settings) {
+  if (live.store.gates.rules) {
     compareGroups(live, fresh, now);
     return;
   }

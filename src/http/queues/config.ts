@@ -16,7 +16,7 @@ import {
 } from '../../job/envelope/fields';
 import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
-import { readGroupSettings } from '../../job/group';
+import { type GroupLimits, type GroupSettings, readGroupSettings } from '../../job/group';
 import { readQueueLimits } from '../../job/limits/policy';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { SCHEMA_MODES } from '../../job/schemas/misfit';
@@ -121,7 +121,7 @@ export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
     ...renderBounds(config),
     max_storage_bytes: config.max_storage_bytes,
     rate_limit: given(rate_limit, renderQueueLimits),
-    groups,
+    groups: given(groups, renderGroups),
     allowed_job_types,
     schemas,
     default_retry,
@@ -131,6 +131,25 @@ export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
     dead_letter: given(dead_letter, ({ max_age, max_count }) => ({
       retention: defined({ max_age: given(max_age, formatDuration), max_count }),
     })),
+  });
+}
+
+function renderGroups({ limits, weights, order, ...all }: GroupSettings): contract.QueueGroups {
+  return {
+    ...{ order, ...renderGroupLimits(all) },
+    ...(limits && {
+      limits: Object.fromEntries(Object.entries(limits).map(([name, own]) => [name, renderGroupLimits(own)])),
+    }),
+    ...(weights && { weights }),
+  };
+}
+
+/** The wire form of what limits a group. */
+export function renderGroupLimits({ concurrency, rate, max_waiting }: GroupLimits): contract.GroupLimits {
+  return defined({
+    concurrency,
+    rate: given(rate, ({ limit, period_ms }) => ({ limit, period: formatDuration(period_ms) })),
+    max_waiting,
   });
 }
 

@@ -46,7 +46,7 @@ export class Starts {
     if (last && last[0] >= now) last[1] += count;
     else this.moments.push([now, count]);
     this.total += count;
-    if (this.moments.length > MAX_MOMENTS) this.merge(periodMs);
+    if (this.moments.length > MAX_MOMENTS) this.merge(periodMs, MAX_MOMENTS);
   }
 
   /**
@@ -84,8 +84,9 @@ export class Starts {
     if (gone > 0) this.moments = this.moments.slice(gone);
   }
 
-  private merge(periodMs: number): void {
-    const grain = (2 * periodMs) / MAX_MOMENTS;
+  /** Merges neighbours. @param most moments of a period afterwards, about */
+  merge(periodMs: number, most: number): void {
+    const grain = (2 * periodMs) / most;
     const merged: Moment[] = [];
     let begin = Number.NEGATIVE_INFINITY;
     for (const [at, count] of this.moments) {

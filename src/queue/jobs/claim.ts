@@ -192,11 +192,7 @@ class Puller {
     const rows = selectReady(q.store, scan, now, limit, (row) => this.look(row, limits, expired));
     for (const row of expired) expire(q, row, now);
     const jobs = grant(q, rows, this.terms, now);
-    noteStarts(
-      q,
-      jobs.map(({ row }) => row),
-      now,
-    );
+    noteStarts(q, jobs, now);
     this.claimed.push(...jobs);
     this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished;
     if (limits.letIn()) {

@@ -11,16 +11,16 @@ import type { StoredJob } from './conflicts';
 const RETRY_AFTER_S = 1;
 
 /** Do the queue's groups have a bound? */
-export function hasBoundedGroups({ config: { settings } }: Configured): boolean {
-  return settings.groups?.max_waiting !== undefined;
+export function hasBoundedGroups({ config: { groups } }: Configured): boolean {
+  return groups?.boundWaiting === true;
 }
 
 /** @throws {ApiError} 429 `GROUP_FULL` where more jobs of a group would wait than its queue allows */
 export function checkGroupRoom(q: Named & Stored & Configured, placements: readonly Placement<StoredJob>[]): void {
-  const limit = q.config.settings.groups?.max_waiting;
-  if (limit === undefined) return;
+  if (!hasBoundedGroups(q)) return;
   for (const [group, arriving] of arrivals(q, placements)) {
-    if (arriving <= 0) continue;
+    const limit = q.config.groups?.limitsOf(group).max_waiting;
+    if (arriving <= 0 || limit === undefined) continue;
     const running = q.store.gates.runningOf(group);
     const open = q.store.groupCounts.above(group, limit + running - arriving);
     if (open !== undefined) throw groupFull(q, group, limit, open - running);

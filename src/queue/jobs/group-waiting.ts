@@ -1,4 +1,5 @@
 /** What the group of a job has to do with it that the job does not run. */
+import { formatDuration } from '../../job/duration';
 import { namedGroup, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
@@ -7,13 +8,20 @@ import { groupOfRow } from '../store/row-texts';
 import { availableSince, idOf } from '../store/rows';
 
 /** The group of an available job may start no other one, because of those that run, or that must end first. */
-export function waitsForGroup(q: Named & Stored, row: JobRow): WaitingFor | undefined {
+export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {
   const { gates, leases } = q.store;
-  const group = gates.settings && groupOfRow(row);
-  if (group === undefined || gates.mayStart(group, row.key, 0)) return undefined;
+  const group = gates.rules && groupOfRow(row);
+  if (group === undefined) return undefined;
+  const hold = gates.holdOf(group, row, 0, now);
+  if (!hold) return undefined;
   const since = availableSince(row);
   const named = namedGroup(group);
-  if (!gates.isStrict) {
+  const rate = gates.limitsOf(group)?.rate;
+  if (hold.by === 'rate' && rate) {
+    const detail = `${rate.limit} jobs of ${named} have started within ${formatDuration(rate.period_ms)}, as many as its queue allows.`;
+    return { reason: 'group', since, until: hold.opensAt, detail };
+  }
+  if (hold.by === 'concurrency') {
     const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
     return { reason: 'group', since, detail };
   }

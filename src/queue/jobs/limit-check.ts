@@ -4,14 +4,16 @@
  * transaction of the claim.
  */
 
+import type { Active } from '../store/active';
 import { compare, type Position } from '../store/due-index';
 import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
-import { begunWaiting, firstWaiting, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { begunWaiting, firstWaiting, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { positionOf } from '../store/ranks';
+import { isBegun } from '../store/row-texts';
 import { drop } from './drop';
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
@@ -178,17 +180,25 @@ function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): 
   move(q, row, 'defer', { availableAt: at }, now);
 }
 
+/** A job that was claimed. */
+interface Started {
+  row: JobRow;
+  active: Active;
+}
+
 /**
  * Counts the starts of these claimed jobs, except jobs that continue after a sleep or a signal. One row written for
- * each key whose starts are counted.
+ * each key whose starts are counted, and one for all groups with a rate.
  */
-export function noteStarts(q: Named & Stored & Configured, rows: readonly JobRow[], now: number): void {
+export function noteStarts(q: Named & Stored & Configured, claimed: readonly Started[], now: number): void {
   const counts = new Map<string, number>();
   let starts = 0;
-  for (const row of rows) {
+  const groups: string[] = [];
+  for (const { row, active } of claimed) {
     const hasBegun = isBegun(row);
     const counted = hasBegun ? 0 : 1;
     starts += counted;
+    if (!hasBegun && active.group !== undefined) groups.push(active.group);
     if (row.limit_key === null) continue;
     limiterOf(q, row).leaves(row.priority, hasBegun);
     counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + counted);
@@ -200,4 +210,5 @@ export function noteStarts(q: Named & Stored & Configured, rows: readonly JobRow
     q.store.limiters.touch(key);
   }
   noteQueueStarts(q, starts, now);
+  q.store.gates.started(groups, now);
 }

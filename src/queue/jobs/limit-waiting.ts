@@ -4,10 +4,10 @@ import type { Limits } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
-import { isAmongFirst, isBegun, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { isAmongFirst, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
-import { bodyOf } from '../store/row-texts';
+import { bodyOf, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
 import { roomFor } from './limit-check';
 

@@ -51,7 +51,7 @@ export function waitingFor(
     ofItself(q, row, now) ??
     paused(q, row) ??
     shut(q, row, now) ??
-    waitsForGroup(q, row) ??
+    waitsForGroup(q, row, now) ??
     waitsForKey(q, row, now) ??
     ask(admitted(row));
   return withExpiry(row, withCoalesced(row, found ?? starting(row)));

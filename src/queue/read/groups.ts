@@ -3,7 +3,7 @@
  * nothing is kept for it. How much one answer reads is bounded, whatever the backlog: of jobs that wait since they were
  * enqueued, only heads of blocks are read, of others their rows.
  */
-import { type GroupOrder, weightOf } from '../../job/group';
+import { type GroupOrder, WEIGHTS } from '../../job/group';
 import { RANK_BIT } from '../../job/ids';
 import type { GroupsRequest, GroupsView, GroupView } from '../../rpc/groups';
 import { QUIET } from '../store/groups/turns';
@@ -62,7 +62,7 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
   }
   for (const [group] of gates.holding) ofGroup(group);
   const sorted = [...counted].sort(([a, of], [b, other]) => rankOf(other) - rankOf(of) || (a < b ? -1 : 1));
-  const order: GroupOrder | undefined = gates.settings?.order;
+  const order: GroupOrder | undefined = gates.rules?.order;
   const shown = sorted.slice(offset, offset + limit);
   const blockers = blockersOf(q, new Set(shown.map(([group]) => group)));
   return {
@@ -71,7 +71,7 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
       const blocker = blockers.get(group);
       return {
         ...{ group, ...of, running: gates.runningOf(group) },
-        ...{ weight: weightOf(group, gates.settings?.weights), noisy: isNoisy(of) },
+        ...{ weight: gates.rules?.weightOf(group) ?? WEIGHTS.default, noisy: isNoisy(of) },
         ...(blocker !== undefined && { blocked_by: blocker }),
       };
     }),

@@ -1,4 +1,5 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
+import { GroupRules } from '../../job/group-rules';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { LowerLayers } from '../../job/record';
 import type { End } from '../../job/retention';
@@ -31,6 +32,8 @@ export class Configuration {
   defaults: QueueDefaults | undefined;
   /** The settings in force: the queue's own over those of the deployment. */
   settings: QueueConfig = {};
+  /** What they say of groups. Absent: nothing. */
+  groups: GroupRules | undefined;
   /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
   /** What handlers announce about the types that they run. */
@@ -64,6 +67,7 @@ export class Configuration {
     this.own = own;
     this.defaults = defaults;
     this.settings = over(own, below(defaults));
+    this.groups = this.settings.groups && new GroupRules(this.settings.groups);
     this.overrides.set(defaults?.overrides, defaults?.limits);
   }
 

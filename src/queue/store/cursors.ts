@@ -89,6 +89,11 @@ export class Cursors {
     return scan;
   }
 
+  /** When the first of the groups may start a job again that wait for a moment, epoch ms. */
+  nextGroup(): number {
+    return this.all().reduce((next, scan) => Math.min(next, scan.nextGroup), Number.POSITIVE_INFINITY);
+  }
+
   /** The cursor of a target. */
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);

@@ -5,7 +5,7 @@
 import type { Inbox } from '../../durable/inbox';
 import { Outbox } from '../../durable/outbox';
 import { writeMeta } from '../../durable/sql';
-import type { GroupSettings } from '../../job/group';
+import type { GroupRules } from '../../job/group-rules';
 import { MAX_SEQUENCE, sequenceOf } from '../../job/ids';
 import { removalMoment } from '../../job/retention';
 import { ArchiveBuffer } from './archive-buffer';
@@ -35,7 +35,7 @@ import { Tally } from './tally';
 export interface Around {
   readonly overrides: Overrides;
   /** What the queue says of its groups. */
-  groups(): GroupSettings | undefined;
+  groups(): GroupRules | undefined;
   /** Something that the running transaction wrote is due at this moment (epoch ms). */
   wake(at: number): void;
   /** Text that rides in a row which is written anyway. */

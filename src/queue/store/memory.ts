@@ -48,7 +48,7 @@ export class QueueMemory<H extends Handlers = Handlers> implements Memory, Queue
     this.wake = new Wake(this.config, this.handlers);
     this.store = new JobStore(sql, written, {
       overrides: this.config.overrides,
-      groups: () => this.config.settings.groups,
+      groups: () => this.config.groups,
       wake: (at) => this.wake.at(at),
       carried: (carrier) => this.observed.meters.carried(carrier),
       isAwaited: () => this.handlers.pushesAny || isAwaited(),

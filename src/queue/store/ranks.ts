@@ -233,11 +233,11 @@ export function selectReady(
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
-    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.settings });
-    const hasHeld = gates?.settings
+    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules });
+    const hasHeld = gates?.rules
       ? selectInTurns(
           { gates, blocks, find, isRunning },
-          scan.turnsAt(priority, gates.settings, gates.holding),
+          scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },
           selection,

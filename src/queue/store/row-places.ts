@@ -3,9 +3,9 @@
 import type { Active } from './active';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { isBegun, limiterOf } from './limits/place';
+import { limiterOf } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
-import { groupOfRow } from './row-texts';
+import { groupOfRow, isBegun } from './row-texts';
 import type { Owned } from './scan';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */
@@ -72,8 +72,12 @@ function waitsForKey(q: Named & Stored, row: JobRow): void {
 }
 
 function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {
-  if (!gates.settings) return undefined;
+  if (!gates.rules) return undefined;
   const group = groupOfRow(row);
   const isHolder = gates.isStrict && row.holds_group !== null;
-  return { group, isHolder, isOutOfOrder: gates.isStrict && group !== undefined && !isHolder };
+  const isGrouped = group !== undefined;
+  return {
+    ...{ group, isHolder, isOutOfOrder: gates.isStrict && isGrouped && !isHolder },
+    goesOn: isGrouped && gates.goesOn(group, row),
+  };
 }

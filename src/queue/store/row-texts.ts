@@ -66,5 +66,10 @@ export function groupOfRow({ group, body }: Pick<JobRow, 'group' | 'body'>): str
   return read && groupOf(read);
 }
 
+/** Does the next claim continue an attempt whose start was counted already? */
+export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
+  return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
+}
+
 /** Stands for a body that cannot be read. */
 export const emptyBody = (type: string): JobBody => ({ type, args: [], meta: {} });

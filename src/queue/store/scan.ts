@@ -1,5 +1,5 @@
 /** How far one consumer of jobs has read, and what it says of a job. */
-import { type GroupSettings, weightOf } from '../../job/group';
+import type { GroupRules } from '../../job/group-rules';
 import { compare, type Position, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
@@ -11,6 +11,8 @@ export interface Owned {
   isHolder: boolean;
   /** May others of its group that were read already have to wait for it? */
   isOutOfOrder: boolean;
+  /** It continues, and does not wait for the rate of its group. */
+  goesOn: boolean;
 }
 
 /** How far one consumer has read each rank. */
@@ -50,6 +52,7 @@ export class Scan {
     const cursor = this.due.get(priority);
     if (!cursor || compare(position, cursor) > 0) return;
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
+    else if (owned?.goesOn) turns.putBack(position, owned.group);
     // Jobs that were enqueued before it in its millisecond may not be read yet: the line has a cursor of its own.
     else if (owned?.isOutOfOrder) turns.isStale = true;
     else if (!turns.isLate(position)) turns.add(position, owned?.group);
@@ -68,12 +71,12 @@ export class Scan {
    */
   turnsAt(
     priority: number,
-    { weights }: Pick<GroupSettings, 'weights'>,
+    rules: Pick<GroupRules, 'weightOf'>,
     holders: Iterable<readonly [string, readonly number[]]>,
   ): Turns {
     let turns = this.turns.get(priority);
     if (!turns) {
-      turns = new Turns((group) => weightOf(group, weights));
+      turns = new Turns((group) => rules.weightOf(group));
       for (const [group, keys] of holders) for (const key of keys) turns.putBack({ ...START, key }, group, true);
       this.turns.set(priority, turns);
     }
@@ -83,6 +86,18 @@ export class Scan {
   /** The group may start a job again. */
   freed(group: string): void {
     for (const turns of this.turns.values()) turns.freed(group);
+  }
+
+  /** When the first of the groups may start a job again that wait for a moment, epoch ms. */
+  get nextGroup(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { nextWake } of this.turns.values()) next = Math.min(next, nextWake);
+    return next;
+  }
+
+  /** Groups may start a job again whose moment has come. */
+  wakeGroups(now: number): void {
+    for (const turns of this.turns.values()) turns.wake(now);
   }
 
   /** Moves to the position of another scan. */

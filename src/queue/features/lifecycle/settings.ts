@@ -97,6 +97,7 @@ function apply(q: Stored & Configured & Woken, own: QueueConfig, defaults: Queue
   if (q.config.maxDeadLetters < maxDeadLetters && q.store.counts.countDead() > q.config.maxDeadLetters)
     setEvicting(q, true);
   if (before.rate_limit && !q.config.settings.rate_limit) forgetQueueStarts(q);
+  if (before.groups && !q.config.groups?.periods) q.store.gates.starts.clear();
   // Who has read ahead by other rules reads again.
   if (JSON.stringify(before.groups) !== JSON.stringify(q.config.settings.groups)) q.store.cursors.reset();
   // The size is counted only while a bound needs it.

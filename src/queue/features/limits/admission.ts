@@ -86,6 +86,13 @@ export function seeToTouched(q: QueueParts, now: number): void {
   }
 }
 
+/** Groups may start a job again whose rate lets them. */
+export function wakeGroups(q: QueueParts, now: number): void {
+  if (!q.store.gates.rules || now < q.store.cursors.nextGroup()) return;
+  for (const scan of q.store.cursors.all()) scan.wakeGroups(now);
+  q.wake.callWorkers();
+}
+
 /** Looks at the keys whose moment has come. */
 export function lookAtDueKeys(q: QueueParts, now: number): void {
   if (now < q.store.limiters.nextCheck) return;

@@ -1,7 +1,10 @@
-/** Keys that limit jobs: admits jobs when a key has room again, a window opens, or an override ends. */
+/**
+ * Keys that limit jobs: admits jobs when a key has room again, a window opens, or an override ends. Groups with a rate
+ * continue when their windows open.
+ */
 import { isFromBefore } from '../../../job/limits/starts';
 import type { Feature, Host } from '../../feature';
-import { lookAtDueKeys, seeToTouched } from './admission';
+import { lookAtDueKeys, seeToTouched, wakeGroups } from './admission';
 
 export class LimitsFeature implements Feature {
   /** When it was last asked, epoch ms. */
@@ -12,7 +15,7 @@ export class LimitsFeature implements Feature {
   /** During maintenance an open window starts no job. */
   due(): number {
     const { store, config } = this.host.q;
-    return Math.max(store.limiters.nextCheck, config.shutUntil);
+    return Math.max(Math.min(store.limiters.nextCheck, store.cursors.nextGroup()), config.shutUntil);
   }
 
   before(now: number): void {
@@ -20,6 +23,7 @@ export class LimitsFeature implements Feature {
     if (isFromBefore(this.askedAt, 0, now)) this.host.q.store.limiters.touchWaiting();
     this.askedAt = now;
     lookAtDueKeys(this.host.q, now);
+    wakeGroups(this.host.q, now);
     seeToTouched(this.host.q, now);
   }
 

@@ -223,6 +223,7 @@ export class Pulling implements Feature {
       if (found.jobs.length > 0) given.push({ waiter, jobs: found.jobs });
       else waiter.turns++;
       if (found.isClosed) this.wakeWhenOpen(now);
+      else this.wakeForGroups();
       if (found.isUnfinished) resting.add(waiter.types);
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
       else if (!found.hasMore) this.waiters.despair(waiter.types);
@@ -236,6 +237,11 @@ export class Pulling implements Feature {
     if (!this.waiters.anyStands) return;
     const opensAt = q.config.shutUntil > now ? q.config.shutUntil : queueOpensAt(q, now);
     if (opensAt !== undefined && opensAt < Number.POSITIVE_INFINITY) q.wake.at(opensAt);
+  }
+
+  /** The same for claims that find only groups whose rates are used up. */
+  private wakeForGroups(): void {
+    if (this.waiters.anyStands) this.host.q.wake.at(this.host.q.store.cursors.nextGroup());
   }
 
   /** A claim that fails does not affect the others: those before it are served in the next turn. */
@@ -282,7 +288,7 @@ export class Pulling implements Feature {
     const never = Number.POSITIVE_INFINITY;
     if (q.config.shutUntil > now) return q.config.shutUntil;
     try {
-      const opens = Math.min(q.store.limiters.nextCheck, queueOpensAt(q, now) ?? never);
+      const opens = Math.min(q.store.limiters.nextCheck, q.store.cursors.nextGroup(), queueOpensAt(q, now) ?? never);
       return Math.min(nextDue(q.store, now) ?? never, this.host.overdueAt(), opens);
     } catch (error) {
       console.error('tocsin: waiting workers retry because the next due time could not be read', error);

@@ -79,7 +79,7 @@ export class ReadyCheck {
    */
   private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { q } = this;
-    if (q.store.gates.settings) return this.findsInTurns(from, now, wanted);
+    if (q.store.gates.rules) return this.findsInTurns(from, now, wanted);
     const scan = new Scan();
     scan.copy(from);
     const found = selectReady(q.store, scan, now, 1, (row) =>

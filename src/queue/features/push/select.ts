@@ -81,6 +81,8 @@ export class PushSelector {
     if (this.mayHoldOrphans) this.findOrphans(now, selection);
     for (const row of selection.expired) if (rowByKey(q.store, row.key)?.ended_at === null) expire(q, row, now);
     for (const row of selection.orphans) this.orphan(row, now);
+    const groupAt = q.store.cursors.nextGroup();
+    if (groupAt > now) q.wake.at(groupAt);
     const opensAt = queueOpensAt(q, now);
     if (opensAt !== undefined && this.targets.some((target) => this.isReadyFor(target, now, selection))) {
       q.wake.at(opensAt);
@@ -321,11 +323,7 @@ export class PushSelector {
       now,
       bodies,
     );
-    noteStarts(
-      q,
-      claimed.map(({ row }) => row),
-      now,
-    );
+    noteStarts(q, claimed, now);
     return claimed;
   }
 }

@@ -86,7 +86,8 @@ export class GroupCounts {
   }
 }
 
-function placeOf(group: string): number {
+/** A number below {@link SHARED}. */
+export function placeOf(group: string): number {
   const hash = fnv1a(group);
   return (hash ^ (hash >>> 12)) & (SHARED - 1);
 }

@@ -1,13 +1,25 @@
 /**
- * Which groups may start another job. Two facts decide: how many attempts of the group run, and, where the order is
- * strict, whether a job of it has begun and must end first. In memory; rebuilt from the leases, and from one index.
+ * Which groups may start another job. Three facts decide: how many attempts of the group run, how many jobs of it have
+ * started within the period of its rate, and, where the order is strict, whether a job of it has begun and must end
+ * first. In memory; rebuilt from the leases, from one index, and from the starts.
  */
-import type { GroupSettings } from '../../../job/group';
+import type { GroupLimits } from '../../../job/group';
+import type { GroupRules } from '../../../job/group-rules';
+import type { JobRow } from '../job-row';
+import { isBegun } from '../row-texts';
+import { GroupStarts } from './starts';
 
 /** Where a strict order holds, a job that has begun has this group in its row until it has ended. */
 const HOLDERS = 'SELECT key, holds_group FROM jobs WHERE holds_group IS NOT NULL ORDER BY key';
 
+/** Why a group may not start another job now. `opensAt`: when its rate lets it, epoch ms. */
+export type Hold = { by: 'order' | 'concurrency' } | { by: 'rate'; opensAt: number };
+
+const BY_ORDER: Hold = { by: 'order' };
+const BY_CONCURRENCY: Hold = { by: 'concurrency' };
+
 export class GroupGates {
+  readonly starts: GroupStarts;
   /** Keys of jobs that have begun and wait to continue, by group. */
   private readonly holders = new Map<string, number[]>();
   /** Groups that may start a job which they could not start before. */
@@ -20,10 +32,13 @@ export class GroupGates {
   constructor(
     private readonly sql: SqlStorage,
     private readonly running: ReadonlyMap<string, number>,
-    private readonly said: () => GroupSettings | undefined,
-  ) {}
+    private readonly said: () => GroupRules | undefined,
+  ) {
+    this.starts = new GroupStarts(sql, () => this.rules?.periods);
+  }
 
-  get settings(): GroupSettings | undefined {
+  /** What holds for the groups. Absent: the queue says nothing of them. */
+  get rules(): GroupRules | undefined {
     return this.said();
   }
 
@@ -31,29 +46,58 @@ export class GroupGates {
   load(): void {
     this.holders.clear();
     this.freed.clear();
+    this.starts.forget();
     for (const { key, holds_group } of this.sql.exec<{ key: number; holds_group: string }>(HOLDERS)) {
       this.holds(holds_group, key);
     }
   }
 
   get isStrict(): boolean {
-    return this.settings?.order === 'strict';
+    return this.rules?.order === 'strict';
   }
 
   /** Do groups wait for the end of their attempts? */
   get areBounded(): boolean {
-    return this.isStrict || this.settings?.concurrency !== undefined;
+    return this.isStrict || this.rules?.boundConcurrency === true;
   }
 
   /**
-   * May this job start, as far as its group is concerned?
+   * What keeps this job from starting, as far as its group is concerned; undefined: nothing.
    * @param taken jobs of the group that the same claim has taken
    */
-  mayStart(group: string, key: number, taken: number): boolean {
-    const under = (this.running.get(group) ?? 0) + taken;
-    if (!this.isStrict) return under < (this.settings?.concurrency ?? Number.POSITIVE_INFINITY);
-    const holders = this.holders.get(group);
-    return under === 0 && (holders === undefined || holders.includes(key));
+  holdOf(
+    group: string,
+    row: Pick<JobRow, 'key' | 'attempt' | 'history'>,
+    taken: number,
+    now: number,
+  ): Hold | undefined {
+    const limits = this.limitsOf(group);
+    const under = this.runningOf(group) + taken;
+    if (this.isStrict) {
+      const holders = this.holders.get(group);
+      if (under > 0 || (holders !== undefined && !holders.includes(row.key))) return BY_ORDER;
+    } else if (limits?.concurrency !== undefined && under >= limits.concurrency) return BY_CONCURRENCY;
+    const rate = limits?.rate;
+    if (!rate || isBegun(row) || this.starts.room(group, rate, taken, now) > 0) return undefined;
+    return { by: 'rate', opensAt: this.starts.opensAt(group, rate, taken, now) };
+  }
+
+  /** Jobs of these groups start now: one entry for each. One row written if any of them has a rate. */
+  started(groups: readonly string[], now: number): void {
+    if (!this.rules?.periods) return;
+    const counts = new Map<string, number>();
+    for (const group of groups) if (this.limitsOf(group)?.rate) counts.set(group, (counts.get(group) ?? 0) + 1);
+    this.starts.note(counts, now);
+  }
+
+  /** Does the job continue an attempt that the rate of its group has counted? */
+  goesOn(group: string, row: Pick<JobRow, 'attempt' | 'history'>): boolean {
+    return isBegun(row) && this.limitsOf(group)?.rate !== undefined;
+  }
+
+  /** What limits the group. */
+  limitsOf(group: string): GroupLimits | undefined {
+    return this.rules?.limitsOf(group);
   }
 
   /** The job that must end before another one of its group starts; undefined: none has begun. */

@@ -66,6 +66,8 @@ export function selectInTurns(
       if (isRunning(row.key)) continue;
       // A job that others wait for is known without being read, see `Scan.turnsAt`.
       if (gates.isStrict && row.holds_group !== null) continue;
+      // A rate delays no job whose start was counted before: it goes before those that it delays.
+      else if (group !== undefined && gates.goesOn(group, row)) turns.putBack(position, group);
       // The line is read in the order of its numbers, whatever the clock said.
       if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
@@ -96,8 +98,11 @@ export function selectInTurns(
       selection.hasMoved = true;
       continue;
     }
-    if (group !== undefined && !gates.mayStart(group, key, starting.get(group) ?? 0)) {
-      turns.block(lane);
+    const taken = group === undefined ? 0 : (starting.get(group) ?? 0);
+    const hold = group === undefined ? undefined : gates.holdOf(group, row, taken, now);
+    if (hold) {
+      if (hold.by === 'rate') turns.close(lane, hold.opensAt);
+      else turns.block(lane);
       continue;
     }
     const verdict = selection.look(row);
@@ -110,7 +115,7 @@ export function selectInTurns(
     selection.hasMoved = true;
     if (verdict === 'take') {
       keys.add(key);
-      if (group !== undefined) starting.set(group, (starting.get(group) ?? 0) + 1);
+      if (group !== undefined) starting.set(group, taken + 1);
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else turns.drop(lane);

@@ -51,6 +51,8 @@ export class Turns {
   private readonly waiting: Lane[] = [];
   /** Jobs that have begun and wait for their moments, by key, and the first of these moments. */
   private readonly sleeping = new Map<number, { group: string | undefined; position: Position }>();
+  /** Groups that start no job before a moment, epoch ms. */
+  private readonly closed = new Map<string, number>();
   private firstDue = Number.POSITIVE_INFINITY;
   /** No job of the line that waits here has a lower key. */
   private bound = 0;
@@ -113,7 +115,7 @@ export class Turns {
 
   /** A claim begins. @param count jobs that it takes at most @param now epoch ms */
   begin(count: number, now: number): void {
-    if (now >= this.firstDue) this.wake(now);
+    this.wake(now);
     this.saved = Math.min(MOST_SAVED, this.saved + count * SHARE);
     this.kept = Math.min(count, Math.floor(this.saved));
   }
@@ -194,13 +196,35 @@ export class Turns {
     this.drop(lane);
   }
 
-  private wake(now: number): void {
+  /** None of the group may start before this moment. @param at epoch ms */
+  close(lane: Lane, at: number): void {
+    this.block(lane);
+    if (lane.group === undefined) return;
+    this.closed.set(lane.group, at);
+    this.firstDue = Math.min(this.firstDue, at);
+  }
+
+  /** When the first of these moments comes, epoch ms. */
+  get nextWake(): number {
+    return this.firstDue;
+  }
+
+  /** Groups may start jobs again whose moments have come. */
+  wake(now: number): void {
+    if (now < this.firstDue) return;
     this.firstDue = Number.POSITIVE_INFINITY;
     for (const [key, { group, position }] of this.sleeping) {
       if (position.at > now) this.firstDue = Math.min(this.firstDue, position.at);
       else {
         this.sleeping.delete(key);
         this.putBack(position, group, true);
+      }
+    }
+    for (const [group, at] of this.closed) {
+      if (at > now) this.firstDue = Math.min(this.firstDue, at);
+      else {
+        this.closed.delete(group);
+        this.freed(group);
       }
     }
   }

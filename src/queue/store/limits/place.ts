@@ -4,7 +4,7 @@ import { type LimitPolicy, readLimitPolicy } from '../../../job/limits/policy';
 import { ROW_COLUMNS, readRows } from '../columns';
 import { type JobRow, STATE } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
-import { bodyOf, groupOfRow, historyOf } from '../row-texts';
+import { bodyOf, groupOfRow, isBegun } from '../row-texts';
 import type { Limiter } from './limiter';
 
 /** Place of a waiting job: in the due index, or behind its key. */
@@ -83,11 +83,6 @@ export function place(
 /** In a strict order a job keeps its place in its group: only the first one waits for its key. */
 export function waitsInGroup({ store }: Stored, row: Pick<JobRow, 'holds_group' | 'body' | 'group'>): boolean {
   return store.gates.isStrict && row.holds_group === null && groupOfRow(row) !== undefined;
-}
-
-/** Does the next claim continue an attempt whose start was counted already? */
-export function isBegun(row: Pick<JobRow, 'attempt' | 'history'>): boolean {
-  return row.history?.includes('"begun":') === true && historyOf(row).begun === row.attempt + 1;
 }
 
 const WAITING = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}`;

@@ -100,6 +100,33 @@ describe('a key that bounds starts', () => {
   });
 });
 
+describe('groups with a rate', () => {
+  it('have their starts spread, and delay no job of another group', async () => {
+    const queue = 'push-groups-rated';
+    await server.configure(queue, { groups: { rate: { limit: 2, period: '300ms' } } });
+    const ids = await many(6, 'wide.echo', [], { queue, group: 'a' });
+    const [other] = await many(1, 'wide.echo', [], { queue, group: 'b' });
+    for (const id of [...ids, other as string]) await server.jobIn(id, 'completed');
+    const starts = (await Promise.all(ids.map(startedAt))).sort((a, b) => a - b);
+    for (const [index, start] of starts.entries()) {
+      if (index >= 2) expect(start - (starts[index - 2] as number)).toBeGreaterThanOrEqual(300);
+    }
+    expect(await startedAt(other as string)).toBeLessThan(starts[2] as number);
+  });
+
+  it('wake the object when a window opens, also after an eviction', async () => {
+    const queue = 'push-groups-wake';
+    await server.configure(queue, { groups: { rate: { limit: 1, period: 'hour' } } });
+    const [first] = await many(2, 'wide.echo', [], { queue, group: 'a' });
+    await server.jobIn(first as string, 'completed');
+    const opens = (await startedAt(first as string)) + 3_600_000;
+    await new TestQueue(queue).evict();
+    clock.advance(60_000);
+    await new TestQueue(queue).alarm();
+    expect(await armedAt(queue)).toBe(opens);
+  });
+});
+
 describe('the limits of a queue', () => {
   it('spread the starts of everything that is pushed', async () => {
     const queue = 'push-queue-rated';

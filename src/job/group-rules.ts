@@ -1,0 +1,71 @@
+/** What holds for each group of a queue: what is said of its name, else of a pattern that it fits, else of all. */
+import { type GroupLimits, type GroupOrder, type GroupSettings, WEIGHTS } from './group';
+
+/** By name or pattern. No two patterns fit the same name. */
+class Named<T> {
+  private readonly names = new Map<string, T>();
+  private readonly beginnings = new Map<string, T>();
+  /** Lengths of the beginnings: few, though there may be many patterns. */
+  private readonly lengths: readonly number[];
+
+  constructor(said: Readonly<Record<string, T>> | undefined) {
+    for (const [name, value] of Object.entries(said ?? {})) {
+      if (name.endsWith('*')) this.beginnings.set(name.slice(0, -1), value);
+      else this.names.set(name, value);
+    }
+    this.lengths = [...new Set(Array.from(this.beginnings.keys(), ({ length }) => length))];
+  }
+
+  of(group: string): T | undefined {
+    return this.names.get(group) ?? this.fitting(group);
+  }
+
+  private fitting(group: string): T | undefined {
+    for (const length of this.lengths) {
+      const found = this.beginnings.get(group.slice(0, length));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
+
+/** What a queue says of its groups, ready to be asked about one. */
+export class GroupRules {
+  readonly order: GroupOrder;
+  /** May groups wait for the end of their attempts? */
+  readonly boundConcurrency: boolean;
+  /** Has any group a bound of waiting jobs? */
+  readonly boundWaiting: boolean;
+  /** The shortest and the longest period of a rate, ms; undefined: no group has a rate. */
+  readonly periods: { shortest: number; longest: number } | undefined;
+  private readonly base: GroupLimits;
+  private readonly limits: Named<GroupLimits>;
+  private readonly weights: Named<number>;
+
+  constructor({ order, limits, weights, ...base }: GroupSettings) {
+    this.order = order;
+    this.base = base;
+    const own = Object.entries(limits ?? {});
+    const pattern = new Named(Object.fromEntries(own.filter(([name]) => name.endsWith('*'))));
+    // Members that a name leaves out are those of its pattern.
+    this.limits = new Named(
+      Object.fromEntries(own.map(([name, said]) => [name, { ...base, ...pattern.of(name), ...said }])),
+    );
+    this.weights = new Named(weights);
+    const all = [base, ...own.map(([, said]) => said)];
+    this.boundConcurrency = all.some(({ concurrency }) => concurrency !== undefined);
+    this.boundWaiting = all.some(({ max_waiting }) => max_waiting !== undefined);
+    const periods = all.flatMap(({ rate }) => rate?.period_ms ?? []);
+    this.periods = periods.length === 0 ? undefined : { shortest: Math.min(...periods), longest: Math.max(...periods) };
+  }
+
+  /** What limits a group. */
+  limitsOf(group: string): GroupLimits {
+    return this.limits.of(group) ?? this.base;
+  }
+
+  /** Its share in the turns. */
+  weightOf(group: string): number {
+    return this.weights.of(group) ?? WEIGHTS.default;
+  }
+}
