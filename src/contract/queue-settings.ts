@@ -41,6 +41,8 @@ export interface QueueGroups extends GroupLimits {
    * in the order of enqueue.
    */
   order?: 'fair' | 'strict';
+  /** What happens to a job for which its group has no room. Default `reject`. */
+  overflow_policy?: Overflow;
   /**
    * Limits of some groups, by name, or by the beginning of a name followed by `*`. What they leave out is that of all
    * groups.

@@ -42,7 +42,7 @@ export class GroupRules {
   private readonly limits: Named<GroupLimits>;
   private readonly weights: Named<number>;
 
-  constructor({ order, limits, weights, ...base }: GroupSettings) {
+  constructor({ order, overflow: _, limits, weights, ...base }: GroupSettings) {
     this.order = order;
     this.base = base;
     const own = Object.entries(limits ?? {});

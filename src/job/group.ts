@@ -38,9 +38,14 @@ export interface GroupLimits {
   max_waiting?: number;
 }
 
+/** What becomes of a job for which its group has no room. */
+export const GROUP_OVERFLOWS = ['reject', 'drop_oldest'] as const;
+
 /** What a queue says of its groups: first what limits each of them. */
 export interface GroupSettings extends GroupLimits {
   order: GroupOrder;
+  /** What happens to a job that its group has no room for. Default `reject`. */
+  overflow?: (typeof GROUP_OVERFLOWS)[number];
   /** What limits some of them, by name, or by the beginning of a name followed by `*`. A name counts first. */
   limits?: Record<string, GroupLimits>;
   /** Shares in the turns of groups with many waiting jobs, by name, or by the beginning of a name followed by `*`. */
@@ -132,6 +137,7 @@ const readSettings = readMembers(
   {
     order: readWord(GROUP_ORDERS),
     ...LIMITS,
+    overflow_policy: readWord(GROUP_OVERFLOWS),
     limits: byName<GroupLimits>(readMembers(LIMITS, notKnown)),
     weights: byName(within(WEIGHTS.min, WEIGHTS.max)),
   },
@@ -151,11 +157,16 @@ function refuseInStrict({ concurrency }: GroupLimits, field: string): void {
 export const readGroupSettings: Reader<GroupSettings> = described(
   () => describe(readSettings),
   (value, field) => {
-    const { order = 'fair', concurrency, ...rest } = readSettings(value, field);
+    const { order = 'fair', concurrency, overflow_policy: overflow, ...rest } = readSettings(value, field);
     if (order === 'strict') {
       refuseInStrict({ ...(concurrency !== undefined && { concurrency }) }, field);
       for (const [name, limits] of Object.entries(rest.limits ?? {})) refuseInStrict(limits, `${field}.limits.${name}`);
     }
-    return { order, ...(order === 'fair' && concurrency !== undefined && { concurrency }), ...rest };
+    return {
+      order,
+      ...(order === 'fair' && concurrency !== undefined && { concurrency }),
+      ...(overflow && { overflow }),
+      ...rest,
+    };
   },
 );

@@ -134,9 +134,10 @@ export function renderQueueConfig(config: QueueConfig): contract.QueueConfig {
   });
 }
 
-function renderGroups({ limits, weights, order, ...all }: GroupSettings): contract.QueueGroups {
+function renderGroups({ limits, weights, order, overflow, ...all }: GroupSettings): contract.QueueGroups {
   return {
     ...{ order, ...renderGroupLimits(all) },
+    ...(overflow && { overflow_policy: overflow }),
     ...(limits && {
       limits: Object.fromEntries(Object.entries(limits).map(([name, own]) => [name, renderGroupLimits(own)])),
     }),

@@ -6,6 +6,11 @@ import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 
 /** Discards a job without a failed run. */
-export function drop(q: QueueParts, row: JobRow, reason: 'queue_full' | 'rate_limited', now: number): void {
+export function drop(
+  q: QueueParts,
+  row: JobRow,
+  reason: 'queue_full' | 'group_full' | 'rate_limited',
+  now: number,
+): void {
   move(q, row, 'drop', { state: STATE.discarded, history: { ...historyOf(row), discarded_at: now, reason } }, now);
 }

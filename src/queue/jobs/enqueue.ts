@@ -17,7 +17,7 @@ import { accumulate } from './accumulate';
 import { type Arrival, isBounded, makeRoom, pressureOf } from './backpressure';
 import { type Accumulated, cancelKey, existingJob, QueueConflicts, type StoredJob } from './conflicts';
 import { hasDeparted } from './departed-ids';
-import { checkGroupRoom } from './group-room';
+import { makeGroupRoom } from './group-room';
 import { standingOf } from './limit-standing';
 import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
@@ -199,7 +199,7 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
-  checkGroupRoom(q, plan.placements);
+  makeGroupRoom(q, plan.placements, () => new Set(arrivalOf(plan).replaces), now);
   const bounded = isBounded(q);
   if (bounded) makeRoom(q, arrivalOf(plan), now);
   const receipt = insertJobs(q, plan, now);

@@ -1,30 +1,107 @@
-/** The bound of a group's waiting jobs: what would exceed it is refused, and nothing of its request is written. */
+/**
+ * The bound of a group's waiting jobs. What would exceed it is refused, and nothing of its request is written. Where
+ * the queue says so, the jobs of the group that have waited longest are discarded instead.
+ */
 import { ApiError } from '../../job/errors';
 import { quote } from '../../job/text';
 import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
-import type { Configured, Named, Stored } from '../store/parts';
+import type { JobRow } from '../store/job-row';
+import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
+import { isTooLate } from '../store/rows';
 import type { StoredJob } from './conflicts';
+import { drop } from './drop';
+import { expire } from './expire';
+import { longestWaitingOf } from './group-oldest';
 
 /** Seconds after which a refused producer may try again. */
 const RETRY_AFTER_S = 1;
+
+/**
+ * Jobs discarded for one request besides those that its own replace, at most: a group exceeds its bound by many where
+ * the bound was lowered.
+ */
+const MOST_BESIDES = 1_000;
 
 /** Do the queue's groups have a bound? */
 export function hasBoundedGroups({ config: { groups } }: Configured): boolean {
   return groups?.boundWaiting === true;
 }
 
-/** @throws {ApiError} 429 `GROUP_FULL` where more jobs of a group would wait than its queue allows */
+/** A group that has no room for what arrives. */
+interface Lack {
+  limit: number;
+  /** Jobs that wait. */
+  waiting: number;
+  arriving: number;
+}
+
+/**
+ * Checks a share of a batch over several queues when it is prepared. It discards nothing, because the batch may be
+ * abandoned.
+ * @throws {ApiError} 429 `GROUP_FULL` where more jobs of a group would wait than its queue allows
+ */
 export function checkGroupRoom(q: Named & Stored & Configured, placements: readonly Placement<StoredJob>[]): void {
-  if (!hasBoundedGroups(q)) return;
+  for (const [group, lack] of lacksOf(q, placements)) if (!mayDrop(q, lack)) throw groupFull(q, group, lack);
+}
+
+/**
+ * Makes sure that the arrivals fit into their groups, discarding old jobs if the queue's settings say so. Before that
+ * is certain, it writes nothing.
+ * @param replaced keys of jobs that go for another reason
+ * @throws {ApiError} 429 `GROUP_FULL`
+ */
+export function makeGroupRoom(
+  q: QueueParts,
+  placements: readonly Placement<StoredJob>[],
+  replaced: () => ReadonlySet<number>,
+  now: number,
+): void {
+  const lacks = lacksOf(q, placements);
+  if (lacks.size === 0) return;
+  const wanted = new Map<string, number>();
+  let besides = MOST_BESIDES;
+  for (const [group, lack] of lacks) {
+    if (!mayDrop(q, lack)) throw groupFull(q, group, lack);
+    const surplus = lack.waiting + lack.arriving - lack.limit;
+    const more = Math.min(besides, Math.max(0, surplus - lack.arriving));
+    besides -= more;
+    wanted.set(group, Math.min(surplus, lack.arriving) + more);
+  }
+  const { keys, isAll, taken } = longestWaitingOf(q, wanted, replaced());
+  const victims: JobRow[] = [];
+  for (const [group, lack] of lacks) {
+    const found = keys.get(group) ?? [];
+    // If looking was cut short, the next arrival continues there.
+    const needed = lack.waiting + lack.arriving - lack.limit;
+    if (isAll && found.length < Math.min(needed, lack.arriving)) throw groupFull(q, group, lack);
+    victims.push(...found.flatMap((key) => rowByKey(q.store, key) ?? []));
+  }
+  taken();
+  for (const row of victims) {
+    if (isTooLate(row, now)) expire(q, row, now);
+    else drop(q, row, 'group_full', now);
+  }
+}
+
+/** What arrives takes the places of others, unless it alone exceeds the bound. */
+function mayDrop({ config: { settings } }: Configured, { arriving, limit }: Lack): boolean {
+  return settings.groups?.overflow === 'drop_oldest' && arriving <= limit;
+}
+
+/** The groups that have no room for these jobs. */
+function lacksOf(q: Stored & Configured, placements: readonly Placement<StoredJob>[]): Map<string, Lack> {
+  const lacks = new Map<string, Lack>();
+  if (!hasBoundedGroups(q)) return lacks;
   for (const [group, arriving] of arrivals(q, placements)) {
     const limit = q.config.groups?.limitsOf(group).max_waiting;
     if (arriving <= 0 || limit === undefined) continue;
     const running = q.store.gates.runningOf(group);
     const open = q.store.groupCounts.above(group, limit + running - arriving);
-    if (open !== undefined) throw groupFull(q, group, limit, open - running);
+    if (open !== undefined) lacks.set(group, { limit, waiting: open - running, arriving });
   }
+  return lacks;
 }
 
 /** How many jobs of each group these are, without those that they replace. */
@@ -45,7 +122,7 @@ function arrivals(q: Stored, placements: readonly Placement<StoredJob>[]): Map<s
   return counts;
 }
 
-function groupFull({ name }: Named, group: string, limit: number, waiting: number): ApiError {
+function groupFull({ name }: Named, group: string, { limit, waiting }: Lack): ApiError {
   return new ApiError({
     status: 429,
     code: 'GROUP_FULL',

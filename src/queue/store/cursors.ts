@@ -12,6 +12,9 @@ import { Scan } from './scan';
 const MAX_CURSORS = 64;
 const MAX_CHARS = 1024 * 1024;
 
+/** Groups of which it is known where their first job of the line waits. */
+const MAX_READ_FOR = 1_000;
+
 /** Cursors of workers that pull. */
 class PullScans {
   readonly any = new Scan();
@@ -58,6 +61,8 @@ export class Cursors {
   readonly chunks = new Map<string, ChunkScan>();
   /** Up to this key the line was discarded to make room. */
   shedUntil = 0;
+  /** Up to this key the line has no job of the group that waits, as far as is known. */
+  private readonly readFor = new Map<string, number>();
 
   /** @param leases know how far the line of immediate jobs was taken */
   constructor(private readonly leases: { readonly head: number }) {}
@@ -65,6 +70,7 @@ export class Cursors {
   /** Memory may be wrong: reading starts over. */
   reset(): void {
     this.shedUntil = 0;
+    this.readFor.clear();
     for (const scan of this.all()) scan.reset(this.leases.head);
   }
 
@@ -87,6 +93,19 @@ export class Cursors {
       this.chunks.delete(oldest);
     }
     return scan;
+  }
+
+  /** Up to this key the line has no job of the group that waits, as far as is known. */
+  readForGroup(group: string): number {
+    return this.readFor.get(group) ?? 0;
+  }
+
+  /** The line was read up to this key for the first jobs of the group. */
+  hasReadForGroup(group: string, key: number): void {
+    this.readFor.delete(group);
+    this.readFor.set(group, key);
+    const [oldest] = this.readFor.keys();
+    if (this.readFor.size > MAX_READ_FOR && oldest !== undefined) this.readFor.delete(oldest);
   }
 
   /** When the first of the groups may start a job again that wait for a moment, epoch ms. */

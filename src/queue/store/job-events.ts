@@ -134,6 +134,7 @@ function eventsOf(told: Told): Event[] {
 const WHY: Record<string, string> = {
   expired: 'The job expired before it ran.',
   queue_full: 'The queue had no room for the job.',
+  group_full: 'The group of the job had no room for it.',
   rate_limited: 'The job was dropped by its limits.',
   purged: 'The job was purged.',
   queue_deleted: 'The queue of the job was deleted.',

@@ -80,6 +80,86 @@ describe('groups with a rate', () => {
   });
 });
 
+describe('groups that drop their oldest jobs', () => {
+  const drop = (max_waiting: number) => ({ max_waiting, overflow_policy: 'drop_oldest' });
+  const states = (ids: readonly string[]) => Promise.all(ids.map((id) => server.state(id)));
+  const job = (queue: TestQueue, group: string) => ({ type: 't', args: [], options: { queue: queue.name, group } });
+
+  it('discard those that waited longest, with a reason and an event, and no other job', async () => {
+    const queue = await queueOf(drop(2));
+    const [a1, b1, a2, b2, a3] = (await addAll(queue, ['a', 'b', 'a', 'b', undefined])) as string[];
+    expect(await take(queue, 1)).toEqual([a1]);
+    const [a4, a5, b3] = (await addAll(queue, ['a', 'a', 'b'])) as string[];
+    expect(await states([a1, b1, a2, b2, a3, a4, a5, b3] as string[])).toEqual([
+      ...['active', 'discarded', 'discarded', 'available', 'available', 'available', 'available', 'available'],
+    ]);
+    expect(await server.job(a2)).toMatchObject({ state: 'discarded', discard_reason: 'group_full' });
+    const told = await server.events({ queue: queue.name, types: 'job.discarded' });
+    expect(told.map(({ subject }) => subject).sort()).toEqual([b1, a2].sort());
+    expect(told[0]).toMatchObject({ data: { reason: 'group_full' } });
+    await queue.evict();
+    await addAll(queue, ['a']);
+    expect(await states([a4, a5] as string[])).toEqual(['discarded', 'available']);
+  });
+
+  it('go by when a job became available, wherever it waits', async () => {
+    const queue = await queueOf(drop(7));
+    const add = async (options: Json = {}) => (await addAll(queue, ['a'], options))[0] as string;
+    const PATIENT = { retry: { max_attempts: 2, initial_interval: 60_000, jitter: false } };
+    const retried = await add(PATIENT);
+    expect(await take(queue, 1)).toEqual([retried]);
+    await server.nack(retried);
+    const later = await add({ delay_until: '+PT2H' });
+    const pending = await add({ pending: true });
+    const order: string[] = [];
+    for (const options of [{ priority: 9 }, {}, { rate_limit: { key: 'a', concurrency: 1 } }, {}]) {
+      clock.advance(10);
+      order.push(await add(options));
+    }
+    for (const id of [...order, retried, later]) {
+      clock.advance(10);
+      await addAll(queue, ['a'], { delay_until: '+PT3H' });
+      expect([id, await server.state(id)]).toEqual([id, 'discarded']);
+    }
+    expect(await server.state(pending)).toBe('pending');
+  });
+
+  it('refuse a request that alone is too large, and one for which nothing can go', async () => {
+    const queue = await queueOf(drop(2));
+    const [a1] = (await addAll(queue, ['a', 'a'])) as [string];
+    const many = { jobs: Array(3).fill(job(queue, 'a')) };
+    expect(await server.refusal('POST', `${V1}/jobs/batch`, many)).toMatchObject({ status: 429, code: 'GROUP_FULL' });
+    expect(await server.state(a1)).toBe('available');
+  });
+
+  it('come down to a bound that was lowered as jobs arrive, a thousand at a time', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const ids = [...(await addAll(queue, Array(1_000).fill('a'))), ...(await addAll(queue, Array(200).fill('a')))];
+    const [other] = (await addAll(queue, ['b'])) as [string];
+    await server.configure(queue.name, { groups: drop(10) });
+    const [first] = await addAll(queue, ['a']);
+    expect((await queue.counts()).available).toBe(201);
+    const [second] = await addAll(queue, ['a']);
+    expect(await queue.counts()).toMatchObject({ available: 11, discarded: 1_192 });
+    expect(await take(queue, 20)).toEqual([...ids.slice(-8), other, first, second]);
+  });
+
+  it('find them behind many jobs of others, at a price that does not depend on these', async () => {
+    const queue = await queueOf(drop(5));
+    for (let at = 0; at < 4; at++) await addAll(queue, Array(1_000).fill(undefined));
+    await addAll(queue, Array(5).fill('a'));
+    for (let at = 0; at < 4; at++) await addAll(queue, Array(1_000).fill(undefined));
+    await addAll(queue, ['a']);
+    await queue.startCounting();
+    await queue.counted();
+    for (let n = 0; n < 10; n++) await addAll(queue, ['a']);
+    const { read, written } = await queue.counted();
+    expect(read / 10).toBeLessThanOrEqual(40);
+    expect(written / 10).toBeLessThanOrEqual(4);
+    expect((await queue.counts()).available).toBe(8_005);
+  });
+});
+
 describe('limits of some groups', () => {
   it('hold for a name before those of a pattern, and these before those of all groups', async () => {
     const queue = await queueOf({
