@@ -52,6 +52,17 @@ export interface QueueGroups extends GroupLimits {
   weights?: Record<string, number>;
 }
 
+/** What an operator says of one group, in the place of what its queue says. */
+export interface GroupOverride extends GroupLimits {
+  /** Its share in the turns, 1 … 100. */
+  weight?: number;
+  /** It hands out no jobs. */
+  paused?: boolean;
+}
+
+/** A change of what is said of one group. It affects only the members that it names; null: what its queue says. */
+export type GroupChange = OrNull<GroupOverride>;
+
 /**
  * Other spellings of `max_size` and `overflow_policy`, and the part of the bound from which on producers are warned.
  */

@@ -22,6 +22,7 @@ import { adminPoolRoutes } from './pools/routes';
 import { progressRoutes } from './progress/routes';
 import { adminQueueRoutes } from './queues/admin';
 import { queueDefaultRoutes } from './queues/defaults';
+import { queueGroupRoutes } from './queues/groups';
 import { queueManagementRoutes } from './queues/manage';
 import { queueRoutes } from './queues/routes';
 import { rateLimitRoutes } from './rate-limits/routes';
@@ -52,7 +53,15 @@ export const ROUTES: readonly MountedRoute[] = [
   ...below(PREFIX, bulkRoutes, jobRoutes, historyRoutes, workerRoutes, progressRoutes, resultRoutes, checkpointRoutes),
   ...below(PREFIX, stepRoutes, logRoutes),
   ...below(PREFIX + PREFIX, sdkCheckpointRoutes),
-  ...below(PREFIX, queueDefaultRoutes, queueRoutes, queueManagementRoutes, rateLimitRoutes, deadLetterRoutes),
+  ...below(
+    PREFIX,
+    queueDefaultRoutes,
+    queueRoutes,
+    queueGroupRoutes,
+    queueManagementRoutes,
+    rateLimitRoutes,
+    deadLetterRoutes,
+  ),
   ...below(PREFIX, workflowRoutes, eventRoutes, cronRoutes, cronGroupRoutes, targetRoutes),
   ...below(
     ADMIN_PREFIX,

@@ -1,5 +1,12 @@
 /** What holds for each group of a queue: what is said of its name, else of a pattern that it fits, else of all. */
-import { type GroupLimits, type GroupOrder, type GroupSettings, WEIGHTS } from './group';
+import {
+  type GroupLimits,
+  type GroupOrder,
+  type GroupOverride,
+  type GroupOverrides,
+  type GroupSettings,
+  WEIGHTS,
+} from './group';
 
 /** By name or pattern. No two patterns fit the same name. */
 class Named<T> {
@@ -41,8 +48,10 @@ export class GroupRules {
   private readonly base: GroupLimits;
   private readonly limits: Named<GroupLimits>;
   private readonly weights: Named<number>;
+  private readonly overrides: ReadonlyMap<string, GroupOverride>;
 
-  constructor({ order, overflow: _, limits, weights, ...base }: GroupSettings) {
+  /** @param overridden what operators say of single groups */
+  constructor({ order, overflow: _, limits, weights, ...base }: GroupSettings, overridden: GroupOverrides = {}) {
     this.order = order;
     this.base = base;
     const own = Object.entries(limits ?? {});
@@ -52,7 +61,10 @@ export class GroupRules {
       Object.fromEntries(own.map(([name, said]) => [name, { ...base, ...pattern.of(name), ...said }])),
     );
     this.weights = new Named(weights);
-    const all = [base, ...own.map(([, said]) => said)];
+    this.overrides = new Map(
+      Object.entries(overridden).map(([group, said]) => [group, { ...this.saidOf(group), ...said }]),
+    );
+    const all = [base, ...own.map(([, said]) => said), ...this.overrides.values()];
     this.boundConcurrency = all.some(({ concurrency }) => concurrency !== undefined);
     this.boundWaiting = all.some(({ max_waiting }) => max_waiting !== undefined);
     const periods = all.flatMap(({ rate }) => rate?.period_ms ?? []);
@@ -61,11 +73,26 @@ export class GroupRules {
 
   /** What limits a group. */
   limitsOf(group: string): GroupLimits {
+    return this.overrides.get(group) ?? this.saidOf(group);
+  }
+
+  /** The same without what operators say. */
+  private saidOf(group: string): GroupLimits {
     return this.limits.of(group) ?? this.base;
+  }
+
+  /** The groups of which operators say something. */
+  get overridden(): Iterable<string> {
+    return this.overrides.keys();
+  }
+
+  /** Does an operator keep the group from starting jobs? */
+  isPaused(group: string): boolean {
+    return this.overrides.get(group)?.paused === true;
   }
 
   /** Its share in the turns. */
   weightOf(group: string): number {
-    return this.weights.of(group) ?? WEIGHTS.default;
+    return this.overrides.get(group)?.weight ?? this.weights.of(group) ?? WEIGHTS.default;
   }
 }

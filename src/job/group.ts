@@ -2,9 +2,18 @@
  * The group of a job says whose it is. A queue says how its groups are served, and how many jobs of each may run.
  */
 import { fitsBytes } from './bytes';
-import { describe, described, isObject, type Reader, readInteger, readObject, readWord } from './envelope/fields';
-import { readMembers, required } from './envelope/members';
-import { invalidPolicy } from './errors';
+import {
+  describe,
+  described,
+  isObject,
+  type Reader,
+  readBoolean,
+  readInteger,
+  readObject,
+  readWord,
+} from './envelope/fields';
+import { nullable, readMembers, required } from './envelope/members';
+import { conflict, invalidPolicy, invalidRequest } from './errors';
 import { type Quota, readPeriod } from './limits/policy';
 import type { JobBody } from './record';
 import { quote } from './text';
@@ -51,6 +60,21 @@ export interface GroupSettings extends GroupLimits {
   /** Shares in the turns of groups with many waiting jobs, by name, or by the beginning of a name followed by `*`. */
   weights?: Record<string, number>;
 }
+
+/** What an operator says of one group, in the place of what its queue says. */
+export interface GroupOverride extends GroupLimits {
+  weight?: number;
+  /** It hands out no job. */
+  paused?: true;
+}
+
+/** By group. */
+export type GroupOverrides = Readonly<Record<string, GroupOverride>>;
+
+/** A change of what is said of one group: null returns a member to what its queue says. */
+export type GroupChange = { [K in keyof Omit<GroupOverride, 'paused'>]?: GroupOverride[K] | null } & {
+  paused?: boolean | null;
+};
 
 const MAX_CONCURRENCY = 10_000;
 const MAX_WAITING = 10_000_000;
@@ -144,10 +168,64 @@ const readSettings = readMembers(
   notKnown,
 );
 
+const readOverride = readMembers(
+  {
+    concurrency: nullable(LIMITS.concurrency),
+    rate: nullable(LIMITS.rate),
+    max_waiting: nullable(LIMITS.max_waiting),
+    weight: nullable(within(WEIGHTS.min, WEIGHTS.max)),
+    paused: nullable(readBoolean),
+  },
+  notKnown,
+);
+
+/**
+ * Reads a change of what is said of one group.
+ * @throws {ApiError} 400 for a member of another type, or without any; 422 for one out of bounds or unknown
+ */
+export function readGroupChange(input: unknown): GroupChange {
+  const change = readOverride(input, '');
+  if (Object.keys(change).length > 0) return change;
+  const names = readOverride.names;
+  throw invalidRequest(names[0] as string, `At least one of ${names.join(', ')} is required.`);
+}
+
+/** Groups with an override at a time, and bytes of all: a queue keeps them in one row. */
+const MAX_OVERRIDES = 1_000;
+
+/**
+ * The overrides after a change of one group's; null removes it.
+ * @throws {ApiError} 409 when there would be too many; 422 for a concurrency against the order
+ */
+export function withGroupOverride(
+  overrides: GroupOverrides,
+  order: GroupOrder | undefined,
+  group: string,
+  change: GroupChange | null,
+): GroupOverrides {
+  const after = new Map(Object.entries(overrides));
+  const { paused, ...said } = { ...after.get(group), ...change };
+  const members = Object.entries(said).filter(([, value]) => value !== null);
+  const override: GroupOverride = { ...Object.fromEntries(members), ...(paused === true && { paused }) };
+  if (order === 'strict') refuseInStrict(override, '');
+  if (change && Object.keys(override).length > 0) after.set(group, override);
+  else after.delete(group);
+  const result = Object.fromEntries(after);
+  const isLess = after.size <= Object.keys(overrides).length;
+  if (isLess || (after.size <= MAX_OVERRIDES && fitsBytes(JSON.stringify(result), MAX_NAMED_BYTES))) return result;
+  throw conflict(`Too many groups have settings of their own already: remove those of another group.`, {
+    group,
+    max_overrides: MAX_OVERRIDES,
+  });
+}
+
 /** In a strict order one job of a group runs at a time, so another number would have no effect. */
 function refuseInStrict({ concurrency }: GroupLimits, field: string): void {
   if (concurrency === undefined || concurrency === 1) return;
-  throw invalidPolicy(`${field}.concurrency`, 'is 1 where the order is strict: one job of a group runs at a time.');
+  throw invalidPolicy(
+    `${field}${field === '' ? '' : '.'}concurrency`,
+    'is 1 where the order is strict: one job of a group runs at a time.',
+  );
 }
 
 /**

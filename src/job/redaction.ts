@@ -115,6 +115,9 @@ const LIMIT_KEYS = 'rate_limit.key';
 /** Of an entry of the audit log: what is done to a key of limits has the key as its target. */
 const ON_A_LIMIT = /^limit\./;
 
+/** The same of what is done to a group. */
+const ON_A_GROUP = /^group\./;
+
 /**
  * Replaces in answers what the rules name.
  * @param pseudonym of a tag, of a group, or of a key that jobs count under
@@ -204,6 +207,9 @@ export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Red
       if (hidesKeys && name === 'target' && ON_A_LIMIT.test(String((value as { action?: unknown }).action))) {
         return hidden(item);
       }
+      if (hidesGroups && name === 'target' && ON_A_GROUP.test(String((value as { action?: unknown }).action))) {
+        return hidden(item);
+      }
       if (PAYLOADS.has(name) || unknown?.includes(name)) return payload(name, item);
       // The state of a checkpoint; that of a job is a word.
       if (name === 'state' && typeof item === 'object') return payload(name, item);
@@ -241,7 +247,7 @@ function isKeyed(name: string, value: unknown): value is Keyed {
 
 /** Does it say that a job waits for another one of its group? */
 const isAboutGroup = (value: unknown): value is { detail: string } =>
-  isObject(value) && value.reason === 'group' && typeof value.detail === 'string';
+  isObject(value) && (value.reason === 'group' || value.reason === 'group_paused') && typeof value.detail === 'string';
 
 /** The group of a schedule is another one: of schedules that are declared together. */
 const isSchedule = (value: object) => Object.hasOwn(value, 'cron') || Object.hasOwn(value, 'expression');

@@ -15,6 +15,7 @@ export const WAITING_REASONS = [
   'retry',
   'queue_paused',
   'maintenance',
+  'group_paused',
   'group',
   'key_limit',
   'no_handler',

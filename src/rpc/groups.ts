@@ -1,6 +1,7 @@
 /** The part of a queue object's RPC interface that is about groups of jobs. Times in epoch ms. */
 import type { Outcome } from '../job/errors';
-import type { GroupOrder } from '../job/group';
+import type { GroupChange, GroupLimits, GroupOrder, GroupOverride } from '../job/group';
+import type { WaitingFor } from '../job/waiting';
 
 /** Which groups, in the order of the list. */
 export interface GroupsRequest {
@@ -19,10 +20,26 @@ export interface GroupView {
   running: number;
   weight: number;
   noisy: boolean;
+  /** An operator keeps it from starting jobs. */
+  paused: boolean;
   /** In a strict order: the id of the job that must end before another one starts. */
   blocked_by?: string;
   /** When the first of those that wait became available. */
   oldest?: number;
+}
+
+/** What holds for one group, and how it gets on. */
+export interface GroupDetail extends GroupView {
+  /** What limits it. */
+  limits: GroupLimits;
+  /** What an operator says of it. */
+  override?: GroupOverride;
+  /** Why it starts no job now, whether or not one waits. */
+  waiting_for?: WaitingFor;
+  /** False: there are waiting jobs that were not counted. */
+  complete: boolean;
+  /** It was so before. */
+  unchanged?: true;
 }
 
 /** The groups of a queue, as far as their jobs were counted. */
@@ -43,4 +60,10 @@ export interface GroupsView {
 
 export interface GroupsApi {
   groups(request: GroupsRequest): Promise<Outcome<GroupsView>>;
+  /** One group; zeros for one that has no jobs. */
+  group(name: string): Promise<Outcome<GroupDetail>>;
+  /** Changes what is said of one group. @returns 409 where the queue says nothing of its groups */
+  overrideGroup(name: string, change: GroupChange): Promise<Outcome<GroupDetail>>;
+  /** Nothing is said of the group any more. */
+  restoreGroup(name: string): Promise<Outcome<GroupDetail>>;
 }

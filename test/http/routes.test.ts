@@ -89,6 +89,11 @@ POST /ojs/v1/queues/:name/purge admin:purge
 DELETE /ojs/v1/queues/:name admin:purge
 GET /ojs/v1/queues/:name/priority-stats data:read
 GET /ojs/v1/queues/:name/groups data:read
+GET /ojs/v1/queues/:name/groups/:group data:read
+PUT /ojs/v1/queues/:name/groups/:group data:write
+DELETE /ojs/v1/queues/:name/groups/:group data:write
+POST /ojs/v1/queues/:name/groups/:group/pause data:write
+POST /ojs/v1/queues/:name/groups/:group/resume data:write
 GET /ojs/v1/rate-limits data:read
 GET /ojs/v1/rate-limits/:key data:read
 PUT /ojs/v1/rate-limits/:key data:write

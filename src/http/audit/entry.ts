@@ -66,11 +66,14 @@ const COUNTS = [
 /** Actions on one job, whose id is the target. */
 const ON_A_JOB = /^(job|dead_letter)\./;
 
+/** Actions on one group of a queue: the group is the target. */
+const ON_A_GROUP = /^group\./;
+
 type Said = Pick<AuditEntry, 'action' | 'target' | 'queue' | 'job' | 'filter' | 'change' | 'count' | 'operation_id'>;
 
 /** The action, its target, and the number of changes. */
 export function describeWrite({ action, named, query, sent, answer }: Answered): Said {
-  const filter = filterOf(sent, query);
+  const filter = ON_A_GROUP.test(action) ? { queue: answer.queue } : filterOf(sent, query);
   const change = Object.entries(sent).filter(([name]) => !ASIDE.includes(name) && isKnown(action, name));
   const isOnJob = ON_A_JOB.test(action) && named !== undefined;
   const target = named ?? textOf(sent.name) ?? textOf(sent.id) ?? textOf(sent.worker_id) ?? textOf(answer.id);

@@ -2,8 +2,7 @@
 import { readPoints } from '../../across/metrics';
 import { listKnown } from '../../across/queues';
 import { statsOf, statsOfEach } from '../../across/statistics';
-import { type QueueGroup, queues } from '../../contract/queues';
-import { given } from '../../job/envelope/fields';
+import { queues } from '../../contract/queues';
 import { notFound, unwrap } from '../../job/errors';
 import { HOUR_MS, lastHour, MINUTE_MS } from '../../job/metrics/series';
 import { modeOf, withBuiltIns } from '../../job/settings';
@@ -18,6 +17,7 @@ import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { serve } from '../route';
 import { parseQueueConfig, renderQueueConfig } from './config';
+import { renderGroup } from './groups';
 import { createdAt, renderCounts, renderStatus } from './render';
 
 /** Groups of a page at most. */
@@ -110,13 +110,7 @@ async function groups(c: AppContext) {
   const limit = Math.min(paging.limit, MAX_GROUPS);
   const found = unwrap(await queueObject(c.env, queue).groups({ offset, limit }));
   const { total, waiting, running, ungrouped, order, complete } = found;
-  const items = found.groups.map(
-    ({ oldest, blocked_by, ...group }): QueueGroup => ({
-      ...group,
-      blocked_by: blocked_by ?? null,
-      oldest_waiting_at: given(oldest, formatInstant) ?? null,
-    }),
-  );
+  const items = found.groups.map(renderGroup);
   const place = { total, hasMore: total > offset + items.length, nextCursor: null };
   return json(c, {
     ...{ queue, order: order ?? null, waiting, running, ungrouped },

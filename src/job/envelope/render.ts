@@ -10,7 +10,7 @@ import { UNKNOWN_MEMBERS } from '../redaction';
 import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
-import type { EnvelopeError } from '../wire';
+import type { EnvelopeError, EnvelopeWaiting } from '../wire';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
@@ -175,7 +175,17 @@ function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
 }
 
-function renderWaiting({ reason, since, until, detail, target, signal, job_id, key }: WaitingFor): Envelope {
+/** Why a job, or a group, waits. */
+export function renderWaiting({
+  reason,
+  since,
+  until,
+  detail,
+  target,
+  signal,
+  job_id,
+  key,
+}: WaitingFor): EnvelopeWaiting {
   return {
     reason,
     since: formatInstant(since),

@@ -3,7 +3,7 @@
  * once it is a chunk. What was read is a hint: the row of each job decides when its chunk starts.
  */
 import { type ChunkSettings, MAX_CHUNK_BYTES } from '../../job/chunk';
-import { weightOf } from '../../job/group';
+import { WEIGHTS } from '../../job/group';
 import type { ChunkLane, Gathered, Offer } from '../store/chunks/lane';
 import type { ChunkScan, LaneRules, Place } from '../store/chunks/scan';
 import { type JobRow, STATE } from '../store/job-row';
@@ -72,6 +72,8 @@ export class Chunks implements LaneRules {
     if (q.store.leases.active.has(row.key)) return;
     const settings = this.settingsOf(row);
     const group = groupOfRow(row);
+    // Once its group is resumed, all are read again.
+    if (group !== undefined && q.store.gates.isPaused(group)) return;
     const isStrict = q.store.gates.isStrict && group !== undefined;
     // Where the order is strict, jobs of other types stand between those of a chunk.
     if (!settings && !isStrict) return;
@@ -91,7 +93,7 @@ export class Chunks implements LaneRules {
 
   /** The lane whose chunk starts next, of those that are ready. @param fits may a chunk of this lane start at all? */
   next(fits: (lane: ChunkLane) => boolean): ChunkLane | undefined {
-    const isFair = this.q.store.gates.settings !== undefined;
+    const isFair = this.q.store.gates.rules !== undefined;
     let best: ChunkLane | undefined;
     for (const lane of this.scan.ready) {
       if (!this.tried.has(lane) && fits(lane) && (!best || precedes(lane, best, isFair))) best = lane;
@@ -119,7 +121,7 @@ export class Chunks implements LaneRules {
         const group = groupOfRow(row);
         if (group !== undefined) claim.starting.set(group, (claim.starting.get(group) ?? 0) + 1);
       }
-      const weight = lane.group === undefined ? 1 : weightOf(lane.group, q.store.gates.settings?.weights);
+      const weight = lane.group === undefined ? 1 : (q.store.gates.rules?.weightOf(lane.group) ?? WEIGHTS.default);
       scan.took(
         lane,
         taken.map(({ key }) => key),
@@ -148,10 +150,10 @@ export class Chunks implements LaneRules {
         continue;
       }
       if (job.isAlone && claim.mayStartAlone?.(row) === false) break;
-      const group = gates.settings && groupOfRow(row);
+      const group = gates.rules && groupOfRow(row);
       if (group !== undefined && !lane.isStrict) {
         const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
-        if (!gates.mayStart(group, row.key, taken)) continue;
+        if (this.isHeld(group, row, taken)) continue;
         joining.set(group, (joining.get(group) ?? 0) + 1);
       }
       bytes += bytesOnTheWay(q, row);
@@ -181,7 +183,15 @@ export class Chunks implements LaneRules {
     if (!lane.isStrict || group === undefined) return lane.offer([]);
     const offer = lane.offer(gates.holdersOf(group));
     const [first] = offer.jobs;
-    return first && gates.mayStart(group, first.key, 0) ? offer : { jobs: [], isClosed: false };
+    const row = first && this.rowOf(first);
+    return row && !this.isHeld(group, row, 0) ? offer : { jobs: [], isClosed: false };
+  }
+
+  /** May the group not start the job? Where its rate says so, it is looked at again when that ends. */
+  private isHeld(group: string, row: JobRow, taken: number): boolean {
+    const hold = this.q.store.gates.holdOf(group, row, taken, this.now);
+    if (hold?.by === 'rate') this.scan.close(group, hold.opensAt);
+    return hold !== undefined;
   }
 
   isThere(job: Gathered): boolean {

@@ -7,24 +7,55 @@ import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
 import { availableSince, idOf } from '../store/rows';
 
-/** The group of an available job may start no other one, because of those that run, or that must end first. */
+/**
+ * The group of an available job may start no other one: it is paused, its rate is used up, or others run or must end
+ * first.
+ */
 export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): WaitingFor | undefined {
-  const { gates, leases } = q.store;
-  const group = gates.rules && groupOfRow(row);
-  if (group === undefined) return undefined;
-  const hold = gates.holdOf(group, row, 0, now);
-  if (!hold) return undefined;
-  const since = availableSince(row);
+  const group = q.store.gates.rules && groupOfRow(row);
+  return group === undefined ? undefined : groupWaits(q, group, row, availableSince(row), now);
+}
+
+/** Any job of a group that has not begun. */
+export const NEXT = { key: 0, attempt: 0, history: null };
+
+/**
+ * Why this job of the group may not start, as far as its group is concerned.
+ * @param since when it became available, epoch ms
+ */
+export function groupWaits(
+  q: Named & Stored,
+  group: string,
+  row: Pick<JobRow, 'key' | 'attempt' | 'history'>,
+  since: number,
+  now: number,
+): WaitingFor | undefined {
+  const { gates } = q.store;
   const named = namedGroup(group);
-  const rate = gates.limitsOf(group)?.rate;
-  if (hold.by === 'rate' && rate) {
-    const detail = `${rate.limit} jobs of ${named} have started within ${formatDuration(rate.period_ms)}, as many as its queue allows.`;
-    return { reason: 'group', since, until: hold.opensAt, detail };
+  const hold = gates.holdOf(group, row, 0, now);
+  switch (hold?.by) {
+    case 'pause': {
+      const detail = `An operator has paused ${named}: it hands out no jobs until it is resumed.`;
+      return { reason: 'group_paused', since, detail };
+    }
+    case 'rate': {
+      const { limit, period_ms } = gates.limitsOf(group)?.rate ?? { limit: 0, period_ms: 0 };
+      const detail = `${limit} jobs of ${named} have started within ${formatDuration(period_ms)}, as many as its queue allows.`;
+      return { reason: 'group', since, until: hold.opensAt, detail };
+    }
+    case 'concurrency': {
+      const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
+      return { reason: 'group', since, detail };
+    }
+    case 'order':
+      return waitsForEarlier(q, group, since);
+    default:
+      return undefined;
   }
-  if (hold.by === 'concurrency') {
-    const detail = `${gates.runningOf(group)} jobs of ${named} run, as many as its queue allows.`;
-    return { reason: 'group', since, detail };
-  }
+}
+
+function waitsForEarlier(q: Named & Stored, group: string, since: number): WaitingFor | undefined {
+  const { gates, leases } = q.store;
   const running = Array.from(leases.active.values()).find((active) => active.group === group)?.key;
   const key = running ?? gates.holderOf(group);
   const earlier = key === undefined ? undefined : rowByKey(q.store, key);
@@ -32,6 +63,6 @@ export function waitsForGroup(q: Named & Stored, row: JobRow, now: number): Wait
   const id = idOf(q.route, earlier);
   const rests = earlier.waits_since === null ? 'has begun and waits to continue' : 'waits for its limit';
   const why = running === undefined ? rests : 'runs';
-  const detail = `An earlier job of ${named}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
+  const detail = `An earlier job of ${namedGroup(group)}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
   return { reason: 'group', since, detail, job_id: id };
 }

@@ -22,7 +22,7 @@ const MAX_BODIES = 10_000;
 const MAX_CHARS = 32 * 1024 * 1024;
 
 /** A group as it is counted. */
-type Counted = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
+export type CountedGroup = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
 
 /** A job that is available. */
 interface Waiting {
@@ -34,8 +34,8 @@ interface Waiting {
 /** The groups that have jobs which wait or run, or that are held up. Writes nothing. */
 export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now: number): GroupsView {
   const { gates, leases } = q.store;
-  const counted = new Map<string, Counted>();
-  const ofGroup = (group: string): Counted => {
+  const counted = new Map<string, CountedGroup>();
+  const ofGroup = (group: string): CountedGroup => {
     let found = counted.get(group);
     if (!found) {
       found = { waiting: 0, limited: 0 };
@@ -61,20 +61,15 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
     running += count;
   }
   for (const [group] of gates.holding) ofGroup(group);
+  // One that was paused must be found, to be resumed.
+  for (const group of gates.rules?.overridden ?? []) ofGroup(group);
   const sorted = [...counted].sort(([a, of], [b, other]) => rankOf(other) - rankOf(of) || (a < b ? -1 : 1));
   const order: GroupOrder | undefined = gates.rules?.order;
   const shown = sorted.slice(offset, offset + limit);
   const blockers = blockersOf(q, new Set(shown.map(([group]) => group)));
   return {
     ...(order !== undefined && { order }),
-    groups: shown.map(([group, of]): GroupView => {
-      const blocker = blockers.get(group);
-      return {
-        ...{ group, ...of, running: gates.runningOf(group) },
-        ...{ weight: gates.rules?.weightOf(group) ?? WEIGHTS.default, noisy: isNoisy(of) },
-        ...(blocker !== undefined && { blocked_by: blocker }),
-      };
-    }),
+    groups: shown.map(([group, of]) => viewOf(q, group, of, blockers.get(group))),
     total: sorted.length,
     waiting,
     running,
@@ -83,13 +78,27 @@ export function groups(q: Named & Stored, { offset, limit }: GroupsRequest, now:
   };
 }
 
-const isNoisy = ({ waiting }: Counted): boolean => waiting > QUIET;
+/** A group as it was counted. @param blocker the job that must end before another one starts */
+export function viewOf(
+  { store: { gates } }: Stored,
+  group: string,
+  of: CountedGroup,
+  blocker: string | undefined,
+): GroupView {
+  return {
+    ...{ group, ...of, running: gates.runningOf(group) },
+    ...{ weight: gates.rules?.weightOf(group) ?? WEIGHTS.default, noisy: isNoisy(of), paused: gates.isPaused(group) },
+    ...(blocker !== undefined && { blocked_by: blocker }),
+  };
+}
+
+const isNoisy = ({ waiting }: CountedGroup): boolean => waiting > QUIET;
 
 /** Noisy groups have more waiting jobs than all others, so their number is the whole order. */
-const rankOf = ({ waiting }: Counted): number => waiting;
+const rankOf = ({ waiting }: CountedGroup): number => waiting;
 
 /** In a strict order: ids of the jobs that must end before others of these groups start. */
-function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<string, string> {
+export function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<string, string> {
   const { gates, leases } = q.store;
   const found = new Map<string, string>();
   if (!gates.isStrict) return found;
@@ -108,7 +117,7 @@ function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<string,
 }
 
 /** Visits the jobs that are available. @returns were these all? */
-function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
+export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
   const { blocks, leases, priorities } = q.store;
   let complete = true;
   const visitAll = (rows: Iterable<JobRow>, most: number, mostChars = Number.POSITIVE_INFINITY) => {

@@ -1,4 +1,5 @@
 /** The settings and mode of a queue, the deployment's settings for all queues, and what handlers announce. */
+import type { GroupOverrides } from '../../job/group';
 import { GroupRules } from '../../job/group-rules';
 import { holdingMaintenance, type Maintenance, shutUntil } from '../../job/maintenance';
 import type { LowerLayers } from '../../job/record';
@@ -19,6 +20,9 @@ export interface Variables {
   readonly maxStorageBytes?: number;
 }
 
+/** The fact that holds the overrides of groups. */
+export const GROUP_OVERRIDES = 'groups';
+
 export class Configuration {
   paused = false;
   pausedChangedAt = 0;
@@ -32,8 +36,10 @@ export class Configuration {
   defaults: QueueDefaults | undefined;
   /** The settings in force: the queue's own over those of the deployment. */
   settings: QueueConfig = {};
-  /** What they say of groups. Absent: nothing. */
+  /** What they say of groups, with the overrides of operators. Absent: nothing. */
   groups: GroupRules | undefined;
+  /** What operators say of single groups. */
+  groupOverrides: GroupOverrides = {};
   /** What operators set for keys in all queues. */
   readonly overrides = new Overrides();
   /** What handlers announce about the types that they run. */
@@ -58,6 +64,7 @@ export class Configuration {
     this.paused = (pause?.paused ?? false) || removal !== undefined;
     this.draining = pause?.draining ?? false;
     this.pausedChangedAt = pause?.at ?? this.createdAt;
+    this.groupOverrides = (meta.get(GROUP_OVERRIDES) as GroupOverrides | undefined) ?? {};
     this.set((meta.get('config') as QueueConfig | undefined) ?? {}, meta.get('defaults') as QueueDefaults | undefined);
     this.announced.load(meta);
   }
@@ -67,8 +74,19 @@ export class Configuration {
     this.own = own;
     this.defaults = defaults;
     this.settings = over(own, below(defaults));
-    this.groups = this.settings.groups && new GroupRules(this.settings.groups);
+    this.combineGroups();
     this.overrides.set(defaults?.overrides, defaults?.limits);
+  }
+
+  /** Other overrides of groups hold from now on. */
+  setGroups(overrides: GroupOverrides): void {
+    this.groupOverrides = overrides;
+    this.combineGroups();
+  }
+
+  private combineGroups(): void {
+    const { groups } = this.settings;
+    this.groups = groups && new GroupRules(groups, this.groupOverrides);
   }
 
   /** Until when maintenance, or the end of the process, shuts the queue, epoch ms; may be past, or an infinity. */

@@ -229,6 +229,9 @@ export function selectReady(
   // A job that was read ahead may run meanwhile, by another cursor: if it comes back, it is read again.
   const isRunning = (key: number) => leases?.active.has(key) === true;
   const find = (key: number) => (isRunning(key) ? undefined : (blocks.row(key) ?? ownRow(sql, key)));
+  const passedOver = () => {
+    scan.exact = false;
+  };
   scan.emptied = true;
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
@@ -236,7 +239,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules });
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning },
+          { gates, blocks, find, isRunning, passedOver },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

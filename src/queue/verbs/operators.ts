@@ -1,7 +1,9 @@
 /** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
 import { notFound } from '../../job/errors';
+import type { GroupChange } from '../../job/group';
 import type { ExportStart } from '../../rpc/export';
+import type { GroupDetail } from '../../rpc/groups';
 import type { BulkAnswer, OperationRequest, OperationView } from '../../rpc/operations';
 import type { QueueApi } from '../../rpc/queue';
 import {
@@ -19,19 +21,27 @@ import {
 } from '../access-modes';
 import { bulkMatching, checkMatching } from '../features/bulk/matching';
 import { abortTask, createTask, viewTask, viewTasks } from '../features/bulk/tasks';
+import { overrideGroup } from '../features/lifecycle/groups';
 import { importParts, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
 import { limitKeys, rateLimits } from '../features/limits/report';
 import { bulk, checkItem } from '../jobs/bulk-act';
+import { group, unknownGroup } from '../jobs/group-detail';
 import { deleteDeadLetter, redrive } from '../jobs/redrive';
 import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
 import { beginExport, exportPage } from '../read/export';
+import type { QueueParts } from '../store/parts';
 
 function nothingToDo({ id, action }: OperationRequest): OperationView {
   const counts = { matched: 0, succeeded: 0, skipped: 0, failed: 0 };
   return { id, action, done: true, ...counts, errors: [], started_at: Date.now() };
+}
+
+function changedGroup(q: QueueParts, name: string, change: GroupChange | null, now: number): GroupDetail {
+  const isChanged = overrideGroup(q, name, change, now);
+  return { ...group(q, name, now), ...(!isChanged && { unchanged: true }) };
 }
 
 export const OPERATOR_VERBS = {
@@ -87,6 +97,11 @@ export const OPERATOR_VERBS = {
   config: async (life) => ({ ok: true, value: life.engine?.q.config.own ?? {} }),
   settings: (life) => life.settings(),
   configure: write((q, _, settings, mayPurge) => configure(q, settings, mayPurge)),
+  overrideGroup: write((q, now, name, change) => changedGroup(q, name, change, now)),
+  restoreGroup: writeIfExists(
+    (q, now, name) => changedGroup(q, name, null, now),
+    (name): GroupDetail => ({ ...unknownGroup(name), unchanged: true }),
+  ),
   takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
   async remove(life, request, waitMs) {
     const late = await life.engine?.caughtUp();

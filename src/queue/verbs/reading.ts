@@ -3,6 +3,7 @@ import type { Verbs } from '../../durable/answering';
 import type { JobView } from '../../job/record';
 import type { JobStory, QueueApi } from '../../rpc/queue';
 import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
+import { group, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
 import { deadLetterRow } from '../jobs/redrive';
 import type { QueueLife } from '../life';
@@ -119,6 +120,10 @@ export const READING_VERBS = {
   groups: readAll(
     (q, now, request) => groups(q, request, now),
     () => ({ groups: [], total: 0, waiting: 0, running: 0, ungrouped: 0, complete: true }),
+  ),
+  group: readAll(
+    (q, now, name) => group(q, name, now),
+    (name) => unknownGroup(name),
   ),
   async activity(life) {
     await life.engine?.caughtUp();

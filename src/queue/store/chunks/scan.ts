@@ -43,6 +43,8 @@ export class ChunkScan extends Scan {
   /** Lanes that changed since they were last looked at. `freed`: the group may start a job again. */
   private readonly changed = new Map<ChunkLane, 'changed' | 'freed'>();
   readonly ready = new Set<ChunkLane>();
+  /** Groups that start no job before a moment, epoch ms. */
+  private readonly closed = new Map<string, number>();
   /** In order; stale ones are passed over. */
   private readonly moments: Moment[] = [];
   private time = 0;
@@ -120,6 +122,24 @@ export class ChunkScan extends Scan {
     return this.firstMoment()?.at;
   }
 
+  /** The group may start no job before this moment, epoch ms. */
+  close(group: string, at: number): void {
+    this.closed.set(group, at);
+  }
+
+  override get nextGroup(): number {
+    return Math.min(super.nextGroup, ...this.closed.values());
+  }
+
+  override wakeGroups(now: number): void {
+    super.wakeGroups(now);
+    for (const [group, at] of this.closed) {
+      if (at > now) continue;
+      this.closed.delete(group);
+      this.freed(group);
+    }
+  }
+
   override freed(group: string): void {
     for (const lane of this.byGroup.get(group) ?? []) this.note(lane, 'freed');
   }
@@ -128,7 +148,7 @@ export class ChunkScan extends Scan {
     super.reset(head);
     // What it passes over is gathered only, or for other consumers.
     this.exact = false;
-    for (const memory of [this.lanes, this.byKey, this.byGroup, this.changed, this.ready]) memory.clear();
+    for (const memory of [this.lanes, this.byKey, this.byGroup, this.changed, this.ready, this.closed]) memory.clear();
     this.moments.length = 0;
   }
 

@@ -13,8 +13,9 @@ import { GroupStarts } from './starts';
 const HOLDERS = 'SELECT key, holds_group FROM jobs WHERE holds_group IS NOT NULL ORDER BY key';
 
 /** Why a group may not start another job now. `opensAt`: when its rate lets it, epoch ms. */
-export type Hold = { by: 'order' | 'concurrency' } | { by: 'rate'; opensAt: number };
+export type Hold = { by: 'pause' | 'order' | 'concurrency' } | { by: 'rate'; opensAt: number };
 
+const BY_PAUSE: Hold = { by: 'pause' };
 const BY_ORDER: Hold = { by: 'order' };
 const BY_CONCURRENCY: Hold = { by: 'concurrency' };
 
@@ -71,6 +72,7 @@ export class GroupGates {
     taken: number,
     now: number,
   ): Hold | undefined {
+    if (this.isPaused(group)) return BY_PAUSE;
     const limits = this.limitsOf(group);
     const under = this.runningOf(group) + taken;
     if (this.isStrict) {
@@ -93,6 +95,11 @@ export class GroupGates {
   /** Does the job continue an attempt that the rate of its group has counted? */
   goesOn(group: string, row: Pick<JobRow, 'attempt' | 'history'>): boolean {
     return isBegun(row) && this.limitsOf(group)?.rate !== undefined;
+  }
+
+  /** Does an operator keep the group from starting jobs? */
+  isPaused(group: string): boolean {
+    return this.rules?.isPaused(group) === true;
   }
 
   /** What limits the group. */
@@ -125,6 +132,11 @@ export class GroupGates {
     if (before === after) return;
     if (before !== null) this.release(before, key);
     if (after !== null) this.holds(after, key);
+  }
+
+  /** Other limits hold for the group. */
+  mayContinue(group: string): void {
+    this.freed.add(group);
   }
 
   /** Something ended that the group may have waited for. */

@@ -33,11 +33,13 @@ interface Source {
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
   isRunning(key: number): boolean;
+  /** Jobs of a paused group were read that wait: the line is not taken up to here. */
+  passedOver(): void;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning }: Source,
+  { gates, blocks, find, isRunning, passedOver }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -66,6 +68,8 @@ export function selectInTurns(
       if (isRunning(row.key)) continue;
       // A job that others wait for is known without being read, see `Scan.turnsAt`.
       if (gates.isStrict && row.holds_group !== null) continue;
+      // However many they are, they take no memory; once their group is resumed, all are read again.
+      else if (group !== undefined && gates.isPaused(group)) passedOver();
       // A rate delays no job whose start was counted before: it goes before those that it delays.
       else if (group !== undefined && gates.goesOn(group, row)) turns.putBack(position, group);
       // The line is read in the order of its numbers, whatever the clock said.
@@ -101,7 +105,10 @@ export function selectInTurns(
     const taken = group === undefined ? 0 : (starting.get(group) ?? 0);
     const hold = group === undefined ? undefined : gates.holdOf(group, row, taken, now);
     if (hold) {
-      if (hold.by === 'rate') turns.close(lane, hold.opensAt);
+      if (hold.by === 'pause') {
+        turns.forget(lane);
+        passedOver();
+      } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
       else turns.block(lane);
       continue;
     }

@@ -229,6 +229,16 @@ export class Turns {
     }
   }
 
+  /** None of the group may start until everything is read again: what was read of it is forgotten. */
+  forget(lane: Lane): void {
+    if (this.turn?.lane === lane) this.turn = undefined;
+    if (lane.place === 'quiet') this.quietJobs -= lane.size;
+    this.entries -= lane.entries;
+    lane.place = 'none';
+    lane.stamp++;
+    this.lanes.delete(lane.group);
+  }
+
   /** None of the group may start until it is {@link freed}. */
   block(lane: Lane): void {
     if (lane.place === 'quiet') this.quietJobs -= lane.size;

@@ -18,7 +18,8 @@ const TITLES: Readonly<Record<Reason, string>> = {
   retry: 'It waits for its next attempt',
   queue_paused: 'Its queue is paused',
   maintenance: 'The deployment is in maintenance',
-  group: 'Other jobs of its group come first',
+  group_paused: 'Its group is paused',
+  group: 'Its group may start no other job now',
   key_limit: 'Its limit key has reached its limit',
   no_handler: 'No handler accepts its type',
   handler_down: 'Its handler is down',
@@ -38,6 +39,8 @@ function remedyOf({ queue, waiting_for: waiting }: Job): { href: string; text: s
       return { href: href(own), text: 'Resume the queue' };
     case 'maintenance':
       return { href: href('settings'), text: 'Maintenance' };
+    case 'group_paused':
+      return { href: href(own, { tab: 'groups' }), text: 'Groups of the queue' };
     case 'group':
       return waiting.job_id === undefined
         ? { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' }
@@ -61,6 +64,7 @@ function remedyOf({ queue, waiting_for: waiting }: Job): { href: string; text: s
 /** It will not pass by itself, or should not have come. */
 const ALARMING: readonly Reason[] = [
   'queue_paused',
+  'group_paused',
   'maintenance',
   'key_limit',
   'no_handler',

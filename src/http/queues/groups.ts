@@ -1,0 +1,75 @@
+/** One group of a queue: how it gets on, and what operators say of it. */
+import * as contract from '../../contract/queues';
+import { defined, given, readName } from '../../job/envelope/fields';
+import { renderWaiting } from '../../job/envelope/render';
+import { unwrap } from '../../job/errors';
+import { type GroupChange, MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
+import { formatInstant } from '../../job/time';
+import type { GroupDetail, GroupView } from '../../rpc/groups';
+import { queueObject } from '../../rpc/stubs';
+import { type AppContext, json } from '../context';
+import { readBody, readOptionalBody } from '../request/body';
+import { mayCreate } from '../request/new-queues';
+import { pathParam, queueNameIn } from '../request/path';
+import { serve } from '../route';
+import { renderGroupLimits } from './config';
+
+/** Routes below `/ojs/v1`. */
+export const queueGroupRoutes = serve(contract.queueGroups, { show, change, restore, pause, resume });
+
+const groupIn = (c: AppContext): string => readName(MAX_GROUP_LENGTH)(pathParam(c, 'group'), 'group');
+
+async function show(c: AppContext) {
+  const [queue, group] = [queueNameIn(c), groupIn(c)];
+  return json(c, renderDetail(queue, unwrap(await queueObject(c.env, queue).group(group))));
+}
+
+async function change(c: AppContext) {
+  return override(c, readGroupChange(await readBody(c)));
+}
+
+async function restore(c: AppContext) {
+  const [queue, group] = [queueNameIn(c), groupIn(c)];
+  return answer(c, queue, group, unwrap(await queueObject(c.env, queue).restoreGroup(group)));
+}
+
+async function pause(c: AppContext) {
+  await readOptionalBody(c);
+  return override(c, { paused: true });
+}
+
+async function resume(c: AppContext) {
+  await readOptionalBody(c);
+  return override(c, { paused: null });
+}
+
+async function override(c: AppContext, said: GroupChange) {
+  const [queue, group] = [queueNameIn(c), groupIn(c)];
+  await mayCreate(c, [queue]);
+  return answer(c, queue, group, unwrap(await queueObject(c.env, queue).overrideGroup(group, said)));
+}
+
+function answer(c: AppContext, queue: string, group: string, { unchanged, ...detail }: GroupDetail) {
+  if (unchanged) c.set('unchanged', true);
+  c.set('named', group);
+  return json(c, renderDetail(queue, detail));
+}
+
+/** A group as lists have it. */
+export function renderGroup({ oldest, blocked_by, ...group }: GroupView): contract.QueueGroup {
+  return { ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null };
+}
+
+function renderDetail(queue: string, detail: GroupDetail): contract.QueueGroupDetail {
+  const { limits, override, waiting_for, complete, ...group } = detail;
+  return {
+    ...{ queue, ...renderGroup(group), limits: renderGroupLimits(limits) },
+    override:
+      given(override, ({ weight, paused, ...own }) => ({
+        ...renderGroupLimits(own),
+        ...defined({ weight, paused }),
+      })) ?? null,
+    waiting_for: given(waiting_for, renderWaiting) ?? null,
+    ...(!complete && { counts_are_exact: false as const }),
+  };
+}

@@ -1,0 +1,38 @@
+/** What an operator says of one group: limits, its weight, a pause. */
+import { writeMeta } from '../../../durable/sql';
+import { conflict } from '../../../job/errors';
+import { type GroupChange, type GroupOverrides, withGroupOverride } from '../../../job/group';
+import { GROUP_OVERRIDES } from '../../store/configuration';
+import type { QueueParts } from '../../store/parts';
+
+/**
+ * Changes what is said of one group; null: nothing is said of it any more. One row written.
+ * @returns false: that was so before
+ * @throws {ApiError} 409 where the queue says nothing of its groups, or too many have settings of their own; 422
+ */
+export function overrideGroup(q: QueueParts, group: string, change: GroupChange | null, now: number): boolean {
+  const { groups, groupOverrides: before } = q.config;
+  if (!groups && change !== null) {
+    throw conflict(
+      `Queue ${q.name} does not serve its jobs by group.`,
+      { queue: q.name },
+      `Set groups with PUT /ojs/v1/queues/${q.name}/config.`,
+    );
+  }
+  const after = withGroupOverride(before, groups?.order, group, change);
+  if (JSON.stringify(after[group]) === JSON.stringify(before[group])) return false;
+  writeMeta(q.store.sql, GROUP_OVERRIDES, isEmpty(after) ? undefined : after);
+  q.config.setGroups(after);
+  const rules = q.config.groups;
+  if (groups?.periods && !rules?.periods) q.store.gates.starts.clear();
+  // Jobs of a paused group were passed over, and its turns had other shares: all is read again.
+  const isRead =
+    groups?.isPaused(group) === rules?.isPaused(group) && groups?.weightOf(group) === rules?.weightOf(group);
+  if (!isRead) q.store.cursors.reset();
+  else q.store.gates.mayContinue(group);
+  // It may start more jobs than before.
+  q.wake.arrived(now);
+  return true;
+}
+
+const isEmpty = (overrides: GroupOverrides): boolean => Object.keys(overrides).length === 0;

@@ -1,0 +1,33 @@
+/** One group by its name: what waits and runs, what limits it, and why it starts no job. */
+import { defined } from '../../job/envelope/fields';
+import { WEIGHTS } from '../../job/group';
+import type { GroupDetail } from '../../rpc/groups';
+import { blockersOf, type CountedGroup, eachWaiting, viewOf } from '../read/groups';
+import type { Configured, Named, Stored } from '../store/parts';
+import { groupWaits, NEXT } from './group-waiting';
+
+/** A group in a queue that does not exist. */
+export const unknownGroup = (group: string): GroupDetail => ({
+  ...{ group, waiting: 0, limited: 0, running: 0, weight: WEIGHTS.default, noisy: false, paused: false },
+  ...{ limits: {}, complete: true },
+});
+
+/** One group, with what limits it and what it waits for. Writes nothing. */
+export function group(q: Named & Stored & Configured, name: string, now: number): GroupDetail {
+  const { gates } = q.store;
+  const counted: CountedGroup = { waiting: 0, limited: 0 };
+  const complete = eachWaiting(q, now, ({ group, since, isLimited }) => {
+    if (group !== name) return;
+    counted.waiting++;
+    if (isLimited) counted.limited++;
+    counted.oldest = Math.min(counted.oldest ?? since, since);
+  });
+  const { concurrency, rate, max_waiting } = gates.limitsOf(name) ?? {};
+  const waits = groupWaits(q, name, NEXT, counted.oldest ?? now, now);
+  return {
+    ...viewOf(q, name, counted, blockersOf(q, new Set([name])).get(name)),
+    limits: defined({ concurrency, rate, max_waiting }),
+    ...defined({ override: q.config.groupOverrides[name], waiting_for: waits }),
+    complete,
+  };
+}
