@@ -51,7 +51,9 @@ export interface Resource<Options> {
   /** Of the list. */
   summary: string;
   options?(command: Command): Command;
-  list(opened: Session<Options>): Promise<Said>;
+  /** What the list takes. */
+  takes?: TakenArguments;
+  list(opened: Session<Options>, ...given: string[]): Promise<Said>;
   /** One of the kind, as an argument. */
   one: TakenArguments;
   verbs: readonly Verb[];
@@ -59,10 +61,12 @@ export interface Resource<Options> {
 
 /** The command of a kind of thing: alone it lists, with a verb it acts. */
 export function resourceCommand<Options extends object>(terminal: Terminal, resource: Resource<Options>): Command {
-  const { name, summary, options = (command: Command) => command, list, one, verbs } = resource;
-  const command = options(remote(name, summary)).action(async (given: Options & ConnectionOptions) => {
-    const opened = session<Options>(terminal, given);
-    say(opened, await list(opened));
+  const { name, summary, takes = [], options = (command: Command) => command, list, one, verbs } = resource;
+  const command = options(remote(name, summary));
+  for (const [argument, description] of takes) command.addArgument(new Argument(argument, description));
+  command.action(async (...given: unknown[]) => {
+    const opened = session<Options>(terminal, given[takes.length] as Options & ConnectionOptions);
+    say(opened, await list(opened, ...(given.slice(0, takes.length) as string[])));
   });
   for (const told of verbs) command.addCommand(verbCommand(terminal, told, one));
   return command;

@@ -71,6 +71,8 @@ export type { FetchOptions, Held, ReleaseOptions, WorkerConnection } from './pul
 export type { BulkQuery, JobQuery, Range, Scalar } from './queries';
 export type {
   Age,
+  GroupChange,
+  GroupLimits,
   InspectedQueue,
   Overflow,
   PriorityCount,
@@ -82,6 +84,7 @@ export type {
   QueueDeletion,
   QueueDetail,
   QueueGroup,
+  QueueGroupDetail,
   QueueGroupsSeen,
   QueueMode,
   QueueOverview,

@@ -62,6 +62,15 @@ export type PriorityCount = Named<contract.PriorityCount>;
 /** A group of jobs in a queue. */
 export type QueueGroup = Named<contract.QueueGroup>;
 
+/** What limits a group. */
+export type GroupLimits = Named<contract.GroupLimits>;
+
+/** A change of what holds for one group; `null` returns a member to what its queue says. */
+export type GroupChange = Named<contract.GroupChange>;
+
+/** One group: what holds for it, and how it gets on. */
+export type QueueGroupDetail = Named<contract.QueueGroupDetail>;
+
 /** The groups of a queue: those with most waiting jobs first. */
 export type QueueGroupsSeen = Omit<Named<contract.QueueGroupList>, 'items' | 'pagination'>;
 

@@ -16,6 +16,7 @@ import { byCursor, type ListOptions } from './pages';
 import {
   type Age,
   ageText,
+  type GroupChange,
   type InspectedQueue,
   type PriorityCount,
   type Purged,
@@ -26,6 +27,7 @@ import {
   type QueueDefaults,
   type QueueDeletion,
   type QueueDetail,
+  type QueueGroupDetail,
   type QueueGroupsSeen,
   type QueueOverview,
   type QueueRemoval,
@@ -155,6 +157,37 @@ export class Queues {
     return seen;
   }
 
+  /** One group of a queue: what waits and runs, what limits it, and why it starts no job. */
+  async group(name: string, group: string): Promise<QueueGroupDetail> {
+    return await this.requests.read<QueueGroupDetail>(pathTo`/queues/${name}/groups/${group}`, 'limits', 'the group');
+  }
+
+  /**
+   * Changes limits, the weight or the pause of one group; `null` returns one to what the queue says.
+   * @throws {ConflictError} when the queue says nothing of its groups; {@link InvalidJobError}
+   * @example
+   * await tocsin.queues.changeGroup('invoices', 'acme', { concurrency: 2, rate: { limit: 100, period: 'hour' } });
+   */
+  async changeGroup(name: string, group: string, change: GroupChange): Promise<QueueGroupDetail> {
+    const body = jsonOf(change, 'The change');
+    return groupOf(await this.requests.safely('PUT', pathTo`/queues/${name}/groups/${group}`, body));
+  }
+
+  /** Returns a group to what its queue says: no limits of its own, no weight, no pause. */
+  async restoreGroup(name: string, group: string): Promise<QueueGroupDetail> {
+    return groupOf(await this.requests.safely('DELETE', pathTo`/queues/${name}/groups/${group}`));
+  }
+
+  /** Pauses a group: its jobs wait until it is resumed, those of others run. @throws {ConflictError} */
+  async pauseGroup(name: string, group: string): Promise<QueueGroupDetail> {
+    return groupOf(await this.requests.safely('POST', pathTo`/queues/${name}/groups/${group}/pause`));
+  }
+
+  /** Ends the pause of a group. @throws {ConflictError} */
+  async resumeGroup(name: string, group: string): Promise<QueueGroupDetail> {
+    return groupOf(await this.requests.safely('POST', pathTo`/queues/${name}/groups/${group}/resume`));
+  }
+
   /**
    * Removes jobs permanently. Needs `admin:purge`. A purge that takes longer continues in the background: {@link
    * Bulk.wait}.
@@ -235,6 +268,10 @@ export class Queues {
     const { name: queue, paused, status } = shaped<QueueState>(answer, 'paused', 'the queue');
     return { name: queue, paused, status };
   }
+}
+
+function groupOf(answer: unknown): QueueGroupDetail {
+  return shaped<QueueGroupDetail>(answer, 'limits', 'the group');
 }
 
 function configOf(answer: unknown): QueueConfig {

@@ -94,6 +94,24 @@ describe('the page of a queue', { timeout: 60_000 }, () => {
     await row('vip-1').getByText('5', { exact: true }).waitFor();
     assert.match(await page.getByRole('row').nth(1).innerText(), /acme, inc/);
     await assertFitForAll(page);
+    await row('acme, inc').getByRole('button', { name: 'Pause' }).click();
+    await row('acme, inc').getByText('paused', { exact: true }).waitFor();
+    await row('acme, inc').getByRole('button', { name: 'Resume' }).click();
+    await row('acme, inc').getByRole('button', { name: 'Pause' }).waitFor();
+    await row('acme, inc').getByRole('button', { name: 'Limit' }).click();
+    await page.getByRole('dialog').getByLabel('Running at once').fill('7');
+    await page.getByRole('dialog').getByLabel('Weight').fill('200');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page
+      .getByRole('dialog')
+      .getByText(/from 1 to 100/)
+      .first()
+      .waitFor();
+    await page.getByRole('dialog').getByLabel('Weight').fill('9');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await row('acme, inc').getByText('9', { exact: true }).waitFor({ state: 'attached' });
+    const { limits } = await board.call('GET', `queues/one.groups/groups/${encodeURIComponent('acme, inc')}`);
+    assert.deepEqual(limits, { concurrency: 7 });
     await row('vip-1').getByRole('button', { name: 'Cancel' }).click();
     await answer(page, 'Cancel 1 job');
     await row('vip-1').waitFor({ state: 'detached' });

@@ -124,6 +124,23 @@ describe('tocsin', { timeout: 120_000 }, () => {
     assert.match((await run('groups', 'ungrouped')).stdout, /No groups/);
   });
 
+  it('pauses, resumes and limits a group of a queue', async () => {
+    await call('PUT', '/queues/shared/config', { groups: { order: 'fair' } });
+    await json('enqueue', 'a.b', '--queue', 'shared', '--group', 'big one');
+    const paused = (await json('groups', 'pause', 'shared', 'big one')).group;
+    assert.deepEqual([paused.paused, paused.waiting_for.reason], [true, 'group_paused']);
+    assert.match((await run('groups', 'shared')).stdout, /^GROUP .*\nbig one +paused +1 /);
+    assert.match((await run('groups', 'show', 'shared', 'big one')).stdout, /has paused the group "big one"/);
+    assert.equal((await json('groups', 'resume', 'shared', 'big one')).group.paused, false);
+    const words = ['--concurrency', '2', '--rate', '5', '--period', 'minute', '--max-waiting', '9', '--weight', '3'];
+    const { group } = await json('groups', 'limit', 'shared', 'big one', ...words);
+    const limits = { concurrency: 2, rate: { limit: 5, period: 'PT1M' }, max_waiting: 9 };
+    assert.deepEqual([group.limits, group.override], [limits, { ...limits, weight: 3 }]);
+    assert.equal((await json('groups', 'restore', 'shared', 'big one')).group.override, null);
+    const refused = await run('groups', 'pause', 'nowhere', 'x');
+    assert.match(refused.stderr, /does not serve its jobs by group/);
+  });
+
   it('says why a job does not run', async () => {
     const later = (await json('enqueue', 'a.b', '--queue', 'asked', '--delay', '2h')).job;
     assert.match(

@@ -53,6 +53,18 @@ describe('a queue', () => {
     expect(await queues.resume(queue)).toEqual({ name: queue, paused: false, status: 'active' });
   });
 
+  it('has a group limited, paused, resumed and restored', async () => {
+    await client.queues.create('shared', { groups: { order: 'fair', limits: { big_one: { maxWaiting: 5 } } } });
+    const { group, limits } = await client.queues.changeGroup('shared', 'big_one', { concurrency: 2, weight: 3 });
+    expect([group, limits]).toEqual(['big_one', { concurrency: 2, maxWaiting: 5 }]);
+    expect(await client.queues.pauseGroup('shared', 'big_one')).toMatchObject({
+      ...{ paused: true, waitingFor: { reason: 'group_paused' } },
+    });
+    expect(await client.queues.resumeGroup('shared', 'big_one')).toMatchObject({ paused: false });
+    expect(await client.queues.restoreGroup('shared', 'big_one')).toMatchObject({ override: null });
+    expect(await client.queues.group('shared', 'big_one')).toMatchObject({ waiting: 0, limits: { maxWaiting: 5 } });
+  });
+
   it('is counted by state and by priority', async () => {
     await enqueue({ priority: 5 });
     await enqueue({ priority: 5 });

@@ -53,6 +53,19 @@ export const GROUPS: readonly SettingGroup[] = [
       },
       { path: 'groups.concurrency', label: 'Running of each group', kind: 'number', hint: 'At once, 1 to 10,000' },
       {
+        ...{ path: 'groups.rate', label: 'Rate of each group', kind: 'json' },
+        hint: 'Starts in a period, for example {"limit": 100, "period": "minute"}',
+      },
+      { path: 'groups.max_waiting', label: 'Waiting of each group', kind: 'number', hint: 'At most, 1 to 10,000,000' },
+      {
+        ...{ path: 'groups.overflow_policy', label: 'Beyond that', kind: 'choice' },
+        ...{ choices: ['reject', 'drop_oldest'], hint: 'Refuse new jobs of the group, or discard its oldest' },
+      },
+      {
+        ...{ path: 'groups.limits', label: 'Limits of some groups', kind: 'json', wide: true },
+        hint: 'For example {"vip-*": {"concurrency": 50}}',
+      },
+      {
         ...{ path: 'groups.weights', label: 'Weights', kind: 'json', wide: true },
         hint: 'Shares from 1 to 100, for example {"vip-*": 5}',
       },

@@ -9,10 +9,12 @@ import { actionsColumn, type Column, DataTable } from '../../components/table';
 import { Count, Foreign, JobLink, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
+import { act } from '../../core/dialogs';
 import { useResource } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { can, isHidden } from '../../core/session';
 import { type Action, onFilter } from '../jobs/operations';
+import { GroupDialog, pathOf, purgeOf } from './group-dialog';
 import type { QueueTab } from './tab';
 
 const PER_PAGE = 100;
@@ -28,10 +30,23 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
     [name, page, slowly],
   );
   const [operation, setOperation] = useState<StartedOperation>();
+  const [limited, setLimited] = useState<QueueGroup>();
   const begin = (action: Action, { group }: QueueGroup) => setOperation(onFilter(action, { queue: name, group }));
+  const actions: Actions = {
+    retry: (row) => begin('retry', row),
+    cancel: (row) => begin('cancel', row),
+    purge: (row) => setOperation(purgeOf(name, row)),
+    limit: setLimited,
+    async pause({ group, paused }) {
+      const path = `${pathOf(name, group)}/${paused ? 'resume' : 'pause'}`;
+      if (await act(() => api.post(path), `${group} is ${paused ? 'resumed' : 'paused'}.`)) groups.reload();
+    },
+  };
   const keys = {
-    r: { label: 'Retry its jobs', run: (row: QueueGroup) => isNamed(row) && begin('retry', row) },
-    c: { label: 'Cancel its jobs', run: (row: QueueGroup) => isNamed(row) && begin('cancel', row) },
+    r: { label: 'Retry its jobs', run: (row: QueueGroup) => isNamed(row) && actions.retry(row) },
+    c: { label: 'Cancel its jobs', run: (row: QueueGroup) => isNamed(row) && actions.cancel(row) },
+    p: { label: 'Pause or resume it', run: (row: QueueGroup) => isNamed(row) && actions.pause(row) },
+    l: { label: 'Limit it', run: (row: QueueGroup) => isNamed(row) && actions.limit(row) },
   };
   return (
     <Loaded of={groups}>
@@ -46,7 +61,7 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
             label="Groups"
             rows={items}
             rowKey={({ group }) => group}
-            columns={columns(name, begin)}
+            columns={columns(name, actions)}
             keys={can('admin:write') ? keys : {}}
             empty={
               <Empty icon="jobs" title="No job with a group waits or runs">
@@ -55,6 +70,9 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
             }
           />
           <Pager total={total} perPage={PER_PAGE} />
+          {limited && (
+            <GroupDialog queue={name} of={limited} onClose={() => setLimited(undefined)} onDone={groups.reload} />
+          )}
           {operation && (
             <OperationDialog of={operation} onClose={() => setOperation(undefined)} onDone={groups.reload} />
           )}
@@ -81,7 +99,10 @@ function useSlowly(round: number): number {
 /** Filters take the group itself, which this key may not see. */
 const isNamed = ({ group }: QueueGroup) => !isHidden(group);
 
-function columns(queue: string, begin: (action: Action, row: QueueGroup) => void): Column<QueueGroup>[] {
+/** What can be done to a group, and to its jobs. */
+type Actions = Record<'retry' | 'cancel' | 'purge' | 'limit' | 'pause', (row: QueueGroup) => void>;
+
+function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
   const count = (id: 'waiting' | 'limited' | 'running' | 'weight', label: string) => ({
     ...{ id, label, end: true, wide: id === 'limited' || id === 'weight' },
     sort: (row: QueueGroup) => row[id],
@@ -98,6 +119,11 @@ function columns(queue: string, begin: (action: Action, row: QueueGroup) => void
             <Foreign>{row.group}</Foreign>
           </a>{' '}
           {row.noisy && <Badge tone="amber">noisy</Badge>}
+          {row.paused && (
+            <Badge tone="red" icon="pause">
+              paused
+            </Badge>
+          )}
         </>
       ),
     },
@@ -120,12 +146,27 @@ function columns(queue: string, begin: (action: Action, row: QueueGroup) => void
     ...actionsColumn(can('admin:write'), (row: QueueGroup) =>
       isNamed(row) ? (
         <span class="row-actions">
-          <button type="button" class="small" onClick={() => begin('retry', row)}>
+          {can('data:write') && (
+            <>
+              <button type="button" class="small" onClick={() => actions.pause(row)}>
+                {row.paused ? 'Resume' : 'Pause'}
+              </button>
+              <button type="button" class="small" onClick={() => actions.limit(row)}>
+                Limit
+              </button>
+            </>
+          )}
+          <button type="button" class="small" onClick={() => actions.retry(row)}>
             Retry
           </button>
-          <button type="button" class="small" onClick={() => begin('cancel', row)}>
+          <button type="button" class="small" onClick={() => actions.cancel(row)}>
             Cancel
           </button>
+          {can('admin:purge') && (
+            <button type="button" class="small" onClick={() => actions.purge(row)}>
+              Purge
+            </button>
+          )}
         </span>
       ) : null,
     ),
