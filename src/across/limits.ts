@@ -1,6 +1,7 @@
 /**
- * The keys that limit jobs, over all queues. A key counts within its queue. An operator's override of its limits holds
- * in all queues, also in those that have not met the key yet. The directory keeps it, which makes the key known.
+ * The keys that limit jobs, over all queues. A key counts within its queue, or in all of them by its desk. An
+ * operator's override of its limits holds in all queues, also in those that have not met the key yet. The directory
+ * keeps it, which makes the key known.
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
@@ -8,8 +9,9 @@ import { defined } from '../job/envelope/fields';
 import { unwrap } from '../job/errors';
 import type { LimitOverride } from '../job/limits/policy';
 import { MINUTE_MS } from '../job/metrics/series';
+import type { AllowanceView } from '../rpc/allowances';
 import type { RateLimitView } from '../rpc/limits';
-import { directoryObject, queueObject } from '../rpc/stubs';
+import { deskObject, directoryObject, queueObject } from '../rpc/stubs';
 import { knownIfFew, queuesOf } from './queues';
 
 /** A key: its state in the queues (none if no job has counted under it recently), and its override for all queues. */
@@ -17,6 +19,8 @@ export interface LimitKey {
   key: string;
   views: RateLimitView[];
   override?: LimitOverride;
+  /** As its desk sees it, if it counts in all queues. */
+  allowance?: AllowanceView;
 }
 
 /** Every known key, in order, and what is needed to look at some of them. */
@@ -38,9 +42,20 @@ export async function listLimitKeys(env: Env, named?: readonly string[]): Promis
 /** Those of these keys that are known. */
 export async function readLimitKeys(env: Env, { keys, queues, overrides }: LimitKeys): Promise<LimitKey[]> {
   const views = await viewsOf(env, keys, queues);
-  return keys
-    .map((key) => defined({ key, views: views.get(key) ?? [], override: overrides.get(key) }))
-    .filter(({ views: own, override }) => own.length > 0 || override !== undefined);
+  const known = await inParallel(keys, (key) => limitKey(env, key, views.get(key) ?? [], overrides.get(key)));
+  return known.filter(({ views: own, override }) => own.length > 0 || override !== undefined);
+}
+
+/** A key with the view of its desk, where it has one. */
+async function limitKey(
+  env: Env,
+  key: string,
+  views: RateLimitView[],
+  override: LimitOverride | undefined,
+): Promise<LimitKey> {
+  const isShared = views.some(({ scope }) => scope === 'deployment');
+  const allowance = isShared ? ((await deskObject(env, key).allowance()) ?? undefined) : undefined;
+  return defined({ key, views, override, allowance });
 }
 
 /** One key; undefined when it is not known. @throws {ApiError} 422 when there are too many queues to ask them all */
@@ -61,7 +76,7 @@ export async function overrideLimit(
 ): Promise<{ shown: LimitKey; untold: number }> {
   const override = await withPeriod(env, key, given);
   const { untold } = unwrap(await directoryObject(env).overrideLimit(key, override));
-  return { shown: { key, views: await viewsOfKey(env, key), override }, untold };
+  return { shown: await limitKey(env, key, await viewsOfKey(env, key), override), untold };
 }
 
 /** Ends an override everywhere. @returns whether the key was known */

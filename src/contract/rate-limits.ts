@@ -16,6 +16,8 @@ export interface LimitsInForce {
 /** A key in one queue. */
 export interface RateLimitInQueue extends LimitsInForce {
   queue: string;
+  /** These are the jobs whose key counts in all queues. Absent: those whose key counts in this one. */
+  scope?: 'deployment';
   /** Attempts that run. */
   active: number;
   /** Starts in the present window. */
@@ -24,13 +26,29 @@ export interface RateLimitInQueue extends LimitsInForce {
   waiting: number;
 }
 
+/** What a queue has of a limit over all queues. */
+export interface LeasedToQueue {
+  queue: string;
+  /** Attempts that it may run at once. */
+  slots: number;
+  /** Starts that count: used, or still to be used. */
+  starts: number;
+}
+
+/** A limit over all queues, as the object that divides it among them sees it. */
+export interface DeploymentLimit extends LimitsInForce {
+  /** How many more attempts may run, leased or not; absent when that is not limited. */
+  available?: number;
+  leased: LeasedToQueue[];
+}
+
 /** What holds in the place of a key's own limits. */
 export interface OverrideInForce extends Omit<LimitsInForce, 'throttled'> {
   /** Absent: until it is removed. */
   expires_at?: Time;
 }
 
-/** A key that limits jobs, summed up over all queues that know it; a key with only an override has none. */
+/** A key that limits jobs, summed up over all queues and scopes; a key with only an override has no queues. */
 export interface RateLimitStatus extends LimitsInForce {
   key: string;
   /** Attempts that run. */
@@ -46,6 +64,8 @@ export interface RateLimitStatus extends LimitsInForce {
   /** The same as `waiting`. */
   waiting_count: number;
   override?: OverrideInForce;
+  /** Of jobs whose `scope` is the deployment; absent: there are none. */
+  deployment?: DeploymentLimit;
   queues: RateLimitInQueue[];
 }
 

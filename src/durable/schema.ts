@@ -8,6 +8,7 @@
  * A database of a later version (the deployment was rolled back) is left as it is. Every call that needs it is refused,
  * the alarm is armed, and the object continues when the later version is deployed again.
  */
+import allowance from '../../migrations/allowance.sql';
 import directory from '../../migrations/directory.sql';
 import directory4 from '../../migrations/directory_4.sql';
 import locks from '../../migrations/locks.sql';
@@ -55,6 +56,14 @@ export const WORKFLOW: SchemaVersion = {
   steps: {},
 };
 export const LOCKS: SchemaVersion = { object: 'lock object', version: 1, first: ['holders'], tables: locks, steps: {} };
+/** Lock objects with the name of an allowance have these tables alone. */
+export const ALLOWANCE: SchemaVersion = {
+  object: 'allowance',
+  version: 1,
+  first: ['leased'],
+  tables: allowance,
+  steps: {},
+};
 
 /** An alarm that rings while the database is refused rings again after this, ms. */
 const STANDBY_MS = 60_000;

@@ -17,6 +17,7 @@ import type { Env } from '../config';
 import { LOCKS, Schema } from '../durable/schema';
 import { type Outcome, unavailable } from '../job/errors';
 import { decodeId } from '../job/ids';
+import type { AllowanceApi, AllowanceView, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
 import {
   MAX_RESERVATION_MS,
   type OpenTicket,
@@ -28,6 +29,7 @@ import {
 } from '../rpc/locks';
 import { MAX_TICKET_AGE_MS } from '../rpc/queue';
 import { lockObject, queueObject } from '../rpc/stubs';
+import { AllowanceDesk } from './allowance-desk';
 
 /** A ticket of this age is refused by its queue, even if the two clocks differ by as much again: it cannot be open. */
 const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
@@ -54,7 +56,7 @@ interface Waiting {
   timer: ReturnType<typeof setTimeout>;
 }
 
-export class UniqueLockObject extends DurableObject<Env> implements UniqueLockApi {
+export class UniqueLockObject extends DurableObject<Env> implements UniqueLockApi, AllowanceApi {
   /** The ticket that has a fingerprint reserved, and until when (epoch ms). */
   private readonly reserved = new Map<string, { ticket: string; until: number }>();
   private waiting: Waiting[] = [];
@@ -63,6 +65,8 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private expiry: ReturnType<typeof setTimeout> | undefined;
   private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
   private preparing: Promise<void> | undefined;
+  /** What the object is if its name is that of an allowance: nothing else of this class is used then. */
+  private readonly desk = AllowanceDesk.of(this.ctx, this.env);
 
   async reserve(request: ReserveRequest): Promise<Outcome<Reservation>> {
     await this.prepare();
@@ -95,12 +99,25 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.query('INSERT OR IGNORE INTO shards (name) VALUES (?)', name);
   }
 
+  async unregister(name: string): Promise<void> {
+    if (this.tables.exist()) this.query('DELETE FROM shards WHERE name = ?', name);
+  }
+
+  async lease(request: LeaseRequest): Promise<LeaseAnswer> {
+    return (this.desk as AllowanceDesk).lease(request);
+  }
+
+  async allowance(): Promise<AllowanceView | null> {
+    return this.desk?.view() ?? null;
+  }
+
   async shards(): Promise<string[]> {
     if (!this.tables.exist()) return [];
     return this.query<{ name: string }>('SELECT name FROM shards').map(({ name }) => name);
   }
 
   async reset(): Promise<void> {
+    if (this.desk) return this.desk.reset();
     for (const waiting of this.waiting) this.giveUp(waiting);
     this.reserved.clear();
     this.known.clear();
@@ -112,6 +129,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   /** A turn of the daily round. Never throws: what could not be asked is asked the next day. */
   override async alarm(): Promise<void> {
+    if (this.desk) return this.desk.alarm();
     if (this.tables.refusal) return this.tables.standBy(Date.now());
     let pause = ROUND_MS;
     try {

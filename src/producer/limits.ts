@@ -20,8 +20,10 @@ type Rate =
 type NoRate = { rate?: never; period?: never; maxPerSecond?: never };
 
 interface Members {
-  /** Jobs with the same key count together, within one queue. Default: the queue's name. */
+  /** Jobs with the same key count together. Default: the queue's name. */
   key?: string;
+  /** In one queue (default), or in all queues of the `deployment`; then `key` is required. */
+  scope?: 'queue' | 'deployment';
   /** Attempts that may run at once, 1 … 10000. */
   concurrency?: number;
   /** As many, evenly spread. */

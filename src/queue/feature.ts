@@ -12,6 +12,7 @@ import type { AlertState } from '../job/alert/rule';
 import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
+import type { AllowanceApi } from '../rpc/allowances';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import type { WebhookSenderApi } from '../rpc/webhooks';
@@ -88,6 +89,8 @@ export interface Others {
   workflow(id: string): WorkflowApi;
   /** The object of a subscription. */
   webhook(id: string): WebhookSenderApi;
+  /** The desk of a key that counts in all queues. */
+  desk(key: string): AllowanceApi;
   /** Reports the state of an alert rule here to the directory. */
   noteAlert(rule: string, state: AlertState): Promise<unknown>;
   /** Notifies the directory that its numbers of this queue are outdated. */

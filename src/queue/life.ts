@@ -23,7 +23,7 @@ import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
 import type { Connection } from '../job/worker/socket';
 import type { QueueApi, QueueSettings } from '../rpc/queue';
 import type { EnqueuedJob } from '../rpc/receipts';
-import { directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
+import { deskObject, directoryObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import type { ClaimRequest } from '../rpc/workers';
 import { type Creation, createQueue, type Operation, tryCreation } from './creation';
 import { QueueEngine } from './engine';
@@ -296,6 +296,7 @@ export class QueueLife {
         queue: (name) => this.queue(name),
         workflow: (id) => workflowObject(this.env, id),
         webhook: (id) => webhookObject(this.env, id),
+        desk: (key) => deskObject(this.env, key),
         noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
         noteChange: () => directoryObject(this.env).queueChanged(this.name),
         noteIds: (queue, ids) =>

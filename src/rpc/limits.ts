@@ -1,5 +1,5 @@
 /** The part of a queue object's RPC interface that is about limits. Times in epoch ms. */
-import type { LimitOverride } from '../job/limits/policy';
+import type { LimitOverride, LimitScope } from '../job/limits/policy';
 
 /** What is left of a key's limits. */
 export interface LimitStanding {
@@ -13,6 +13,7 @@ export interface LimitStanding {
 /** A key that limits jobs, as one queue knows it. */
 export interface RateLimitView {
   key: string;
+  scope: LimitScope;
   queue: string;
   /** Attempts at once. */
   concurrency?: number;

@@ -63,6 +63,8 @@ export interface UniqueLockApi {
   release(request: ReleaseRequest): Promise<void>;
   /** Register only: records a lock object in use. */
   register(name: string): Promise<void>;
+  /** Register only: the lock object is empty again. */
+  unregister(name: string): Promise<void>;
   /** Register only: names of the lock objects in use. */
   shards(): Promise<string[]>;
   /** Empties the object. Only reachable with `TEST_HOOKS`. */

@@ -13,6 +13,7 @@ import type { SentJobs } from '../job/message';
 import type { JobView, NewJob, UniquePolicy } from '../job/record';
 import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
 import type { JobState } from '../job/states';
+import type { AllowanceHolderApi } from './allowances';
 import type { CronQueueApi } from './cron';
 import type { ExportApi } from './export';
 import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
@@ -198,6 +199,7 @@ export interface QueueApi
     ExportApi,
     OperationsApi,
     LimitsApi,
+    AllowanceHolderApi,
     GroupsApi,
     MetricsApi,
     TargetsApi,

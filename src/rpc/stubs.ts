@@ -5,6 +5,7 @@
 import { exports } from 'cloudflare:workers';
 import type { Env } from '../config';
 import { invalidConfiguration } from '../job/errors';
+import { type AllowanceApi, DESK_PREFIX } from './allowances';
 import { noteAwake } from './awake-queues';
 import type { DirectoryApi } from './directory';
 import type { IdsApi } from './ids';
@@ -79,4 +80,9 @@ export function workflowObject(env: Env, id: string): WorkflowApi {
 /** The lock object with this name. */
 export function lockObject(env: Env, name: string): UniqueLockApi {
   return named(env, 'UNIQUE_LOCKS', name) as unknown as UniqueLockApi;
+}
+
+/** The desk of a key's allowance: one more room of the class of lock objects. */
+export function deskObject(env: Env, key: string): AllowanceApi {
+  return named(env, 'UNIQUE_LOCKS', DESK_PREFIX + key) as unknown as AllowanceApi;
 }

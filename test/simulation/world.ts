@@ -73,6 +73,7 @@ const NOBODY = {
   workflow: never('no workflow is part of this history'),
   noteAlert: never('no alert rule is part of this history'),
   webhook: never('no subscription is part of this history'),
+  desk: never('no key of this history counts in all queues'),
   enqueue: never('no handler of this history enqueues'),
 };
 

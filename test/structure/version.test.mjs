@@ -34,5 +34,5 @@ test('the page about upgrading names the versions of the schemas', () => {
     assert.ok(page.includes(`| ${object} | ${stored} |`), `${object}: ${stored}`);
     return object;
   });
-  assert.deepEqual(objects, ['queue', 'directory', 'workflow', 'lock']);
+  assert.deepEqual(objects, ['queue', 'directory', 'workflow', 'lock', 'allowance']);
 });

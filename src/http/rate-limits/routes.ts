@@ -7,7 +7,13 @@ import {
   readLimitKeys,
   removeOverride,
 } from '../../across/limits';
-import { type LimitsInForce, type OverrideInForce, type RateLimitStatus, rateLimits } from '../../contract/rate-limits';
+import {
+  type DeploymentLimit,
+  type LimitsInForce,
+  type OverrideInForce,
+  type RateLimitStatus,
+  rateLimits,
+} from '../../contract/rate-limits';
 import { formatDuration } from '../../job/duration';
 import { defined, given } from '../../job/envelope/fields';
 import { readTime } from '../../job/envelope/parse';
@@ -15,6 +21,7 @@ import { invalidRequest, notFound } from '../../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../../job/limits/policy';
 import { isPseudonym } from '../../job/redaction';
 import { formatInstant } from '../../job/time';
+import type { AllowanceView } from '../../rpc/allowances';
 import type { RateLimitView } from '../../rpc/limits';
 import { type AppContext, json, noContent } from '../context';
 import { pendingQueues } from '../queues/pending';
@@ -89,8 +96,9 @@ function unknownKey(key: string) {
 }
 
 /** One key, with the sums over all queues, and the queues one by one. */
-function renderRateLimit(c: AppContext, { key, views, override }: LimitKey): RateLimitStatus {
-  const limits = views[0] ?? override ?? {};
+function renderRateLimit(c: AppContext, { key, views, override, allowance }: LimitKey): RateLimitStatus {
+  const deployment = allowance && renderAllowance(allowance, views);
+  const limits = deployment ?? views[0] ?? override ?? {};
   const shown = override ?? views.find((view) => view.override)?.override;
   const waiting = sum(views, ({ waiting }) => waiting);
   return {
@@ -98,20 +106,38 @@ function renderRateLimit(c: AppContext, { key, views, override }: LimitKey): Rat
     ...limitsOf(limits),
     active: sum(views, ({ active }) => active),
     ...(limits.concurrency !== undefined && {
-      available: views.length > 0 ? sum(views, availableIn) : limits.concurrency,
+      available: deployment?.available ?? (views.length > 0 ? sum(views, availableIn) : limits.concurrency),
     }),
-    current_count: sum(views, ({ current_count }) => current_count),
-    window_resets_at: latestReset(views),
+    current_count:
+      sum(views, ({ current_count }) => current_count) + sum(allowance?.leased ?? [], ({ starts }) => starts),
+    window_resets_at: latestReset([...views, ...(allowance ? [{ window_resets_at: allowance.resets_at }] : [])]),
     waiting,
     waiting_count: waiting,
     ...(shown && { override: renderOverride(shown) }),
+    ...(deployment && { deployment }),
     queues: views.map((view) => ({
       queue: view.queue,
+      ...(view.scope === 'deployment' && { scope: view.scope }),
       ...limitsOf(view),
       active: view.active,
       current_count: view.current_count,
       waiting: view.waiting,
     })),
+  };
+}
+
+/** A limit over all queues. */
+function renderAllowance(
+  { limits: { concurrency, rate, throttle }, leased }: AllowanceView,
+  views: readonly RateLimitView[],
+): DeploymentLimit {
+  const quota = rate ?? throttle;
+  const throttled = !rate && throttle ? (true as const) : undefined;
+  const running = sum(views, ({ scope, active }) => (scope === 'deployment' ? active : 0));
+  return {
+    ...limitsOf(defined({ concurrency, limit: quota?.limit, period_ms: quota?.period_ms, throttled })),
+    ...(concurrency !== undefined && { available: Math.max(0, concurrency - running) }),
+    leased,
   };
 }
 
@@ -128,11 +154,11 @@ function availableIn({ concurrency = 0, active }: RateLimitView): number {
   return Math.max(0, concurrency - active);
 }
 
-function sum(views: readonly RateLimitView[], number: (view: RateLimitView) => number): number {
-  return views.reduce((total, view) => total + number(view), 0);
+function sum<T>(all: readonly T[], number: (one: T) => number): number {
+  return all.reduce((total, one) => total + number(one), 0);
 }
 
-function latestReset(views: readonly RateLimitView[]): string | null {
+function latestReset(views: readonly { window_resets_at?: number | undefined }[]): string | null {
   const times = views.flatMap(({ window_resets_at }) => window_resets_at ?? []);
   return times.length === 0 ? null : formatInstant(Math.max(...times));
 }

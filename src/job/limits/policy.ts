@@ -4,7 +4,8 @@
  *
  * | member | value |
  * |---|---|
- * | `key` | whose starts count together, within one queue; without it the queue's name |
+ * | `key` | whose starts count together; without it the queue's name |
+ * | `scope` | where they do: in one `queue` (default), or in all queues of the `deployment` |
  * | `concurrency` | attempts that may run at once, 1 … 10000 |
  * | `max_per_second` | starts in any second: the same as a `rate` with the period of a second |
  * | `rate`, `period` | starts in any period of this length (sliding); also `rate: {limit, period}` |
@@ -46,8 +47,13 @@ export interface Limits {
 export const ON_LIMIT = ['wait', 'reschedule', 'drop'] as const;
 export type OnLimit = (typeof ON_LIMIT)[number];
 
+/** Where the jobs of a key count together: in one queue, or in all queues. A key is another one in each scope. */
+export const LIMIT_SCOPES = ['queue', 'deployment'] as const;
+export type LimitScope = (typeof LIMIT_SCOPES)[number];
+
 /** A job's limits, read. */
 export interface LimitPolicy {
+  /** The key with its scope, as a queue stores it: {@link scopedKey}. */
   key: string;
   /** Absent: the present limits of the key. */
   limits?: Limits;
@@ -86,6 +92,19 @@ export function isLimitKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY.test(text);
 }
 
+/** Before a key that counts in all queues, where a queue stores it. No key has a space. */
+const DEPLOYMENT = 'deployment ';
+
+/** What a queue calls a key of this scope. */
+export const scopedKey = (key: string, scope: LimitScope): string => (scope === 'deployment' ? DEPLOYMENT + key : key);
+
+/** The scope of a key as a queue calls it. */
+export const scopeOf = (scoped: string): LimitScope => (scoped.startsWith(DEPLOYMENT) ? 'deployment' : 'queue');
+
+/** The key as its users call it. */
+export const plainKey = (scoped: string): string =>
+  scoped.startsWith(DEPLOYMENT) ? scoped.slice(DEPLOYMENT.length) : scoped;
+
 const readKey = readText(isLimitKey, KEY_RULE, { pattern: KEY.source, maxLength: MAX_KEY_LENGTH });
 
 const readStarts = readInteger(1, MAX_STARTS);
@@ -121,6 +140,7 @@ const readRate: Reader<number | Quota> = described(
 const readPolicy = readMembers(
   {
     key: readKey,
+    scope: readWord(LIMIT_SCOPES),
     concurrency: readInteger(1, MAX_CONCURRENCY),
     max_per_second: readStarts,
     rate: readRate,
@@ -141,13 +161,16 @@ export const LIMIT_POLICY_SCHEMA = () => describe(readPolicy);
  * @throws {ApiError} 400 naming the member that is malformed or contradicts another one
  */
 export function readLimitPolicy(value: unknown, field: string, queue: string): LimitPolicy {
-  const { key, concurrency, throttle, on_limit = 'wait', ...rates } = readPolicy(value, field);
+  const { key, scope = 'queue', concurrency, throttle, on_limit = 'wait', ...rates } = readPolicy(value, field);
   const limits: Limits = defined({ concurrency, rate: rateOf(rates, field), throttle });
   const limited = Object.keys(limits).length > 0;
   if (!limited && key === undefined) {
     throw invalidRequest(field, `${field} has no limit: it needs concurrency, max_per_second, rate or throttle.`);
   }
-  return { key: key ?? queue, ...(limited && { limits }), on_limit };
+  if (key === undefined && scope === 'deployment') {
+    throw invalidRequest(`${field}.key`, `${field}.key is required: a limit of the deployment has a name of its own.`);
+  }
+  return { key: scopedKey(key ?? queue, scope), ...(limited && { limits }), on_limit };
 }
 
 /** The three spellings of a rate, of which one at most may be used. */

@@ -16,6 +16,9 @@ import { positionOf } from '../store/ranks';
 import { isBegun } from '../store/row-texts';
 import { drop } from './drop';
 
+/** Jobs that are decided upon with one answer of a desk. */
+const DECIDED_AT_ONCE = 200;
+
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
 interface Taken {
   runs: number;
@@ -72,6 +75,18 @@ function letInNow(q: QueueParts, row: JobRow, now: number): void {
   // If the clock was set back, it waits since a future moment; but it is available.
   const due_at = Math.min(row.waits_since as number, now);
   move(q, row, 'admit', { due_at, waits_since: null }, now);
+}
+
+/**
+ * The key's desk has nothing for now: jobs that do not wait for it are decided upon when they are claimed. Two rows
+ * written for each.
+ */
+export function decide(q: QueueParts, limiter: Limiter, now: number): void {
+  if (!limiter.mayHaveWaiting || limiter.isUndecided(runningOf(q, limiter.key), now)) return;
+  if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
+  for (const row of firstWaiting(q, limiter, DECIDED_AT_ONCE)) {
+    if (!isBegun(row) && policyOf(q, row)?.on_limit !== 'wait') letInNow(q, row, now);
+  }
 }
 
 /** The job that waits first for a key. */
@@ -155,7 +170,8 @@ function refuse(q: QueueParts, row: JobRow, now: number): void {
   const limiter = limiterOf(q, row);
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
   // An operator who stops a key wants to run its jobs later, not to lose them; and a begun job is not given up.
-  if (limiter.isStopped(now) || onLimit === 'wait' || isBegun(row)) park(q, row, now);
+  const isUndecided = limiter.isUndecided(runningOf(q, limiter.key), now);
+  if (limiter.isStopped(now) || isUndecided || onLimit === 'wait' || isBegun(row)) park(q, row, now);
   else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
   else drop(q, row, 'rate_limited', now);
 }
@@ -170,7 +186,7 @@ function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): 
   const limits = limiter.inForce(now);
   const { concurrency } = limits;
   const isCrowded = concurrency !== undefined && runningOf(q, limiter.key) >= concurrency;
-  const at = isCrowded && limiter.room(0, now) > 0 ? undefined : limiter.usage.book(limits, now);
+  const at = isCrowded && limiter.room(0, now) > 0 ? undefined : limiter.book(now);
   if (at === undefined) {
     park(q, row, now);
     return;

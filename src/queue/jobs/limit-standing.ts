@@ -8,10 +8,11 @@ export function standingOf(q: Stored, key: string, now: number): LimitStanding |
   const limiter = q.store.limiters.get(key);
   const limits = limiter.inForce(now);
   const limit = limits.rate?.limit ?? limits.throttle?.limit ?? limits.concurrency;
-  if (limit === undefined) return undefined;
+  const running = runningOf(q, key);
+  if (limit === undefined || limiter.isUndecided(running, now)) return undefined;
   return {
     limit,
-    remaining: Math.min(limit, limiter.room(runningOf(q, key), now)),
-    resets_at: limiter.usage.resetsAt(limits, now) ?? now,
+    remaining: Math.min(limit, limiter.room(running, now)),
+    resets_at: limiter.resetsAt(now) ?? now,
   };
 }

@@ -1,9 +1,10 @@
 /** How limits delay a job: its key's, and its queue's own. */
 import { formatDuration } from '../../job/duration';
-import type { Limits } from '../../job/limits/policy';
+import { type Limits, plainKey } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
+import type { Limiter } from '../store/limits/limiter';
 import { isAmongFirst, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
@@ -20,6 +21,7 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   const { limit_key: key } = row;
   if (key === null) return undefined;
   const limiter = limiterOf(q, row);
+  const { name } = limiter;
   // A job behind its key may be admitted already, though nothing has happened here since.
   const hasBegun = isBegun(row);
   const isBehind = row.waits_since !== null && !hasBegun;
@@ -30,19 +32,33 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   if (limiter.isStopped(now)) {
     const until = override?.expires_at;
     const how = until === undefined ? '' : ` until ${formatInstant(until)}`;
-    const detail = `An operator has stopped ${namedKey(key)}${how}. DELETE ${overridePath(key)} to resume.`;
-    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
+    const detail = `An operator has stopped ${namedKey(name)}${how}. DELETE ${overridePath(name)} to resume.`;
+    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
   }
-  const opensAt = hasBegun ? undefined : limiter.usage.opensAt(limiter.inForce(now), now);
+  const opensAt = hasBegun ? undefined : limiter.opensAt(now);
   const until = opensAt !== undefined && opensAt > now ? opensAt : undefined;
   const byRate = !hasBegun && limiter.room(0, now) <= 0;
   const use = usedUp(limiter.inForce(now), runningOf(q, key), byRate);
   const counted = hasBegun ? ' Its start was counted before: it continues as soon as one of them ends.' : '';
-  const raised = override ? ` An override holds; DELETE ${overridePath(key)} to end it.` : '';
+  const raised = override ? ` An override holds; DELETE ${overridePath(name)} to end it.` : '';
+  if (limiter.holder) {
+    const detail = `It counts under ${namedKey(name)} in all queues. ${sharedUse(limiter, runningOf(q, key), now)}${raised}`;
+    return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+  }
   const detail = use
-    ? `It counts under ${namedKey(key)}, whose limit is reached: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
-    : `It counts under ${namedKey(key)}, and jobs ahead of it take the free slots.${raised}`;
-  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key };
+    ? `It counts under ${namedKey(name)}, whose limit is reached: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
+    : `It counts under ${namedKey(name)}, and jobs ahead of it take the free slots.${raised}`;
+  return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+}
+
+/** How a limit over all queues delays the jobs of this one. */
+function sharedUse(limiter: Limiter, running: number, now: number): string {
+  if (limiter.isUndecided(running, now)) return 'Its queue has asked for a part of the limit and waits for the answer.';
+  const use = usedUp(limiter.inForce(now), running, false);
+  if (use) return `The limit is reached: ${use}.`;
+  return limiter.room(running, now) > 0
+    ? 'Jobs ahead of it take the part of the limit that its queue has.'
+    : 'Its queue waits for a part of the limit: other queues have, or have used, all of it.';
 }
 
 /** The job's policy reschedules it if the key has no room, and that happened. */
@@ -50,8 +66,8 @@ export function rescheduledByKey(q: Named, row: JobRow, now: number): WaitingFor
   const { limit_key: key, due_at } = row;
   if (key === null || due_at === null || due_at <= now || row.attempt > 0) return undefined;
   if (bodyOf(row).scheduled_at === due_at || policyOf(q, row)?.on_limit !== 'reschedule') return undefined;
-  const detail = `There was no room under ${namedKey(key)}, so it was scheduled for ${formatInstant(due_at)}.`;
-  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail, key };
+  const detail = `There was no room under ${namedKey(plainKey(key))}, so it was scheduled for ${formatInstant(due_at)}.`;
+  return { reason: 'key_limit', since: row.enqueued_at, until: due_at, detail, key: plainKey(key) };
 }
 
 /** The queue's own limit lets no job start. @param since when the job became available, epoch ms */

@@ -75,7 +75,7 @@ export class Configuration {
     this.defaults = defaults;
     this.settings = over(own, below(defaults));
     this.combineGroups();
-    this.overrides.set(defaults?.overrides, defaults?.limits);
+    this.overrides.set(defaults);
   }
 
   /** Other overrides of groups hold from now on. */

@@ -22,6 +22,7 @@ import { GroupGates } from './groups/gates';
 import { HoldBack } from './hold-back';
 import type { JobRow } from './job-row';
 import { LeaseTable } from './leases';
+import { Allowances } from './limits/allowances';
 import { Limiters } from './limits/limiters';
 import type { Overrides } from './limits/overrides';
 import { LockTable } from './locks';
@@ -58,6 +59,8 @@ export class JobStore {
   readonly archive: ArchiveBuffer;
   /** Jobs in blocks, many to a row. */
   readonly blocks: Blocks;
+  /** What this queue holds of limits that count in all queues. */
+  readonly allowances: Allowances;
   /** Rows that are about to be asked for, see `row-lookup.ts`. */
   readonly readAhead = new Map<number, JobRow>();
   /** Messages for other objects. */
@@ -94,7 +97,8 @@ export class JobStore {
     this.leases = new LeaseTable(sql, this.blocks, () => around.carried({ by: 'lease' }));
     this.holdBack = new HoldBack(written, this.blocks, this.leases, around.isAwaited);
     this.locks = new LockTable(sql);
-    this.limiters = new Limiters(sql, around.overrides);
+    this.allowances = new Allowances(around.overrides, (key) => this.leases.runningByKey.get(key) ?? 0);
+    this.limiters = new Limiters(sql, around.overrides, this.allowances);
     this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups);
     this.groupCounts = new GroupCounts(() => this.openJobs());
     this.depth = new Depth(sql, this.blocks, this.locks, this.groupCounts);

@@ -1,6 +1,6 @@
 /** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
-import { notFound } from '../../job/errors';
+import { notFound, unwrap } from '../../job/errors';
 import type { GroupChange } from '../../job/group';
 import type { ExportStart } from '../../rpc/export';
 import type { GroupDetail } from '../../rpc/groups';
@@ -25,6 +25,7 @@ import { overrideGroup } from '../features/lifecycle/groups';
 import { importParts, planImport } from '../features/lifecycle/import';
 import { beginRemoval } from '../features/lifecycle/remove';
 import { configure, setMode, takeDefaults } from '../features/lifecycle/settings';
+import { deskCalls } from '../features/limits/leasing';
 import { limitKeys, rateLimits } from '../features/limits/report';
 import { bulk, checkItem } from '../jobs/bulk-act';
 import { group, unknownGroup } from '../jobs/group-detail';
@@ -129,6 +130,11 @@ export const OPERATOR_VERBS = {
     return plan;
   }),
   reset: (life) => life.reset(),
+  async deskCalls(life, key, recall) {
+    await life.created();
+    const called = await life.writeIfExists((q, now) => deskCalls(q, key, recall, now));
+    return called !== undefined && unwrap(called);
+  },
   limitKeys: look((q) => limitKeys(q), none),
   rateLimits: look((q, now, keys) => rateLimits(q, keys, now), none),
 } satisfies Partial<Verbs<QueueLife, QueueApi>>;

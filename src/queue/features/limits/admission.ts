@@ -15,11 +15,12 @@
  * room, or takes away a ready job, touches the key. Touched keys are processed at the end of each operation, in the
  * same transaction.
  */
+import type { Holder } from '../../../allowance/holder';
 import { admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
-import type { QueueParts, Stored, Woken } from '../../store/parts';
+import type { QueueParts, Stored } from '../../store/parts';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
@@ -29,15 +30,14 @@ const KEYS_PER_TURN = 200;
  * open window matters only to a job that waits while others, of lower priority, are ready: they would be taken before
  * it.
  */
-function scheduleCheck(q: Stored & Woken, limiter: Limiter, now: number): void {
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number): void {
   let at = Number.POSITIVE_INFINITY;
-  const { usage } = limiter;
-  const limits = limiter.inForce(now);
-  const grows = usage.resetsAt(limits, now) ?? now;
-  const ends = q.store.limiters.overrides.get(limiter.key)?.expires_at ?? now;
+  const grows = limiter.holder ? now : (limiter.resetsAt(now) ?? now);
+  const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
+  if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
   const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
   if (first) {
-    const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (usage.opensAt(limits, now) ?? now);
+    const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (limiter.opensAt(now) ?? now);
     if (opens > now) at = opens;
     if (ends > now) {
       q.store.limiters.overrides.awaitEnd(limiter.key, ends);
@@ -59,9 +59,27 @@ function scheduleCheck(q: Stored & Woken, limiter: Limiter, now: number): void {
   if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
 }
 
+/**
+ * Does the queue need a part of the key's allowance? Not while jobs are ready: what it gets would end unused where
+ * no worker takes them.
+ */
+function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: number): void {
+  const { allowances } = q.store;
+  const mayNeed = !limiter.hasReady && limiter.mayHaveWaiting && !limiter.isStopped(now);
+  holder.needs = mayNeed && firstWaiting(q, limiter, 1).length > 0;
+  const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
+  holder.lookAt = Math.max(looksAt, q.config.shutUntil);
+  allowances.stir(limiter.key);
+  q.wake.at(holder.lookAt);
+}
+
 /** Does memory know nothing that its row lacks? Ready jobs carry their limits with them. */
 function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
   if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
+  if (limiter.holder && !limiter.holder.isEmpty) {
+    limiter.holder.letGo(now);
+    return false;
+  }
   if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
   return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;
 }
@@ -98,7 +116,8 @@ export function lookAtDueKeys(q: QueueParts, now: number): void {
   if (now < q.store.limiters.nextCheck) return;
   const ended = q.store.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
   forgetEnded(q, ended, now);
-  for (const key of new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN)])) {
+  const awaited = q.store.allowances.due(now);
+  for (const key of new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN), ...awaited])) {
     const limiter = q.store.limiters.find(key);
     if (!limiter) continue;
     admit(q, limiter, now);

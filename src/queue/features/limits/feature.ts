@@ -2,15 +2,20 @@
  * Keys that limit jobs: admits jobs when a key has room again, a window opens, or an override ends. Groups with a rate
  * continue when their windows open.
  */
+import type { MessageKind } from '../../../durable/outbox-relay';
 import { isFromBefore } from '../../../job/limits/starts';
 import type { Feature, Host } from '../../feature';
 import { lookAtDueKeys, seeToTouched, wakeGroups } from './admission';
+import { leasing } from './leasing';
 
 export class LimitsFeature implements Feature {
+  readonly messages: readonly MessageKind[];
   /** When it was last asked, epoch ms. */
   private askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly host: Host) {}
+  constructor(private readonly host: Host) {
+    this.messages = [leasing(host)];
+  }
 
   /** During maintenance an open window starts no job. */
   due(): number {

@@ -1,5 +1,6 @@
 /** The view of a key for operators and producers. */
 
+import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job/limits/policy';
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
@@ -10,30 +11,33 @@ const MAX_KEYS = 10_000;
 
 /** The keys that are known, in order. */
 export function limitKeys(q: Stored): string[] {
-  return q.store.limiters.known(MAX_KEYS);
+  return [...new Set(q.store.limiters.known(MAX_KEYS).map(plainKey))].sort();
 }
 
-/** Those of these keys that are known. */
+/** Those of these keys that are known, in each scope. */
 export function rateLimits(q: Named & Stored, keys: readonly string[], now: number): RateLimitView[] {
-  return keys.flatMap((key) => {
-    const limiter = key === '' ? undefined : q.store.limiters.find(key);
-    return limiter ? [view(q, limiter, now)] : [];
-  });
+  return keys.flatMap((key) =>
+    LIMIT_SCOPES.flatMap((scope) => {
+      const limiter = key === '' ? undefined : q.store.limiters.find(scopedKey(key, scope));
+      return limiter ? [view(q, limiter, scope, now)] : [];
+    }),
+  );
 }
 
-function view(q: Named & Stored, limiter: Limiter, now: number): RateLimitView {
+function view(q: Named & Stored, limiter: Limiter, scope: LimitScope, now: number): RateLimitView {
   const { key, usage } = limiter;
   const { concurrency, rate, throttle } = limiter.inForce(now);
   const quota = rate ?? throttle;
   const running = runningOf(q, key);
-  const resetsAt = usage.resetsAt({ ...(rate && { rate }), ...(throttle && { throttle }) }, now);
+  const resetsAt = limiter.resetsAt(now);
   const override = limiter.overrideAt(now);
   const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
   const { n } = q.store.sql
     .exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL', key)
     .one();
   return {
-    key,
+    key: limiter.name,
+    scope,
     queue: q.name,
     ...(concurrency !== undefined && { concurrency }),
     active: running,

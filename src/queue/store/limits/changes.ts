@@ -2,6 +2,7 @@
 
 import { writeMeta } from '../../../durable/sql';
 import { differing, holds } from '../../../job/limits/overrides';
+import { LIMIT_SCOPES, plainKey, scopedKey } from '../../../job/limits/policy';
 import type { QueueDefaults } from '../../../job/settings';
 import type { Configured, Stored } from '../parts';
 
@@ -12,7 +13,11 @@ export function overridesChanged(q: Stored & Configured, before: QueueDefaults |
     ...differing(before?.overrides, defaults?.overrides),
     ...differing(before?.limits, defaults?.limits),
   ]);
-  for (const key of keys) if (q.store.limiters.find(key)) q.store.limiters.touch(key);
+  for (const key of keys) {
+    for (const scoped of LIMIT_SCOPES.map((scope) => scopedKey(key, scope))) {
+      if (q.store.limiters.find(scoped)) q.store.limiters.touch(scoped);
+    }
+  }
 }
 
 /**
@@ -22,7 +27,7 @@ export function overridesChanged(q: Stored & Configured, before: QueueDefaults |
 export function forgetEnded(q: Stored & Configured, keys: readonly string[], now: number): void {
   const { defaults } = q.config;
   if (!defaults?.overrides || keys.length === 0) return;
-  const looked = new Set(keys);
+  const looked = new Set(keys.map(plainKey));
   const overrides = Object.fromEntries(
     Object.entries(defaults.overrides).filter(([key, override]) => !looked.has(key) || holds(override, now)),
   );

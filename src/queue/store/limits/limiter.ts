@@ -1,12 +1,17 @@
 /** One key in the memory of its queue: its limits, what it used, and how many of its jobs are ready to be claimed. */
+
+import type { Holder, Situation } from '../../../allowance/holder';
 import { holds } from '../../../job/limits/overrides';
-import { type LimitOverride, type Limits, overridden } from '../../../job/limits/policy';
+import { type LimitOverride, type Limits, overridden, plainKey } from '../../../job/limits/policy';
 import { type StoredUsage, Usage } from '../../../job/limits/usage';
+import type { Allowances } from './allowances';
 import type { Overrides } from './overrides';
 
 /** What is stored of a key. */
 interface StoredKey extends StoredUsage {
   limits: Limits;
+  /** When a job named them, epoch ms; of a key that counts in all queues. */
+  named_at?: number;
 }
 
 /**
@@ -17,6 +22,8 @@ const AHEAD = 200;
 
 export class Limiter {
   limits: Limits = {};
+  /** What the queue holds of the key's allowance; undefined: the key counts in this queue alone. */
+  readonly holder: Holder | undefined;
   readonly usage: Usage;
   /** When it is next looked at, epoch ms, as it will be stored. */
   checkAt: number | null = null;
@@ -42,7 +49,7 @@ export class Limiter {
 
   constructor(
     readonly key: string,
-    private readonly overrides: Overrides,
+    private readonly around: { overrides: Overrides; allowances: Allowances },
     row?: { check_at: number | null; data: string },
   ) {
     let stored: Partial<StoredKey> = {};
@@ -55,6 +62,15 @@ export class Limiter {
     }
     this.limits = stored.limits ?? {};
     this.usage = new Usage(stored);
+    this.holder = around.allowances.of(key);
+    if (this.holder && stored.limits) {
+      this.holder.declared ??= { limits: stored.limits, at: stored.named_at ?? 0 };
+    }
+  }
+
+  /** The key as its users call it. */
+  get name(): string {
+    return plainKey(this.key);
   }
 
   /** What to store, as JSON. */
@@ -62,19 +78,30 @@ export class Limiter {
     const stored: StoredKey = {
       limits: this.limits,
       ...this.usage.stored(),
+      ...(this.holder?.declared && { named_at: this.holder.declared.at }),
     };
     return JSON.stringify(stored);
   }
 
   /** An operator's override that holds at `now`. */
   overrideAt(now: number): LimitOverride | undefined {
-    const override = this.overrides.get(this.key);
+    const override = this.around.overrides.get(this.name);
     return override && holds(override, now) ? override : undefined;
   }
 
   /** The limits in force. */
   inForce(now: number): Limits {
-    return overridden(this.limits, this.overrides.at(this.key, now));
+    if (this.holder) return this.holder.limits(this.situation(now));
+    return overridden(this.limits, this.around.overrides.at(this.key, now));
+  }
+
+  private situation(now: number, running?: number): Situation {
+    return this.around.allowances.situation(this.key, now, running);
+  }
+
+  /** It has no room, but the key's desk may have some: nothing is decided. */
+  isUndecided(running: number, now: number): boolean {
+    return this.holder?.isUndecided(this.situation(now, running)) ?? false;
   }
 
   /** Has an operator stopped the key? */
@@ -85,8 +112,30 @@ export class Limiter {
 
   /** How many may start now, while `running` attempts run. @param hasBegun for jobs whose start was counted before */
   room(running: number, now: number, hasBegun = false): number {
+    if (this.holder) {
+      const situation = this.situation(now, running);
+      return hasBegun ? this.holder.roomToRun(situation) : this.holder.room(situation);
+    }
     const limits = this.inForce(now);
     return hasBegun ? this.usage.roomToGoOn(limits, running) : this.usage.room(limits, running, now);
+  }
+
+  /**
+   * When rate and throttle let the next job start, epoch ms: now or earlier if they do. Undefined: only an operator, or
+   * the end of an attempt, can let it start.
+   */
+  opensAt(now: number): number | undefined {
+    return this.holder ? this.holder.opensAt(this.situation(now)) : this.usage.opensAt(this.inForce(now), now);
+  }
+
+  /** When there will be more room than now, epoch ms. */
+  resetsAt(now: number): number | undefined {
+    return this.holder ? this.opensAt(now) : this.usage.resetsAt(this.inForce(now), now);
+  }
+
+  /** A moment for a job that is rescheduled, epoch ms; undefined: it cannot be known. */
+  book(now: number): number | undefined {
+    return this.holder ? this.opensAt(now) : this.usage.book(this.inForce(now), now);
   }
 
   /** How many more jobs of this priority should be ready. Those of lower priority do not count. */
@@ -134,7 +183,8 @@ export class Limiter {
 
   /** Notes starts. */
   started(count: number, now: number): void {
-    if (this.usage.started(this.inForce(now), count, now)) this.isChanged = true;
+    if (this.holder) this.holder.take(count, this.situation(now));
+    else if (this.usage.started(this.inForce(now), count, now)) this.isChanged = true;
   }
 
   /** Sets when the key is next looked at. */

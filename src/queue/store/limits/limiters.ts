@@ -4,6 +4,8 @@
  * again.
  */
 import { LIMIT } from '../../../durable/sql';
+import { scopedKey } from '../../../job/limits/policy';
+import type { Allowances } from './allowances';
 import { Limiter } from './limiter';
 import type { Overrides } from './overrides';
 
@@ -27,11 +29,12 @@ export class Limiters {
   constructor(
     private readonly sql: SqlStorage,
     readonly overrides: Overrides,
+    readonly allowances: Allowances,
   ) {}
 
   /** No key is due before, epoch ms. */
   get nextCheck(): number {
-    return Math.min(this.nextRow, this.overrides.nextEnd);
+    return Math.min(this.nextRow, this.overrides.nextEnd, this.allowances.nextLook);
   }
 
   /**
@@ -45,6 +48,7 @@ export class Limiters {
     this.touched.clear();
     this.overrides.load(this.sql);
     this.readNextCheck();
+    this.touchAllowances();
     if (!doubtful) return;
     this.touchWaiting();
     if (this.touched.size > 0) this.nextRow = 0;
@@ -54,6 +58,19 @@ export class Limiters {
   touchWaiting(): void {
     const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
+  }
+
+  /** What this queue holds of allowances is unknown: looks at their keys that jobs wait for. One seek for each. */
+  private touchAllowances(): void {
+    const next = `SELECT min(limit_key) AS key FROM jobs INDEXED BY jobs_limited
+      WHERE waits_since IS NOT NULL AND limit_key > ? AND limit_key < ?`;
+    const [first, end] = [scopedKey('', 'deployment'), scopedKey('~', 'deployment')];
+    for (let key: string | null = first; key !== null; ) {
+      key = this.sql.exec<{ key: string | null }>(next, key, end).one().key;
+      if (key === null) return;
+      this.touched.add(key);
+      this.nextRow = 0;
+    }
   }
 
   /** Reads when the first row is due. */
@@ -70,7 +87,7 @@ export class Limiters {
       .exec<{ check_at: number | null; data: string }>('SELECT check_at, data FROM limit_keys WHERE key = ?', key)
       .toArray()[0];
     if (!row) return undefined;
-    const limiter = new Limiter(key, this.overrides, row);
+    const limiter = new Limiter(key, this, row);
     this.cache.set(key, limiter);
     return limiter;
   }
@@ -79,7 +96,7 @@ export class Limiters {
   get(key: string): Limiter {
     let limiter = this.find(key);
     if (!limiter) {
-      limiter = new Limiter(key, this.overrides);
+      limiter = new Limiter(key, this);
       this.cache.set(key, limiter);
     }
     return limiter;
@@ -133,6 +150,7 @@ export class Limiters {
     this.changed.delete(limiter);
     this.unmarked.delete(limiter);
     this.marked.delete(limiter.key);
+    this.allowances.drop(limiter.key);
     if (limiter.isStored) this.sql.exec('DELETE FROM limit_keys WHERE key = ?', limiter.key).toArray();
   }
 
@@ -168,7 +186,7 @@ export class Limiters {
 
   private putBack(key: string, row: { check_at: number | null; data: string }): void {
     const stored = this.find(key);
-    const limiter = new Limiter(key, this.overrides, row);
+    const limiter = new Limiter(key, this, row);
     limiter.isStored = stored !== undefined;
     limiter.isCheckMoved = stored?.checkAt !== row.check_at;
     limiter.isChanged = true;

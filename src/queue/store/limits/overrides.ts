@@ -7,25 +7,36 @@
  * the key.
  */
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
-import type { LimitOverride } from '../../../job/limits/policy';
+import { LIMIT_SCOPES, type LimitOverride, plainKey, scopedKey } from '../../../job/limits/policy';
+import type { QueueDefaults } from '../../../job/settings';
+import type { KeySettings } from '../../../rpc/allowances';
 
 export class Overrides {
   private said = new Map<string, LimitOverride>();
   private declared: LimitOverrides = {};
-  /** When the override ends of keys that jobs wait for, epoch ms. */
+  private version = 0;
+  /** When the override ends of keys that jobs wait for, as the queue calls them; epoch ms. */
   private readonly ends = new Map<string, number>();
   /** No override that jobs wait for ends before, epoch ms. */
   nextEnd = Number.POSITIVE_INFINITY;
 
   /** Replaces the settings of keys. */
-  set(overrides: LimitOverrides | undefined, declared: LimitOverrides | undefined): void {
-    this.said = new Map(Object.entries(overrides ?? {}));
-    this.declared = declared ?? {};
+  set(defaults: Pick<QueueDefaults, 'version' | 'overrides' | 'limits'> | undefined): void {
+    this.said = new Map(Object.entries(defaults?.overrides ?? {}));
+    this.declared = defaults?.limits ?? {};
+    this.version = defaults?.version ?? 0;
   }
 
   /** The operator's override of the key; it may have ended. */
   get(key: string): LimitOverride | undefined {
     return this.said.get(key);
+  }
+
+  /** What the desk of the key must know. */
+  settingsOf(key: string): KeySettings {
+    const override = this.said.get(key);
+    const declared = Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
+    return { version: this.version, ...(override && { override }), ...(declared && { declared }) };
   }
 
   /** The override at `now` (epoch ms) of the key's own limits. */
@@ -41,12 +52,13 @@ export class Overrides {
     this.nextEnd = Number.POSITIVE_INFINITY;
     const ending = [...this.said].filter(([, override]) => override.expires_at !== undefined).map(([key]) => key);
     if (ending.length === 0) return;
+    const keys = ending.flatMap((key) => LIMIT_SCOPES.map((scope) => scopedKey(key, scope)));
     const awaited = sql.exec<{ key: string }>(
       `SELECT value AS key FROM json_each(?) WHERE EXISTS
          (SELECT 1 FROM jobs WHERE limit_key = value AND waits_since IS NOT NULL)`,
-      JSON.stringify(ending),
+      JSON.stringify(keys),
     );
-    for (const { key } of awaited) this.awaitEnd(key, this.said.get(key)?.expires_at as number);
+    for (const { key } of awaited) this.awaitEnd(key, this.said.get(plainKey(key))?.expires_at as number);
   }
 
   /** Jobs wait for the key, whose override ends then (epoch ms). */

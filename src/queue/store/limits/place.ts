@@ -25,12 +25,16 @@ export function policyOf(q: Named, row: Pick<JobRow, 'body' | 'type'>): LimitPol
 }
 
 /** The key of a stored job. An expired key is made again from the job. */
-export function limiterOf(q: Named & Stored, row: Pick<JobRow, 'limit_key' | 'body' | 'type'>): Limiter {
+export function limiterOf(
+  q: Named & Stored,
+  row: Pick<JobRow, 'limit_key' | 'body' | 'type' | 'enqueued_at'>,
+): Limiter {
   const key = row.limit_key as string;
   const known = q.store.limiters.find(key);
   if (known) return known;
   const limiter = q.store.limiters.get(key);
   limiter.limits = policyOf(q, row)?.limits ?? {};
+  if (limiter.holder) limiter.holder.declared ??= { limits: limiter.limits, at: row.enqueued_at };
   return limiter;
 }
 
@@ -43,8 +47,9 @@ export function runningOf(q: Stored, key: string): number {
 export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void {
   const { key, limits } = policy;
   const limiter = q.store.limiters.get(key);
-  if (limits && JSON.stringify(limits) !== JSON.stringify(limiter.limits)) {
+  if (limits && (JSON.stringify(limits) !== JSON.stringify(limiter.limits) || limiter.holder?.differs(limits))) {
     limiter.limits = limits;
+    if (limiter.holder) limiter.holder.declared = { limits, at: now };
     limiter.isChanged = true;
     q.store.limiters.touch(key);
   }
@@ -61,7 +66,10 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
  */
 export function place(
   q: Named & Stored,
-  row: Pick<JobRow, 'limit_key' | 'priority' | 'body' | 'type' | 'attempt' | 'history' | 'holds_group' | 'group'>,
+  row: Pick<
+    JobRow,
+    'limit_key' | 'priority' | 'body' | 'type' | 'enqueued_at' | 'attempt' | 'history' | 'holds_group' | 'group'
+  >,
   dueAt: number,
   now: number,
   policy?: LimitPolicy,

@@ -1,0 +1,11 @@
+-- README.md explains the tables.
+
+CREATE TABLE allowance (
+  key TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE leased (
+  queue TEXT PRIMARY KEY,
+  data TEXT NOT NULL
+) STRICT, WITHOUT ROWID;

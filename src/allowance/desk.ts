@@ -1,0 +1,385 @@
+/**
+ * The desk of a key: who holds how much of its allowance. Pure: it takes the time and the names of sessions, and says
+ * what must be stored before its answer leaves.
+ *
+ * **Slots** (of `concurrency`) belong to a queue until the queue itself gives them back. No clock ends them, so they
+ * stay counted while their attempts run, even if queue or desk lose their memory, and however long they cannot reach
+ * each other. Each answer says how many the queue holds in all, so that a lost one wastes nothing for longer than until
+ * the next.
+ *
+ * **Starts** (of `rate`) may be used until the lease ends. They count from the lease until a period after its end, used
+ * or not; a queue that did not use them says so with its next request. The queue counts the lease from the sending of
+ * its request, and the desk from the receipt: so the queue stops first, whatever their clocks say.
+ *
+ * **A turn** (of `throttle`) is a time in which one queue alone may start jobs, evenly spread. The next turn begins a
+ * spacing after its end.
+ *
+ * A grant is half of what is free, divided by the queues that asked within the last minute. Queues that find nothing
+ * are served in the order in which they asked first.
+ */
+import type { Limits } from '../job/limits/policy';
+import type { AllowanceView, DeclaredLimits, KeySettings, Lease, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
+import { isStopped, LONGEST_MS, lengthOf, limitsInForce, spacingOf } from './rules';
+
+/** A queue that asked within this time has its share. */
+const RECENTLY_MS = 60_000;
+
+/** A queue that waits for slots asks again after this at the latest: the desk calls it before, if it can. */
+const AGAIN_MS = 30_000;
+
+/** A queue that waits is expected to ask within this time, once there is something. Then others have its place. */
+const GRACE_MS = 2_000;
+
+/** A queue is asked to give something back at most this often. */
+const RECALL_EVERY_MS = 1_000;
+
+/** Leases of one queue that are stored one by one; beyond that the oldest count as one. */
+const MAX_LEASES = 64;
+
+/** A queue's part is forgotten if it holds nothing, and has not asked for this long. */
+const FORGET_AFTER_MS = 3_600_000;
+
+/** What is stored of one queue. Times in epoch ms of the desk. */
+export interface HolderRow {
+  session: number;
+  /** Of the last request. */
+  number: number;
+  /** When that was. */
+  asked: number;
+  slots: number;
+  leases: [number: number, until: number, count: number][];
+  /** Until when it has, or had, the turn of a throttle, and in which session. */
+  turn?: { until: number; session: number };
+  /** It found nothing: since when it waits, until when its place is kept, and what for. */
+  waits?: { since: number; until: number; slots: boolean; starts: boolean };
+}
+
+/** What is stored of the key itself. */
+export interface KeyRow {
+  declared?: DeclaredLimits;
+  settings: KeySettings;
+}
+
+/** A queue that must be called. */
+export interface Call {
+  queue: string;
+  /** It must give back what it does not use; of its slots also those beyond this number. Absent: it may ask again. */
+  recall?: { most?: number };
+}
+
+/** The consequences of a request. */
+export interface Leasing {
+  answer: LeaseAnswer;
+  /** The row of the queue must be stored. */
+  holder?: HolderRow;
+  /** So must that of the key. */
+  key?: KeyRow;
+  calls: Call[];
+}
+
+type Kind = 'slots' | 'starts';
+
+export class Desk {
+  /** When queues were last asked to give something back. */
+  private readonly recalled = new Map<string, number>();
+
+  /**
+   * @param key as it is stored
+   * @param holders as they are stored, by queue
+   * @param newSession names a session: another number each time
+   */
+  constructor(
+    private key: KeyRow,
+    readonly holders: Map<string, HolderRow>,
+    private readonly newSession: () => number,
+  ) {}
+
+  limits(now: number): Limits {
+    return limitsInForce(this.key.declared, this.key.settings, now);
+  }
+
+  lease(request: LeaseRequest, now: number): Leasing {
+    const known = this.holders.get(request.queue);
+    const isNew = request.session === undefined;
+    if (!isNew && (!known || known.session !== request.session || request.number <= known.number)) {
+      return { answer: { stale: true }, calls: [] };
+    }
+    const hasLearned = this.learn(request);
+    const holder: HolderRow = known ?? { session: 0, number: 0, asked: now, slots: 0, leases: [] };
+    this.holders.set(request.queue, holder);
+    if (isNew) holder.session = this.newSession();
+    holder.number = request.number;
+    holder.asked = now;
+    this.takeBack(holder, request, now);
+    const limits = this.limits(now);
+    this.tidy(limits, now);
+    const lease = this.grant(request, holder, limits, now);
+    const { recalls, isTooSoon } = this.recalls(request.queue, holder, limits, now);
+    if (isTooSoon && lease.again_ms !== undefined) lease.again_ms = Math.min(lease.again_ms, RECALL_EVERY_MS);
+    return {
+      answer: lease,
+      holder,
+      ...(hasLearned && { key: this.key }),
+      calls: [...recalls, ...this.invitations(request, limits, now)],
+    };
+  }
+
+  /** The later of what jobs named, and the later settings, hold. */
+  private learn({ declared, settings }: LeaseRequest): boolean {
+    const before = this.key;
+    const isLater = declared && declared.at > (before.declared?.at ?? Number.NEGATIVE_INFINITY);
+    if (isLater) this.key = { ...this.key, declared };
+    if (settings.version > before.settings.version) this.key = { ...this.key, settings };
+    return this.key !== before;
+  }
+
+  private takeBack(holder: HolderRow, { back, running, session }: LeaseRequest, now: number): void {
+    holder.slots = Math.max(holder.slots - back.slots, running);
+    for (const [number, count] of back.starts) {
+      // Another session may have had the same number before.
+      const lease = holder.leases.findLast(([other]) => other === number);
+      if (lease) lease[2] -= Math.min(count, lease[2]);
+    }
+    // It started nothing after it sent this.
+    if (back.turn && holder.turn && holder.turn.session === session) {
+      holder.turn.until = Math.min(holder.turn.until, now);
+    }
+  }
+
+  /** Forgets leases that count no more. None lasts longer than the longest, whatever the clock said when it began. */
+  private tidy({ rate, throttle }: Limits, now: number): void {
+    const longest = now + LONGEST_MS;
+    for (const holder of this.holders.values()) {
+      for (const lease of holder.leases) lease[1] = Math.min(lease[1], longest);
+      const period = rate?.period_ms ?? 0;
+      holder.leases = holder.leases.filter(([, until, count]) => count > 0 && until + period > now);
+      if (holder.leases.length > MAX_LEASES) mergeOldest(holder.leases);
+      if (holder.turn) {
+        holder.turn.until = Math.min(holder.turn.until, longest);
+        const spacing = throttle && throttle.limit > 0 ? spacingOf(throttle) : 0;
+        if (holder.turn.until + spacing <= now) delete holder.turn;
+      }
+      if (holder.waits && holder.waits.until <= now) delete holder.waits;
+    }
+  }
+
+  private grant({ wants, unused, queue }: LeaseRequest, holder: HolderRow, limits: Limits, now: number): Lease {
+    const { concurrency, rate, throttle } = limits;
+    const free = concurrency === undefined ? 0 : concurrency - this.slots;
+    const lease: Lease = {
+      ...{ session: holder.session, slots: 0, starts: 0, turn: false, lasts_ms: 0 },
+      ...{ settings: this.key.settings, ...(this.key.declared && { declared: this.key.declared }) },
+    };
+    // A slot is of no use without a start, nor a start without a slot: they are granted together.
+    const wantsStarts = wants.starts && (rate !== undefined || throttle !== undefined);
+    const opensIn = !wantsStarts ? 0 : isStopped(limits) ? AGAIN_MS : this.opensIn(limits, queue, now);
+    const slots = wants.slots && concurrency !== undefined ? this.share(free, 'slots', queue, now, concurrency) : 0;
+    let denied: { kind: Kind; again: number } | undefined;
+    if (opensIn > 0) {
+      denied = { kind: 'starts', again: opensIn };
+    } else if (wants.slots && concurrency !== undefined && slots === 0) {
+      denied = { kind: 'slots', again: AGAIN_MS };
+    } else {
+      holder.slots += slots;
+      if (wantsStarts) this.grantStarts(lease, limits, holder, unused, queue, now);
+    }
+    if (denied) {
+      const { kind, again } = denied;
+      lease.again_ms = Math.ceil(again);
+      holder.waits = {
+        since: holder.waits?.since ?? now,
+        until: now + again + GRACE_MS,
+        slots: kind === 'slots',
+        starts: kind === 'starts',
+      };
+    } else {
+      delete holder.waits;
+    }
+    lease.slots = holder.slots;
+    if (concurrency !== undefined && this.isAwaited(queue, 'slots', now)) {
+      lease.most = Math.max(this.fairShare(concurrency, now), denied ? 0 : holder.slots);
+    }
+    return lease;
+  }
+
+  private grantStarts(
+    lease: Lease,
+    { rate, throttle }: Limits,
+    holder: HolderRow,
+    unused: number,
+    queue: string,
+    now: number,
+  ): void {
+    const shortest = Math.max(...[rate, throttle].map((quota) => (quota ? lengthOf(quota) : 0)));
+    const spread = throttle ? Math.max(lengthOf({ limit: 1, period_ms: 0 }), shortest / this.active(now)) : shortest;
+    lease.lasts_ms = Math.floor(Math.min(LONGEST_MS, spread * 2 ** Math.min(unused, 10)));
+    if (rate) {
+      lease.starts = this.share(rate.limit - this.startsLeased, 'starts', queue, now, rate.limit);
+      holder.leases.push([holder.number, now + lease.lasts_ms, lease.starts]);
+    }
+    if (throttle) {
+      lease.turn = true;
+      holder.turn = { until: now + lease.lasts_ms, session: holder.session };
+    }
+  }
+
+  /** When this queue may have a start, if all that wait before it take one, ms from now; 0: now. */
+  private opensIn({ rate, throttle }: Limits, queue: string, now: number): number {
+    const ahead = this.ahead('starts', queue, now);
+    let at = now;
+    if (rate) {
+      const needed = Math.min(ahead, rate.limit - 1) + 1;
+      let free = rate.limit - this.startsLeased;
+      const ends = [...this.holders.values()].flatMap(({ leases }) => leases).sort((a, b) => a[1] - b[1]);
+      for (const [, until, count] of ends) {
+        if (free >= needed) break;
+        free += count;
+        at = Math.max(at, until + rate.period_ms);
+      }
+    }
+    if (throttle) {
+      const spacing = spacingOf(throttle);
+      for (const [other, { turn, session }] of this.holders) {
+        // The memory of a queue keeps the spacing between its own turns.
+        if (turn && (other !== queue || turn.session !== session)) at = Math.max(at, turn.until + spacing);
+      }
+      if (ahead > 0) at = Math.max(at, now) + ahead * (spacing + lengthOf(throttle) / this.active(now));
+    }
+    return Math.max(0, at - now);
+  }
+
+  /** A queue's part of what is free: at least one, and enough that small parts do not multiply the requests. */
+  private share(free: number, kind: Kind, queue: string, now: number, limit: number): number {
+    const left = free - Math.min(this.ahead(kind, queue, now), limit - 1);
+    if (left <= 0) return 0;
+    return Math.min(left, Math.max(1, Math.ceil(left / 2 / this.active(now)), Math.ceil(limit / 32)));
+  }
+
+  /** How many queues have waited for longer. */
+  private ahead(kind: Kind, queue: string, now: number): number {
+    const since = this.holders.get(queue)?.waits?.since ?? Number.POSITIVE_INFINITY;
+    let count = 0;
+    for (const [other, { waits }] of this.holders) {
+      if (other !== queue && waits?.[kind] && waits.until > now && waits.since < since) count++;
+    }
+    return count;
+  }
+
+  /** Does another queue wait? */
+  private isAwaited(queue: string, kind: Kind, now: number): boolean {
+    for (const [other, { waits }] of this.holders) {
+      if (other !== queue && waits?.[kind] && waits.until > now) return true;
+    }
+    return false;
+  }
+
+  /** Queues that asked recently. */
+  private active(now: number): number {
+    let count = 0;
+    for (const { asked } of this.holders.values()) if (asked > now - RECENTLY_MS) count++;
+    return Math.max(1, count);
+  }
+
+  private fairShare(limit: number, now: number): number {
+    return Math.floor(limit / this.active(now));
+  }
+
+  private get slots(): number {
+    let sum = 0;
+    for (const { slots } of this.holders.values()) sum += slots;
+    return sum;
+  }
+
+  private get startsLeased(): number {
+    let sum = 0;
+    for (const { leases } of this.holders.values()) for (const [, , count] of leases) sum += count;
+    return sum;
+  }
+
+  /**
+   * If this queue found nothing, others must give back what they do not use.
+   * @returns which to call, and whether one was called a moment ago: then this queue must ask again soon
+   */
+  private recalls(
+    queue: string,
+    { waits }: HolderRow,
+    limits: Limits,
+    now: number,
+  ): { recalls: Call[]; isTooSoon: boolean } {
+    const recalls: Call[] = [];
+    let isTooSoon = false;
+    if (!waits || isStopped(limits)) return { recalls, isTooSoon };
+    const recall = waits.slots ? { most: this.fairShare(limits.concurrency ?? 0, now) } : {};
+    for (const [other, holder] of this.holders) {
+      // Each request gives back the starts that were left: a queue that asks often need not be called for them.
+      const hasStarts = (holder.leases.length > 0 || holder.turn) && now - holder.asked >= RECALL_EVERY_MS;
+      if (other === queue || !(waits.slots ? holder.slots > 0 : hasStarts)) continue;
+      if (Math.abs(now - (this.recalled.get(other) ?? 0)) < RECALL_EVERY_MS) {
+        isTooSoon ||= waits.slots;
+      } else {
+        this.recalled.set(other, now);
+        recalls.push({ queue: other, recall });
+      }
+    }
+    return { recalls, isTooSoon };
+  }
+
+  /** If this queue gave something back, those that wait may ask. */
+  private invitations({ queue, back }: LeaseRequest, limits: Limits, now: number): Call[] {
+    if (back.slots === 0 && back.starts.length === 0 && !back.turn) return [];
+    const free = Math.max((limits.concurrency ?? 0) - this.slots, (limits.rate?.limit ?? 0) - this.startsLeased, 0);
+    const waiting = [...this.holders].filter(([other, { waits: its }]) => other !== queue && its && its.until > now);
+    waiting.sort(([, a], [, b]) => (a.waits?.since ?? 0) - (b.waits?.since ?? 0));
+    return waiting.slice(0, limits.throttle ? 1 : free).map(([other]) => ({ queue: other }));
+  }
+
+  /** The queue is no more, unless it has asked since `number`: what it held is free. @returns its row if it changed */
+  gone(queue: string, { session, number }: Pick<HolderRow, 'session' | 'number'>): HolderRow | undefined {
+    const holder = this.holders.get(queue);
+    if (holder?.session !== session || holder.number !== number || holder.slots === 0) return undefined;
+    holder.slots = 0;
+    return holder;
+  }
+
+  /**
+   * Forgets queues that hold nothing and have not asked for long; those that hold something are asked for it.
+   * @returns the forgotten ones, and those to call
+   */
+  round(now: number): { forgotten: string[]; calls: Call[] } {
+    this.tidy(this.limits(now), now);
+    const forgotten: string[] = [];
+    const calls: Call[] = [];
+    for (const [queue, { asked, slots, leases, turn }] of this.holders) {
+      if (asked <= now && now - asked < FORGET_AFTER_MS) continue;
+      if (slots > 0) calls.push({ queue, recall: { most: 0 } });
+      else if (leases.length === 0 && !turn) forgotten.push(queue);
+    }
+    for (const queue of forgotten) this.holders.delete(queue);
+    return { forgotten, calls };
+  }
+
+  view(now: number): AllowanceView {
+    const limits = this.limits(now);
+    this.tidy(limits, now);
+    const ends = [...this.holders.values()].flatMap(({ leases }) => leases.map(([, until]) => until));
+    return {
+      limits,
+      leased: [...this.holders]
+        .map(([queue, { slots, leases }]) => ({
+          queue,
+          slots,
+          starts: leases.reduce((sum, [, , count]) => sum + count, 0),
+        }))
+        .filter(({ slots, starts }) => slots > 0 || starts > 0),
+      ...(ends.length > 0 && limits.rate && { resets_at: Math.max(...ends) + limits.rate.period_ms }),
+    };
+  }
+}
+
+/** The two oldest leases count as one, until the later of their ends. */
+function mergeOldest(leases: HolderRow['leases']): void {
+  leases.sort((a, b) => a[1] - b[1]);
+  const [[, , first], second] = leases as [HolderRow['leases'][number], HolderRow['leases'][number]];
+  // Under a number that no request has: nothing of it can be given back.
+  leases.splice(0, 2, [0, second[1], first + second[2]]);
+}

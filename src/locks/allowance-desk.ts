@@ -1,0 +1,123 @@
+/**
+ * The object of an allowance: a lock object with the name of a key. It stores what its desk decides before the answer
+ * leaves, and calls the queues. {@link Desk} has the rules.
+ *
+ * Once a day it forgets queues that hold nothing and have not asked for long. If none is left, it empties itself.
+ */
+import { type Call, Desk, type HolderRow, type KeyRow } from '../allowance/desk';
+import type { Env } from '../config';
+import { ALLOWANCE, Schema } from '../durable/schema';
+import { put, rows } from '../durable/sql';
+import { type AllowanceView, DESK_PREFIX, type LeaseAnswer, type LeaseRequest } from '../rpc/allowances';
+import { REGISTER } from '../rpc/locks';
+import { lockObject, queueObject } from '../rpc/stubs';
+
+const ROUND_MS = 24 * 3_600_000;
+
+/** Queues called at once. The platform allows 1,000 calls in an event. */
+const MAX_CALLS = 100;
+
+export class AllowanceDesk {
+  private desk: Desk | undefined;
+  private preparing: Promise<void> | undefined;
+
+  private constructor(
+    private readonly ctx: DurableObjectState,
+    private readonly env: Env,
+    private readonly tables: Schema,
+    private readonly key: string,
+  ) {}
+
+  /** Undefined: the object with this name is not the desk of an allowance. */
+  static of(ctx: DurableObjectState, env: Env): AllowanceDesk | undefined {
+    const { name } = ctx.id;
+    if (!name?.startsWith(DESK_PREFIX)) return undefined;
+    return new AllowanceDesk(ctx, env, new Schema(ctx.storage, ALLOWANCE, name), name.slice(DESK_PREFIX.length));
+  }
+
+  async lease(request: LeaseRequest): Promise<LeaseAnswer> {
+    await this.prepare();
+    const { answer, holder, key, calls } = this.opened().lease(request, Date.now());
+    const { sql } = this.ctx.storage;
+    if (key) put(sql, 'allowance', { key: this.key, data: JSON.stringify(key) });
+    if (holder) put(sql, 'leased', { queue: request.queue, data: JSON.stringify(holder) });
+    this.call(calls);
+    return answer;
+  }
+
+  view(): AllowanceView | null {
+    return this.tables.exist() ? this.opened().view(Date.now()) : null;
+  }
+
+  async alarm(): Promise<void> {
+    if (this.tables.refusal) return this.tables.standBy(Date.now());
+    if (!this.tables.exist()) return;
+    const desk = this.opened();
+    const { forgotten, calls } = desk.round(Date.now());
+    for (const queue of forgotten) rows(this.ctx.storage.sql, 'DELETE FROM leased WHERE queue = ?', queue);
+    this.call(calls);
+    if (desk.holders.size > 0) await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    else await this.empty();
+  }
+
+  async reset(): Promise<void> {
+    this.desk = undefined;
+    if (!this.tables.exist()) return;
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.deleteAll();
+    this.tables.forget();
+  }
+
+  /** Nothing is leased any more. */
+  private async empty(): Promise<void> {
+    await this.ctx.blockConcurrencyWhile(async () => {
+      await this.reset();
+      await lockObject(this.env, REGISTER).unregister(this.ctx.id.name ?? '');
+    });
+  }
+
+  private opened(): Desk {
+    this.desk ??= this.open();
+    return this.desk;
+  }
+
+  private open(): Desk {
+    const { sql } = this.ctx.storage;
+    const [key] = rows<{ data: string }>(sql, 'SELECT data FROM allowance WHERE key = ?', this.key);
+    const leased = rows<{ queue: string; data: string }>(sql, 'SELECT queue, data FROM leased');
+    const holders = leased.map(({ queue, data }) => [queue, JSON.parse(data) as HolderRow] as const);
+    const known: KeyRow = key ? JSON.parse(key.data) : { settings: { version: 0 } };
+    return new Desk(known, new Map(holders), () => crypto.getRandomValues(new Uint32Array(1))[0] as number);
+  }
+
+  /** Calls queues, and waits for none. A lost call is made again when the next request finds nothing. */
+  private call(calls: readonly Call[]): void {
+    for (const call of calls.slice(0, MAX_CALLS)) {
+      const done = this.callQueue(call).catch((error) => {
+        console.error(`tocsin: the desk of ${this.key} could not call queue ${call.queue}`, error);
+      });
+      this.ctx.waitUntil(done);
+    }
+  }
+
+  private async callQueue({ queue, recall }: Call): Promise<void> {
+    const known = this.opened().holders.get(queue);
+    const at = known && { session: known.session, number: known.number };
+    if (!at || (await queueObject(this.env, queue).deskCalls(this.key, recall))) return;
+    const holder = this.opened().gone(queue, at);
+    if (holder) put(this.ctx.storage.sql, 'leased', { queue, data: JSON.stringify(holder) });
+  }
+
+  /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
+  private async prepare(): Promise<void> {
+    if (this.tables.exist()) return;
+    this.preparing ??= (async () => {
+      await lockObject(this.env, REGISTER).register(this.ctx.id.name ?? '');
+      this.tables.create();
+      await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    })().finally(() => {
+      this.preparing = undefined;
+    });
+    await this.preparing;
+  }
+}

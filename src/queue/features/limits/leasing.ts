@@ -1,0 +1,56 @@
+/**
+ * Leases of allowances: what this queue asks of the desks of its keys that count in all queues, and gives back to them.
+ * Each request is a message that follows from the state of the key's holder, so the outbox relay repeats what fails.
+ */
+import { derived, type MessageKind } from '../../../durable/outbox-relay';
+import { plainKey, scopedKey } from '../../../job/limits/policy';
+import type { LeaseAnswer } from '../../../rpc/allowances';
+import type { Host } from '../../feature';
+import { decide } from '../../jobs/limit-check';
+import type { QueueParts } from '../../store/parts';
+
+/** The messages to desks. */
+export function leasing(host: Host): MessageKind<void> {
+  const { q } = host;
+  const { allowances } = q.store;
+  return derived({
+    kind: 'allowance of',
+    open: () => {
+      const now = host.now();
+      return allowances.open(now, q.config.isClosed(now));
+    },
+    deliver: (key) => ask(host, key),
+  });
+}
+
+async function ask({ q, others, now, write }: Host, key: string): Promise<void> {
+  const { allowances, limiters } = q.store;
+  const holder = allowances.of(key);
+  const situation = allowances.situation(key, now());
+  if (!holder?.hasToAsk(situation)) return;
+  const request = holder.ask(q.name, situation);
+  let answer: LeaseAnswer;
+  try {
+    answer = await others.desk(plainKey(key)).lease(request);
+  } catch (error) {
+    holder.failed(request);
+    throw error;
+  }
+  holder.answered(request, answer, now());
+  await write((at) => {
+    limiters.touch(key);
+    allowances.stir(key);
+    const limiter = limiters.find(key);
+    if (limiter) decide(q, limiter, at);
+  });
+}
+
+/** The desk of a key calls. @param recall see {@link AllowanceHolderApi} @returns that the queue is there */
+export function deskCalls(q: QueueParts, key: string, recall: { most?: number } | undefined, now: number): boolean {
+  const { allowances, limiters } = q.store;
+  const scoped = scopedKey(key, 'deployment');
+  allowances.of(scoped)?.called(recall, now);
+  allowances.stir(scoped);
+  limiters.touch(scoped);
+  return true;
+}

@@ -1,0 +1,72 @@
+/**
+ * What this queue holds of the allowances of keys that count in all queues, in memory: see {@link Holder}. A rollback
+ * changes nothing of it. Starts that were counted in a transaction that failed are lost, never used twice.
+ */
+import { Holder, type Situation } from '../../../allowance/holder';
+import { plainKey, scopeOf } from '../../../job/limits/policy';
+import type { Overrides } from './overrides';
+
+const NONE: readonly string[] = [];
+
+export class Allowances {
+  private readonly holders = new Map<string, Holder>();
+  /** Keys of which something may have to be asked. */
+  private readonly stirred = new Set<string>();
+
+  /** @param running attempts of a key that run */
+  constructor(
+    private readonly overrides: Overrides,
+    private readonly running: (key: string) => number,
+  ) {}
+
+  /** What is held of this key; undefined: it counts in this queue alone. */
+  of(key: string): Holder | undefined {
+    if (scopeOf(key) === 'queue') return undefined;
+    let holder = this.holders.get(key);
+    if (!holder) {
+      holder = new Holder();
+      this.holders.set(key, holder);
+    }
+    return holder;
+  }
+
+  situation(key: string, now: number, running = this.running(key)): Situation {
+    return { settings: this.overrides.settingsOf(plainKey(key)), running, now };
+  }
+
+  /** Something changed: the key may have to ask. */
+  stir(key: string): void {
+    this.stirred.add(key);
+  }
+
+  /** The keys that have to ask, or to give back, now. @param isClosed the queue hands out nothing */
+  open(now: number, isClosed: boolean): readonly string[] {
+    if (this.stirred.size === 0) return NONE;
+    const open: string[] = [];
+    for (const key of this.stirred) {
+      const holder = this.holders.get(key);
+      if (holder) holder.rests = isClosed;
+      if (holder?.hasToAsk(this.situation(key, now))) open.push(key);
+      else if (!holder?.needs) this.stirred.delete(key);
+    }
+    return open;
+  }
+
+  /** When the first key must be looked at, epoch ms. */
+  get nextLook(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const key of this.stirred) next = Math.min(next, this.holders.get(key)?.lookAt ?? next);
+    return next;
+  }
+
+  /** The keys whose moment has come. */
+  due(now: number): string[] {
+    return [...this.stirred].filter((key) => (this.holders.get(key)?.lookAt ?? Number.POSITIVE_INFINITY) <= now);
+  }
+
+  /** The key is forgotten. */
+  drop(key: string): void {
+    this.holders.delete(key);
+    this.stirred.delete(key);
+  }
+}
