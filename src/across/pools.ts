@@ -3,6 +3,7 @@
  * result.
  */
 import type { Env } from '../config';
+import { callsFor } from '../job/chunk';
 import { notFound, unwrap } from '../job/errors';
 import type { Pool } from '../job/pools/pool';
 import type { JobView } from '../job/record';
@@ -37,14 +38,17 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
   const outcome: PoolTaken = { taken: {}, short: [] };
   const failures: unknown[] = [];
   let bytes = 0;
+  let calls = 0;
   const take = async (queue: string, wanted: number, waitMs: number) => {
     if (wanted <= 0 || bytes > MAX_CLAIM_BYTES || outcome.short.includes(queue) || fetch.isAbandoned()) return;
     try {
       const jobs = await fetch.claim(queue, wanted, waitMs);
       claimed.push(...jobs);
       bytes += jobs.reduce((sum, view) => sum + bytesOfView(view), 0);
-      outcome.taken[queue] = (outcome.taken[queue] ?? 0) + jobs.length;
-      if (jobs.length < wanted) outcome.short.push(queue);
+      const taken = callsFor(jobs);
+      calls += taken;
+      outcome.taken[queue] = (outcome.taken[queue] ?? 0) + taken;
+      if (taken < wanted) outcome.short.push(queue);
     } catch (error) {
       outcome.short.push(queue);
       failures.push(error);
@@ -52,7 +56,7 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
   };
   try {
     for (const { queue, count: portion } of portions) await take(queue, portion, 0);
-    for (const queue of order) await take(queue, count - claimed.length, 0);
+    for (const queue of order) await take(queue, count - calls, 0);
     const [next] = order;
     if (claimed.length === 0 && failures.length === 0 && fetch.waitMs > 0 && count > 0 && next !== undefined) {
       outcome.short = [];

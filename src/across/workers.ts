@@ -2,6 +2,7 @@
 import type { Env } from '../config';
 import { hasTestHooks } from '../config';
 import { inParallel } from '../durable/parallel';
+import { callsFor } from '../job/chunk';
 import { defined } from '../job/envelope/fields';
 import { conflict, notFound, unwrap } from '../job/errors';
 import type { JobView } from '../job/record';
@@ -75,12 +76,14 @@ class FetchUnderWay {
     const claimed: JobView[] = [];
     const failures: unknown[] = [];
     let bytes = 0;
+    let calls = 0;
     for (const queue of queues) {
-      if (claimed.length >= count || bytes > MAX_CLAIM_BYTES || this.isAbandoned) break;
+      if (calls >= count || bytes > MAX_CLAIM_BYTES || this.isAbandoned) break;
       try {
-        const jobs = await this.claim(queue, this.mostOf(queue, count - claimed.length), single ? wait_ms : 0);
+        const jobs = await this.claim(queue, this.mostOf(queue, count - calls), single ? wait_ms : 0);
         for (const view of jobs) bytes += bytesOfView(view);
         claimed.push(...jobs);
+        calls += callsFor(jobs);
       } catch (error) {
         failures.push(error);
       }

@@ -43,6 +43,8 @@ type Handler = Named<contract.HandlerSettings>;
 export interface HandlerSettings extends Pick<Handler, 'type'> {
   retry?: NonNullable<Handler['retry']> | undefined;
   maxAttempts?: NonNullable<Handler['maxAttempts']> | undefined;
+  /** It takes many jobs in one call: those that are fetched for one have the same `chunk`, and count as one. */
+  batch?: NonNullable<Handler['batch']> | undefined;
 }
 
 /** Which jobs a worker takes. */

@@ -14,13 +14,15 @@
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
+import { byCall } from './arriving';
 import { blockedError, blockedLine, LoopWatch } from './loop-watch';
 import type { Wanted } from './pull-types';
 import type { Held, Puller, ReleaseOptions } from './puller';
 import { Pulse } from './pulse';
 import { QueueSockets } from './queue-sockets';
 import { ReportGatherer } from './report-gatherer';
-import { type JobsOptions, pauseAfter, type RunningJob, RunningJobs } from './running-jobs';
+import type { RunningJob } from './running-job';
+import { type JobsOptions, pauseAfter, RunningJobs } from './running-jobs';
 import { atMost, Backoff, Changes, wait } from './timing';
 import { type Source, sourceOf, wantedBy } from './wanted';
 import type { Directive } from './workers';
@@ -265,7 +267,7 @@ export class Runner {
       this.#pulse?.every(within);
       this.#calm.abort();
     }
-    for (const job of jobs) if (!unwanted.has(job)) this.#jobs.begin(job);
+    for (const call of byCall(jobs.filter((job) => !unwanted.has(job)))) this.#jobs.begin(call);
     await Promise.all([...unwanted].map((job) => this.#giveBack(job, { attemptUsed: false })));
     for (const { type } of unknown) {
       if (this.#unknown.has(type)) continue;

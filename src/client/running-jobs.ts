@@ -1,11 +1,9 @@
 /** The jobs that a worker runs: each is run by its handler and reported, unless it is stopped. */
-import { CancelledError } from '../handler/control';
 import { Deadlines } from '../handler/deadlines';
 import type { Host } from '../handler/host';
-import type { LogEntry } from '../handler/journal';
-import type { DeliveryOutcome } from '../handler/protocol';
+import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import { runDelivery } from '../handler/run';
-import { RunSignal } from '../handler/run-signal';
+import { runAll } from '../handler/run-all';
 import type { Runnable } from '../handler/runnable';
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, TocsinError } from '../producer/errors';
@@ -13,6 +11,7 @@ import type { HeartbeatAnswer } from './heartbeat';
 import { PullVoice } from './pull-voice';
 import type { Held, Puller } from './puller';
 import type { ReportGatherer } from './report-gatherer';
+import { aborted, DRAINING, RunningJob } from './running-job';
 import type { Threads } from './threads';
 import { Backoff, type Changes, wait } from './timing';
 
@@ -34,58 +33,6 @@ const HOLD_MS = 250;
 
 /** How much the last run counts in the mean of their times. */
 const LAST_COUNTS = 0.1;
-
-/** Why a job is stopped, as its handler reads it. */
-const REASONS = {
-  cancelled: () => new CancelledError('The job was cancelled.'),
-  lost: () => aborted('The lease of the job was lost; another worker may run it.'),
-  shutdown: () => aborted('The worker was stopped.'),
-};
-
-const DRAINING = 'The worker takes no more jobs, and exits when the running ones have ended.';
-
-/** The name that `fetch` and its like give to what was aborted. */
-function aborted(message: string): DOMException {
-  return new DOMException(message, 'AbortError');
-}
-
-/** A job that runs. */
-export class RunningJob {
-  readonly #aborter = new RunSignal();
-  /** Aborts when the worker ends. */
-  readonly draining = new RunSignal();
-  /** What goes with its report, besides the log of its handler. */
-  readonly notes: LogEntry[] = [];
-  /** Has its handler ended, and is its report under way? */
-  reporting = false;
-  /** Resolves once all its work has ended. */
-  ended: Promise<void> = Promise.resolve();
-
-  /** Epoch ms. */
-  leasedUntil: number;
-
-  /** @param leaseMs length of its lease */
-  constructor(
-    readonly job: JobEnvelope,
-    readonly leaseMs: number,
-  ) {
-    this.leasedUntil = Date.now() + leaseMs;
-  }
-
-  /** Aborts when its outcome no longer matters. */
-  get signal(): AbortSignal {
-    return this.#aborter.signal;
-  }
-
-  get isStopped(): boolean {
-    return this.#aborter.isAborted;
-  }
-
-  /** Aborts the handler's signal; nothing is reported any more. */
-  stop(why: keyof typeof REASONS): void {
-    this.#aborter.abort(REASONS[why]());
-  }
-}
 
 /** How long leases are, in ms. */
 export interface Leases {
@@ -109,6 +56,8 @@ export interface JobsOptions extends Runnable {
 
 export class RunningJobs {
   readonly #runs = new Set<RunningJob>();
+  /** Those of them that another one stands for. */
+  #followers = 0;
   #isDraining = false;
   /** Those that have not begun, in the order of their queues. */
   #waiting: { run: RunningJob; since: number }[] = [];
@@ -144,9 +93,9 @@ export class RunningJobs {
     return Math.min(MAX_AHEAD, Math.floor((this.options.concurrency * AHEAD_MS) / Math.max(this.#typicalMs, 0.01)));
   }
 
-  /** Jobs that wait for a handler, whose handlers have not ended, or whose reports are under way. */
+  /** Jobs that wait for a handler, whose handlers have not ended, or whose reports are under way. A chunk is one. */
   get size(): number {
-    return this.#runs.size;
+    return this.#runs.size - this.#followers;
   }
 
   /** Is anything under way, work of `ctx.waitUntil` included? */
@@ -159,10 +108,14 @@ export class RunningJobs {
     return [...this.#runs].filter(({ isStopped }) => !isStopped);
   }
 
-  /** Starts a job that was just fetched, or keeps it until a handler is free. */
-  begin(job: JobEnvelope): void {
-    const run = new RunningJob(job, this.leaseOf(job));
-    this.#runs.add(run);
+  /** Starts a job that was just fetched, or the jobs of a chunk, or keeps them until a handler is free. */
+  begin(jobs: readonly JobEnvelope[]): void {
+    const runs = jobs.map((job) => new RunningJob(job, this.leaseOf(job)));
+    const [run, ...followers] = runs;
+    if (!run) return;
+    for (const each of runs) this.#runs.add(each);
+    if (followers.length > 0) run.lead(runs);
+    this.#followers += followers.length;
     if (this.#mayStart(run)) this.#start(run);
     else this.#keep(run);
   }
@@ -200,17 +153,20 @@ export class RunningJobs {
   roomIn(queue: string): number {
     const most = this.options.queueConcurrency.get(queue);
     if (most === undefined) return Number.POSITIVE_INFINITY;
-    return most - [...this.#runs].filter(({ job, reporting }) => job.queue === queue && !reporting).length;
+    const counts = ({ job, reporting, leader }: RunningJob, run: RunningJob) =>
+      job.queue === queue && !reporting && leader === run;
+    return most - [...this.#runs].filter((run) => counts(run, run)).length;
   }
 
   #start(run: RunningJob): void {
     this.#countActive(run, 1);
     if (this.#isDraining) run.draining.abort(aborted(DRAINING));
-    run.ended = this.#work(run);
+    const ended = this.#work(run);
+    for (const member of run.members) member.ended = ended;
   }
 
   #forget(run: RunningJob): void {
-    this.#runs.delete(run);
+    if (this.#runs.delete(run) && run.leader.forgotten()) this.#followers--;
     this.changes.notify();
   }
 
@@ -223,10 +179,10 @@ export class RunningJobs {
   #startNext(ended: RunningJob): void {
     this.#countActive(ended, -1);
     while (this.#active < this.options.concurrency) {
-      const at = this.#waiting.findIndex(({ run }) => run.isStopped || this.#mayStart(run));
+      const at = this.#waiting.findIndex(({ run }) => run.isOver || this.#mayStart(run));
       const [next] = at < 0 ? [] : this.#waiting.splice(at, 1);
       if (!next) return;
-      if (next.run.isStopped) this.#forget(next.run);
+      if (next.run.isOver) for (const member of next.run.members) this.#forget(member);
       else this.#start(next.run);
     }
   }
@@ -241,8 +197,8 @@ export class RunningJobs {
     for (const { run } of over) this.#returnUnused(run);
   }
 
-  #returnUnused(run: RunningJob): void {
-    run.ended = this.#report(run, { status: 'again' }).finally(() => this.#forget(run));
+  #returnUnused({ members }: RunningJob): void {
+    for (const run of members) run.ended = this.#report(run, { status: 'again' }).finally(() => this.#forget(run));
   }
 
   /** Tells handlers that the worker ends. */
@@ -311,16 +267,53 @@ export class RunningJobs {
   }
 
   async #work(run: RunningJob): Promise<void> {
+    const { members } = run;
     try {
-      await this.#report(run, await this.#run(run));
+      if (members.length === 1) await this.#report(run, await this.#run(run));
+      else {
+        const outcomes = await this.#runChunk(run);
+        await Promise.all(members.map((member, at) => this.#report(member, outcomes[at] as DeliveryOutcome)));
+      }
     } finally {
-      this.#forget(run);
+      for (const member of members) this.#forget(member);
     }
+  }
+
+  /** Runs the jobs of a chunk. */
+  async #runChunk(leader: RunningJob): Promise<DeliveryOutcome[]> {
+    const { registry, threads, env, sink } = this.options;
+    const { members, draining } = leader;
+    const deliveries = members.map(({ job }) => this.#deliveryOf(job));
+    const begun = performance.now();
+    try {
+      const registration = registry.find(leader.job.type);
+      if (!registration) return members.map(({ job }) => unhandledBy(job.type));
+      const call = { signal: leader.chunkSignal };
+      if (threads) {
+        const around = { signal: call.signal, draining: draining.signal, limits: PULLED };
+        return await threads.runChunk({ deliveries, registration, ...around });
+      }
+      const executionCtx = { waitUntil: (promise: Promise<unknown>) => this.#waitUntil(promise) };
+      const host: Host = { env, executionCtx, call, draining, sink, limits: PULLED, deadlines: this.#deadlines };
+      return await Promise.all(runAll(deliveries, registry, host));
+    } finally {
+      this.#ended(leader, begun);
+    }
+  }
+
+  #deliveryOf(job: JobEnvelope): HandlerDelivery {
+    const { attempt, deliveryId = `pull_${job.id}_${attempt}` } = job;
+    return { kind: 'job', job, attempt, deliveryId, workerId: this.reporting.id };
+  }
+
+  #ended(run: RunningJob, begun: number): void {
+    this.ran(run);
+    this.#noteTime(performance.now() - begun);
+    this.#startNext(run);
   }
 
   async #run(run: RunningJob): Promise<DeliveryOutcome> {
     const { job } = run;
-    const { attempt } = job;
     const voice = new PullVoice(this.reporting, this.reports, job, () => run.stop('cancelled'), this.complain);
     const host: Host = {
       env: this.options.env,
@@ -332,8 +325,7 @@ export class RunningJobs {
       limits: PULLED,
       deadlines: this.#deadlines,
     };
-    const { deliveryId = `pull_${job.id}_${attempt}` } = job;
-    const delivery = { kind: 'job' as const, job, attempt, deliveryId, workerId: this.reporting.id };
+    const delivery = this.#deliveryOf(job);
     const { registry } = this.options;
     const begun = performance.now();
     try {
@@ -344,9 +336,7 @@ export class RunningJobs {
       const around = { signal, draining: draining.signal, voice, limits: PULLED };
       return await this.options.threads.run({ delivery, registration, ...around });
     } finally {
-      this.ran(run);
-      this.#noteTime(performance.now() - begun);
-      this.#startNext(run);
+      this.#ended(run, begun);
     }
   }
 

@@ -3,9 +3,10 @@
  * and reports over HTTP, as it does in between when a connection breaks off.
  *
  * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes
- * uses up one. All of it restarts with a new connection.
+ * uses up one; so does each chunk. All of it restarts with a new connection.
  */
 import type { TocsinError } from '../producer/errors';
+import { Arriving, byCall } from './arriving';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Puller } from './puller';
 import type { QueueSocket, QueueSocketHost } from './queue-socket';
@@ -24,6 +25,11 @@ export class SocketKeeper {
   #quietSince = 0;
   readonly #closed = new AbortController();
   readonly #redial = new Redial();
+  readonly #arriving = new Arriving((jobs) => {
+    this.#ready = Math.max(0, this.#ready - byCall(jobs).length);
+    this.#quietSince = Date.now();
+    this.host.jobs(jobs);
+  });
 
   constructor(
     private readonly worker: Puller,
@@ -50,15 +56,12 @@ export class SocketKeeper {
     if (this.isOpen || this.#closed.signal.aborted || !this.#redial.mayTry) return;
     try {
       const line = await this.worker.openLine(this.queue, this.host.wanted(), {
-        jobs: (jobs) => {
-          this.#ready = Math.max(0, this.#ready - jobs.length);
-          this.#quietSince = Date.now();
-          this.host.jobs(jobs);
-        },
+        jobs: (jobs) => this.#arriving.take(jobs),
         taken: (jobId, why) => this.host.taken(jobId, why),
         directive: (state) => this.host.directive(state),
         refused: (error) => void this.#refused(error),
         lost: () => {
+          this.#arriving.flush();
           this.#redial.lost();
           this.host.changed();
         },

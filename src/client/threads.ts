@@ -38,7 +38,15 @@ export interface ThreadRun {
   limits: TimeLimits;
   signal: AbortSignal;
   draining: AbortSignal;
-  voice: Voice;
+  /** Absent: it says nothing while it runs. */
+  voice: Voice | undefined;
+  /** Jobs that run in one call with it. */
+  others?: readonly HandlerDelivery[];
+}
+
+/** The jobs of a chunk, and what surrounds their run. */
+export interface ChunkInThread extends Pick<ThreadRun, 'registration' | 'limits' | 'signal' | 'draining'> {
+  deliveries: readonly HandlerDelivery[];
 }
 
 /** Where threads take handlers from, and what they are given. */
@@ -77,8 +85,23 @@ export class Threads {
 
   /** Runs a job to its end. Never rejects. */
   async run(run: ThreadRun): Promise<DeliveryOutcome> {
-    const { registration, delivery, limits, signal } = run;
-    const limitMs = timeoutOf(delivery, registration, limits);
+    const { registration, delivery, limits } = run;
+    // Of a single job there is one answer.
+    return (await this.#run(run, timeoutOf(delivery, registration, limits))) as DeliveryOutcome;
+  }
+
+  /** Runs jobs to their ends in one call of their handler. Never rejects. @returns their outcomes, in order */
+  async runChunk({ deliveries, ...around }: ChunkInThread): Promise<DeliveryOutcome[]> {
+    const { registration, limits } = around;
+    const [delivery, ...others] = deliveries as [HandlerDelivery, ...HandlerDelivery[]];
+    const limitMs = Math.min(...deliveries.map((each) => timeoutOf(each, registration, limits)));
+    const answer = await this.#run({ ...around, delivery, others, voice: undefined }, limitMs);
+    // A thread that ended has one answer for all.
+    return Array.isArray(answer) ? answer : deliveries.map(() => answer);
+  }
+
+  async #run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome | DeliveryOutcome[]> {
+    const { registration, signal } = run;
     let release: (() => void) | undefined;
     try {
       // Of the type, over all threads.
@@ -112,7 +135,7 @@ export class Threads {
 interface Current {
   number: number;
   run: ThreadRun;
-  resolve: (answer: DeliveryOutcome) => void;
+  resolve: (answer: DeliveryOutcome | DeliveryOutcome[]) => void;
 }
 
 class HandlerThread {
@@ -146,8 +169,8 @@ class HandlerThread {
     });
   }
 
-  async run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome> {
-    const { delivery, limits, signal, draining } = run;
+  async run(run: ThreadRun, limitMs: number): Promise<DeliveryOutcome | DeliveryOutcome[]> {
+    const { delivery, others, limits, signal, draining } = run;
     const number = this.#number++;
     const said = (kind: 'abort' | 'drain', { reason }: AbortSignal) =>
       this.#say({ kind, run: number, reason: reasonOf(reason) });
@@ -161,10 +184,11 @@ class HandlerThread {
       this.#giveUp(`The job did not finish within ${limitMs} ms, and did not react to its signal`);
     }, limitMs + BEYOND_MS);
     try {
-      return await new Promise<DeliveryOutcome>((resolve) => {
+      return await new Promise<DeliveryOutcome | DeliveryOutcome[]>((resolve) => {
         this.#current = { number, run, resolve };
         // A job is data; what its readers made of it must not cross.
-        this.#say({ kind: 'run', run: number, delivery: JSON.parse(JSON.stringify(delivery)), limits });
+        const sent = JSON.parse(JSON.stringify({ delivery, others }));
+        this.#say({ kind: 'run', run: number, ...sent, limits });
         for (const [from, listener] of [[signal, abort] as const, [draining, drain] as const]) {
           if (from.aborted) listener();
           else from.addEventListener('abort', listener, { once: true });
@@ -184,7 +208,7 @@ class HandlerThread {
     this.end();
   }
 
-  #settle(answer: DeliveryOutcome): void {
+  #settle(answer: DeliveryOutcome | DeliveryOutcome[]): void {
     this.#current?.resolve(answer);
     this.#current = undefined;
   }
@@ -212,8 +236,8 @@ class HandlerThread {
 
   #hearOf({ run: { voice } }: Current, message: Extract<FromThread, { run: number }>): void {
     if (message.kind === 'ended') this.#settle(JSON.parse(message.answer));
-    else if (message.kind === 'log') voice.log?.(message.lines);
-    else void this.#answer(message, voice);
+    else if (message.kind === 'log') voice?.log?.(message.lines);
+    else if (voice) void this.#answer(message, voice);
   }
 
   async #answer({ run, question, verb, said }: FromThread & { kind: 'ask' }, voice: Voice): Promise<void> {

@@ -19,10 +19,14 @@ const MAX_HANDLERS_CHARS = 48 * 1024;
 export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (error: unknown) => void): Wanted {
   const all = leavesOthers ? registry.typeNames() : undefined;
   const types = all && all.length <= MAX_TYPES ? all : undefined;
-  const handlers = registry.retries(types === undefined);
+  const handlers = registry.settings(types === undefined);
   const fits = handlers.length <= MAX_TYPES && JSON.stringify(handlers).length <= MAX_HANDLERS_CHARS;
   if (!fits)
-    complain(new TypeError('The handlers have too many retry settings: the retry policies of the queues are used.'));
+    complain(
+      new TypeError(
+        'The handlers have too many retry settings: the policies of the queues are used, and jobs come one by one.',
+      ),
+    );
   return { ...(types && { types }), ...(fits && { handlers }) };
 }
 

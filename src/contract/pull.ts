@@ -1,4 +1,5 @@
 /** What workers that pull send, and what they are answered: fetches, reports, heartbeats. */
+import type { ChunkSettings } from '../job/chunk';
 import type { ErrorCode } from '../job/errors';
 import type { JobState } from '../job/states';
 import type { Duration, JobEnvelope, JobLogLine, JobStep, RetryPolicy } from '../job/wire';
@@ -15,6 +16,8 @@ export interface HandlerSettings {
   type: string;
   retry?: RetryPolicy | null;
   max_attempts?: number | null;
+  /** It takes many jobs in one call. Jobs that are fetched for one have the same `chunk`, and count as one. */
+  batch?: ChunkSettings | null;
 }
 
 /** Asks for jobs. */
@@ -24,7 +27,7 @@ export interface FetchRequest {
   /** The pool to take jobs from, in the place of `queues`. */
   pool?: string;
   worker_id?: string;
-  /** 1 … 100. Default 1. */
+  /** 1 … 100; the jobs of a chunk count as one. Default 1. */
   count?: number;
   /** Jobs of these queues at most, by their names. */
   counts?: Record<string, number>;

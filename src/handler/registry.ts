@@ -37,6 +37,14 @@ export interface ChunkHandler extends Batch {
   args?: StandardSchema<unknown, readonly unknown[]> | undefined;
 }
 
+/** What a handler says of itself to the queue of a worker that pulls. */
+export interface HandlerSays {
+  type: string;
+  retry: RetryPolicy | undefined;
+  maxAttempts: number | undefined;
+  batch?: { size: number; waitMs: number; by?: 'group' };
+}
+
 /** A handler with its settings, ready to run. */
 export interface Registration {
   type: string;
@@ -90,11 +98,14 @@ export class Registry {
     return this.#byType.get(type)?.defaults;
   }
 
-  /** What the handlers say about retries. @param all those included that say nothing */
-  retries(all: boolean): { type: string; retry: RetryPolicy | undefined; maxAttempts: number | undefined }[] {
-    const handlers = [...this.#byType.values()];
-    const saying = handlers.filter(({ policy, maxAttempts }) => all || (policy ?? maxAttempts) !== undefined);
-    return saying.map(({ type, policy, maxAttempts }) => ({ type, retry: policy, maxAttempts }));
+  /** What the handlers say to the queue of a worker that pulls. @param all those included that say nothing */
+  settings(all: boolean): HandlerSays[] {
+    const says = [...this.#byType.values()].map(({ type, policy, maxAttempts, chunk }) => {
+      const { size, wait_ms: waitMs, by } = chunk?.settings ?? {};
+      const batch = size === undefined || waitMs === undefined ? undefined : { size, waitMs, ...(by && { by }) };
+      return { type, retry: policy, maxAttempts, ...(batch && { batch }) };
+    });
+    return all ? says : says.filter(({ retry, maxAttempts, batch }) => (retry ?? maxAttempts ?? batch) !== undefined);
   }
 
   /**

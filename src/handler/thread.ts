@@ -6,12 +6,13 @@ import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';
 import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
-import type { TimeLimits } from './host';
+import type { Host, TimeLimits } from './host';
 import type { LogEntry } from './journal';
 import type { LogLine, LogSink } from './log';
 import type { DeliveryOutcome, HandlerDelivery, Progress } from './protocol';
 import type { Registry } from './registry';
 import { runDelivery } from './run';
+import { runAll } from './run-all';
 import { RunSignal } from './run-signal';
 import type { StepRecord } from './step-rules';
 import type { ChildJob, Voice } from './voice';
@@ -30,7 +31,8 @@ export interface CrossingError {
 
 /** What the worker tells a thread. Runs and questions have numbers. */
 export type ToThread =
-  | { kind: 'run'; run: number; delivery: HandlerDelivery; limits: TimeLimits }
+  /** `others` run in one call with it; then the answer is a list. */
+  | { kind: 'run'; run: number; delivery: HandlerDelivery; others?: HandlerDelivery[]; limits: TimeLimits }
   | { kind: 'abort'; run: number; reason: Reason }
   | { kind: 'drain'; run: number; reason: Reason }
   | { kind: 'told'; run: number; question: number; value?: unknown; error?: CrossingError }
@@ -86,15 +88,18 @@ export function serveRuns(registry: Registry, ownSink: LogSink, port: Port, data
     background.add(ended);
   };
 
-  const run = async ({ run: number, delivery, limits }: ToThread & { kind: 'run' }): Promise<void> => {
+  const run = async ({ run: number, delivery, others, limits }: ToThread & { kind: 'run' }): Promise<void> => {
     const own: Run = { call: new RunSignal(), draining: new RunSignal(), questions: new Map() };
     runs.set(number, own);
-    const answer = await runDelivery(delivery, registry, {
+    const host: Host = {
       env: data.env,
       executionCtx: { waitUntil },
       ...{ call: own.call, draining: own.draining, sink, limits, deadlines },
       voice: () => new PortVoice(port, number, own.questions, data.logAfterMs),
-    });
+    };
+    const answer = others
+      ? await Promise.all(runAll([delivery, ...others], registry, host))
+      : await runDelivery(delivery, registry, host);
     runs.delete(number);
     port.postMessage({ kind: 'ended', run: number, answer: textOf(answer) });
   };
@@ -178,7 +183,7 @@ function errorOf({ message, info }: CrossingError): Error {
 
 const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-function textOf(answer: DeliveryOutcome): string {
+function textOf(answer: DeliveryOutcome | DeliveryOutcome[]): string {
   try {
     return JSON.stringify(answer);
   } catch (error) {

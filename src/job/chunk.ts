@@ -69,3 +69,44 @@ function chunkOf({ size, wait_ms, by }: Record<string, unknown>): ChunkSettings 
 function isWithin(value: unknown, min: number, max: number): boolean {
   return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
 }
+
+/** How a worker that pulls takes jobs of a type by the chunk; `*`: of all types that are not named. */
+export interface PulledChunk extends ChunkSettings {
+  type: string;
+}
+
+/** Which jobs a worker that pulls takes by the chunk. */
+export interface PulledChunks {
+  chunked: readonly PulledChunk[];
+  /** The types that its handlers take one by one, where it chunks all others. */
+  singles: readonly string[];
+}
+
+/** What a worker takes by the chunk; undefined: nothing. @param handlers what it says of its handlers */
+export function chunksOf(
+  handlers: readonly { type: string; batch?: ChunkSettings }[] | undefined,
+): PulledChunks | undefined {
+  const chunked = handlers?.flatMap(({ type, batch }) => (batch ? [{ type, ...batch }] : [])) ?? [];
+  if (chunked.length === 0) return undefined;
+  const takesRest = chunked.some(({ type }) => type === '*');
+  const singles = takesRest ? (handlers ?? []).flatMap(({ type, batch }) => (batch ? [] : [type])) : [];
+  return { chunked, singles };
+}
+
+/** How a worker gathers jobs of a type; undefined: it takes them one by one. */
+export function chunkFor({ chunked, singles }: PulledChunks, type: string): ChunkSettings | undefined {
+  const own = chunked.find((entry) => entry.type === type);
+  if (own || singles.includes(type)) return own;
+  return chunked.find((entry) => entry.type === '*');
+}
+
+/** How many calls of handlers these jobs take. */
+export function callsFor(jobs: readonly { record: { chunk?: { id: string } } }[]): number {
+  const chunks = new Set<string>();
+  let singles = 0;
+  for (const { record } of jobs) {
+    if (record.chunk) chunks.add(record.chunk.id);
+    else singles++;
+  }
+  return singles + chunks.size;
+}

@@ -11,7 +11,7 @@ import type { Misfit } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { JobState } from './states';
 import type { WaitingFor } from './waiting';
-import type { JobOptions } from './wire';
+import type { JobChunk, JobOptions } from './wire';
 
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
@@ -247,6 +247,8 @@ export interface JobRecord {
   delivery_id?: string;
   /** For a worker that has fetched it, and proposed another length of its lease. */
   lease_ms?: number;
+  /** For a worker that has fetched it by the chunk. */
+  chunk?: JobChunk;
 }
 
 /** The retry layers between a job and the deployment variables. Absent layers are empty. */

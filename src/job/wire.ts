@@ -173,6 +173,13 @@ export interface JobOptions extends ShownOptions {
   meta?: Record<string, unknown>;
 }
 
+/** The chunk that a job was fetched in: its worker runs all of its jobs in one call. */
+export interface JobChunk {
+  id: string;
+  /** How many jobs it has. */
+  jobs: number;
+}
+
 /** A job as clients and handlers see it. Times are RFC 3339 in UTC; absent members do not apply. */
 export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extends ShownOptions {
   specversion: string;
@@ -232,6 +239,8 @@ export interface JobEnvelope<Args extends readonly unknown[] = unknown[]> extend
   delivery_id?: string;
   /** How long its lease is, where that is not what its worker asked for. */
   lease_ms?: number;
+  /** The same: it was fetched by the chunk, with the other jobs that have the same `id` here. */
+  chunk?: JobChunk;
   progress?: number;
   progress_data?: unknown;
   checkpoint?: { state: unknown; sequence: number };

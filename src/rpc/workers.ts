@@ -3,6 +3,7 @@
 import type { Progress } from '../job/attempt/notes';
 import type { AttemptName, EndReport, Report } from '../job/attempt/outcome';
 import type { Reported } from '../job/attempt/render-reported';
+import type { PulledChunks } from '../job/chunk';
 import type { Outcome } from '../job/errors';
 import type { LogLine } from '../job/log';
 import type { AnnouncedType, JobView } from '../job/record';
@@ -22,6 +23,8 @@ export interface ClaimRequest {
   types?: string[];
   /** What its handlers of these types say of themselves; the others say nothing. Absent: what was said before holds. */
   handlers?: AnnouncedType[];
+  /** Jobs that it takes by the chunk, each of which counts as one; absent: none. */
+  chunks?: PulledChunks;
   /** Wait up to this long for work, 0 … 20000 ms. */
   wait_ms?: number;
   /** Names this claim, for {@link WorkersApi.withdraw}. */

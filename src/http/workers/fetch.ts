@@ -14,6 +14,7 @@ import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import type { Fetched } from '../../contract/pull';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
+import { chunksOf } from '../../job/chunk';
 import { parsePayloads } from '../../job/envelope/exact';
 import {
   defined,
@@ -106,12 +107,14 @@ async function reportAndFetch(
 }
 
 function readClaim(body: JsonObject): ClaimRequest {
+  const handlers = optional(body, 'handlers', readHandlers);
   return defined({
     worker_id: optional(body, 'worker_id', readWorkerId),
     visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
     default_visibility_timeout_ms: optional(body, 'default_visibility_timeout_ms', readMilliseconds),
     types: optional(body, 'types', readTypes),
-    handlers: optional(body, 'handlers', readHandlers),
+    handlers,
+    chunks: chunksOf(handlers),
     count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
     wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
   });

@@ -45,6 +45,7 @@ const SERVER_MANAGED = [
   'steps',
   'delivery_id',
   'lease_ms',
+  'chunk',
   'coalesced',
   'workflow_id',
   'parent_results',

@@ -259,5 +259,6 @@ function historyMembers(record: JobRecord): Envelope {
     steps: given(record.steps, JSON.parse),
     delivery_id: record.delivery_id,
     lease_ms: record.lease_ms,
+    chunk: record.chunk,
   };
 }

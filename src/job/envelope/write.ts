@@ -78,11 +78,13 @@ function textOfCourse(record: JobRecord, written: JobBody): string {
 
 /** Is it new or running, with nothing else to show than its times and its runner? Most jobs in answers are. */
 function isFresh(record: JobRecord): boolean {
-  const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps, lease_ms, lease } = record;
+  const { state, history, waiting_for, result, progress, progress_data, checkpoint, steps, lease_ms, lease, chunk } =
+    record;
   if (waiting_for !== undefined) return false;
   if (state === 'available' || state === 'scheduled') return isUntouched(record);
   if (state !== 'active' || history.started_at === undefined) return false;
-  if ((result ?? progress ?? progress_data ?? checkpoint ?? steps ?? lease_ms ?? lease) !== undefined) return false;
+  if ((result ?? progress ?? progress_data ?? checkpoint ?? steps ?? lease_ms ?? lease ?? chunk) !== undefined)
+    return false;
   for (const name in history) if (name !== 'started_at') return false;
   return true;
 }

@@ -1,4 +1,5 @@
 /** What a worker that pulls says about its handlers: the retry layer of their job types. */
+import { readChunk } from '../chunk';
 import { defined, type Reader, readInteger, readList, readObject, readText, withinBytes } from '../envelope/fields';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import type { AnnouncedType } from '../record';
@@ -15,12 +16,13 @@ const readAttempts = readInteger(0, MAX_ATTEMPTS);
 const readHandler: Reader<AnnouncedType> = (value, field) => {
   const given = readObject(value, field);
   const path = (name: string) => `${field}.${name}`;
-  const { retry = null, max_attempts = null } = given;
+  const { retry = null, max_attempts = null, batch = null } = given;
   return {
     type: readType(given.type, path('type')),
     ...defined({
       retry: retry === null ? undefined : checkRetryLayer(retry, path('retry')),
       max_attempts: max_attempts === null ? undefined : readAttempts(max_attempts, path('max_attempts')),
+      batch: batch === null ? undefined : readChunk(batch, path('batch')),
     }),
   };
 };

@@ -18,6 +18,7 @@
 
 import type { Report } from '../attempt/outcome';
 import { readReports, readWorkerId } from '../attempt/read-report';
+import { chunksOf, type PulledChunks } from '../chunk';
 import { entriesIn } from '../envelope/batch';
 import { parsePayloads } from '../envelope/exact';
 import {
@@ -47,7 +48,7 @@ export const MAX_READY = 1000;
 /** Longest message of a worker, in characters. */
 export const MAX_MESSAGE = 8 * 1024 * 1024;
 
-/** Longest `types`, in characters of JSON: they must outlive the memory of the object. */
+/** Longest `types`, with what is taken by the chunk, in characters of JSON: they must outlive the object's memory. */
 const MAX_TYPES_CHARS = 1200;
 
 /** Who connects, and what it takes. */
@@ -57,6 +58,8 @@ export interface Connection {
   types?: string[];
   /** What its handlers of these types say of themselves; absent: what was said before holds. */
   handlers?: AnnouncedType[];
+  /** Which jobs it takes by the chunk. */
+  chunks?: PulledChunks;
   /** Lease length in ms; absent: the job's, else the queue's, else the next, else 30 minutes. */
   visibility_timeout_ms?: number;
   default_visibility_timeout_ms?: number;
@@ -96,14 +99,21 @@ export function readConnection(given: Record<string, unknown>): Connection {
   const types = optional(given, 'types', readList(1000, readText(isJobType, TYPE_RULE)));
   if (types?.length === 0)
     throw invalidRequest('types', 'types must name at least one job type; leave it out for all.');
-  const chars = JSON.stringify(types ?? []).length;
-  if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
   const handlers = optional(given, 'handlers', readHandlers);
+  const chunks = chunksOf(handlers);
+  const chars = JSON.stringify(types ?? []).length + (chunks ? JSON.stringify(chunks).length : 0);
+  if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
   const visibility_timeout_ms = optional(given, 'visibility_timeout_ms', readMilliseconds);
   const default_visibility_timeout_ms = optional(given, 'default_visibility_timeout_ms', readMilliseconds);
   return {
     worker_id,
-    ...defined({ default_visibility_timeout_ms, types: types && [...new Set(types)], handlers, visibility_timeout_ms }),
+    ...defined({
+      default_visibility_timeout_ms,
+      types: types && [...new Set(types)],
+      handlers,
+      chunks,
+      visibility_timeout_ms,
+    }),
   };
 }
 

@@ -229,3 +229,10 @@ function precedes(a: ChunkLane, b: ChunkLane, isFair: boolean): boolean {
   if (isFair && a.time !== b.time) return a.time < b.time;
   return one.at < other.at;
 }
+
+/** Is the first job of a lane before this one? */
+export function startsBefore({ jobs: [first] }: ChunkLane, row: JobRow): boolean {
+  if (!first) return false;
+  if (first.priority !== row.priority) return first.priority > row.priority;
+  return first.at < placeOf(row);
+}

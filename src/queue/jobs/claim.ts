@@ -7,21 +7,23 @@ import { deliveryId } from '../../job/ids';
 import type { JobBody, RunnerView } from '../../job/record';
 import { DEFAULTS } from '../../job/settings';
 import { MAX_CLAIM_BYTES } from '../../job/size';
+import type { JobChunk } from '../../job/wire';
 import type { ClaimRequest } from '../../rpc/workers';
 import { viewForRunner } from '../read/find';
 import type { Active } from '../store/active';
 import { lease } from '../store/attempts';
-import { typesKey } from '../store/cursors';
 import type { JobRow } from '../store/job-row';
 import { startsLeft } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
 import type { Scan, Verdict } from '../store/scan';
+import { type ChunkClaim, numbersOf } from './chunks';
 import { quarantine } from './end-attempt';
 import { expire } from './expire';
 import { LimitCheck, noteStarts } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
+import { consumerKey, PulledChunks, type PullRound } from './pulled-chunks';
 
 /** A claimed row with its parsed body and its lease. */
 export interface Claimed {
@@ -113,18 +115,21 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
   if (q.config.isClosed(now)) return { ...NOTHING, isClosed: true };
   const puller = new Puller(q, request, now);
   for (let selections = 0; selections < MAX_SELECTIONS; selections++) {
-    const limit = Math.min(request.count - puller.claimed.length, startsLeft(q, now));
-    if (limit <= 0) break;
-    puller.select(limit);
+    const calls = request.count - puller.calls;
+    if (calls <= 0 || startsLeft(q, now) <= 0) break;
+    puller.select(calls);
     if (!puller.isUnfinished) break;
   }
-  const { claimed, bytes, isUnfinished, scan } = puller;
+  const { claimed, chunked, bytes, isUnfinished } = puller;
   if (puller.hasLetIn) claimed.sort(inOrder);
-  const isClosed = claimed.length < request.count && startsLeft(q, now) <= 0;
+  const isClosed = puller.calls < request.count && startsLeft(q, now) <= 0;
   return {
-    jobs: claimed.map((job) => viewForWorker(q, job, request, now)),
+    jobs: [
+      ...claimed.map((job) => viewForWorker(q, job, request, now)),
+      ...chunked.flatMap((jobs) => asChunk(jobs.map((job) => viewForWorker(q, job, request, now)))),
+    ],
     bytes,
-    hasMore: !isClosed && (isUnfinished || (claimed.length > 0 && !scan.emptied)),
+    hasMore: !isClosed && (isUnfinished || (puller.calls > 0 && puller.hasMore)),
     isUnfinished: !isClosed && isUnfinished,
     isClosed,
   };
@@ -152,15 +157,24 @@ function viewForWorker(
   return { record, layers, body };
 }
 
+/** The jobs of a chunk as their worker gets them. The first one names the chunk: no other claim has its delivery. */
+function asChunk(views: RunnerView[]): RunnerView[] {
+  const chunk: JobChunk = { id: views[0]?.record.delivery_id ?? '', jobs: views.length };
+  for (const { record } of views) record.chunk = chunk;
+  return views;
+}
+
 /** The selections of one claim. */
 class Puller {
   readonly claimed: Claimed[] = [];
+  readonly chunked: Claimed[][] = [];
   /** Bytes of all that travels with the jobs taken. */
   bytes = 0;
   isUnfinished = false;
   /** A later selection may have taken jobs that precede those of an earlier one. */
   hasLetIn = false;
-  readonly scan: Scan;
+  private readonly scan: Scan;
+  private readonly chunks: PulledChunks | undefined;
   private readonly types: ReadonlySet<string> | undefined;
   private readonly terms: Terms;
 
@@ -170,7 +184,8 @@ class Puller {
     private readonly now: number,
   ) {
     const { worker_id, types, visibility_timeout_ms, default_visibility_timeout_ms } = request;
-    this.scan = q.store.cursors.pull.of(typesKey(types), q.store.leases.head);
+    this.scan = q.store.cursors.pull.of(consumerKey(request), q.store.leases.head);
+    this.chunks = request.chunks && new PulledChunks(q, request, now);
     this.types = types && new Set(types);
     this.terms = {
       ...(worker_id !== undefined && { workerId: worker_id }),
@@ -184,36 +199,68 @@ class Puller {
     };
   }
 
-  /** Takes up to `limit` of the next jobs. */
-  select(limit: number): void {
-    const { q, now, scan } = this;
-    const expired: JobRow[] = [];
+  /** How many calls of handlers the jobs take: a chunk takes one. */
+  get calls(): number {
+    return this.claimed.length + this.chunked.length;
+  }
+
+  /** Did the last selection leave something behind? */
+  get hasMore(): boolean {
+    return !this.scan.emptied || this.chunks?.hasMore === true;
+  }
+
+  /** Takes the next jobs. @param calls of handlers that they may take at most */
+  select(calls: number): void {
+    const { q, now, scan, chunks } = this;
+    const round: PullRound = { calls, starts: startsLeft(q, now), bytes: this.bytes };
     const limits = new LimitCheck(q, now);
-    const rows = selectReady(q.store, scan, now, limit, (row) => this.look(row, limits, expired));
-    for (const row of expired) expire(q, row, now);
-    const jobs = grant(q, rows, this.terms, now);
+    const claim: ChunkClaim = { limits, starting: new Map(), expired: [], most: 0 };
+    chunks?.gather();
+    const look = (row: JobRow): Verdict => this.look(row, claim, round);
+    const limit = Math.min(round.calls, round.starts);
+    const rows = chunks?.areAll ? [] : selectReady(q.store, scan, now, limit, look, claim.starting);
+    if (chunks?.areAll) scan.emptied = true;
+    chunks?.start(claim, round);
+    for (const row of claim.expired) expire(q, row, now);
+    const together = chunks?.take() ?? [];
+    const terms = together.length === 0 ? this.terms : { ...this.terms, chunks: numbersOf(together) };
+    const jobs = grant(q, [...rows, ...together.flat()], terms, now);
     noteStarts(q, jobs, now);
-    this.claimed.push(...jobs);
-    this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished;
+    this.bytes = round.bytes;
+    this.note(jobs);
+    this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished || chunks?.isUnfinished === true;
     if (limits.letIn()) {
       this.isUnfinished = true;
       this.hasLetIn = true;
     }
   }
 
-  private look(row: JobRow, limits: LimitCheck, expired: JobRow[]): Verdict {
-    const { q, now, types, scan } = this;
-    if (passOver(q, row, now, expired)) return 'pass';
-    if (types && !types.has(row.type)) {
+  private note(jobs: readonly Claimed[]): void {
+    const chunks = Map.groupBy(jobs, ({ active }) => active.chunk);
+    for (const [chunk, members] of chunks) {
+      if (chunk === undefined) this.claimed.push(...members);
+      else this.chunked.push(members);
+    }
+  }
+
+  private look(row: JobRow, claim: ChunkClaim, round: PullRound): Verdict {
+    const { q, now, types, scan, chunks } = this;
+    const { limits } = claim;
+    if (passOver(q, row, now, claim.expired)) return 'pass';
+    if ((types && !types.has(row.type)) || chunks?.takes(row.type)) {
       // Other consumers take it.
       scan.exact = false;
       return 'pass';
     }
+    chunks?.start(claim, round, row);
+    if (round.calls <= 0 || round.starts <= 0) return 'stop';
     const size = bytesOnTheWay(q, row);
-    if (this.bytes > 0 && this.bytes + size > MAX_CLAIM_BYTES) return 'stop';
+    if (round.bytes > 0 && round.bytes + size > MAX_CLAIM_BYTES) return 'stop';
     if (!limits.allows(row)) return 'pass';
     if (limits.isOvertaking(row)) return 'stop';
-    this.bytes += size;
+    round.bytes += size;
+    round.calls--;
+    round.starts--;
     limits.count(row);
     return 'take';
   }

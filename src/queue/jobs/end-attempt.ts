@@ -102,7 +102,7 @@ function spoil(q: Stored, failed: Active): void {
   }
 }
 
-/** An earlier job of its strict group failed in the same chunk: it runs again after that one, and this was no attempt. */
+/** An earlier job of its strict group failed in the same chunk: it runs after that one, and no attempt is used up. */
 function giveBackToChunk(q: QueueParts, row: JobRow, { claim, workerId }: Active, now: number): JobRow {
   const history = historyOf(row);
   const { attempt } = row;

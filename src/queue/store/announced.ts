@@ -47,7 +47,8 @@ export class AnnouncedTypes {
    * @param said settings by type; a type without any uses those of the queue
    */
   hear(types: readonly string[] | undefined, said: readonly AnnouncedType[], now: number): void {
-    const saying = byType(said);
+    // What is taken by the chunk is each worker's own affair.
+    const saying = byType(said.map(({ batch: _, ...entry }) => entry));
     const catchAll = saying.get('*');
     const next = (type: string): AnnouncedType | undefined => {
       const entry = saying.get(type);

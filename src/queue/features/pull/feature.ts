@@ -18,6 +18,7 @@ import type { ClaimRequest, Report, Reported } from '../../../rpc/workers';
 import type { Feature, Host } from '../../feature';
 import { claim } from '../../jobs/claim';
 import { waitsForQueueLimit } from '../../jobs/limit-waiting';
+import { nextPulledChunk, waitsForPulledChunk } from '../../jobs/pulled-chunks';
 import { behind, waiting } from '../../jobs/waiting';
 import type { JobRow } from '../../store/job-row';
 import { countAhead } from '../../store/jobs-ahead';
@@ -74,7 +75,9 @@ export class Pulling implements Feature {
   /** The next scheduled or retried job, for its workers; without any during maintenance. */
   due(now: number): number | undefined {
     const from = Math.max(now, this.host.q.config.shutUntil);
-    return from < Number.POSITIVE_INFINITY ? nextDue(this.host.q.store, from) : undefined;
+    if (from === Number.POSITIVE_INFINITY) return undefined;
+    const chunk = this.waiters.anyStands ? nextPulledChunk(this.host.q, from) : Number.POSITIVE_INFINITY;
+    return Math.min(nextDue(this.host.q.store, from) ?? Number.POSITIVE_INFINITY, chunk);
   }
 
   /** Does any worker wait for jobs? */
@@ -123,6 +126,8 @@ export class Pulling implements Feature {
     const askedAt = this.asked.lastFor(row.type);
     const isAsked = (askedAt !== undefined && now - askedAt <= RECENTLY_MS) || this.waiters.anyTakes(row.type);
     if (isAsked || this.holdsAny()) {
+      const chunk = waitsForPulledChunk(q, row, now);
+      if (chunk) return chunk;
       const closed = waitsForQueueLimit(q, since, now);
       const scan = new Scan();
       scan.reset(q.store.leases.head);
@@ -228,6 +233,8 @@ export class Pulling implements Feature {
       else if (found.isClosed || (!found.hasMore && waiter.types === '')) this.waiters.despairAll();
       else if (!found.hasMore) this.waiters.despair(waiter.types);
     }
+    // No timer serves an unlimited claim.
+    if (this.waiters.anyStands) q.wake.at(nextPulledChunk(q, now));
     return given;
   }
 
@@ -289,7 +296,7 @@ export class Pulling implements Feature {
     if (q.config.shutUntil > now) return q.config.shutUntil;
     try {
       const opens = Math.min(q.store.limiters.nextCheck, q.store.cursors.nextGroup(), queueOpensAt(q, now) ?? never);
-      return Math.min(nextDue(q.store, now) ?? never, this.host.overdueAt(), opens);
+      return Math.min(nextDue(q.store, now) ?? never, nextPulledChunk(q, now), this.host.overdueAt(), opens);
     } catch (error) {
       console.error('tocsin: waiting workers retry because the next due time could not be read', error);
       return now + RETRY_MS;

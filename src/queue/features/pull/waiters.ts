@@ -2,11 +2,11 @@
 import type { ErrorData, Outcome } from '../../../job/errors';
 import type { RunnerView } from '../../../job/record';
 import type { ClaimRequest } from '../../../rpc/workers';
-import { typesKey } from '../../store/cursors';
+import { consumerKey } from '../../jobs/pulled-chunks';
 
 /** A claim that has not been answered. */
 export class Waiter {
-  /** Names the types that it takes, see {@link typesKey}. */
+  /** Names the types that it takes, and how, see {@link consumerKey}. */
   readonly types: string;
   private readonly wanted: ReadonlySet<string> | undefined;
   /** How many turns it got because there was more to look at. */
@@ -24,7 +24,7 @@ export class Waiter {
     readonly deadline: number,
     readonly isUnwanted: () => boolean,
   ) {
-    this.types = typesKey(request.types);
+    this.types = consumerKey(request);
     this.wanted = request.types && new Set(request.types);
     this.answered = new Promise((resolve, reject) => {
       this.resolve = resolve;

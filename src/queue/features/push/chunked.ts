@@ -1,6 +1,6 @@
 /** Which chunks of jobs start at a target, beside its other jobs. A chunk is one call, and takes one slot. */
 import type { TargetConfig } from '../../../dispatch/config';
-import { type ChunkClaim, Chunks } from '../../jobs/chunks';
+import { type ChunkClaim, Chunks, startsBefore } from '../../jobs/chunks';
 import { hasCrashed } from '../../jobs/suspects';
 import type { ChunkLane } from '../../store/chunks/lane';
 import type { ChunkScan } from '../../store/chunks/scan';
@@ -59,7 +59,7 @@ export class ChunkedRound {
     };
     while (!plan.isClosed && round.starts > 0) {
       const lane = chunks.next((each) => this.takes(each));
-      if (!lane || (next && !precedes(lane, next))) break;
+      if (!lane || (next && !startsBefore(lane, next))) break;
       if (round.slots <= 0 || !this.hasRoomFor(lane)) {
         selection.full = true;
         break;
@@ -107,11 +107,4 @@ export class ChunkedRound {
     plan.close();
     return false;
   }
-}
-
-/** Is the first job of a lane before this one? */
-function precedes({ jobs: [first] }: ChunkLane, row: JobRow): boolean {
-  if (!first) return false;
-  if (first.priority !== row.priority) return first.priority > row.priority;
-  return first.at < (row.due_at ?? row.enqueued_at);
 }

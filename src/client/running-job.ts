@@ -1,0 +1,87 @@
+/** A job that a worker runs, by itself or in a chunk. */
+import { CancelledError } from '../handler/control';
+import type { LogEntry } from '../handler/journal';
+import { RunSignal } from '../handler/run-signal';
+import type { JobEnvelope } from '../producer/envelope';
+
+/** Why a job is stopped, as its handler reads it. */
+const REASONS = {
+  cancelled: () => new CancelledError('The job was cancelled.'),
+  lost: () => aborted('The lease of the job was lost; another worker may run it.'),
+  shutdown: () => aborted('The worker was stopped.'),
+};
+
+export const DRAINING = 'The worker takes no more jobs, and exits when the running ones have ended.';
+
+/** The name that `fetch` and its like give to what was aborted. */
+export function aborted(message: string): DOMException {
+  return new DOMException(message, 'AbortError');
+}
+
+/** A job that runs. */
+export class RunningJob {
+  readonly #aborter = new RunSignal();
+  readonly #chunkAborter = new RunSignal();
+  /** Members that are not at their end. */
+  #left = 1;
+  /** Aborts when the worker ends. */
+  readonly draining = new RunSignal();
+  /** What goes with its report, besides the log of its handler. */
+  readonly notes: LogEntry[] = [];
+  /** Has its handler ended, and is its report under way? */
+  reporting = false;
+  /** Resolves once all its work has ended. */
+  ended: Promise<void> = Promise.resolve();
+
+  /** Epoch ms. */
+  leasedUntil: number;
+  /** Jobs that run in one call with it, itself included; it stands for all of them. */
+  members: readonly RunningJob[] = [this];
+  /** The one that stands for it. */
+  leader: RunningJob = this;
+
+  /** @param leaseMs length of its lease */
+  constructor(
+    readonly job: JobEnvelope,
+    readonly leaseMs: number,
+  ) {
+    this.leasedUntil = Date.now() + leaseMs;
+  }
+
+  /** Aborts when its outcome no longer matters. */
+  get signal(): AbortSignal {
+    return this.#aborter.signal;
+  }
+
+  get isStopped(): boolean {
+    return this.#aborter.isAborted;
+  }
+
+  /** Aborts when the outcome of none of its chunk matters. */
+  get chunkSignal(): AbortSignal {
+    return this.#chunkAborter.signal;
+  }
+
+  /** Is its whole chunk stopped? */
+  get isOver(): boolean {
+    return this.members.every(({ isStopped }) => isStopped);
+  }
+
+  /** Runs these in one call with it. */
+  lead(members: readonly RunningJob[]): void {
+    this.members = members;
+    this.#left = members.length;
+    for (const member of members) member.leader = this;
+  }
+
+  /** One of its members is at its end. @returns whether others of the chunk are not */
+  forgotten(): boolean {
+    return --this.#left > 0;
+  }
+
+  /** Aborts the handler's signal; nothing is reported any more. */
+  stop(why: keyof typeof REASONS): void {
+    this.#aborter.abort(REASONS[why]());
+    if (this.leader.isOver) this.leader.#chunkAborter.abort(REASONS[why]());
+  }
+}

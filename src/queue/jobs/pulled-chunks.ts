@@ -1,0 +1,118 @@
+/** Jobs that workers pull by the chunk, beside those that they take one by one. A chunk counts as one of a claim. */
+import { chunkFor } from '../../job/chunk';
+import { MAX_CLAIM_BYTES } from '../../job/size';
+import type { WaitingFor } from '../../job/waiting';
+import type { ClaimRequest } from '../../rpc/workers';
+import type { ChunkLane } from '../store/chunks/lane';
+import { typesKey } from '../store/cursors';
+import type { JobRow } from '../store/job-row';
+import type { QueueParts, Stored } from '../store/parts';
+import { waitsForChunk } from './chunk-waiting';
+import { type ChunkClaim, Chunks, startsBefore } from './chunks';
+import { bytesOnTheWay } from './pass-over';
+
+type Wanted = Pick<ClaimRequest, 'types' | 'chunks'>;
+
+/** Begins the names of what is gathered for workers that pull. */
+const PREFIX = 'pull ';
+
+/** Names what a worker takes, and how: the same for all that take the same. Empty: any type, one by one. */
+export function consumerKey({ types, chunks }: Wanted): string {
+  return chunks ? `${typesKey(types)} ${JSON.stringify(chunks)}` : typesKey(types);
+}
+
+/** When the next chunk for workers that pull is complete by itself, epoch ms; infinite: none is. */
+export function nextPulledChunk({ store: { cursors } }: Stored, now: number): number {
+  let next = Number.POSITIVE_INFINITY;
+  for (const [name, { nextMoment }] of cursors.chunks) {
+    if (name.startsWith(PREFIX) && nextMoment !== undefined && nextMoment > now) next = Math.min(next, nextMoment);
+  }
+  return next;
+}
+
+/** Why a job waits that is gathered for workers that pull. */
+export function waitsForPulledChunk({ store: { cursors } }: Stored, row: JobRow, now: number): WaitingFor | undefined {
+  for (const [name, scan] of cursors.chunks) {
+    const found = name.startsWith(PREFIX) ? waitsForChunk(scan, row, now) : undefined;
+    if (found && !found.isReady) return found.why;
+  }
+  return undefined;
+}
+
+/** What one selection of a claim may still take. */
+export interface PullRound {
+  /** Calls of handlers: single jobs, and chunks. */
+  calls: number;
+  /** Jobs. */
+  starts: number;
+  /** Bytes of the jobs that the claim has taken. */
+  bytes: number;
+}
+
+/** The chunks of one claim. */
+export class PulledChunks {
+  /** Those of the running selection. */
+  private taken: JobRow[][] = [];
+  private readonly chunks: Chunks;
+
+  constructor(
+    private readonly q: QueueParts,
+    private readonly request: Wanted,
+    now: number,
+  ) {
+    const scan = q.store.cursors.chunksOf(PREFIX + consumerKey(request));
+    const wanted = request.types && new Set(request.types);
+    const settingsOf = ({ type }: JobRow) => (!wanted || wanted.has(type) ? this.settingsOf(type) : undefined);
+    this.chunks = new Chunks(q, scan, settingsOf, now);
+  }
+
+  private settingsOf(type: string) {
+    return this.request.chunks && chunkFor(this.request.chunks, type);
+  }
+
+  /** Are jobs of this type taken by the chunk only? */
+  takes(type: string): boolean {
+    return this.settingsOf(type) !== undefined;
+  }
+
+  /** Are there other jobs that the worker takes? */
+  get areAll(): boolean {
+    return this.request.types?.every((type) => this.takes(type)) === true;
+  }
+
+  /** Reads ahead. */
+  gather(): void {
+    this.chunks.gather();
+  }
+
+  /** May the next selection find more? */
+  get isUnfinished(): boolean {
+    return this.chunks.isUnfinished && !this.chunks.scan.isFull;
+  }
+
+  /** Is a chunk ready that was not taken? */
+  get hasMore(): boolean {
+    return this.chunks.next(() => true) !== undefined;
+  }
+
+  /** Takes chunks while there is room. @param next only those that precede this job */
+  start(claim: ChunkClaim, round: PullRound, next?: JobRow): void {
+    const fits = ({ nextChars }: ChunkLane) => round.bytes === 0 || round.bytes + nextChars <= MAX_CLAIM_BYTES;
+    while (round.calls > 0 && round.starts > 0) {
+      const lane = this.chunks.next(fits);
+      if (!lane || (next && !startsBefore(lane, next))) return;
+      claim.most = round.starts;
+      const rows = this.chunks.take(lane, claim);
+      if (rows.length === 0) continue;
+      this.taken.push(rows);
+      round.calls--;
+      round.starts -= rows.length;
+      for (const row of rows) round.bytes += bytesOnTheWay(this.q, row);
+    }
+  }
+
+  /** The chunks that were taken since the last call. */
+  take(): JobRow[][] {
+    return this.taken.splice(0);
+  }
+}
