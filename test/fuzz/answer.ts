@@ -40,9 +40,9 @@ export const isStream = ({ headers }: Response): boolean => headers.get('Content
 /** Is this the text of Prometheus? */
 const isMetrics = ({ headers }: Response): boolean => headers.get('Content-Type') === 'text/plain';
 
-/** Is this a part of the dashboard? */
+/** Is this a part of the dashboard, or a queue as a file? */
 const isPage = ({ headers }: Response): boolean =>
-  /^(?:text\/(?:html|css|javascript)|image\/)/.test(headers.get('Content-Type') ?? '');
+  /^(?:text\/(?:html|css|javascript)|image\/|application\/x-ndjson)/.test(headers.get('Content-Type') ?? '');
 
 /** Is there nothing to be learned from this answer? */
 export const isNoJson = (response: Response): boolean => isMetrics(response) || isPage(response);

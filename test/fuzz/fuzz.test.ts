@@ -43,7 +43,7 @@ async function send(request: FuzzRequest, through: Fetch) {
     timer = setTimeout(() => resolve(undefined), HANG_MS);
   });
   const answer = async () => {
-    const response = await through(toRequest(request));
+    const response = await through(await toRequest(request));
     if (!isStream(response)) return { response, text: await response.text() };
     await response.body?.cancel();
     return { response, text: '' };

@@ -1,5 +1,6 @@
 /** One request of the run: made of what its route reads, in parts right and in parts wrong. */
 import type { MountedRoute } from '../../src/http/routes';
+import { type FuzzFile, fileFor, textOfFile } from './file';
 import type { Random } from './random';
 import type { RouteShape } from './shape';
 import { hostile, hostileText, inPath, objectFor, QUEUES, type Seen, valueFor, written } from './values';
@@ -11,6 +12,8 @@ export interface FuzzRequest {
   headers: Record<string, string>;
   body?: string;
   bytes?: number[];
+  /** The body, where it is a file that has no hashes yet. */
+  file?: FuzzFile;
 }
 
 /** These act on whatever matches in all queues, unless they name one. They are made to name one, right or wrong. */
@@ -47,6 +50,11 @@ export function requestFor(
   const request: FuzzRequest = { method, path: path + search, headers: headersFor(random, shape, wild) };
   if (method === 'GET' || (shape.body.members.size === 0 && random.chance(0.7))) return request;
   request.body = written(body);
+  if (/\/import$/.test(route.path) && random.chance(0.8)) {
+    request.file = fileFor(random, wild);
+    // Most queues have jobs.
+    if (random.chance(0.7)) request.path = path + (query.has('merge') ? search : `${search || '?'}&merge=true`);
+  }
   if (random.chance(wild / 3)) spoil(random, request);
   return request;
 }
@@ -96,7 +104,7 @@ function spoil(random: Random, request: FuzzRequest): void {
 }
 
 /** The request as it is sent. */
-export function toRequest({ method, path, headers, body, bytes }: FuzzRequest): Request {
-  const sent = bytes ? Uint8Array.from(bytes) : body;
+export async function toRequest({ method, path, headers, body, bytes, file }: FuzzRequest): Promise<Request> {
+  const sent = bytes ? Uint8Array.from(bytes) : file ? await textOfFile(file) : body;
   return new Request(`http://localhost${path}`, { method, headers, ...(sent !== undefined && { body: sent }) });
 }
