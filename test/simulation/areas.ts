@@ -2,6 +2,7 @@
 import type { Extras, Kind, Player } from './area';
 import { area as batches } from './batches';
 import { area as crons } from './crons';
+import { area as files } from './files';
 import { area as groups } from './groups';
 import { area as jobs } from './jobs';
 import { area as mixes } from './mixes';
@@ -19,7 +20,7 @@ import { area as workflows } from './workflows';
 
 const AREAS = [
   ...[jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows],
-  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups],
+  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups, files],
 ];
 
 /** What areas do beside playing their steps. */

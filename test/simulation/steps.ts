@@ -2,6 +2,7 @@
 import type { Aftermath } from './aftermath';
 import type { BatchStep } from './batches';
 import type { CronStep } from './crons';
+import type { FileStep } from './files';
 import type { GroupStep } from './groups';
 import type { HandlerTerms } from './handler';
 import type { JobStep } from './jobs';
@@ -31,6 +32,7 @@ export type Step =
   | PullStep
   | SettingsStep
   | GroupStep
+  | FileStep
   | TogetherStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
