@@ -7,6 +7,7 @@ const names = await load('migrate/names.ts');
 const bullmq = await load('migrate/bullmq-job.ts');
 const graphile = await load('migrate/graphile-worker-job.ts');
 const pgBoss = await load('migrate/pg-boss-job.ts');
+const sidekiq = await load('migrate/sidekiq-job.ts');
 
 const V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -57,6 +58,11 @@ describe('ids of jobs that move', () => {
     assert.equal(of(), of({ name: 'whatever' }));
     assert.equal(Number.parseInt(of().replaceAll('-', '').slice(0, 12), 16), job.createdAt);
     for (const createdAt of [-1, 0, 1.5, 2 ** 60]) assert.match(of({ createdAt }), V7);
+  });
+
+  it('do not differ with the queue of a job whose id is its own: it may change its queue', () => {
+    assert.equal(of({ hasOwnId: true }), of({ hasOwnId: true, queue: 'low' }));
+    assert.notEqual(of({ hasOwnId: true }), of({ hasOwnId: true, id: '18' }));
   });
 
   it('differ with whatever tells two jobs apart', () => {
@@ -163,5 +169,58 @@ describe('jobs of graphile-worker', () => {
       ['broken', 'broken', 'broken'],
     );
     assert.match(broken[1].message, /^line 2: /);
+  });
+});
+
+describe('jobs of Sidekiq', () => {
+  const jobOf = (payload, ...rest) =>
+    sidekiq.jobOf(JSON.stringify({ class: 'HardJob', args: [], jid: 'a', ...payload }), ...rest);
+
+  it('keep the runs that are left, with the delays that Sidekiq would wait', () => {
+    const fresh = { preset: 'sidekiq', maxAttempts: 26 };
+    assert.deepEqual(sidekiq.retryOf({}, 0), fresh);
+    assert.deepEqual(sidekiq.retryOf({ retry: 5, dead: false }, 0), {
+      ...{ preset: 'sidekiq', maxAttempts: 6, onExhaustion: 'discard' },
+    });
+    assert.deepEqual(sidekiq.retryOf({ retry: false }, 0).maxAttempts, 1);
+    const late = sidekiq.retryOf({}, 23);
+    assert.deepEqual([late.maxAttempts, late.table], [3, [279_856_000, 331_791_000]]);
+    assert.deepEqual(sidekiq.retryOf({ retry: 1000 }, 500).table.length, 1);
+  });
+
+  it('have their times in s, and in ms from version 8 on', () => {
+    const at = Date.parse('2026-01-02T03:04:05.678Z');
+    assert.equal(jobOf({ created_at: at }).createdAt, at);
+    assert.equal(jobOf({ created_at: at / 1000 }).createdAt, at);
+    assert.deepEqual(jobOf({}, undefined, at / 1000).options.delayUntil, new Date(at));
+  });
+
+  it('keep unique policies of Enterprise and of sidekiq-unique-jobs', () => {
+    assert.equal(jobOf({ unique_for: 60 }).options.unique.period, 60_000);
+    assert.equal(jobOf({ lock_digest: 'd' }).options.unique.key, 'd');
+  });
+
+  it('are reported where they cannot be read', () => {
+    for (const [json, why] of [
+      ['{', /JSON/],
+      ['{"class":"A","args":[]}', /no jid/],
+    ]) {
+      const { kind, message } = sidekiq.jobOf(json, 'mail');
+      assert.equal(kind, 'broken');
+      assert.match(message, why);
+    }
+  });
+
+  it('have schedules whose expressions may end in a time zone', () => {
+    const of = (cron) => sidekiq.scheduleOf('k', { klass: 'A', cron, args: '[1]' });
+    assert.deepEqual(
+      [of('0 9 * * 1 Europe/Paris').expression, of('0 9 * * 1 Europe/Paris').timezone],
+      ['0 9 * * 1', 'Europe/Paris'],
+    );
+    assert.equal(of('0 9 * * mon').timezone, undefined);
+    assert.equal(of('0 0 9 * * mon').expression, '0 0 9 * * mon');
+    assert.equal(of('0 9 * * * UTC').timezone, 'UTC');
+    assert.deepEqual(of('0 9 * * 1').args, [1]);
+    assert.equal(sidekiq.scheduleOf('k', { klass: 'A', cron: '0 9 * * *', status: 'disabled' }).enabled, false);
   });
 });

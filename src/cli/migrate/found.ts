@@ -47,6 +47,8 @@ export interface FoundJob extends Work {
   kind: 'job';
   /** Epoch ms. The same each time it is read: a part of its id here. */
   createdAt: number;
+  /** Its id alone tells it from any other: it may change its queue. */
+  hasOwnId?: true;
   /** The runs that it has behind it, and the last error. */
   ran?: { attempts: number; error?: string | undefined } | undefined;
 }

@@ -7,6 +7,7 @@ import { SCHEMA as GRAPHILE_WORKER_SCHEMA, openGraphileWorker } from './graphile
 import type { Renamed } from './names';
 import { openPgBoss, SCHEMA as PG_BOSS_SCHEMA } from './pg-boss';
 import { Sender } from './send';
+import { openSidekiq } from './sidekiq';
 import { Tally } from './tally';
 
 /** A system that jobs can come from. */
@@ -24,6 +25,7 @@ export const SYSTEMS: Readonly<Record<string, System>> = {
   bullmq: { open: openBullMQ, within: BULLMQ_PREFIX, option: 'prefix' },
   'graphile-worker': { open: openGraphileWorker, within: GRAPHILE_WORKER_SCHEMA, option: 'schema', hasCrontab: true },
   'pg-boss': { open: openPgBoss, within: PG_BOSS_SCHEMA, option: 'schema' },
+  sidekiq: { open: openSidekiq, within: '', option: 'prefix' },
 };
 
 /** What is asked for. */

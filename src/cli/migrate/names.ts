@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { isCronName } from '../../job/cron/definition';
 import { isJobType, isQueueName } from '../../job/envelope/names';
 import { usageError } from '../failure';
-import type { Finding } from './found';
+import type { FoundJob } from './found';
 
-type Origin = Pick<Extract<Finding, { kind: 'job' }>, 'id' | 'queue' | 'name'>;
+type Origin = Pick<FoundJob, 'id' | 'queue' | 'name'>;
 
 /** What `--as` says of a name. */
 export interface Renamed {
@@ -88,10 +88,13 @@ export function scheduleNameOf(system: string, { queue, id }: Pick<Origin, 'queu
  * there. So it is the same each time, and a job that was moved is refused.
  * @param within the prefix or schema
  */
-export function idOf(system: string, within: string, { queue, id, createdAt }: Origin & { createdAt: number }): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([system, within, queue, id]))
-    .digest('hex');
+export function idOf(
+  system: string,
+  within: string,
+  { queue, id, createdAt, hasOwnId }: Pick<FoundJob, 'queue' | 'id' | 'createdAt' | 'hasOwnId'>,
+): string {
+  const origin = JSON.stringify([system, within, hasOwnId ? '' : queue, id]);
+  const digest = createHash('sha256').update(origin).digest('hex');
   const ms = Math.min(Math.max(0, Math.floor(createdAt)), 2 ** 48 - 1);
   const time = ms.toString(16).padStart(12, '0');
   const variant = (0x8 + (Number.parseInt(digest[3] as string, 16) % 4)).toString(16);

@@ -1,0 +1,151 @@
+/** What jobs of Sidekiq mean here. Pure: what Redis holds in, what is sent out. */
+import type { RetryPolicy } from '../../producer/envelope';
+import { type Finding, type FoundJob, type FoundSchedule, messageOf, ranOf, type WorkOptions } from './found';
+
+/** A job as Sidekiq, Active Job and some gems write it. Times are s, from version 8 on ms. */
+interface Payload {
+  jid?: string;
+  class?: string;
+  /** The job class of Active Job. */
+  wrapped?: string;
+  args?: unknown[];
+  queue?: string;
+  retry?: boolean | number;
+  dead?: boolean;
+  retry_count?: number;
+  error_class?: string;
+  error_message?: string;
+  created_at?: number;
+  enqueued_at?: number;
+  expiry?: number;
+  tags?: unknown;
+  unique_for?: number;
+  /** Of the gem sidekiq-unique-jobs. */
+  lock_digest?: string;
+  unique_digest?: string;
+  /** A batch. */
+  bid?: string;
+  encrypt?: boolean;
+}
+
+/** What to do about what has no equal. */
+export const REMARKS = {
+  'jobs of batches': 'It is a job of its own here, and no callback runs. Enqueue batches as workflows.',
+  'Active Job':
+    'Its arguments are as Active Job wrote them: records as {"_aj_globalid": …}, symbols in "_aj_symbol_keys".',
+  'encrypted arguments': 'The last argument is still encrypted: your worker has to decrypt it.',
+} as const;
+
+type Remark = keyof typeof REMARKS;
+
+const SECOND = 1000;
+/** Retries of a job that names no number. */
+const RETRIES = 25;
+
+/** Times above this are ms: as seconds it is the year 5138. */
+const IN_MS = 1e11;
+const msOf = (time: number): number => Math.floor(time > IN_MS ? time : time * SECOND);
+
+/** The runs that are left, and their delays: those of Sidekiq, from there on. @param made runs behind the job */
+export function retryOf({ retry = true, dead }: Payload, made: number): RetryPolicy {
+  const retries = typeof retry === 'number' ? retry : retry ? RETRIES : 0;
+  const maxAttempts = Math.max(1, retries + 1 - made);
+  const policy: RetryPolicy = {
+    ...{ preset: 'sidekiq', maxAttempts },
+    ...((dead === false || retry === false) && { onExhaustion: 'discard' }),
+  };
+  if (made === 0 || maxAttempts === 1) return policy;
+  // A preset begins with the first delay: these begin where the job is. The last one repeats.
+  const left = Math.min(maxAttempts - 1, Math.max(1, RETRIES - made));
+  const table = Array.from({ length: left }, (_, index) => ((made + index) ** 4 + 15) * SECOND);
+  return { ...policy, backoffStrategy: 'table', table, jitter: { kind: 'additive', amount: 10 * SECOND * (made + 1) } };
+}
+
+/** The class and the arguments: those inside of Active Job's wrapper. */
+function workOf({ class: own = '', wrapped, args = [] }: Payload): { name: string; args: readonly unknown[] } {
+  const inner = args[0] as { job_class?: string; arguments?: unknown[] } | null | undefined;
+  if (wrapped === undefined || !Array.isArray(inner?.arguments)) return { name: wrapped ?? own, args };
+  return { name: wrapped, args: inner.arguments };
+}
+
+function uniqueOf({ unique_for: seconds, lock_digest, unique_digest }: Payload): WorkOptions {
+  const key = lock_digest ?? unique_digest;
+  if (key !== undefined) return { unique: { key, onConflict: 'ignore' } };
+  if (!seconds) return {};
+  return { unique: { keys: ['type', 'queue', 'args'], period: seconds * SECOND, onConflict: 'ignore' } };
+}
+
+/**
+ * A job.
+ * @param queue where it was found; undefined: it names its queue
+ * @param dueAt epoch s, where it waits for a time
+ */
+export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
+  let payload: Payload;
+  try {
+    payload = JSON.parse(json) as Payload;
+  } catch (error) {
+    return broken('?', queue ?? '?', '?', messageOf(error));
+  }
+  const { jid, tags, expiry, retry_count, error_class, error_message } = payload;
+  const from = queue ?? payload.queue ?? 'default';
+  const { name, args } = workOf(payload);
+  if (jid === undefined || name === '' || !Array.isArray(payload.args)) {
+    return broken(jid ?? '?', from, name, 'it has no jid, class or args');
+  }
+  const made = retry_count === undefined ? 0 : retry_count + 1;
+  const error = [error_class, error_message].filter(Boolean).join(': ');
+  const found: [Remark, boolean][] = [
+    ['jobs of batches', payload.bid !== undefined],
+    ['Active Job', payload.wrapped !== undefined],
+    ['encrypted arguments', payload.encrypt === true],
+  ];
+  const job: FoundJob = {
+    ...{ kind: 'job', id: jid, queue: from, hasOwnId: true, name, args },
+    createdAt: msOf(payload.created_at ?? payload.enqueued_at ?? 0),
+    options: {
+      retry: retryOf(payload, made),
+      ...(dueAt !== undefined && { delayUntil: new Date(msOf(dueAt)) }),
+      ...(expiry !== undefined && { expiresAt: new Date(msOf(expiry)) }),
+      ...(Array.isArray(tags) && tags.length > 0 && { tags: tags.map(String) }),
+      ...uniqueOf(payload),
+    },
+    ran: ranOf(made, error),
+    remarks: found.flatMap(([what, isSo]) => (isSo ? [what] : [])),
+  };
+  return job;
+}
+
+function broken(id: string, queue: string, name: string, message: string): Finding {
+  return { kind: 'broken', of: 'job', id, queue, name, message };
+}
+
+/** An entry of the gem sidekiq-cron: its hash. */
+export function scheduleOf(key: string, hash: Readonly<Partial<Record<string, string>>>): Finding {
+  const id = hash.name ?? key;
+  const name = hash.klass ?? hash.class ?? '';
+  try {
+    const message = JSON.parse(hash.message || '{}') as Payload;
+    const { args } = workOf(message);
+    const { expression, timezone } = cronOf(hash.cron ?? '');
+    const schedule: FoundSchedule = {
+      ...{ kind: 'schedule', id, queue: message.queue ?? hash.queue ?? 'default', name, expression, timezone },
+      args: message.args ? args : (JSON.parse(hash.args || '[]') as unknown[]),
+      options: { retry: retryOf(message, 0) },
+      missedPolicy: 'skip',
+      ...(hash.status === 'disabled' && { enabled: false }),
+      remarks: message.wrapped === undefined ? [] : ['Active Job'],
+    };
+    return schedule;
+  } catch (error) {
+    return { kind: 'broken', of: 'schedule', id, queue: hash.queue ?? '?', name, message: messageOf(error) };
+  }
+}
+
+/** An expression may end in a time zone there. */
+function cronOf(text: string): { expression: string; timezone?: string } {
+  const words = text.trim().split(/\s+/);
+  const last = words.at(-1) ?? '';
+  const isZone = last === 'UTC' || /^[A-Za-z_]+(?:\/[\w+-]+)+$/.test(last);
+  return isZone ? { expression: words.slice(0, -1).join(' '), timezone: last } : { expression: text };
+}
