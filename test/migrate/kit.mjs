@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { discard, scratch } from '../../bench/load/scratch.mjs';
 import { installPeers } from '../../bench/peers/packages.mjs';
@@ -30,6 +31,18 @@ export async function redis() {
     discard(directory);
   };
   return { url: `redis://127.0.0.1:${server.port}`, port: server.port, close };
+}
+
+/** Commands to Redis, as they are typed. @returns what it answers, as text */
+export function typed(port, lines) {
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(port, '127.0.0.1', () => socket.write(`${[...lines, 'QUIT'].join('\r\n')}\r\n`));
+    let text = '';
+    socket.on('data', (piece) => {
+      text += piece;
+    });
+    socket.on('end', () => resolve(text)).on('error', reject);
+  });
 }
 
 export const postgres = () => startPostgres(findPostgres());

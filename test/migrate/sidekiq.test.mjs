@@ -1,28 +1,15 @@
 // `tocsin migrate sidekiq`: jobs that Sidekiq itself has put into Redis.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { createConnection } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { counted, lacksRedis, leftOut, madeOf, redis, target } from './kit.mjs';
+import { counted, lacksRedis, leftOut, madeOf, redis, target, typed } from './kit.mjs';
 
 const HOUR = 3_600_000;
 const FILL = fileURLToPath(new URL('sidekiq/fill.rb', import.meta.url));
 const hasSidekiq = () => spawnSync('ruby', ['-e', 'require "sidekiq"']).status === 0;
 const lacking =
   lacksRedis() ?? (hasSidekiq() ? undefined : 'there is no Ruby with Sidekiq (Debian: apt-get install ruby-sidekiq).');
-
-/** One command, as it is typed. @returns the answer as text */
-function ask(port, command) {
-  return new Promise((resolve, reject) => {
-    const socket = createConnection(port, '127.0.0.1', () => socket.end(`${command}\r\nQUIT\r\n`));
-    let text = '';
-    socket.on('data', (piece) => {
-      text += piece;
-    });
-    socket.on('end', () => resolve(text)).on('error', reject);
-  });
-}
 
 describe('moving from Sidekiq', { skip: lacking && leftOut('Moving from Sidekiq', lacking), timeout: 300_000 }, () => {
   let source;
@@ -44,7 +31,8 @@ describe('moving from Sidekiq', { skip: lacking && leftOut('Moving from Sidekiq'
   });
 
   const migrate = (...args) => here.migrate(['sidekiq', source.url, ...args]);
-  const changes = async () => /rdb_changes_since_last_save:(\d+)/.exec(await ask(source.port, 'INFO persistence'))[1];
+  const changes = async () =>
+    /rdb_changes_since_last_save:(\d+)/.exec(await typed(source.port, ['INFO persistence']))[1];
 
   it('checks all of it in a dry run, which changes nothing on either side', async () => {
     const before = await changes();

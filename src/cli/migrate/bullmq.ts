@@ -4,7 +4,7 @@
  */
 import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
 import { type Finding, type ForeignQueues, left, type Opening, PAGE } from './found';
-import { literally, Redis } from './redis';
+import { AGAIN, literally, Redis } from './redis';
 
 /** The usual prefix of its keys. */
 export const PREFIX = 'bull';
@@ -111,6 +111,7 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
     queues,
     async *read(wanted) {
       for (const queue of wanted ?? (await queues())) yield* readQueue(queue);
+      yield* left('jobs that were taken', redis.missed, AGAIN);
     },
     close: async () => redis.close(),
   };

@@ -55,7 +55,7 @@ export async function migrate(migration: Migration): Promise<Tally> {
   const tally = new Tally(source.remarks);
   try {
     if (queues) await checkNames(source, queues);
-    const sender = new Sender({ tocsin, system, within, renamed, tally, now });
+    const sender = new Sender({ tocsin, system, within, renamed, tally, now, pause });
     for await (const found of source.read(queues)) {
       if (found.kind === 'job') await sender.job(found);
       else if (found.kind === 'schedule') await sender.schedule(found);
@@ -78,3 +78,5 @@ async function checkNames(source: ForeignQueues, queues: readonly string[]): Pro
   const names = known.length > 0 ? `There are: ${known.slice(0, 20).join(', ')}.` : 'There are no queues at all.';
   throw usageError(`There is no queue ${unknown} to migrate.`, names);
 }
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -40,6 +40,9 @@ export class Redis {
   #held: Buffer[] = [];
   #size = 0;
 
+  /** Entries that lists and sets had when they were begun, and no longer when they were read: others took some. */
+  missed = 0;
+
   private constructor(
     private readonly socket: Socket,
     private readonly shown: string,
@@ -110,12 +113,16 @@ export class Redis {
 
   /** A sorted set from its lowest score on, page by page, with the scores. */
   async *sorted(key: string, page: number): AsyncGenerator<[member: string, score: number][]> {
+    let left = await this.number('ZCARD', key);
     for (let from = 0; ; from += page) {
       const flat = await this.texts('ZRANGE', key, from, from + page - 1, 'WITHSCORES');
-      if (flat.length === 0) return;
-      yield flat.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(flat[at + 1])] as [string, number]] : []));
-      if (flat.length < 2 * page) return;
+      left -= flat.length / 2;
+      if (flat.length > 0) {
+        yield flat.flatMap((member, at) => (at % 2 === 0 ? [[member, Number(flat[at + 1])] as [string, number]] : []));
+      }
+      if (flat.length < 2 * page) break;
     }
+    this.missed += Math.max(0, left);
   }
 
   /**
@@ -123,11 +130,14 @@ export class Redis {
    * nothing.
    */
   async *fromRight(key: string, page: number): AsyncGenerator<string[]> {
+    let left = await this.number('LLEN', key);
     for (let from = 0; ; from += page) {
       const some = await this.texts('LRANGE', key, -(from + page), -(from + 1));
+      left -= some.length;
       if (some.length > 0) yield some.reverse();
-      if (some.length < page) return;
+      if (some.length < page) break;
     }
+    this.missed += Math.max(0, left);
   }
 
   /** All keys that match a pattern, each at least once. */
@@ -223,3 +233,6 @@ export class Redis {
 
 /** A text as a pattern that matches it alone. */
 export const literally = (text: string): string => text.replace(/[\\*?[\]^]/g, '\\$&');
+
+/** What to do where others took jobs meanwhile: indices have moved, so some were passed over. */
+export const AGAIN = 'Old workers took jobs meanwhile, and others were passed over: stop them, and migrate again.';

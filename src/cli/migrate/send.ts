@@ -30,6 +30,8 @@ export interface Sending {
   renamed: ReadonlyMap<string, Renamed>;
   tally: Tally;
   now: () => number;
+  /** Waits, in ms. */
+  pause: (ms: number) => Promise<void>;
 }
 
 interface Ready {
@@ -41,6 +43,8 @@ interface Ready {
 export class Sender {
   #batch: Ready[] = [];
   #bytes = 0;
+  /** Tries that are left to a batch: a queue that stays full is not waited for with each of them. */
+  #tries = TRIES;
 
   constructor(private readonly sending: Sending) {}
 
@@ -78,21 +82,44 @@ export class Sender {
   async #send(tocsin: TocsinClient, all: readonly Ready[]): Promise<void> {
     let batch = all;
     for (let tries = 1; batch.length > 0; tries++) {
-      const isLast = tries === TRIES;
-      const items = await patiently(() => tocsin.enqueueEach(batch.map(({ job }) => job)).then(({ items }) => items));
+      const isLast = tries >= this.#tries;
+      const items = await this.#patiently(() =>
+        tocsin.enqueueEach(batch.map(({ job }) => job)).then(({ items }) => items),
+      );
       batch = batch.filter((ready, index) => !this.#isSettled(ready, items[index] as EnqueueOutcome, isLast));
-      if (batch.length > 0) await pause(tries);
+      if (batch.length > 0) await this.#pause(tries);
     }
   }
 
   #isSettled({ found, job }: Ready, { status, job: known, error }: EnqueueOutcome, isLast: boolean): boolean {
     const { tally } = this.sending;
-    if (status === 'failed' && error.retryable && !isLast) return false;
+    if (status === 'failed' && error.retryable) {
+      if (!isLast) return false;
+      this.#tries = 1;
+    }
     if (status === 'failed') tally.refuse(found, error.code, error.message);
     else if (status !== 'duplicate') tally.settled(found, 'moved');
     else
       tally.settled(found, (known?.id ?? error?.details?.existingJobId) === job.options?.id ? 'there' : 'superseded');
     return true;
+  }
+
+  /** Repeats what may be repeated: ids and names are the same each time. */
+  async #patiently<T>(send: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send();
+      } catch (error) {
+        const mayRepeat = error instanceof TocsinError && (error.retryable || error.outcomeUnknown);
+        if (!mayRepeat || tries === TRIES) throw error;
+        await this.#pause(tries, error.retryAfterMs);
+      }
+    }
+  }
+
+  /** @param askedMs by the server */
+  #pause(tries: number, askedMs = 0): Promise<void> {
+    return this.sending.pause(Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1)));
   }
 
   /** Puts a schedule, unless it is there: an operator may have changed it since. */
@@ -114,7 +141,7 @@ export class Sender {
     try {
       await parseCron(JSON.parse(JSON.stringify(wired(wireCron(entry)))), { now: now() });
       if (tocsin && (await isThere(tocsin, entry.name))) return tally.settled(found, 'there');
-      if (tocsin) await patiently(() => tocsin.cron.put(entry));
+      if (tocsin) await this.#patiently(() => tocsin.cron.put(entry));
       tally.settled(found, 'moved');
     } catch (error) {
       refuse(tally, found, error);
@@ -139,19 +166,3 @@ async function isThere(tocsin: TocsinClient, name: string): Promise<boolean> {
     throw error;
   }
 }
-
-/** Repeats what may be repeated: ids and names are the same each time. */
-async function patiently<T>(send: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await send();
-    } catch (error) {
-      const mayRepeat = error instanceof TocsinError && (error.retryable || error.outcomeUnknown);
-      if (!mayRepeat || tries === TRIES) throw error;
-      await pause(tries, error.retryAfterMs);
-    }
-  }
-}
-
-const pause = (tries: number, askedMs = 0): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, Math.max(askedMs, FIRST_PAUSE_MS * 2 ** (tries - 1))));

@@ -1,6 +1,6 @@
 /** Reads Sidekiq out of Redis: version 5 and newer, and the schedules of the gem sidekiq-cron. */
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
-import { literally, Redis } from './redis';
+import { AGAIN, literally, Redis } from './redis';
 import { jobOf, REMARKS, scheduleOf } from './sidekiq-job';
 
 /** Jobs that are read at once: whole ones. */
@@ -50,6 +50,7 @@ export async function openSidekiq({ url, within = '' }: Opening): Promise<Foreig
     }
     for await (const found of delayed()) if (isWanted(found.queue)) yield found;
     for await (const found of schedules()) if (isWanted(found.queue)) yield found;
+    yield* left('jobs that were taken', redis.missed, AGAIN);
     const paused = (await redis.texts('SMEMBERS', key('paused'))).filter(isWanted).length;
     yield* left('paused queues', paused, 'Pause them here before you migrate: npx tocsin queues pause <queue>.');
     const again = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
