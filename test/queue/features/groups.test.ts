@@ -446,6 +446,16 @@ describe('the jobs of a group in strict order', () => {
     expect(await take(queue, 10)).toEqual([a3]);
   });
 
+  it('pass one that waited for its retry before the order was set, also when it is given another time', async () => {
+    const queue = new TestQueue();
+    const [a1, a2] = (await addAll(queue, ['a', 'a'])) as [string, string];
+    expect(await take(queue, 1)).toEqual([a1]);
+    await server.nack(a1, { error: { code: 'E', message: 'm', retry_in: 60_000 } });
+    await server.configure(queue.name, { groups: { order: 'strict' } });
+    await server.ok(200, 'PATCH', `${V1}/jobs/${a1}`, { scheduled_at: '+PT1H' });
+    expect(await take(queue, 10)).toEqual([a2]);
+  });
+
   it('have no priority, of which their producer is warned', async () => {
     const queue = await queueOf({ order: 'strict' });
     const [a1] = await addAll(queue, ['a']);
