@@ -139,7 +139,7 @@ describe('tocsin serve', () => {
     await refuses(bucket, { CLUSTER_KEY: 'short' }, 2, /CLUSTER_KEY has fewer than 32 bytes/);
     await refuses(['--cluster', 'jobs'], key, 2, /--cluster jobs must be a bucket and a prefix in it/);
     await refuses([...bucket, '--cluster-address', 'here'], key, 2, /--cluster-address here must be host:port/);
-    await refuses([...bucket, '--cluster-address', '0.0.0.0:7000'], key, 2, /no address at which others reach it/);
+    await refuses([...bucket, '--cluster-address', '0.0.0.0:7000'], key, 2, /not an address at which others reach it/);
     await refuses(['--cluster-address', '10.0.0.5:7000'], key, 2, /belong to --cluster/);
     const alone = newState();
     await end(await tocsin.serve(['--state', alone]));

@@ -70,7 +70,7 @@ describe('jobs that move', () => {
     assert.deepEqual([tally.jobs.refused, tally.refused.length], [3000, 100]);
   });
 
-  it('are told from others that have their unique key', async () => {
+  it('are kept apart from others that have their unique key', async () => {
     const { sender, tally } = sending((jobs) =>
       jobs.map(({ options }, index) => {
         const details = { existingJobId: options.id };

@@ -40,7 +40,7 @@ export interface Cluster {
 }
 
 /**
- * What the runtime is told of the cluster; undefined: there is none.
+ * What the runtime has to know of the cluster; undefined: there is none.
  * @param variables what {@link OF_THE_CLUSTER} names
  * @throws {CliError} where something is missing or wrong
  */
@@ -59,7 +59,7 @@ export function clusterOf(options: ClusterOptions, variables: Readonly<Record<st
     }
   }
   if (advertise === undefined && /^(0\.0\.0\.0|\[?::\]?):/.test(address)) {
-    throw usageError(`--cluster-address ${address} is no address at which others reach it: say that, too.`, ADVERTISE);
+    throw usageError(`--cluster-address ${address} is not an address at which others reach it: name that, too.`, ADVERTISE);
   }
   const key = variables.CLUSTER_KEY ?? '';
   if (Buffer.byteLength(key) < MIN_KEY) {

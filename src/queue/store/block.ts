@@ -28,8 +28,8 @@ const MAX_SPAN = 4096;
 export const MAX_GAP = 16;
 
 /**
- * Characters that may join the newest block, and characters of a block that others may join. Each join rewrites it, so it
- * should fit one page of SQLite: a longer row has pages of its own, which are read and written each time.
+ * Characters that may join the newest block, and characters of a block that others may join. Each join rewrites it, so
+ * it should fit one page of SQLite: a longer row has pages of its own, which are read and written each time.
  */
 export const MAX_JOINING = 4 * 1024;
 const MAX_JOINED = 3_400;
