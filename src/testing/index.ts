@@ -6,5 +6,6 @@
 export type { LogEntry } from '../handler/journal';
 export type { Progress } from '../handler/protocol';
 export type { StepRecord } from '../handler/step-rules';
+export { runBatch } from './run-batch';
 export { type JobRun, runHandler, runToEnd } from './run-handler';
 export type { EnqueuedJob, HandlerRun, RunError, RunOptions } from './types';

@@ -8,8 +8,8 @@ import type { RetryPolicy } from '../producer/envelope';
 import { named } from '../producer/names';
 import type { RunOptions } from './types';
 
-/** Always the same, so that a test may compare what was made of it. */
-const ID = '01900000-0000-7000-8000-000000000001';
+/** The ids of jobs: always the same, so that a test may compare what was made of them. */
+export const idOf = (at: number): string => `01900000-0000-7000-8000-${String(at + 1).padStart(12, '0')}`;
 
 const DEFAULT_ATTEMPTS = 3;
 
@@ -25,7 +25,7 @@ export function testJob(
   const policy = { ...(named(handler.policy) as RetryPolicy | undefined), ...job.retry };
   const made = {
     specversion: '1.0',
-    id: ID,
+    id: idOf(0),
     type,
     queue: 'default',
     args,

@@ -57,10 +57,16 @@ export async function runHandler<H, Type extends TypesOf<H>>(
     },
   });
   await Promise.allSettled(outlives);
-  return outcomeOf(answer, said[0] as Recorder, job, now) as HandlerRun<ResultOf<H, Type>>;
+  return outcomeOf(answer, said[0], job, now) as HandlerRun<ResultOf<H, Type>>;
 }
 
-function outcomeOf(answer: DeliveryOutcome, said: Recorder, job: HandlerDelivery['job'], now: number): HandlerRun {
+/** @param said what the run said before its end; a chunked handler says nothing of single jobs */
+export function outcomeOf(
+  answer: DeliveryOutcome,
+  said: Recorder | undefined,
+  job: HandlerDelivery['job'],
+  now: number,
+): HandlerRun {
   if (answer.status === 'again') throw new Error('runHandler: the run asked for an open call but already has one');
   const failure = answer.status === 'failed' ? answer.error : undefined;
   return {
@@ -70,9 +76,9 @@ function outcomeOf(answer: DeliveryOutcome, said: Recorder, job: HandlerDelivery
     isLast: failure ? endsJob(failure, job, job.attempt) : answer.status === 'completed',
     wakes: answer.status === 'snoozed' ? wakesOf(answer, now) : undefined,
     log: answer.log ?? [],
-    progress: said.reports,
-    checkpoint: said.state,
-    steps: { ...said.steps, ...answer.steps },
+    progress: said?.reports ?? [],
+    checkpoint: said?.state,
+    steps: { ...said?.steps, ...answer.steps },
     enqueued: named(answer.enqueue ?? []) as HandlerRun['enqueued'],
   };
 }

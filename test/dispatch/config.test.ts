@@ -42,6 +42,22 @@ describe('HANDLERS', () => {
     ]);
   });
 
+  it('says how jobs are gathered into calls, which then have the form of a batch', () => {
+    const batch = { size: 100, wait_ms: 5_000, by: 'group' };
+    expect(read({ 'a.*': { binding: 'A', batch } })).toMatchObject([{ payload: 'batch', chunk: batch }]);
+    const wrong: [Record<string, unknown>, string][] = [
+      [{ size: 0, wait_ms: 1 }, 'batch.size'],
+      [{ size: 1001, wait_ms: 1 }, 'batch.size'],
+      [{ size: 1, wait_ms: 3_600_001 }, 'batch.wait_ms'],
+      [{ size: 1 }, 'batch.wait_ms'],
+      [{ size: 1, wait_ms: 1, by: 'tenant' }, 'batch.by'],
+      [{ size: 1, wait_ms: 1, wait: '1s' }, 'batch.wait'],
+    ];
+    for (const [one, option] of wrong) expect(mistake({ a: { binding: 'A', batch: one } })).toMatchObject({ option });
+    expect(mistake({ a: { binding: 'A', batch: 100 } })).toMatchObject({ option: 'batch' });
+    expect(mistake({ a: { binding: 'A', batch, payload: 'job' } })).toMatchObject({ option: 'payload' });
+  });
+
   it('names the binding that does not exist, or is not a service', () => {
     expect(mistake({ 'a.*': 'GONE' })).toMatchObject({ key: 'a.*', missing: ['GONE'] });
     expect(mistake({ 'a.*': { binding: 'TEXT' } })).toMatchObject({ missing: ['TEXT'] });

@@ -53,6 +53,19 @@ describe('the clock', () => {
     expect(queue.now).toBe(START + 24 * HOUR);
   });
 
+  it('starts a call of many jobs when it is full, or its time has come', async () => {
+    const add = (text: string) => queue.enqueue('note.bundle', [text]);
+    const first = [await add('a'), await add('b')];
+    await queue.idle();
+    for (const { id } of first) expect(await queue.job(id)).toMatchObject({ state: 'available' });
+    first.push(await add('c'));
+    await queue.idle();
+    for (const { id } of first) expect(await queue.job(id)).toMatchObject({ result: { together: 3 } });
+    const { id } = await add('d');
+    await queue.advance('1m');
+    expect(await queue.job(id)).toMatchObject({ state: 'completed', result: { text: 'd', together: 1 } });
+  });
+
   it('brings retries, one after the other', async () => {
     const { id } = await queue.enqueue('note.fail', ['x'], { maxAttempts: 3 });
     await queue.idle();

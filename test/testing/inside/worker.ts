@@ -1,5 +1,5 @@
 /** A Worker that holds the queue, with handlers that behave as a test needs it. */
-import { createTocsin, defineHandlers, type Job, retryIn } from '../../../src/library';
+import { batched, createTocsin, defineHandlers, type Job, retryIn } from '../../../src/library';
 
 export { DirectoryObject, QueueObject, TocsinHandlers, UniqueLockObject, WorkflowObject } from '../../../src/library';
 
@@ -14,6 +14,9 @@ export const handlers = defineHandlers(
       await scheduler.wait(job.args[0]);
       return Date.now();
     },
+    'note.bundle': batched({ size: 3, wait: '1m' }, (jobs: readonly Job<[text: string]>[]) =>
+      jobs.map(({ args: [text] }) => ({ text, together: jobs.length })),
+    ),
     'chain.next': async (job: Job<[left: number, delay: number]>) => {
       const [left, delay] = job.args;
       if (left > 0) await tocsin.enqueue('chain.next', [left - 1, delay], { delay });
