@@ -1,6 +1,7 @@
 /** All areas of the simulation: adding one is a file, a line here, and one in `steps.ts`. */
 import type { Extras, Kind, Player } from './area';
 import { area as batches } from './batches';
+import { area as chunks } from './chunks';
 import { area as crons } from './crons';
 import { area as files } from './files';
 import { area as groups } from './groups';
@@ -20,7 +21,7 @@ import { area as workflows } from './workflows';
 
 const AREAS = [
   ...[jobs, reports, crons, trouble, weeks, pushes, shares, moves, workflows],
-  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups, files],
+  ...[batches, settings, pulls, together((step) => kindOf(step)), mixes, groups, files, chunks],
 ];
 
 /** What areas do beside playing their steps. */

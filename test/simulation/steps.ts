@@ -1,6 +1,7 @@
 /** The steps a history is made of, as plain data, so that a failing history can be shrunk and printed. */
 import type { Aftermath } from './aftermath';
 import type { BatchStep } from './batches';
+import type { ChunkStep } from './chunks';
 import type { CronStep } from './crons';
 import type { FileStep } from './files';
 import type { GroupStep } from './groups';
@@ -33,6 +34,7 @@ export type Step =
   | SettingsStep
   | GroupStep
   | FileStep
+  | ChunkStep
   | TogetherStep;
 
 export type StepOf<Op extends Step['op']> = Extract<Step, { op: Op }>;
