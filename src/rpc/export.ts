@@ -1,6 +1,7 @@
 /** The part of a queue object's RPC interface by which a queue is exported and imported. Times in epoch ms. */
 import type { Outcome } from '../job/errors';
 import type { StoredJob, StoredState } from '../job/export/stored-job';
+import type { GroupChange, GroupOverrides } from '../job/group';
 import type { QueueConfig, QueueMode } from '../job/settings';
 
 /** What an export begins with. */
@@ -10,6 +11,8 @@ export interface ExportStart {
   /** What the queue says itself. */
   config: QueueConfig;
   mode: QueueMode;
+  /** What operators say of single groups. */
+  groups: GroupOverrides;
   /** Batches over several queues that are not decided yet: their jobs are not exported. */
   undecided: number;
 }
@@ -38,7 +41,7 @@ export interface ExportPage {
 export interface ImportPart {
   /** From 1 on. */
   number: number;
-  settings?: { config: QueueConfig; mode: QueueMode };
+  settings?: { config: QueueConfig; mode: QueueMode; groups: Record<string, GroupChange> };
   jobs: StoredJob[];
 }
 

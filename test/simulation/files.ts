@@ -24,7 +24,7 @@ const STATES: Record<StoredState, readonly string[]> = {
 };
 
 /** Facts about the queue that stay when it is emptied: its jobs know none of them. */
-const SETTINGS = "('schema', 'name', 'route', 'created_at', 'config', 'defaults', 'paused')";
+const SETTINGS = "('schema', 'name', 'route', 'created_at', 'config', 'groups', 'defaults', 'paused')";
 
 function linesOf({ q }: QueueEngine, { until }: ExportStart, limit: number, now: number): string[] {
   const lines: string[] = [];

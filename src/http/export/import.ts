@@ -3,11 +3,12 @@ import { importCron, importInto, readCron } from '../../across/import';
 import type { Imported } from '../../contract/export';
 import type { CronDefinition } from '../../job/cron/definition';
 import { parseExactly } from '../../job/envelope/exact';
-import { isObject, readObject, readWord } from '../../job/envelope/fields';
+import { isObject, readName, readObject, readWord } from '../../job/envelope/fields';
 import { parseJson } from '../../job/envelope/json';
 import { ApiError, invalidPayload, invalidRequest, refusal, unsupported } from '../../job/errors';
 import { FileError, linesOf, type Part, PartReader } from '../../job/export/file';
 import { readStoredJob } from '../../job/export/stored-job';
+import { MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
 import { changed } from '../../job/settings';
 import type { ImportPart } from '../../rpc/export';
 import { type AppContext, json } from '../context';
@@ -142,9 +143,17 @@ class Import {
 }
 
 function settingsOf(value: unknown): NonNullable<ImportPart['settings']> {
-  const { mode, config } = readObject(value, 'settings');
+  const { mode, config, groups = {} } = readObject(value, 'settings');
+  const overrides = Object.entries(readObject(groups, 'settings.groups')).map(([group, override]) => [
+    readName(MAX_GROUP_LENGTH)(group, 'settings.groups'),
+    readGroupChange(readObject(override, `settings.groups.${group}`)),
+  ]);
   const change = parseQueueConfig(readObject(config, 'settings.config'));
-  return { mode: readWord(MODES)(mode, 'settings.mode'), config: changed({}, change) };
+  return {
+    mode: readWord(MODES)(mode, 'settings.mode'),
+    config: changed({}, change),
+    groups: Object.fromEntries(overrides),
+  };
 }
 
 /** Runs `read`. An error of it names the line. */

@@ -8,6 +8,7 @@ import type { QueueApi } from '../../rpc/queue';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, media } from '../context';
 import { renderQueueConfig } from '../queues/config';
+import { renderGroupOverride } from '../queues/groups';
 import { queueNameIn } from '../request/path';
 import { booleanParam } from '../request/query';
 import { serve } from '../route';
@@ -52,8 +53,9 @@ async function* fileOf(queue: QueueApi, name: string, start: ExportStart, ended:
   const writer = new PartWriter({ tocsin: 'export', version: EXPORT_VERSION, queue: name, ended });
   const jobs: Record<string, number> = {};
   const notKept: Record<string, number> = start.undecided > 0 ? { undecided_batch: start.undecided } : {};
-  const settings = { settings: { mode: start.mode, config: renderQueueConfig(start.config) } };
-  yield writer.begin() + (await writer.add(JSON.stringify(settings)));
+  const groups = Object.entries(start.groups).map(([group, override]) => [group, renderGroupOverride(override)]);
+  const settings = { mode: start.mode, config: renderQueueConfig(start.config), groups: Object.fromEntries(groups) };
+  yield writer.begin() + (await writer.add(JSON.stringify({ settings })));
   for (let after: number | undefined = 0; after !== undefined; ) {
     const page: ExportPage = unwrap(await queue.exportPage({ after, until: start.until, ended }));
     const { lines } = page;

@@ -3,7 +3,7 @@ import * as contract from '../../contract/queues';
 import { defined, given, readName } from '../../job/envelope/fields';
 import { renderWaiting } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
-import { type GroupChange, MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
+import { type GroupChange, type GroupOverride, MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
 import { formatInstant } from '../../job/time';
 import type { GroupDetail, GroupView } from '../../rpc/groups';
 import { queueObject } from '../../rpc/stubs';
@@ -60,15 +60,16 @@ export function renderGroup({ oldest, blocked_by, ...group }: GroupView): contra
   return { ...group, blocked_by: blocked_by ?? null, oldest_waiting_at: given(oldest, formatInstant) ?? null };
 }
 
+/** What operators say of a group, as a change of it takes it. */
+export function renderGroupOverride({ weight, paused, ...own }: GroupOverride) {
+  return { ...renderGroupLimits(own), ...defined({ weight, paused }) };
+}
+
 function renderDetail(queue: string, detail: GroupDetail): contract.QueueGroupDetail {
   const { limits, override, waiting_for, complete, ...group } = detail;
   return {
     ...{ queue, ...renderGroup(group), limits: renderGroupLimits(limits) },
-    override:
-      given(override, ({ weight, paused, ...own }) => ({
-        ...renderGroupLimits(own),
-        ...defined({ weight, paused }),
-      })) ?? null,
+    override: given(override, renderGroupOverride) ?? null,
     waiting_for: given(waiting_for, renderWaiting) ?? null,
     ...(!complete && { counts_are_exact: false as const }),
   };

@@ -33,7 +33,8 @@ export function beginExport(q: Named & Stored & Configured): ExportStart {
   }
   const { store, config } = q;
   const undecided = store.outbox.has(SHARE) ? store.outbox.count(SHARE) : 0;
-  return { until: store.nextSequence - 1, config: config.own, mode: modeOf(config), undecided };
+  const { own, groupOverrides: groups } = config;
+  return { until: store.nextSequence - 1, config: own, mode: modeOf(config), groups, undecided };
 }
 
 const OPEN: readonly JobState[] = JOB_STATES.filter((state) => state !== 'completed' && state !== 'cancelled');

@@ -138,6 +138,7 @@ describe('a line that says what no job can be', () => {
     [job(body({ rate_limit: { key: 7 } })), 'job.body.rate_limit.key'],
     [{ settings: { mode: 'on', config: {} } }, 'settings.mode'],
     [{ settings: { mode: 'active', config: { concurrency: 0 } } }, 'concurrency'],
+    [{ settings: { mode: 'active', config: {}, groups: { acme: { weight: 'much' } } } }, 'weight'],
     [{ schedule: { name: 'a', expression: 'x', job_template: { type: 'a' } } }, 'schedule.expression'],
   ])('is refused with its number: %j', async (line, field) => {
     const fine = job({ id: '0190b6a5-0000-7000-8000-0000000000ab' });

@@ -19,6 +19,8 @@ async function furnished(queue: string): Promise<Record<string, string>> {
     groups: { order: 'fair', weights: { acme: 3 } },
     rate_limit: { concurrency: 50 },
   });
+  await server.ok(200, 'PUT', `${V1}/queues/${queue}/groups/acme`, { concurrency: 4, weight: 7 });
+  await server.ok(200, 'POST', `${V1}/queues/${queue}/groups/closed/pause`);
   const add = async (name: string, change: Json = {}) => {
     ids[name] = await server.enqueue(queue, change);
     clock.advance(10);
@@ -114,6 +116,12 @@ describe('a queue that was exported', () => {
     expect(await server.ok(200, 'GET', `${V1}/jobs/${ids.retried}/checkpoint`)).toMatchObject({ state: { page: 2 } });
     expect(await server.ok(200, 'GET', `${V1}/queues/mail/config`)).toMatchObject({
       config: { retention: { completed: 'P30D' }, groups: { order: 'fair', weights: { acme: 3 } } },
+    });
+    expect(await server.ok(200, 'GET', `${V1}/queues/mail/groups/acme`)).toMatchObject({
+      override: { concurrency: 4, weight: 7 },
+    });
+    expect(await server.ok(200, 'GET', `${V1}/queues/mail/groups/closed`)).toMatchObject({
+      override: { paused: true },
     });
     expect(await server.ok(200, 'GET', `${V1}/cron/nightly-mail`)).toMatchObject({ timezone: 'Europe/Paris' });
   });

@@ -35,4 +35,15 @@ export function overrideGroup(q: QueueParts, group: string, change: GroupChange 
   return true;
 }
 
+/** Puts other overrides in the place of all that there are. @throws {ApiError} as {@link overrideGroup} */
+export function replaceGroups(q: QueueParts, changes: Readonly<Record<string, GroupChange>>): void {
+  const order = q.config.groups?.order;
+  let after: GroupOverrides = {};
+  for (const [group, change] of Object.entries(changes)) after = withGroupOverride(after, order, group, change);
+  if (JSON.stringify(after) === JSON.stringify(q.config.groupOverrides)) return;
+  writeMeta(q.store.sql, GROUP_OVERRIDES, isEmpty(after) ? undefined : after);
+  q.config.setGroups(after);
+  q.store.cursors.reset();
+}
+
 const isEmpty = (overrides: GroupOverrides): boolean => Object.keys(overrides).length === 0;

@@ -15,6 +15,7 @@ import { setEvicting } from '../../store/jobs';
 import type { Configured, Named, QueueParts, Stored } from '../../store/parts';
 import { Restoration } from '../../store/restore';
 import { refuseWhenFull } from '../../store/storage';
+import { replaceGroups } from './groups';
 import { replaceSettings } from './settings';
 
 const FACT = 'import';
@@ -93,7 +94,9 @@ export function importParts(q: QueueParts, request: ImportRequest, now: number):
   const last = fresh.at(-1);
   if (!last) return plan;
   for (const { settings } of fresh) {
-    if (settings && !request.merge) replaceSettings(q, settings.config, settings.mode, now);
+    if (!settings || request.merge) continue;
+    replaceSettings(q, settings.config, settings.mode, now);
+    replaceGroups(q, settings.groups);
   }
   const restoration = new Restoration(q, now);
   for (const [index, job] of jobs.entries()) {

@@ -162,7 +162,7 @@ describe('the jobs of a file', () => {
     await queue.nack((await queue.claim())[0]?.id as string);
     const jobs = await storedIn(queue);
     await queue.api.reset();
-    const settings = { config: { groups: { order: 'strict' as const } }, mode: 'active' as const };
+    const settings = { config: { groups: { order: 'strict' as const } }, mode: 'active' as const, groups: {} };
     const request: ImportRequest = { file: 'f', merge: false, parts: [{ number: 1, jobs, settings }] };
     unwrap(await queue.api.importParts(request));
     expect(await queue.claim()).toEqual([]);
