@@ -6,6 +6,7 @@
  */
 import { checkCrons } from './check/cron.mjs';
 import { checkDurable, checkSteps } from './check/durable.mjs';
+import { checkExports } from './check/exports.mjs';
 import { index, jobsByToken } from './check/facts.mjs';
 import { count } from './check/figures.mjs';
 import { checkBatches, checkExistence, checkJob } from './check/jobs.mjs';
@@ -47,6 +48,7 @@ export function check(ledger) {
   checkSameLooks(ledger.audits, fail);
   checkQuiet(ledger, facts, fail);
   checkFresh(ledger, fail);
+  checkExports(ledger, fail);
   for (const message of ledger.unexpected) fail('unexpected', message);
   return { violations, counts: count(ledger, facts) };
 }

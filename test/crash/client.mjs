@@ -88,7 +88,9 @@ export class Client {
           incoming.on('end', () => {
             try {
               const text = Buffer.concat(parts).toString();
-              resolve({ kind: 'answer', status: incoming.statusCode, body: text === '' ? {} : JSON.parse(text) });
+              const isFile = incoming.headers['content-type'] === 'application/x-ndjson';
+              const body = isFile ? text : text === '' ? {} : JSON.parse(text);
+              resolve({ kind: 'answer', status: incoming.statusCode, body });
             } catch {
               resolve({ kind: 'cut' });
             }

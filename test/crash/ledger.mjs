@@ -39,6 +39,8 @@ export class Ledger {
   durable = [];
   /** { token, name, payload, outcome, sentAt, answeredAt } */
   signals = [];
+  /** Files: { queue, accepted: [ids], ids: [of the jobs in it], end?: its last line, sentAt } */
+  exports = [];
   /** Moments at which the server was killed. */
   kills = [];
   /** When there was no server: { from, until }. */
@@ -100,6 +102,12 @@ export class Ledger {
     this.durable.push({ ...told, seenAt: Date.now() });
     this.lastRunAt = Date.now();
     if (told.event === 'end') this.settle(told.token);
+  }
+
+  /** Ids of the jobs of a queue that were accepted by now. */
+  idsIn(queue) {
+    const accepted = this.enqueues.filter(({ outcome, ids }) => outcome === 'accepted' && ids);
+    return accepted.flatMap(({ tokens, ids }) => ids.filter((_, at) => this.jobs.get(tokens[at])?.queue === queue));
   }
 
   /** This job needs no more waiting for. */

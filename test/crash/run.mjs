@@ -6,8 +6,8 @@
  * The server is workerd itself, or with `--server serve` the program `tocsin serve`: then either its workerd is killed, which it
  * starts again, or all of its processes are.
  *
- * The load is single jobs and batches, workflows, cron entries, unique jobs, operators and jobs with durable steps (`load/`),
- * each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
+ * The load is single jobs and batches, workflows, cron entries, unique jobs, operators, exports and jobs with durable steps
+ * (`load/`), each judged by a check of its own (`check/`). Each round is load, SIGKILL, restart, at times after a while without any server. In some rounds
  * nobody sends a request after the restart, and what is due must happen all the same. In the end everything is drained, the
  * server is killed once more, and the checker judges.
  */
@@ -22,6 +22,7 @@ import { startCollector } from './collector.mjs';
 import { Ledger } from './ledger.mjs';
 import { declareAll, pauseAll, schedule } from './load/cron.mjs';
 import { goThroughSteps, startPuller } from './load/durable.mjs';
+import { takeExports } from './load/exports.mjs';
 import { enqueue, produce, spread } from './load/jobs.mjs';
 import { campaign, cancelCampaign, operate, resumeAll } from './load/operators.mjs';
 import { keepOrder, sendInOrder } from './load/ordered.mjs';
@@ -44,6 +45,7 @@ const ACTORS = {
   campaign: [1, campaign],
   durable: [4, goThroughSteps],
   ordered: [3, sendInOrder],
+  exports: [2, takeExports],
   ...Object.fromEntries(
     Object.keys(OPS_QUEUES).map((name) => [name, [1, (world, random) => operate(world, random, name)]]),
   ),

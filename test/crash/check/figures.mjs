@@ -67,6 +67,11 @@ function subjects(ledger, last, seen) {
       ...tally(ledger.cronChanges.map(({ kind }) => kind)),
     },
     unique: { ...outcomes(ledger.uniques), 'asked at the end': ledger.fresh.length },
+    exports: {
+      whole: ledger.exports.filter(({ end }) => end).length,
+      'cut off': ledger.exports.filter(({ end }) => !end).length,
+      jobs: ledger.exports.reduce((sum, { ids }) => sum + ids.length, 0),
+    },
     operators: {
       pauses: accepted(ledger.pauses.filter(({ kind }) => kind === 'pause')),
       redrives: accepted(ledger.redrives),

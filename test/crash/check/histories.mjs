@@ -41,7 +41,7 @@ const nothing = () => ({
     durable: [],
     signals: [],
   },
-  ...{ pauses: [], redrives: [], patches: [], bulks: [] },
+  ...{ pauses: [], redrives: [], patches: [], bulks: [], exports: [] },
 });
 
 /** A history without anything in it, but for what is given. `shown`: the jobs that the server shows; `seen`: what else it does. */
