@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { TocsinClient } from '../../client/client';
 import { type Imported, Sender } from '../../client/export';
 import { isJobLine } from '../../job/export/file';
 import { remote, type Session, session } from '../command';
@@ -74,9 +75,7 @@ async function exportTo(
   }
   const written: Exported[] = [];
   for (const queue of queues) {
-    const { depth, dead, completed, cancelled, discarded } = await tocsin.queues.stats(queue);
-    const total = options.ended ? depth + completed + cancelled + discarded : depth + dead;
-    const progress = new ProgressLine(terminal, queue, total);
+    const progress = new ProgressLine(terminal, queue, terminal.isWatched ? await countOf(tocsin, queue, options) : 0);
     let jobs = 0;
     try {
       for await (const text of tocsin.queues.export(queue, { ended: options.ended === true })) {
@@ -90,6 +89,16 @@ async function exportTo(
     written.push({ queue, jobs });
   }
   return written;
+}
+
+/** About how many jobs there will be. A key need not be able to count them. */
+async function countOf(tocsin: TocsinClient, queue: string, { ended }: ExportFlags): Promise<number> {
+  try {
+    const { depth, dead, completed, cancelled, discarded } = await tocsin.queues.stats(queue);
+    return ended ? depth + completed + cancelled + discarded : depth + dead;
+  } catch {
+    return 0;
+  }
 }
 
 interface ImportFlags {
