@@ -153,6 +153,20 @@ describe('moving from pg-boss', { skip: lacking && leftOut('Moving from pg-boss'
     assert.deepEqual(report.jobs, { found: 2, moved: 0, there: 1, superseded: 1, refused: 0 });
   });
 
+  it('moves more than is read at once, in the order of enqueue', async () => {
+    await boss.createQueue('bulk');
+    await boss.insert(
+      'bulk',
+      Array.from({ length: 450 }, (_, n) => ({ data: { n } })),
+    );
+    await db.query(
+      "UPDATE pgboss.job SET created_on = created_on + (data->>'n')::int * '1 ms'::interval WHERE name = 'bulk'",
+    );
+    const { report } = await migrate('--queue', 'bulk');
+    assert.equal(report.jobs.moved, 450);
+    assert.deepEqual([(await here.runNext('bulk')).args, (await here.runNext('bulk')).args], [[{ n: 0 }], [{ n: 1 }]]);
+  });
+
   it('says what is missing: the package, the schema', async () => {
     const bare = await here.migrate(['pg-boss', source.connectionString], { cwd: '/' });
     assert.match(bare.stderr, /npm install pg/);

@@ -3,11 +3,14 @@
  * schedulers that it does not understand), and each version refuses the data of others.
  */
 import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
-import { type Finding, type ForeignQueues, left, type Opening, PAGE } from './found';
+import { type Finding, type ForeignQueues, left, type Opening } from './found';
 import { AGAIN, literally, Redis } from './redis';
 
 /** The usual prefix of its keys. */
 export const PREFIX = 'bull';
+
+/** Ids that are read at once. */
+const PAGE = 1000;
 
 /** Scores of delayed jobs are epoch ms times this, and a counter. */
 const SCORE_UNIT = 0x1000;

@@ -107,9 +107,6 @@ export interface Opening {
   now: number;
 }
 
-/** How many jobs are read at once. */
-export const PAGE = 1000;
-
 /** What stays, if it exists. */
 export function* left(what: string, count: number, todo: string): Generator<FoundLeft> {
   if (count > 0) yield { kind: 'left', what, count, todo };

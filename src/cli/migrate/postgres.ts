@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { withoutPassword } from '../connection';
 import { CliError, usageError } from '../failure';
 import { installed, pathFrom } from '../installed';
-import { messageOf, PAGE } from './found';
+import { messageOf } from './found';
 
 /** What is used of the package `pg`. */
 interface Pg {
@@ -16,6 +16,9 @@ interface Client {
   end(): Promise<void>;
   on(event: 'error', listener: (error: Error) => void): void;
 }
+
+/** Rows that are read at once: each may be a large job. */
+const PAGE = 200;
 
 /** The packages that bring `pg` with them. */
 const OWNERS = ['pg-boss', 'graphile-worker'];

@@ -59,7 +59,10 @@ export function clusterOf(options: ClusterOptions, variables: Readonly<Record<st
     }
   }
   if (advertise === undefined && /^(0\.0\.0\.0|\[?::\]?):/.test(address)) {
-    throw usageError(`--cluster-address ${address} is not an address at which others reach it: name that, too.`, ADVERTISE);
+    throw usageError(
+      `--cluster-address ${address} is not an address at which others reach it: name that, too.`,
+      ADVERTISE,
+    );
   }
   const key = variables.CLUSTER_KEY ?? '';
   if (Buffer.byteLength(key) < MIN_KEY) {
