@@ -182,7 +182,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     const nightly = crons['bullmq.mail.nightly'];
     assert.deepEqual(
       [nightly.expression, nightly.timezone, nightly.type, nightly.args, nightly.queue, nightly.limit],
-      ['0 30 2 * * *', 'Europe/Paris', 'send', [{ report: 1 }], 'mail', 9],
+      ['0 30 2 * * *', 'Europe/Paris', 'send', [{ report: 1 }], 'mail', 10],
     );
     assert.deepEqual([nightly.job_template.options.priority, nightly.job_template.options.retry.max_attempts], [-3, 2]);
     const pulse = crons['bullmq.mail.pulse'];

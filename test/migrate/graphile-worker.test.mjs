@@ -155,6 +155,6 @@ describe('moving from graphile-worker', { skip, timeout: 300_000 }, () => {
   it('says where it is not', async () => {
     const { code, stderr } = await migrate('--schema', 'public');
     assert.equal(code, 1);
-    assert.match(stderr, /There is no graphile-worker of version 0\.13 or newer in the schema public/);
+    assert.match(stderr, /There is no graphile-worker in the schema public/);
   });
 });

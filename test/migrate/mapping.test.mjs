@@ -103,9 +103,22 @@ describe('options of BullMQ', () => {
 
   it('keep the moments of an interval, however late it is read', () => {
     const next = 1_000_000;
-    const schedule = bullmq.scheduleOf('mail', 'pulse', { every: '90000', name: 'beat' }, next, next + 200_000);
+    const schedule = bullmq.scheduleOf(
+      'mail',
+      { id: 'pulse', hash: { every: '90000', name: 'beat' }, next },
+      next + 200_000,
+    );
     assert.equal(schedule.startAt.getTime(), next + 270_000);
     assert.equal(schedule.expression, '@every PT90S');
+  });
+
+  it('keep the fires that are left, with that of the job which does not move', () => {
+    const of = (hash, pending) =>
+      bullmq.scheduleOf('mail', { id: 'a', hash: { pattern: '* * * * *', ...hash }, pending }, 1).limit;
+    assert.equal(of({ limit: '10', ic: '1' }, { opts: '{}' }), 10);
+    assert.equal(of({ limit: '10', ic: '1' }), 9);
+    assert.equal(of({}, { opts: '{"repeat":{"limit":5,"count":2}}' }), 4, 'as versions before 5.16 have it');
+    assert.equal(of({}), undefined);
   });
 
   it('are reported where they cannot be read', () => {
@@ -137,6 +150,11 @@ describe('rows of pg-boss', () => {
     assert.deepEqual(pgBoss.keyOf({ name: 'mail', singleton_on: '2026-01-01T00:00:00' }).remarks, ['singleton slots']);
   });
 
+  it('are alone with their key in versions before 10, which have no policies', () => {
+    const { unique } = pgBoss.keyOf({ name: 'mail', singletonkey: 'k' }).options;
+    assert.deepEqual(unique, { key: 'k', onConflict: 'ignore' });
+  });
+
   it('are read in the columns of versions before 10, too', () => {
     const row = {
       ...{ id: 'a', name: 'mail', priority: 2, data: { n: 1 }, state: 'retry', retrylimit: 3, retrycount: 1 },
@@ -156,6 +174,12 @@ describe('jobs of graphile-worker', () => {
     assert.deepEqual([initialInterval, maxInterval, maxAttempts], [20_086, 22_026_466, 23]);
     assert.equal(graphile.retryOf(25, 20).initialInterval, 22_026_466);
     assert.deepEqual(graphile.retryOf(3, 2), { maxAttempts: 1 });
+  });
+
+  it('are read without the columns that older versions do not have', () => {
+    const row = { id: '1', task: 'a', named_queue: null, payload: {}, attempts: 0, max_attempts: 2, priority: 0 };
+    const { options, remarks } = graphile.jobOf({ ...row, run_at: '2026-01-01', created_at: '2026-01-01' }, Date.now());
+    assert.deepEqual([Object.keys(options), remarks], [['retry'], []]);
   });
 
   it('are read from a crontab, line by line', () => {

@@ -125,8 +125,20 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
   }
 }
 
-/** A scheduler: `name`, `pattern` or `every`, `tz`, and the job that it makes in `data` and `opts`. */
-export function scheduleOf(queue: string, id: string, hash: Hash, next: number, now: number): Finding {
+/** What is known of a scheduler. */
+export interface Scheduler {
+  id: string;
+  /** `name`, `pattern` or `every`, `tz`; from 5.16 on also `limit`, `ic`, and the job in `data` and `opts`. */
+  hash: Hash;
+  /** Epoch ms. */
+  next: number;
+  /** Its next job, while that is delayed: it does not move. Older versions say there alone what the job is. */
+  pending: Hash | undefined;
+}
+
+/** A scheduler. @param now epoch ms */
+export function scheduleOf(queue: string, { id, hash: own, next, pending }: Scheduler, now: number): Finding {
+  const hash: Hash = { name: pending?.name, data: pending?.data, opts: pending?.opts, ...own };
   const { name = id } = hash;
   const every = Number(hash.every ?? 0);
   if (!hash.pattern && !every)
@@ -136,7 +148,7 @@ export function scheduleOf(queue: string, id: string, hash: Hash, next: number, 
   const given = hash.startDate === undefined ? undefined : Number(hash.startDate);
   // Intervals count from there: they keep their moments.
   const start = every > 0 ? nextOf(next, every, now) : given !== undefined && given > now ? given : undefined;
-  const limit = hash.limit === undefined ? undefined : Number(hash.limit) - Number(hash.ic ?? 0);
+  const limit = firesLeft(hash, pending);
   const isTooShort = every > 0 && every < 1000;
   const schedule: FoundSchedule = {
     ...{ kind: 'schedule', id, queue, name, args: job.args, options: job.options, missedPolicy: 'fire_once' },
@@ -148,6 +160,14 @@ export function scheduleOf(queue: string, id: string, hash: Hash, next: number, 
     remarks: [...job.remarks, ...(isTooShort ? (['interval below 1 s'] as const) : [])],
   };
   return schedule;
+}
+
+/** Fires that are left, the one of the pending job included. */
+function firesLeft(hash: Hash, pending: Hash | undefined): number | undefined {
+  const { repeat = {} } = JSON.parse(pending?.opts ?? '{}') as { repeat?: { limit?: number; count?: number } };
+  const limit = hash.limit ?? repeat.limit;
+  if (limit === undefined) return undefined;
+  return Number(limit) - Number(hash.ic ?? repeat.count ?? 0) + (pending ? 1 : 0);
 }
 
 /** The next of the moments that an interval has. */

@@ -59,22 +59,20 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
       const ids = entries.map(([id]) => id);
       for await (const { id, hash } of jobs(queue, ids)) yield* take(id, hash);
     }
-    /** The next jobs of schedulers: old ones have their templates there alone. */
-    const templates = new Map<string, Record<string, string>>();
+    /** The next jobs of schedulers, by these. */
+    const pending = new Map<string, Record<string, string>>();
     for await (const entries of redis.sorted(key(queue, 'delayed'), PAGE)) {
       const due = new Map(entries.map(([id, score]) => [id, Math.floor(score / SCORE_UNIT)]));
       for await (const { id, hash } of jobs(queue, [...due.keys()])) {
         const isNext = hash.rjk !== undefined && Number(hash.atm ?? hash.attemptsMade ?? 0) === 0;
-        if (isNext) templates.set(hash.rjk as string, hash);
+        if (isNext) pending.set(hash.rjk as string, hash);
         else yield* take(id, hash, due.get(id));
       }
     }
     for await (const entries of redis.sorted(key(queue, 'repeat'), PAGE)) {
       for (const [id, next] of entries) {
-        const known = await redis.hash(key(queue, 'repeat', id));
-        const { data, opts, name } = templates.get(id) ?? {};
-        const hash = { name, data, opts, ...legacyHash(id), ...known };
-        yield scheduleOf(queue, id, hash, next, now);
+        const hash = { ...legacyHash(id), ...(await redis.hash(key(queue, 'repeat', id))) };
+        yield scheduleOf(queue, { id, hash, next, pending: pending.get(id) }, now);
       }
     }
     yield* left('jobs of flows', ofFlows, 'Let the old workers finish them, or enqueue them as a workflow.');

@@ -14,9 +14,10 @@ export interface Row {
   created_at: string;
   attempts: number;
   max_attempts: number;
-  last_error: string | null;
-  key: string | null;
-  flags: Record<string, true> | null;
+  last_error?: string | null;
+  key?: string | null;
+  /** Not in older versions. */
+  flags?: Record<string, true> | null;
 }
 
 /** All its jobs are in one place: this is what it is called here. */
@@ -69,14 +70,19 @@ function optionsOf(given: { priority: number; group: string | null; key: string 
 /** A job. */
 export function jobOf(row: Row, now: number): Finding {
   const retry = retryOf(row.max_attempts, row.attempts);
-  const { options, remarks } = optionsOf({ priority: row.priority, group: row.named_queue, key: row.key, retry });
+  const { options, remarks } = optionsOf({
+    priority: row.priority,
+    group: row.named_queue,
+    key: row.key ?? null,
+    retry,
+  });
   const start = new Date(row.run_at);
   return {
     ...{ kind: 'job', id: row.id, queue: QUEUE, name: row.task, args: [row.payload] },
     createdAt: Date.parse(row.created_at),
     options: { ...options, ...(start.getTime() > now && { delayUntil: start }) },
     ran: ranOf(row.attempts, row.last_error ?? undefined),
-    remarks: row.flags === null ? remarks : [...remarks, 'flags'],
+    remarks: row.flags ? [...remarks, 'flags'] : remarks,
   };
 }
 

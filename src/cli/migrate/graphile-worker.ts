@@ -1,4 +1,4 @@
-/** Reads graphile-worker out of PostgreSQL: the tables of 0.14 and newer, or of 0.13 under their older names. */
+/** Reads graphile-worker out of PostgreSQL: its tables as they are now, or as they were called and cut before. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CliError, usageError } from '../failure';
@@ -15,34 +15,42 @@ export async function openGraphileWorker({ url, within = SCHEMA, now, crontab }:
   const lines = crontab === undefined ? undefined : textOf(crontab);
   const db = await Postgres.open(url, within);
   const prefix = (await db.has('_private_jobs')) ? '_private_' : '';
-  if (prefix === '' && !(await db.has('tasks'))) {
+  const table = (name: string) => `${db.schema}.${prefix}${name}`;
+  if (prefix === '' && !(await db.has('jobs'))) {
     await db.close();
-    const message = `There is no graphile-worker of version 0.13 or newer in the schema ${within}.`;
+    const message = `There is no graphile-worker in the schema ${within}.`;
     throw new CliError(message, 'Is it another database, or another --schema?', 'source_failed');
   }
-  const table = (name: string) => `${db.schema}.${prefix}${name}`;
+  // The names of tasks and queues were columns once.
+  const hasTasks = await db.has(`${prefix}tasks`);
+  const named = hasTasks ? ['tasks.identifier', 'queues.queue_name'] : ['jobs.task_identifier', 'jobs.queue_name'];
+  const joined = `JOIN ${table('tasks')} tasks ON tasks.id = jobs.task_id
+    LEFT JOIN ${table('job_queues')} queues ON queues.id = jobs.job_queue_id`;
 
   async function* read(): AsyncGenerator<Finding> {
     const sql = `SELECT to_jsonb(jobs) - 'payload' || jsonb_build_object(
-        'id', jobs.id::text, 'task', tasks.identifier, 'named_queue', queues.queue_name) AS job, jobs.payload
-      FROM ${table('jobs')} jobs JOIN ${table('tasks')} tasks ON tasks.id = jobs.task_id
-      LEFT JOIN ${table('job_queues')} queues ON queues.id = jobs.job_queue_id
+        'id', jobs.id::text, 'task', ${named[0]}, 'named_queue', ${named[1]}) AS job, jobs.payload
+      FROM ${table('jobs')} jobs ${hasTasks ? joined : ''}
       WHERE jobs.locked_at IS NULL AND jobs.attempts < jobs.max_attempts ORDER BY jobs.id`;
     for await (const { job, payload } of db.all<{ job: Row; payload: unknown }>(sql)) {
       yield jobOf({ ...job, payload }, now);
     }
     if (lines !== undefined) yield* crontabOf(lines, parsePayload);
-    const [counts] = await db.rows<{ running: number; failed: number; crontab: number }>(`SELECT
-      (SELECT count(*)::int FROM ${table('jobs')} WHERE locked_at IS NOT NULL) AS running,
-      (SELECT count(*)::int FROM ${table('jobs')} WHERE locked_at IS NULL AND attempts >= max_attempts) AS failed,
-      (SELECT count(*)::int FROM ${table('known_crontabs')}) AS crontab`);
-    const { running = 0, failed = 0, crontab: known = 0 } = counts ?? {};
+    const [counts] = await db.rows<{ running: number; failed: number }>(`SELECT
+        count(*) FILTER (WHERE locked_at IS NOT NULL)::int AS running,
+        count(*) FILTER (WHERE locked_at IS NULL AND attempts >= max_attempts)::int AS failed
+      FROM ${table('jobs')}`);
+    const { running = 0, failed = 0 } = counts ?? {};
     const again = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
     yield* left('jobs that run', running, again);
     yield* left('failed jobs', failed, 'Retry them there before you migrate, if they are to run.');
     const todo =
       'Their times are not in the database: name the file with --crontab, or write them with tocsin crons set.';
-    if (lines === undefined) yield* left('crontab entries', known, todo);
+    if (lines !== undefined || !(await db.has(`${prefix}known_crontabs`))) return;
+    const [{ known } = { known: 0 }] = await db.rows<{ known: number }>(
+      `SELECT count(*)::int AS known FROM ${table('known_crontabs')}`,
+    );
+    yield* left('crontab entries', known, todo);
   }
 
   return { remarks: REMARKS, queues: async () => [QUEUE], read, close: () => db.close() };

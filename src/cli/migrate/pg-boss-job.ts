@@ -79,6 +79,8 @@ export function keyOf(row: Row): Mapped<Remark> {
       return { options: { group: key }, remarks: ['key_strict_fifo'] };
   }
   const isSlotted = column(row, 'singleton_on') !== undefined;
+  // Versions before 10 have no policies: a key is always alone there.
+  if (!isSlotted && row.singletonkey) return { options: { unique: { key, onConflict: 'ignore' } }, remarks: [] };
   if (!isSlotted) return { options: {}, remarks: [] };
   return { options: { unique: { key, onConflict: 'ignore' } }, remarks: ['singleton slots'] };
 }
