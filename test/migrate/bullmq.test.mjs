@@ -65,6 +65,9 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     await mail.add('send', { to: 'custom' }, { jobId: 'invoice-17', attempts: 2, backoff: { type: 'mine' } });
     await mail.add('send', { to: 'once' }, { deduplication: { id: 'once' }, priority: 500 });
     await mail.add('send', { text: 'x'.repeat(1_100_000) }, {});
+    await mail.add('send', { to: 'timed' }, { deduplication: { id: 'timed', ttl: HOUR } });
+    await client.del('bull:mail:de:timed'); // As if the hour were over.
+    await mail.add('send', { to: 'timed' }, { deduplication: { id: 'timed', ttl: HOUR } });
     await mail.add('日報', {}, {});
     await mail.add('Envoyé::Vite', {}, {});
     await mail.upsertJobScheduler(
@@ -102,7 +105,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     const { code, report } = await here.migrate(['bullmq', source.url, '--dry-run']);
     assert.equal(code, 1, 'some of it would be refused');
     assert.equal(report.dry_run, true);
-    assert.deepEqual(report.jobs, { found: 11, moved: 9, there: 0, superseded: 0, refused: 2 });
+    assert.deepEqual(report.jobs, { found: 13, moved: 11, there: 0, superseded: 0, refused: 2 });
     assert.deepEqual(await here.jobs(), []);
     assert.deepEqual(await here.crons(), []);
     assert.equal(await changes(), before);
@@ -115,7 +118,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     assert.equal(code, 1, stderr);
     assert.match(stderr, /3 could not be moved/);
     assert.equal(await changes(), before, 'nothing was written to Redis');
-    assert.deepEqual(report.jobs, { found: 11, moved: 9, there: 0, superseded: 0, refused: 2 });
+    assert.deepEqual(report.jobs, { found: 13, moved: 11, there: 0, superseded: 0, refused: 2 });
     assert.deepEqual(
       report.refused.map(({ kind, name, message }) => [kind, name, message.split(/:| must/)[0]]),
       [
@@ -126,6 +129,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     );
     assert.deepEqual(Object.fromEntries(report.remarks.map(({ what, count }) => [what, count])), {
       'custom backoff': 1,
+      'unique for a time': 2,
       'priority above 100': 1,
       'jobs kept by number': 1,
     });
@@ -197,7 +201,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
     assert.equal(first.type, 'crunch');
     const before = await here.jobs();
     const { report } = await here.migrate(['bullmq', source.url, '--as', 'SendEmail=:email.send']);
-    assert.deepEqual(report.jobs, { found: 11, moved: 0, there: 9, superseded: 0, refused: 2 });
+    assert.deepEqual(report.jobs, { found: 13, moved: 0, there: 11, superseded: 0, refused: 2 });
     assert.deepEqual([report.schedules.moved, report.schedules.there], [0, 3]);
     assert.deepEqual((await here.jobs()).map(({ id }) => id).sort(), before.map(({ id }) => id).sort());
   });
@@ -214,7 +218,7 @@ describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', 
   it('reports to humans as well', async () => {
     const { stdout } = await here.text(['bullmq', source.url, '--dry-run']);
     assert.match(stdout, /^Slow_Jobs +crunch +slow-jobs +crunch +1 +0$/m);
-    assert.match(stdout, /^jobs: 11 found, 9 to move, 2 refused$/m);
+    assert.match(stdout, /^jobs: 13 found, 11 to move, 2 refused$/m);
     assert.match(stdout, /^ {2}custom backoff: 1\. It got the retry policy/m);
     assert.ok(madeOf(await here.jobs(), 'invoice-17'));
   });

@@ -87,6 +87,15 @@ describe('options of BullMQ', () => {
     assert.deepEqual(bullmq.retryOf({ attempts: 2, backoff: { type: 'own' } }, 0).remarks, ['custom backoff']);
   });
 
+  it('keep a deduplication, but not one for a time: two with its key may wait, and neither must be dropped', () => {
+    const of = (de) => {
+      const { options, remarks } = bullmq.jobOf('mail', '1', { name: 'x', opts: JSON.stringify({ de }) });
+      return [options.unique?.key, ...remarks];
+    };
+    assert.deepEqual(of({ id: 'a' }), ['a']);
+    assert.deepEqual(of({ id: 'a', ttl: 5000 }), [undefined, 'unique for a time']);
+  });
+
   it('keep the order of priorities: lower goes first there, none before all', () => {
     const of = (priority) => bullmq.priorityOf(priority).options.priority ?? 0;
     assert.deepEqual([0, 1, 2, 100, 2_000_000].map(of), [0, -1, -2, -100, -100]);
@@ -143,11 +152,15 @@ describe('rows of pg-boss', () => {
     const of = (policy) => pgBoss.keyOf({ name: 'mail', policy, singleton_key: 'k' }).options;
     assert.deepEqual(of('standard'), {});
     assert.deepEqual(of('short').unique.states, ['scheduled', 'available', 'retryable']);
+    const retried = pgBoss.keyOf({ name: 'mail', policy: 'short', singleton_key: 'k', state: 'retry' });
+    assert.deepEqual(retried.options, {}, 'a new one with its key may wait beside it');
     assert.deepEqual(of('singleton'), { rateLimit: { key: 'k', concurrency: 1 } });
     assert.deepEqual(Object.keys(of('stately')), ['unique', 'rateLimit']);
     assert.deepEqual(of('exclusive'), { unique: { key: 'k', onConflict: 'ignore' } });
     assert.deepEqual(of('key_strict_fifo'), { group: 'k' });
-    assert.deepEqual(pgBoss.keyOf({ name: 'mail', singleton_on: '2026-01-01T00:00:00' }).remarks, ['singleton slots']);
+    assert.deepEqual(pgBoss.keyOf({ name: 'mail', singleton_on: '2026-01-01T00:00:00' }).remarks, [
+      'unique for a time',
+    ]);
   });
 
   it('are alone with their key in versions before 10, which have no policies', () => {
@@ -219,9 +232,16 @@ describe('jobs of Sidekiq', () => {
     assert.deepEqual(jobOf({}, undefined, at / 1000).options.delayUntil, new Date(at));
   });
 
-  it('keep unique policies of Enterprise and of sidekiq-unique-jobs', () => {
-    assert.equal(jobOf({ unique_for: 60 }).options.unique.period, 60_000);
-    assert.equal(jobOf({ lock_digest: 'd' }).options.unique.key, 'd');
+  it('are unique where one of a key can wait, and not where two may: neither must be dropped', () => {
+    const of = (payload) => {
+      const { options, remarks } = jobOf(payload);
+      return [options.unique?.key ?? options.rateLimit?.key, ...remarks];
+    };
+    assert.deepEqual(of({ lock: 'until_executed', lock_digest: 'd' }), ['d']);
+    assert.deepEqual(of({ lock: 'while_executing', lock_digest: 'd' }), ['d']);
+    for (const timed of [{ unique_for: 60 }, { lock: 'until_expired', lock_digest: 'd' }]) {
+      assert.deepEqual(of(timed), [undefined, 'unique for a time']);
+    }
   });
 
   it('are reported where they cannot be read', () => {

@@ -1,6 +1,6 @@
 /** What jobs and schedulers of BullMQ mean here. Pure: what Redis holds in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, type FoundSchedule, inRange, type Mapped, messageOf, ranOf, type WorkOptions } from './found';
+import { type Finding, FOR_A_TIME, type FoundSchedule, inRange, type Mapped, messageOf, ranOf } from './found';
 
 /** The members of a job's hash that are read. Names differ among versions. */
 export const JOB_MEMBERS = [
@@ -30,6 +30,7 @@ type Removal = boolean | number | { age?: number; count?: number };
 
 /** What to do about what has no equal. */
 export const REMARKS = {
+  ...FOR_A_TIME,
   'custom backoff': 'It got the retry policy of its queue. Say your delays in `default_retry`, or in the handler.',
   'priority above 100': 'It got priority -100, the lowest: jobs from 100 on are served in the order of enqueue.',
   'jobs kept by number': 'Jobs are kept by age here, not by number: set the retention of the queue.',
@@ -84,14 +85,12 @@ function ageOf(removal: Removal | undefined): number | undefined {
 }
 
 /** Its deduplication, or the id that its producer chose. Those that BullMQ gives are numbers. */
-function uniqueOf(id: string, given: Deduplication, found: string | undefined): WorkOptions {
+function uniqueOf(id: string, given: Deduplication, found: string | undefined): Mapped<Remark> {
   const key = given.id ?? found;
-  if (key !== undefined) {
-    const held = given.ttl ? { period: given.ttl, uniqueWhile: 'exists' as const } : {};
-    return { unique: { key, ...held, onConflict: 'ignore' } };
-  }
-  if (/^\d+$|^repeat:/.test(id)) return {};
-  return { unique: { key: id, uniqueWhile: 'exists', onConflict: 'ignore' } };
+  if (key !== undefined && given.ttl) return { options: {}, remarks: ['unique for a time'] };
+  if (key !== undefined) return { options: { unique: { key, onConflict: 'ignore' } }, remarks: [] };
+  if (/^\d+$|^repeat:/.test(id)) return { options: {}, remarks: [] };
+  return { options: { unique: { key: id, uniqueWhile: 'exists', onConflict: 'ignore' } }, remarks: [] };
 }
 
 /** A job. @param dueAt epoch ms, where it is delayed */
@@ -103,6 +102,7 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
     const retry = retryOf(opts, attempts);
     const priority = priorityOf(Number(hash.priority ?? opts.priority ?? 0));
     const retention = retentionOf(opts);
+    const unique = uniqueOf(id, opts.de ?? opts.deduplication ?? {}, hash.deid);
     return {
       ...{
         kind: 'job',
@@ -113,12 +113,11 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
         args: [JSON.parse(hash.data ?? '{}')],
       },
       options: {
-        ...{ ...retry.options, ...priority.options, ...retention.options },
+        ...{ ...retry.options, ...priority.options, ...retention.options, ...unique.options },
         ...(dueAt !== undefined && { delayUntil: new Date(dueAt) }),
-        ...uniqueOf(id, opts.de ?? opts.deduplication ?? {}, hash.deid),
       },
       ran: ranOf(attempts, hash.failedReason),
-      remarks: [...retry.remarks, ...priority.remarks, ...retention.remarks],
+      remarks: [...retry.remarks, ...priority.remarks, ...retention.remarks, ...unique.remarks],
     };
   } catch (error) {
     return { kind: 'broken', of: 'job', id, queue, name, message: messageOf(error) };

@@ -120,6 +120,12 @@ export function ranOf(attempts: number, error: string | undefined): FoundJob['ra
   return attempts > 0 ? { attempts, error: error?.slice(0, MAX_ERROR) } : undefined;
 }
 
+/** The remark about jobs that are unique for a time. Two that wait may have the same key: neither may be dropped. */
+export const FOR_A_TIME = {
+  'unique for a time':
+    'Its time began there, so it has no unique key here. New jobs say theirs: unique with a `period`.',
+} as const;
+
 /** A priority in the range that there is here: −100 … 100, higher first. */
 export const inRange = (priority: number): number => Math.max(-100, Math.min(100, Math.round(priority)));
 

@@ -1,6 +1,6 @@
 /** What jobs and schedules of pg-boss mean here. Pure: rows in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, inRange, type Mapped, messageOf, ranOf, type WorkOptions } from './found';
+import { type Finding, FOR_A_TIME, inRange, type Mapped, messageOf, ranOf, type WorkOptions } from './found';
 
 /** A row as JSON. Versions before 10 have the same columns without underscores. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -9,7 +9,7 @@ export type Row = Readonly<Record<string, unknown>>;
 export const REMARKS = {
   'priority out of range': 'Priorities are -100 to 100 here: it got the nearest.',
   'dead letter queue': 'After its last run it becomes a dead letter of its own queue: npx tocsin dead.',
-  'singleton slots': 'Its key counts until it ends, not for a period: say `period` in the unique policy of new jobs.',
+  ...FOR_A_TIME,
   key_strict_fifo: 'Its key became its group. Set the groups of the queue to strict: PUT /queues/<queue>/config.',
   'group tiers': 'Groups have no tiers here: set weights or a concurrency of groups in the settings of the queue.',
   'expiry beyond a day': 'An attempt may take a day at most.',
@@ -62,9 +62,11 @@ export function keyOf(row: Row): Mapped<Remark> {
   const name = text(row, 'name') ?? '';
   const own = text(row, 'singleton_key');
   const key = own || name;
-  const waiting: WorkOptions = {
-    unique: { key, states: ['scheduled', 'available', 'retryable'], onConflict: 'ignore' },
-  };
+  // A job that waits for a retry may do so beside a new one with its key.
+  const isNew = row.state !== 'retry';
+  const waiting: WorkOptions = isNew
+    ? { unique: { key, states: ['scheduled', 'available', 'retryable'], onConflict: 'ignore' } }
+    : {};
   const alone: WorkOptions = { rateLimit: { key, concurrency: 1 } };
   switch (text(row, 'policy')) {
     case 'short':
@@ -81,8 +83,7 @@ export function keyOf(row: Row): Mapped<Remark> {
   const isSlotted = column(row, 'singleton_on') !== undefined;
   // Versions before 10 have no policies: a key is always alone there.
   if (!isSlotted && row.singletonkey) return { options: { unique: { key, onConflict: 'ignore' } }, remarks: [] };
-  if (!isSlotted) return { options: {}, remarks: [] };
-  return { options: { unique: { key, onConflict: 'ignore' } }, remarks: ['singleton slots'] };
+  return { options: {}, remarks: isSlotted ? ['unique for a time'] : [] };
 }
 
 /** Ms, of seconds, or of an interval as older versions have it: `00:15:00`. */

@@ -1,6 +1,6 @@
 /** What jobs of Sidekiq mean here. Pure: what Redis holds in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, type FoundJob, type FoundSchedule, messageOf, ranOf, type WorkOptions } from './found';
+import { type Finding, FOR_A_TIME, type FoundJob, type FoundSchedule, type Mapped, messageOf, ranOf } from './found';
 
 /** A job as Sidekiq, Active Job and some gems write it. Times are s, from version 8 on ms. */
 interface Payload {
@@ -21,6 +21,8 @@ interface Payload {
   tags?: unknown;
   unique_for?: number;
   /** Of the gem sidekiq-unique-jobs. */
+  lock?: string;
+  lock_ttl?: number | null;
   lock_digest?: string;
   unique_digest?: string;
   /** A batch. */
@@ -30,6 +32,7 @@ interface Payload {
 
 /** What to do about what has no equal. */
 export const REMARKS = {
+  ...FOR_A_TIME,
   'jobs of batches': 'It is a job of its own here, and no callback runs. Enqueue batches as workflows.',
   'Active Job':
     'Its arguments are as Active Job wrote them: records as {"_aj_globalid": …}, symbols in "_aj_symbol_keys".',
@@ -68,11 +71,17 @@ function workOf({ class: own = '', wrapped, args = [] }: Payload): { name: strin
   return { name: wrapped, args: inner.arguments };
 }
 
-function uniqueOf({ unique_for: seconds, lock_digest, unique_digest }: Payload): WorkOptions {
+/** Locks of sidekiq-unique-jobs under which one job of a key can be queued, until it runs or has run. */
+const UNTIL_RUN = /^until_(?:executing|executed|and_while_executing)$/;
+
+function uniqueOf({ unique_for, lock, lock_ttl, lock_digest, unique_digest }: Payload): Mapped<Remark> {
   const key = lock_digest ?? unique_digest;
-  if (key !== undefined) return { unique: { key, onConflict: 'ignore' } };
-  if (!seconds) return {};
-  return { unique: { keys: ['type', 'queue', 'args'], period: seconds * SECOND, onConflict: 'ignore' } };
+  if (key === undefined) return { options: {}, remarks: unique_for ? ['unique for a time'] : [] };
+  if (lock === 'while_executing') return { options: { rateLimit: { key, concurrency: 1 } }, remarks: [] };
+  const isHeld = UNTIL_RUN.test(lock ?? '') && !lock_ttl;
+  return isHeld
+    ? { options: { unique: { key, onConflict: 'ignore' } }, remarks: [] }
+    : { options: {}, remarks: ['unique for a time'] };
 }
 
 /**
@@ -100,6 +109,7 @@ export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
     ['Active Job', payload.wrapped !== undefined],
     ['encrypted arguments', payload.encrypt === true],
   ];
+  const unique = uniqueOf(payload);
   const job: FoundJob = {
     ...{ kind: 'job', id: jid, queue: from, hasOwnId: true, name, args },
     createdAt: msOf(payload.created_at ?? payload.enqueued_at ?? 0),
@@ -108,10 +118,10 @@ export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
       ...(dueAt !== undefined && { delayUntil: new Date(msOf(dueAt)) }),
       ...(expiry !== undefined && { expiresAt: new Date(msOf(expiry)) }),
       ...(Array.isArray(tags) && tags.length > 0 && { tags: tags.map(String) }),
-      ...uniqueOf(payload),
+      ...unique.options,
     },
     ran: ranOf(made, error),
-    remarks: found.flatMap(([what, isSo]) => (isSo ? [what] : [])),
+    remarks: [...found.flatMap(([what, isSo]) => (isSo ? [what] : [])), ...unique.remarks],
   };
   return job;
 }
