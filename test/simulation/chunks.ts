@@ -6,10 +6,10 @@ import type { Area } from './area';
 import { EVES } from './calendar';
 import { stepOf } from './histories';
 import { isBegun, type Model, type ModelJob } from './model';
-import { groupOf, groupsOf } from './model-groups';
+import { type GroupTerms, groupOf, groupsOf } from './model-groups';
 import { isSuspect } from './model-pushes';
 import { startsLeft } from './model-queue';
-import { delivered, requestOf, takable } from './reports';
+import { delivered, ofGroups, requestOf, takable } from './reports';
 import type { Scene } from './scene';
 import type { History, Step } from './steps';
 
@@ -23,10 +23,11 @@ export type ChunkStep = {
   byGroup: boolean;
 };
 
-function play(scene: Scene, step: ChunkStep): void {
+function play(scene: Scene, asked: ChunkStep): void {
   const { model } = scene;
-  // Which jobs of a strict group follow each other depends on all of its types: tests of their own show that.
-  if (groupsOf(model).terms?.order === 'strict') return;
+  const isStrict = groupsOf(model).terms?.order === 'strict';
+  // What a failure means for those behind it in a strict group, tests of their own show.
+  const step = isStrict ? { ...asked, size: 1 } : asked;
   const batch = { type: '*', size: step.size, wait_ms: step.wait, ...(step.byGroup && { by: 'group' as const }) };
   const request = { ...requestOf({ ...step, visibility: 0 }), chunks: { chunked: [batch], singles: [] } };
   const views = scene.weighed(scene.write((at) => claimJobs(scene.q, request, at).jobs));
@@ -37,7 +38,7 @@ function play(scene: Scene, step: ChunkStep): void {
     delivered(model, record);
     const job = available.find(({ id }) => id === record.id);
     holds(job !== undefined, () => `${record.id} was not available for a chunk`);
-    const { id, jobs } = record.chunk ?? { id: '', jobs: 0 };
+    const { id, jobs } = record.chunk ?? { id: record.id, jobs: 1 };
     const members = [...(chunks.get(id) ?? []), job as ModelJob];
     chunks.set(id, members);
     holds(members.length <= jobs, () => `chunk ${id} has more than its ${jobs} jobs`);
@@ -47,6 +48,7 @@ function play(scene: Scene, step: ChunkStep): void {
   for (const members of chunks.values()) fits(scene, step, members, available);
   const taken = [...chunks.values()].flat();
   withinLimits(model, taken, scene.now);
+  if (groupsOf(model).terms) ofGroups(scene, taken);
   for (const job of taken) model.claim(job, step.worker, 0, scene.now);
   for (const { record } of views) same(record.attempt, taken.find(({ id }) => id === record.id)?.attempt, record.id);
   if (chunks.size < step.count && startsLeft(model, scene.now) > 0) nothingIsReady(scene, step, available, taken);
@@ -89,11 +91,16 @@ function withinLimits(model: Model, taken: readonly ModelJob[], now: number): vo
   }
 }
 
+/** Do its terms keep no group from starting jobs? */
+const isFairAlone = ({ order, weights: _, maxWaiting: __, ...bounds }: GroupTerms): boolean =>
+  order === 'fair' && Object.values(bounds).every((bound) => bound === undefined);
+
 /** With room for more chunks, none was left that could start. */
 function nothingIsReady(scene: Scene, step: ChunkStep, before: readonly ModelJob[], taken: readonly ModelJob[]): void {
   const { model, now, isLarge } = scene;
   // What a worker may take in one answer, and what a group may run at once, ends a claim, too.
-  if (isLarge || groupsOf(model).terms?.concurrency !== undefined) return;
+  const { terms } = groupsOf(model);
+  if (isLarge || (terms && !isFairAlone(terms))) return;
   const left = before.filter((job) => !taken.includes(job));
   if (left.some(({ order }) => order.limit !== null)) return;
   const lanes = Map.groupBy(left, (job) => laneOf(job, step.byGroup, isAlone(job)));
@@ -113,7 +120,10 @@ const chunked = fc.record({
   byGroup: fc.constantFrom(false, false, true),
 });
 
-const terms = fc.constantFrom(null, null, { order: 'fair' as const }, { order: 'fair' as const, concurrency: 2 });
+const terms = fc.constantFrom(
+  ...[null, null, { order: 'strict' as const }],
+  ...[{ order: 'fair' as const }, { order: 'fair' as const, concurrency: 2 }],
+);
 
 export const area: Area<ChunkStep> = {
   kinds: { 'claim-chunks': play },

@@ -232,7 +232,7 @@ function mayComeTogether({ model, now }: Scene, available: readonly ModelJob[]):
 }
 
 /** Of each group no more come than may run, and in strict order the first one. */
-function ofGroups({ model, now }: Scene, taken: readonly ModelJob[]): void {
+export function ofGroups({ model, now }: Scene, taken: readonly ModelJob[]): void {
   const { order, concurrency = Number.POSITIVE_INFINITY } = groupsOf(model).terms as GroupTerms;
   const heads = headsOf(model, startableAt(model, now));
   for (const group of new Set(taken.flatMap((job) => groupOf(job) ?? []))) {

@@ -35,9 +35,10 @@ export interface ChunkClaim {
   mayStartAlone?(row: JobRow): boolean;
 }
 
-/** The numbers of chunks by the keys of their jobs, from 1. */
+/** The numbers of chunks by the keys of their jobs, from 1. A job that is its whole chunk runs by itself. */
 export function numbersOf(chunks: readonly (readonly JobRow[])[]): Map<number, number> {
-  return new Map(chunks.flatMap((rows, at) => rows.map(({ key }) => [key, at + 1] as const)));
+  const shared = chunks.filter(({ length }) => length > 1);
+  return new Map(shared.flatMap((rows, at) => rows.map(({ key }) => [key, at + 1] as const)));
 }
 
 export class Chunks implements LaneRules {
@@ -45,6 +46,8 @@ export class Chunks implements LaneRules {
   isUnfinished = false;
   /** Lanes that turned out to be unable to start. */
   private readonly tried = new Set<ChunkLane>();
+  /** Jobs by group that the claim has taken, which have no leases yet. */
+  private starting: ReadonlyMap<string, number> | undefined;
 
   /** @param now epoch ms */
   constructor(
@@ -107,9 +110,12 @@ export class Chunks implements LaneRules {
    */
   take(lane: ChunkLane, claim: ChunkClaim): JobRow[] {
     const { q, scan, now } = this;
+    this.starting = claim.starting;
     const { jobs, isClosed } = this.offer(lane);
     const settings = jobs[0]?.settings;
-    const found = this.rowsOf(lane, jobs, Math.min(settings?.size ?? 0, claim.most), claim);
+    // One by one they could not be asked about: the group runs no other one meanwhile.
+    const room = lane.isStrict && lane.group !== undefined ? q.store.gates.roomForChunk(lane.group, now) : claim.most;
+    const found = this.rowsOf(lane, jobs, Math.min(settings?.size ?? 0, claim.most, room), claim);
     const isDue = found.rows.some((row) => availableSince(row) + (settings?.wait_ms ?? 0) <= now);
     const isWhole = found.isFull || found.rows.length === settings?.size;
     const taken = isWhole || isClosed || isDue || scan.isFull ? this.within(lane, found.rows, claim) : [];
@@ -184,7 +190,8 @@ export class Chunks implements LaneRules {
     const offer = lane.offer(gates.holdersOf(group));
     const [first] = offer.jobs;
     const row = first && this.rowOf(first);
-    return row && !this.isHeld(group, row, 0) ? offer : { jobs: [], isClosed: false };
+    const taken = this.starting?.get(group) ?? 0;
+    return row && !this.isHeld(group, row, taken) ? offer : { jobs: [], isClosed: false };
   }
 
   /** May the group not start the job? Where its rate says so, it is looked at again when that ends. */

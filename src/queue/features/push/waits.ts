@@ -58,6 +58,8 @@ export class PushWaits {
    */
   private isRival(target: PushTarget, type: string, other: string): boolean {
     if (this.handled.targetOf(other) !== target) return false;
+    // Jobs that gather for a call hold up none of other types.
+    if (target.chunkFor(other) && !target.chunkFor(type)) return false;
     const entry = target.entryOf(other);
     return entry === target.entryOf(type) || !target.deferred.has(entry);
   }

@@ -113,7 +113,7 @@ export class ChunkLane {
     const settings = jobs[0]?.settings;
     if (!settings) return Number.POSITIVE_INFINITY;
     const chars = this.isStrict ? jobs.reduce((sum, job) => sum + job.chars, 0) : this.chars;
-    const isFull = (jobs.length >= settings.size || chars >= MAX_CHUNK_BYTES) && jobs.length !== this.spared;
+    const isFull = (jobs.length >= settings.size || chars >= MAX_CHUNK_BYTES) && this.jobs.length !== this.spared;
     if (isFull || isClosed) return Number.NEGATIVE_INFINITY;
     return jobs.reduce((oldest, { since }) => Math.min(oldest, since), Number.POSITIVE_INFINITY) + settings.wait_ms;
   }

@@ -84,6 +84,12 @@ export class GroupGates {
     return { by: 'rate', opensAt: this.starts.opensAt(group, rate, taken, now) };
   }
 
+  /** How many jobs of the group its rate lets start together, the given one first. */
+  roomForChunk(group: string, now: number): number {
+    const rate = this.limitsOf(group)?.rate;
+    return rate ? Math.max(1, this.starts.room(group, rate, 0, now)) : Number.POSITIVE_INFINITY;
+  }
+
   /** Jobs of these groups start now: one entry for each. One row written if any of them has a rate. */
   started(groups: readonly string[], now: number): void {
     if (!this.rules?.periods) return;

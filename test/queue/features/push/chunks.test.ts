@@ -302,7 +302,7 @@ describe('a chunk in a strict order', () => {
   it('has the jobs of one group in their order, and runs alone in it', async () => {
     const queue = await introduced(strict);
     const gate = `strict-${queue.name}`;
-    const ids = await inGroup(queue, [{}, {}, { do: 'gate', gate }, {}, {}, {}, {}]);
+    const ids = await inGroup(queue, [{}, {}, { do: 'gate', gate }, ...Array(9).fill({})]);
     const others = await inGroup(queue, [{}, {}], { group: 'b' });
     await until(async () => (await callsWith(ids)).length === 1, 'a call');
     await queue.passTo(T0 + 5 * SECOND);
@@ -310,7 +310,11 @@ describe('a chunk in a strict order', () => {
     expect(await callsWith(ids)).toMatchObject([{ ids: ids.slice(0, 5) }]);
     await handler('CHUNKS', `/open?gate=${gate}`);
     await settled(ids);
-    expect(await callsWith(ids)).toMatchObject([{ ids: ids.slice(0, 5) }, { ids: ids.slice(5) }]);
+    expect(await callsWith(ids)).toMatchObject([
+      { ids: ids.slice(0, 5) },
+      { ids: ids.slice(5, 10) },
+      { ids: ids.slice(10) },
+    ]);
   });
 
   it('ends before a job of another type, and starts at once then', async () => {
@@ -344,11 +348,73 @@ describe('a chunk in a strict order', () => {
   });
 });
 
+describe('a chunk of a group with limits of its own', () => {
+  it.each(['fair', 'strict'])(
+    'has no more jobs than the rate of the group lets start, in a %s order',
+    async (order) => {
+      const queue = await introduced({ groups: { order, rate: { limit: 3, period: '1m' } } });
+      const ids = await addAll(queue, 8, 'chunk.grouped', { group: 'a' });
+      await queue.passTo(T0 + 5 * SECOND);
+      await settled(ids.slice(0, 3));
+      expect(await callsWith(ids)).toMatchObject([{ ids: ids.slice(0, 3) }]);
+      await queue.passTo(T0 + 66 * SECOND);
+      await settled(ids.slice(3, 6));
+      expect((await callsWith(ids)).slice(1)).toMatchObject([{ ids: ids.slice(3, 6) }]);
+    },
+  );
+
+  it('waits until an operator resumes the group', async () => {
+    const queue = await introduced({ groups: { order: 'fair' } });
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue.name}/groups/a/pause`);
+    const ids = await addAll(queue, 5, 'chunk.grouped', { group: 'a' });
+    await queue.passTo(T0 + 10 * SECOND);
+    expect(await callsWith(ids)).toEqual([]);
+    await server.ok(200, 'POST', `/ojs/v1/queues/${queue.name}/groups/a/resume`);
+    await settled(ids);
+    expect(await callsWith(ids)).toMatchObject([{ ids }]);
+  });
+});
+
+describe('the wait of a chunk', () => {
+  it('sets one alarm, however many jobs come meanwhile', async () => {
+    const queue = await introduced();
+    await queue.passTo(T0 + 60 * SECOND);
+    await queue.inside(({ storage }) => {
+      const { setAlarm } = storage;
+      const spied = Object.assign(storage, { alarms: [] as number[] });
+      storage.setAlarm = (time, options) => {
+        spied.alarms.push(Number(time));
+        return setAlarm.call(storage, time, options);
+      };
+    });
+    const ids: string[] = [];
+    for (let n = 0; n < 4; n++) ids.push(...(await addAll(queue, 1)));
+    await queue.passTo(T0 + 65 * SECOND);
+    await settled(ids);
+    const { alarms } = await queue.inside(({ storage }) => ({
+      alarms: (storage as unknown as { alarms: number[] }).alarms,
+    }));
+    const ofChunk = alarms.filter((at) => at > T0 + 61 * SECOND && at <= T0 + 65 * SECOND);
+    expect(ofChunk).toEqual([T0 + 65 * SECOND]);
+  });
+});
+
 describe('a chunk for a handler that does not announce it', () => {
   it('is sent to a plain Worker whose mapping says so', async () => {
     const queue = await introduced();
     const ids = await addAll(queue, 3, 'pack.rows');
     const jobs = await settled(ids);
     expect(jobs.map(({ result }) => result)).toEqual([3, 3, 3]);
+  });
+
+  it('is sent to a URL whose mapping says so, with jobs of one group', async () => {
+    const queue = await introduced();
+    const ids: string[] = [];
+    for (const group of ['a', 'b', 'a', 'a']) ids.push(...(await addAll(queue, 1, 'web.chunk.row', { group })));
+    const [a, b, ...rest] = ids as [string, string, ...string[]];
+    for (const id of [a, ...rest]) await server.jobIn(id, 'completed');
+    expect(await server.state(b)).toBe('available');
+    await queue.passTo(T0 + 5 * SECOND);
+    await server.jobIn(b, 'completed');
   });
 });
