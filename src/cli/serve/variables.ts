@@ -44,12 +44,12 @@ export interface VariableSources {
   file?: string | undefined;
   /** Names that are taken from the environment, too. */
   named: readonly string[];
-  /** Names of what the runtime needs. Workers get these only where they are named. */
-  ofRuntime: readonly string[];
+  /** Names of what the runtime needs, if anything. Workers get these only where they are named. */
+  ofRuntime?: readonly string[];
 }
 
 /** Reads the variables. The environment goes before the file. @throws {CliError} */
-export function readVariables({ env, file, named, ofRuntime }: VariableSources): ServeVariables {
+export function readVariables({ env, file, named, ofRuntime = [] }: VariableSources): ServeVariables {
   const given = file === undefined ? {} : readFile(file);
   const missing = named.find((name) => !env[name] && given[name] === undefined);
   if (missing !== undefined) throw usageError(`The environment has no ${missing}, which --pass-env names.`);
