@@ -15,6 +15,8 @@ export interface WebhookFilterInForce {
   types?: string[];
   /** The same as `types`. */
   job_types?: string[];
+  /** Groups of jobs; an entry may end in `*`. */
+  groups?: string[];
 }
 
 /** A subscription, without its secret. */

@@ -18,6 +18,8 @@ type Time = string;
 /** What every event of a job says. */
 interface OfJob {
   job_type: string;
+  /** Whose job it is; absent: it has no group. */
+  group?: string;
   /** Attempts begun; that which the event is about, where it is about one. */
   attempt: number;
 }

@@ -35,6 +35,7 @@ interface AddOptions {
   event: string[];
   queue?: string[];
   type?: string[];
+  group?: string[];
   format?: string;
   routingKey?: string;
 }
@@ -65,11 +66,13 @@ export function webhooksCommand(terminal: Terminal): Command {
             .requiredOption('--event <name>', 'job.discarded, job.* or *; a list, or several times', list)
             .option('--queue <name>', 'only events of this queue; a list, or several times', list)
             .option('--type <type>', 'only events of this job type; a list, or several times', list)
+            .option('--group <group>', 'only events of this group of jobs; a list, or several times', list)
             .option('--format <form>', 'slack, pagerduty, or a template: JSON with {{data.job_id}} and the like')
             .option('--routing-key <key>', 'routing key of PagerDuty'),
         async run({ tocsin, options }, url = '') {
-          const { event: events, queue: queues, type: types, format, routingKey } = options;
-          const filter = queues || types ? { filter: { ...(queues && { queues }), ...(types && { types }) } } : {};
+          const { event: events, queue: queues, type: types, group: groups, format, routingKey } = options;
+          const wanted = { ...(queues && { queues }), ...(types && { types }), ...(groups && { groups }) };
+          const filter = Object.keys(wanted).length > 0 ? { filter: wanted } : {};
           const { secret, ...subscription } = await tocsin.webhooks.create({
             ...{ url, events, ...filter },
             ...(format !== undefined && { format: formatOf(format) }),

@@ -1,9 +1,11 @@
 /** Reads what a client says of a subscription. */
 import {
+  defined,
   isObject,
   optional,
   type Reader,
   readBoolean,
+  readName,
   readObject,
   readQueueName,
   readSome,
@@ -11,6 +13,7 @@ import {
   withinBytes,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
+import { MAX_GROUP_LENGTH } from '../group';
 import { quote } from '../text';
 import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { readForm } from './read-form';
@@ -22,13 +25,15 @@ export interface WebhookRequest {
   url: string;
   /** Types of events, such as `job.discarded`; `job.*` for a kind, `*` for all. */
   events: readonly string[];
-  /** Only events of these queues, and of jobs of these types. Default: all. */
+  /** Only events of these queues, and of jobs of these types and groups. Default: all. */
   filter?: {
     queues?: readonly string[];
     /** An entry may end in `*`. */
     types?: readonly string[];
     /** The same as `types`. */
     job_types?: readonly string[];
+    /** An entry may end in `*`. */
+    groups?: readonly string[];
   } | null;
   /** False: nothing is sent. Default true. */
   active?: boolean;
@@ -95,16 +100,20 @@ const readEvents = readSome(MAX_EVENTS, readEvent);
 /** Undefined: a filter without members takes everything. */
 const readFilter: Reader<WebhookFilter | undefined> = (value, field) => {
   const given = readObject(value, field);
-  const unknown = Object.keys(given).find((name) => !['queues', 'types', 'job_types'].includes(name));
+  const unknown = Object.keys(given).find((name) => !['queues', 'types', 'job_types', 'groups'].includes(name));
   if (unknown !== undefined) {
-    throw invalidRequest(`${field}.${unknown}`, `${field}.${quote(unknown)} is not known; use queues or types.`);
+    throw invalidRequest(
+      `${field}.${unknown}`,
+      `${field}.${quote(unknown)} is not known; use queues, types or groups.`,
+    );
   }
   const path = `${field}.`;
   const queues = optional(given, 'queues', readSome(MAX_FILTERED, readQueueName), path);
   const types =
     optional(given, 'types', readSome(MAX_FILTERED, readJobType), path) ??
     optional(given, 'job_types', readSome(MAX_FILTERED, readJobType), path);
-  return queues || types ? { ...(queues && { queues }), ...(types && { types }) } : undefined;
+  const groups = optional(given, 'groups', readSome(MAX_FILTERED, readName(MAX_GROUP_LENGTH)), path);
+  return queues || types || groups ? defined({ queues, types, groups }) : undefined;
 };
 
 const readMetadata: Reader<Record<string, unknown>> = (value, field) => {

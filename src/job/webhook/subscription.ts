@@ -7,6 +7,8 @@ export interface WebhookFilter {
   queues?: string[];
   /** Job types; an entry may end in `*`. */
   types?: string[];
+  /** Groups of jobs; an entry may end in `*`. */
+  groups?: string[];
 }
 
 /** What a queue knows of a subscription: enough to see whether an event is for it. */
@@ -95,15 +97,16 @@ export interface Notable {
 }
 
 /** Is this event for this subscription? One that names its receiver is for no other. */
-export function isFor({ id, events, queues, types }: WebhookRoute, { type, queue, data }: Notable): boolean {
+export function isFor({ id, events, queues, types, groups }: WebhookRoute, { type, queue, data }: Notable): boolean {
   if (typeof data.subscription_id === 'string') return data.subscription_id === id;
   if (!events.some((name) => isNamed(name, type))) return false;
   if (queues && !queues.includes(queue)) return false;
-  return types === undefined || (typeof data.job_type === 'string' && hasType(types, data.job_type));
+  return (!types || fitsAny(types, data.job_type)) && (!groups || fitsAny(groups, data.group));
 }
 
-function hasType(types: readonly string[], jobType: string): boolean {
-  return types.some((type) => (type.endsWith('*') ? jobType.startsWith(type.slice(0, -1)) : jobType === type));
+function fitsAny(wanted: readonly string[], name: unknown): boolean {
+  if (typeof name !== 'string') return false;
+  return wanted.some((one) => (one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : name === one));
 }
 
 /** What a queue must know of a subscription; undefined when it is not to know any. @param queue absent: any */

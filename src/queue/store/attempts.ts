@@ -7,7 +7,7 @@ import { check, forgetIdentity, positionOf } from './jobs';
 import { keptUntil } from './own-retention';
 import type { Named, Observed, QueueParts, Stored, Woken } from './parts';
 import { leaves } from './row-places';
-import { bodyOf, historyOf } from './row-texts';
+import { bodyOf, groupOfRow, historyOf } from './row-texts';
 import { noteCompletion } from './workflow-endings';
 
 /** Grants one lease to these jobs, which run from now on. One row written for all of them. */
@@ -159,7 +159,7 @@ function archive(q: QueueParts, { row, attempt, result }: Completion, now: numbe
   }
   noteCompletion(q, row, result, now);
   q.observed.meters.completed(row.type, attempt.startedAt, now);
-  tellCompleted(q, row, attempt, now);
+  tellCompleted(q, row, attempt, active ? active.group : groupOfRow(row), now);
   return until > now;
 }
 

@@ -6,7 +6,7 @@ import type { JobState, Move } from '../../job/states';
 import type { Active } from './active';
 import { type JobRow, STATE } from './job-row';
 import type { Named, Observed } from './parts';
-import { historyOf } from './row-texts';
+import { groupOfRow, historyOf } from './row-texts';
 import { idOf, stateOf } from './rows';
 
 /** What only the caller knows of a move. */
@@ -35,6 +35,7 @@ export function tell(q: Named & Observed, told: Told): void {
   const { after, now } = told;
   const events = eventsOf(told);
   const change = changeOf(told);
+  const group = groupToTell(told);
   if (events.length === 0 && change) events.push(['job.state_changed', { attempt: after.attempt }]);
   for (const [index, [type, data]] of events.entries()) {
     // The last event of a move reports the state it led to.
@@ -43,11 +44,17 @@ export function tell(q: Named & Observed, told: Told): void {
       type,
       idOf(q.route, after),
       now,
-      { job_type: after.type, ...data },
+      { job_type: after.type, ...(group !== undefined && { group }), ...data },
       changed,
       told.active?.workerId,
     );
   }
+}
+
+/** Whose job it is. Bodies are read only where nothing else says it: not for a new job, nor at the end of an attempt. */
+function groupToTell({ move, after, active }: Told): string | undefined {
+  const known = after.group ?? active?.group;
+  return known === undefined && move !== 'enqueue' && !active ? groupOfRow(after) : known;
 }
 
 /** Undefined: the job is created or removed by this move, is hidden, or stays in its state. */
@@ -69,9 +76,9 @@ function changed(from: JobState, to: JobState): EventChange {
   return change;
 }
 
-/** Their type of job is said of all at once. */
+/** Type and group of their jobs are said of all at once. */
 type Event = {
-  [Type in keyof JobEvents]: [type: Type, data: Omit<LoggedData<Type>, 'job_type'>];
+  [Type in keyof JobEvents]: [type: Type, data: Omit<LoggedData<Type>, 'job_type' | 'group'>];
 }[keyof JobEvents];
 
 function eventsOf(told: Told): Event[] {
@@ -154,8 +161,9 @@ const STARTED = changed('available', 'active');
 const COMPLETED = changed('active', 'completed');
 
 /** An attempt has begun. */
-export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId }: Active, now: number): void {
+export function tellStarted(q: Named & Observed, row: JobRow, { attempt, workerId, group }: Active, now: number): void {
   const data: LoggedData<'job.started'> = { job_type: row.type, attempt };
+  setDefined(data, 'group', group);
   setDefined(data, 'worker_id', workerId);
   q.observed.events.add('job.started', idOf(q.route, row), now, data, STARTED);
 }
@@ -165,9 +173,13 @@ export function tellCompleted(
   q: Named & Observed,
   row: JobRow,
   attempt: { number: number; startedAt: number },
+  group: string | undefined,
   now: number,
 ): void {
   const duration_ms = now - attempt.startedAt;
-  const data = { job_type: row.type, attempt: attempt.number, duration_ms, result: null };
+  const data: LoggedData<'job.completed'> = {
+    ...{ job_type: row.type, attempt: attempt.number, duration_ms, result: null },
+  };
+  setDefined(data, 'group', group);
   q.observed.events.add('job.completed', idOf(q.route, row), now, data, COMPLETED);
 }

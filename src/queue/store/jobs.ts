@@ -146,6 +146,7 @@ export function insert(
     ended_at: null,
     limit_key: limit?.key ?? null,
     holds_group: null,
+    ...(group !== undefined && { group }),
   };
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));

@@ -72,6 +72,7 @@ describe('a subscription', () => {
     ['an unknown filter', { filter: { tags: ['a'] } }, 'filter.tags'],
     ['a filter that matches nothing', { filter: { queues: [] } }, 'filter.queues'],
     ['a queue that cannot be', { filter: { queues: ['Mail'] } }, 'filter.queues[0]'],
+    ['a group that cannot be', { filter: { groups: [''] } }, 'filter.groups[0]'],
     ['a type that cannot be', { filter: { types: ['email.*.x'] } }, 'filter.types[0]'],
     ['a short secret', { secret: 'short' }, 'secret'],
     ['two secrets', { secret: 'one-secret-of-tests another-of-tests' }, 'secret'],
@@ -221,6 +222,34 @@ describe('a receiver', () => {
     );
     expect(await of(byKind, 1)).toEqual([['queue.paused', other]]);
     expect(await stopped.arrivals()).toEqual([]);
+  });
+
+  it('is sent what happens to jobs of a group, which each event of them names', async () => {
+    const [one, some] = [new Receiver(), new Receiver()];
+    const queue = freshName('grouped');
+    await subscribe(one, { events: ['job.*'], filter: { groups: ['acme'] } });
+    const { filter } = await subscribe(some, { events: ['job.completed'], filter: { groups: ['vip-*', 'acme'] } });
+    expect(filter).toEqual({ groups: ['vip-*', 'acme'] });
+    const keyed = { rate_limit: { key: 'acme', concurrency: 5 } };
+    for (const options of [{ group: 'acme' }, { group: 'vip-1' }, { group: 'acme-2' }, {}, keyed]) {
+      const id = await server.enqueue(queue, {
+        options: { retry: { max_attempts: 3, initial_interval: 1 }, ...options },
+      });
+      await server.takeOne(queue);
+      if (options === keyed) await server.ok(200, 'DELETE', `${V1}/jobs/${id}`);
+      else await server.ack(id);
+    }
+    const of = async (receiver: Receiver, count: number) =>
+      (await receiver.received(count)).map(({ event }) => [event.type, (event.data as Json).group]).sort();
+    expect(await of(one, 6)).toEqual(
+      ['job.cancelled', 'job.completed', 'job.enqueued', 'job.enqueued', 'job.started', 'job.started'].map((type) => [
+        ...[type, 'acme'],
+      ]),
+    );
+    expect(await of(some, 2)).toEqual([
+      ['job.completed', 'acme'],
+      ['job.completed', 'vip-1'],
+    ]);
   });
 
   it('is sent what happens to workers too', async () => {

@@ -35,14 +35,14 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
   const close = () => openAside({ edit: null, ...(made && { open: made, tab: null }) });
 
   const save = async (data: FormData) => {
-    const [queues, types] = [wordsOf(data.get('queues')), wordsOf(data.get('types'))];
-    const filter = { ...(queues.length > 0 && { queues }), ...(types.length > 0 && { types }) };
+    const words = ['queues', 'types', 'groups'].map((name) => [name, wordsOf(data.get(name))] as const);
+    const filter = Object.fromEntries(words.filter(([, some]) => some.length > 0));
     const own = textIn(data, 'secret');
     const body = {
       url: textIn(data, 'url'),
       events,
       ...formatIn(data, form, before),
-      filter: queues.length + types.length > 0 ? filter : null,
+      filter: Object.keys(filter).length > 0 ? filter : null,
     };
     if (before) {
       await api.patch(subscriptionPath(before.id), body);
@@ -104,6 +104,15 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
                   name="types"
                   defaultValue={before?.filter?.types?.join(', ') ?? ''}
                   placeholder="email.*"
+                  autocomplete="off"
+                  spellcheck={false}
+                />
+              </Field>
+              <Field label="Only these groups" hint="Empty: all." error={errorAt(error, 'filter.groups')}>
+                <input
+                  name="groups"
+                  defaultValue={before?.filter?.groups?.join(', ') ?? ''}
+                  placeholder="vip-*"
                   autocomplete="off"
                   spellcheck={false}
                 />

@@ -102,6 +102,7 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
         </p>
         {one.filter?.queues && <p>Queues {one.filter.queues.join(', ')}.</p>}
         {one.filter?.types && <p>Job types {one.filter.types.join(', ')}.</p>}
+        {one.filter?.groups && <p>Groups {one.filter.groups.join(', ')}.</p>}
       </Section>
       {typeof one.format === 'object' && (
         <Section title="Template">
