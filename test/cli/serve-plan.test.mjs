@@ -100,8 +100,17 @@ describe('the variables of tocsin serve', () => {
     assert.deepEqual(readVariables({ env, file, named: ['STRIPE_KEY'] }), {
       queue: { API_KEYS: 'of-the-file', REDACT: 'args.*' },
       shared: { MAIL_URL: 'https://mail.example', STRIPE_KEY: 'sk' },
+      runtime: {},
     });
     assert.throws(() => readVariables({ env: {}, named: ['STRIPE_KEY'] }), /has no STRIPE_KEY/);
+  });
+
+  it('are the runtime’s alone where it needs them, unless they are named', () => {
+    const env = { CLUSTER_KEY: 'key', AWS_REGION: 'auto' };
+    const ofRuntime = ['CLUSTER_KEY', 'AWS_REGION'];
+    const { shared, runtime } = readVariables({ env, file, named: ['AWS_REGION'], ofRuntime });
+    assert.deepEqual(runtime, env);
+    assert.deepEqual(shared, { MAIL_URL: 'https://mail.example', AWS_REGION: 'auto' });
   });
 
   it('say how many keys there are', () => {
