@@ -51,7 +51,7 @@ export function tell(q: Named & Observed, told: Told): void {
   }
 }
 
-/** Whose job it is. Bodies are read only where nothing else says it: not for a new job, nor at the end of an attempt. */
+/** Whose job it is. A body is read only where nothing else says it: not for a new job, nor when an attempt ends. */
 function groupToTell({ move, after, active }: Told): string | undefined {
   const known = after.group ?? active?.group;
   return known === undefined && move !== 'enqueue' && !active ? groupOfRow(after) : known;
