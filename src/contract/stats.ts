@@ -211,6 +211,8 @@ export const stats = {
 interface FormatQuery {
   /** Default: by what the request accepts. */
   format?: 'json' | 'prometheus';
+  /** With the text of Prometheus: queues whose groups are counted, too, up to 20; separated by commas. */
+  groups?: string;
 }
 
 /** From the root on: where scrapers look, and where clients of the protocol do. */

@@ -6,6 +6,7 @@ import type { Reading } from '../../across/metrics';
 import { countOf, type Histogram } from '../../job/metrics/histogram';
 import { type Counter, histogramOf, type Meter, read } from '../../job/metrics/meter';
 import { JOB_STATES } from '../../job/states';
+import type { GroupsView } from '../../rpc/groups';
 import { dollarsOf } from './price';
 
 type Labels = Record<string, string>;
@@ -21,7 +22,14 @@ const COUNTED: readonly [name: string, help: string, of: Counter][] = [
   ['expired', 'Jobs that expired before they ran.', 'expired'],
 ];
 
-export function exposition({ queues, total, workers, at }: Reading): string {
+/** The groups of a queue. */
+export type QueueGroups = { queue: string } & Pick<GroupsView, 'groups' | 'waiting' | 'running'>;
+
+/** The sum of the groups that are not shown one by one. */
+const OTHER_GROUPS = '_other';
+
+/** @param grouped queues whose groups were counted, too */
+export function exposition({ queues, total, workers, at }: Reading, grouped: readonly QueueGroups[] = []): string {
   const out = new Exposition();
   const types = queues.flatMap(({ queue, totals }) =>
     totals.filter(([type]) => type !== '').map(([type, meter]) => ({ labels: { queue, type }, meter })),
@@ -102,10 +110,22 @@ export function exposition({ queues, total, workers, at }: Reading): string {
     'Events not sent to followers of a queue because there were too many.',
     queues.map(({ queue, events_dropped }) => [{ queue }, events_dropped]),
   );
+  if (grouped.length > 0) {
+    out.gauge('ojs_group_waiting', 'Jobs of a group that are available.', ofGroups(grouped, 'waiting'));
+    out.gauge('ojs_group_running', 'Attempts of a group that run.', ofGroups(grouped, 'running'));
+  }
   out.gauge('ojs_queues', 'Queues that exist.', [[{}, total]]);
   out.gauge('ojs_workers_active', 'Workers that pull and are alive.', [[{}, workers.total - workers.stale]]);
   out.gauge('ojs_workers_stale', 'Workers without a recent heartbeat.', [[{}, workers.stale]]);
   return out.text();
+}
+
+function ofGroups(grouped: readonly QueueGroups[], member: 'waiting' | 'running'): [Labels, number][] {
+  return grouped.flatMap(({ queue, groups, [member]: all }): [Labels, number][] => {
+    const shown = groups.map((group): [Labels, number] => [{ queue, group: group.group }, group[member]]);
+    const others = all - shown.reduce((sum, [, count]) => sum + count, 0);
+    return [...shown, [{ queue, group: OTHER_GROUPS }, others]];
+  });
 }
 
 class Exposition {

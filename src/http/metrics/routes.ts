@@ -1,10 +1,13 @@
 /** Metrics for monitoring: as Prometheus reads them, and as JSON. */
 import { scrape } from '../../across/metrics';
 import { metrics as contract } from '../../contract/stats';
-import { type AppContext, media, unredacted } from '../context';
-import { oneOf, textParam } from '../request/query';
+import { inParallel } from '../../durable/parallel';
+import { invalidRequest, unwrap } from '../../job/errors';
+import { queueObject } from '../../rpc/stubs';
+import { type AppContext, asShown, media, unredacted } from '../context';
+import { oneOf, queueParam, textParam } from '../request/query';
 import { serve } from '../route';
-import { exposition } from './prometheus';
+import { exposition, type QueueGroups } from './prometheus';
 import { renderMetrics } from './render';
 
 const FORMATS = ['json', 'prometheus'] as const;
@@ -22,7 +25,20 @@ async function metrics(c: AppContext, usual: Format) {
     oneOf(asked === undefined ? undefined : [asked], FORMATS, 'format') ?? [];
   const reading = await scrape(c.env, Date.now());
   if (format === 'json') return unredacted(c, renderMetrics(reading));
-  return media(c, exposition(reading), 'text/plain');
+  return media(c, exposition(reading, asShown(c)(await groupsOf(c))), 'text/plain');
+}
+
+/** Queues whose groups one scrape may count, and groups of each that are shown one by one. */
+const MAX_QUEUES = 20;
+const MAX_GROUPS = 100;
+
+/** The groups of the queues that a scrape names. Counting them reads a part of each backlog, so none is usual. */
+async function groupsOf(c: AppContext): Promise<QueueGroups[]> {
+  const queues = queueParam(c, 'groups') ?? [];
+  if (queues.length > MAX_QUEUES) throw invalidRequest('groups', `groups must name at most ${MAX_QUEUES} queues.`);
+  return inParallel(queues, async (queue) => ({
+    ...{ queue, ...unwrap(await queueObject(c.env, queue).groups({ offset: 0, limit: MAX_GROUPS })) },
+  }));
 }
 
 /** Does the client ask for the text of Prometheus and for no JSON, as Prometheus and its kin do? */

@@ -1,5 +1,5 @@
 /** One group of a queue: how it gets on, and what operators say of it. */
-import * as contract from '../../contract/queues';
+import * as contract from '../../contract/queue-groups';
 import { defined, given, readName } from '../../job/envelope/fields';
 import { renderWaiting } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';

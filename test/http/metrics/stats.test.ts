@@ -266,6 +266,27 @@ describe('GET /metrics', () => {
     }
   });
 
+  it('counts groups of the queues that it is asked for, the largest hundred one by one', async () => {
+    const groups = [...Array(3).fill('large "one"'), ...Array.from({ length: 120 }, (_, at) => `group ${at}`)];
+    await server.addAll(groups.map((group) => ({ type: 'a.b', args: [], options: { queue, group } })));
+    await server.takeOne(queue);
+    expect((await text()).lines.join()).not.toContain('ojs_group_');
+    const { lines } = await text(server, {}, `/metrics?groups=${queue}`);
+    const of = (name: string) => lines.filter((line) => line.startsWith(`ojs_group_${name}{`));
+    expect([of('waiting').length, of('running').length]).toEqual([101, 101]);
+    expect(lines).toContain(`ojs_group_waiting{queue="${queue}",group="large \\"one\\""} 2`);
+    expect(lines).toContain(`ojs_group_running{queue="${queue}",group="large \\"one\\""} 1`);
+    expect(lines).toContain(`ojs_group_waiting{queue="${queue}",group="_other"} 21`);
+    const many = Array.from({ length: 21 }, (_, at) => `q${at}`).join(',');
+    expect((await text(server, {}, `/metrics?groups=${many}`)).status).toBe(400);
+    const hiding = TestServer.with({
+      REDACT: 'group',
+      API_KEYS: JSON.stringify([{ name: 'm', key: 'k'.repeat(32), scopes: ['metrics:read'] }]),
+    });
+    const hidden = await text(hiding, { Authorization: `Bearer ${'k'.repeat(32)}` }, `/metrics?groups=${queue}`);
+    expect([hidden.status, hidden.lines.join().includes('large')]).toEqual([200, false]);
+  });
+
   it('is JSON where that is asked for, and below the prefix of the protocol', async () => {
     await happen();
     const expected = {
