@@ -48,24 +48,47 @@ const asIs = (job: JobOrder): JobOrder => job;
 /** A job that is there for its group alone. */
 const plainOf = (name: string | undefined): JobOrder => ({ ...PROBE, priority: 0, group: name });
 
-/** Groups with very many waiting jobs, and some of others that come in between. */
+/** Groups with very many waiting jobs, and some of others that come in between: now and then, or as many as are taken. */
 const crowd: fc.Arbitrary<Step[]> = fc
   .record({
-    noisy: fc.constantFrom(['a'], ['a'], ['a', 'b']),
-    times: fc.integer({ min: 32, max: 70 }),
+    noisy: fc.constantFrom(['a'], ['a', 'b']),
+    times: fc.integer({ min: 32, max: 75 }),
+    isSteady: fc.boolean(),
     claims: fc.array(fc.tuple(fc.constantFrom(1, 3, 4, 8, 20), fc.boolean(), group), { minLength: 10, maxLength: 24 }),
   })
-  .map(({ noisy, times, claims }): Step[] => [
+  .map(({ noisy, times, claims, isSteady }): Step[] => [
     { op: 'enqueue', jobs: noisy.map(plainOf), times },
-    ...claims.flatMap(([count, isQuiet, name]): Step[] => [
-      ...(isQuiet
-        ? [{ op: 'enqueue' as const, jobs: [name, 'c', 'd', undefined, 'e'].slice(0, count).map(plainOf) }]
-        : []),
-      { op: 'claim', count, worker: 'ann', visibility: 0 },
-      // Of leases that end together, one transaction sees to so many only.
-      ...(count >= 8 ? [{ op: 'nack-all' as const, error: {} }] : []),
-    ]),
+    ...claims.flatMap(([count, isQuiet, name]) => taking(isSteady ? 4 : count, isSteady || isQuiet, name)),
   ]);
+
+function taking(count: number, isQuiet: boolean, name: string | undefined): Step[] {
+  const quiet = [isQuiet ? 'f' : name, 'c', 'd', undefined, 'e'].slice(0, count);
+  return [
+    ...(isQuiet ? [{ op: 'enqueue' as const, jobs: quiet.map(plainOf) }] : []),
+    { op: 'claim', count, worker: 'ann', visibility: 0 },
+    // Of leases that end together, one transaction sees to so many only.
+    ...(count >= 8 ? [{ op: 'nack-all' as const, error: {} }] : []),
+  ];
+}
+
+/** Several jobs of a group run when its order becomes strict, and wait for their retries. */
+const becoming: fc.Arbitrary<Step[]> = fc
+  .record({
+    backoffs: fc.array(fc.constantFrom(0, 50, 3_000), { minLength: 2, maxLength: 4 }),
+    count: fc.integer({ min: 2, max: 3 }),
+    waits: fc.array(fc.constantFrom(1, 50, 500, 3_000), { minLength: 1, maxLength: 3 }),
+  })
+  .map(({ backoffs, count, waits }): Step[] => {
+    const claim = { op: 'claim' as const, count, worker: 'ann', visibility: 0 };
+    const jobs = backoffs.map((backoff) => ({ ...plainOf('a'), maxAttempts: 3, backoff }));
+    return [
+      { op: 'enqueue', jobs },
+      claim,
+      { op: 'regroup', terms: { order: 'strict' } },
+      { op: 'nack-all', error: {} },
+      ...waits.flatMap((ms): Step[] => [claim, { op: 'jump', ms }]),
+    ];
+  });
 
 const names = fc.array(group, { minLength: 1, maxLength: 4 });
 
@@ -131,6 +154,7 @@ const fair = fc.constantFrom<GroupTerms[]>(
 const noisyTerms = fc.constantFrom<GroupTerms[]>(
   { order: 'fair' },
   { order: 'fair', weights: { a: 5 } },
+  { order: 'fair', weights: { a: 5 } },
   { order: 'fair', maxWaiting: 60 },
   { order: 'fair', concurrency: 20 },
   strict,
@@ -166,6 +190,12 @@ export const area: Area<GroupStep> = {
     { weight: 20, arbitrary: historiesOf(length, fair, asIs) },
     { weight: 12, arbitrary: historiesOf(length, narrow, inStrictOrder) },
     { weight: 8, arbitrary: crowds(length) },
+    {
+      weight: 5,
+      arbitrary: fc
+        .tuple(becoming, historiesOf(length, fc.constant(null), unlimited))
+        .map(([first, { steps, ...terms }]) => ({ ...terms, steps: [...first, ...steps].slice(0, length) })),
+    },
     {
       weight: 10,
       arbitrary: historiesOf(length, fc.constant(null), unlimited, [

@@ -137,7 +137,7 @@ function compareTurns({ served, noisy, asked }: Turns, { weights }: GroupTerms):
   holds(noisy >= least, () => `${noisy} jobs of noisy groups among ${asked}, not ${least}`);
   const times = Object.entries(served).map(([group, count]) => count / (weights?.[group] ?? 1));
   const apart = Math.max(...times) - Math.min(...times);
-  holds(apart <= 3 * TURN, () => `turns of ${JSON.stringify(served)} are not as their weights`);
+  holds(apart <= 2 * TURN + 2, () => `turns of ${JSON.stringify(served)} are not as their weights`);
 }
 
 function noisyOf(available: readonly ModelJob[]): string[] {
