@@ -54,6 +54,14 @@ function play(scene: Scene, asked: ChunkStep): void {
   if (chunks.size < step.count && startsLeft(model, scene.now) > 0) nothingIsReady(scene, step, available, taken);
 }
 
+/** When each job was first seen here, epoch ms. */
+const arrivals = (model: Model) => model.part('chunks', () => new Map<ModelJob, number>());
+
+function observe({ model, now }: Scene): void {
+  const known = arrivals(model);
+  for (const job of model.jobs) if (!known.has(job)) known.set(job, now);
+}
+
 /** Names the chunks that a job may be in. */
 const laneOf = ({ order, id }: ModelJob, byGroup: boolean, alone: boolean): string =>
   alone ? id : `${order.kind} ${byGroup ? groupOf({ order } as ModelJob) : ''}`;
@@ -104,8 +112,11 @@ function nothingIsReady(scene: Scene, step: ChunkStep, before: readonly ModelJob
   const left = before.filter((job) => !taken.includes(job));
   if (left.some(({ order }) => order.limit !== null)) return;
   const lanes = Map.groupBy(left, (job) => laneOf(job, step.byGroup, isAlone(job)));
+  const known = arrivals(model);
+  // One that came from another queue waits here since it came.
+  const isLate = (job: ModelJob) => isDue(job, step, now) && (known.get(job) ?? now) + step.wait <= now;
   for (const [lane, jobs] of lanes) {
-    const isReady = jobs.some(isAlone) || jobs.length >= step.size || jobs.some((job) => isDue(job, step, now));
+    const isReady = jobs.some(isAlone) || jobs.length >= step.size || jobs.some(isLate);
     holds(!isReady, () => `the chunk of ${lane} was left: ${jobs.map(({ id }) => id).join(', ')}`);
   }
 }
@@ -127,6 +138,7 @@ const terms = fc.constantFrom(
 
 export const area: Area<ChunkStep> = {
   kinds: { 'claim-chunks': play },
+  observe,
   steps: [{ weight: 2, arbitrary: chunked }],
   histories: (length) => [
     {
