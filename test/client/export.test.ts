@@ -65,6 +65,14 @@ describe('a queue through the client', () => {
     expect(await queues.stats('mail')).toMatchObject({ available: 4 });
   });
 
+  it('goes from one queue into another without a file in between', async () => {
+    await furnished('mail', 5);
+    await queues.pause('mail');
+    const file = queues.export('mail');
+    // The ids are those of jobs that are still there.
+    expect(await queues.import('copy', file)).toMatchObject({ imported: 0, notKept: { idInAnotherQueue: 5 } });
+  });
+
   it('that does not exist is not exported', async () => {
     await expect(all(queues.export('nothing'))).rejects.toThrow(NotFoundError);
   });
