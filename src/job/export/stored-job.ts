@@ -7,6 +7,7 @@ import {
   optional,
   type Reader,
   readBoolean,
+  reader,
   readInteger,
   readList,
   readObject,
@@ -39,6 +40,8 @@ export interface StoredJob {
   due_at?: number;
   expires_at?: number;
   ended_at?: number;
+  /** In a strict order: it has begun, and all others of its group wait for its end. */
+  holds?: true;
   history?: string;
   checkpoint?: { sequence: number; created_at: number; content: string };
   run?: CompletedRun;
@@ -63,6 +66,7 @@ const MAX_TIME = 253_402_300_799_999;
 const readMoment = readInteger(0, MAX_TIME);
 const readCount = readInteger(0, Number.MAX_SAFE_INTEGER);
 const readAny: Reader<unknown> = (value) => value;
+const readTrue = reader((value) => (value === true ? value : undefined), 'must be true');
 const readLength = readNumber(Number.MAX_SAFE_INTEGER);
 
 /** A number from 0 to `max`. */
@@ -176,6 +180,7 @@ const readJobLine = exactly({
   due_at: may(readMoment),
   expires_at: may(readMoment),
   ended_at: may(readMoment),
+  holds: may(readTrue),
   history: may(readHistory),
   checkpoint: may(readCheckpoint),
   run: may(readRun),

@@ -164,6 +164,7 @@ function addRow(q: Named & Stored, page: Page, key: number, ended: boolean): voi
     ...(due !== null && { due_at: due }),
     ...(row.expires_at !== null && { expires_at: row.expires_at }),
     ...(row.ended_at !== null && { ended_at: row.ended_at }),
+    ...(row.holds_group !== null && q.store.gates.isStrict && { holds: true as const }),
   };
   page.add(key, job, { history: historyText(row), checkpoint: checkpointText(q, key), body: row.body });
 }

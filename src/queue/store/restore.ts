@@ -7,7 +7,6 @@ import type { StoredJob } from '../../job/export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';
-import { holdsGroup } from './groups/holder';
 import { type JobRow, STATE } from './job-row';
 import { check, positionOf } from './jobs';
 import { learn, place, policyOf } from './limits/place';
@@ -15,7 +14,7 @@ import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, Stored, Woken } from './parts';
 import { enters } from './row-places';
-import { bodyOf } from './row-texts';
+import { bodyOf, groupOfRow } from './row-texts';
 import { fingerprintIn, remember } from './unique-keys';
 
 type Parts = Named & Stored & Configured & Observed & Woken;
@@ -72,7 +71,7 @@ export class Restoration {
       return;
     }
     if (limit) learn(q, limit, now);
-    if (q.store.gates.isStrict) row.holds_group = holdsGroup('restore', row, row, { now, isInChunk: false });
+    if (job.holds && q.store.gates.isStrict) row.holds_group = groupOfRow(row) ?? null;
     if (isWaiting && !isImmediate) Object.assign(row, place(q, row, job.due_at ?? job.enqueued_at, now, limit));
     check('restore', 'none', positionOf(row, false, now));
     this.write(row, together);
