@@ -1,5 +1,6 @@
 /** Histories of queues that serve their groups fairly, or in strict order. */
 import fc from 'fast-check';
+import { overrideGroup } from '../../src/queue/features/lifecycle/groups';
 import { configure } from '../../src/queue/features/lifecycle/settings';
 import type { Area, Weighted } from './area';
 import { EVES } from './calendar';
@@ -11,7 +12,10 @@ import type { Scene } from './scene';
 import type { History, Step } from './steps';
 
 /** From now on the queue serves its groups so; null: it knows none. */
-export type GroupStep = { op: 'regroup'; terms: GroupTerms | null };
+export type GroupStep =
+  | { op: 'regroup'; terms: GroupTerms | null }
+  /** An operator pauses a group, or resumes it. */
+  | { op: 'group-pause'; group: string; isPaused: boolean };
 
 function regroup(scene: Scene, terms: GroupTerms | null): void {
   const { maxWaiting, ...rest } = terms ?? {};
@@ -19,6 +23,16 @@ function regroup(scene: Scene, terms: GroupTerms | null): void {
   scene.write(() => configure(scene.q, { groups } as never));
   scene.tidy();
   Object.assign(groupsOf(scene.model), { terms: terms ?? undefined, turns: undefined });
+}
+
+function pause(scene: Scene, group: string, isPaused: boolean): void {
+  const book = groupsOf(scene.model);
+  if (!book.terms) return;
+  scene.write((now) => overrideGroup(scene.q, group, { paused: isPaused }, now));
+  scene.tidy();
+  book.paused = [...(book.paused ?? []).filter((other) => other !== group), ...(isPaused ? [group] : [])];
+  // What was read ahead is read again.
+  book.turns = undefined;
 }
 
 const group = fc.constantFrom(undefined, 'a', 'a', 'b', 'b', 'c');
@@ -118,6 +132,18 @@ const again: Weighted<Step>[] = [
   { weight: 1, arbitrary: fc.constant<Step>({ op: 'evict' }) },
 ];
 
+/** Groups are paused and resumed, and the object forgets what it has read. */
+const pauses: Weighted<Step>[] = [
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      op: fc.constant('group-pause' as const),
+      ...{ group: fc.constantFrom('a', 'b', 'c'), isPaused: fc.boolean() },
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant<Step>({ op: 'evict' }) },
+];
+
 function historiesOf(
   length: number,
   terms: fc.Arbitrary<GroupTerms | null>,
@@ -175,9 +201,15 @@ function crowds(length: number): fc.Arbitrary<History> {
 }
 
 export const area: Area<GroupStep> = {
-  kinds: { regroup: (scene, { terms }) => regroup(scene, terms) },
+  kinds: {
+    regroup: (scene, { terms }) => regroup(scene, terms),
+    'group-pause': (scene, step) => pause(scene, step.group, step.isPaused),
+  },
   begin(scene, { groups }) {
     if (groups) regroup(scene, groups);
+  },
+  clear(scene) {
+    for (const name of groupsOf(scene.model).paused ?? []) pause(scene, name, false);
   },
   // What was saved for noisy groups is in memory only.
   evicted: ({ model }) => {
@@ -189,6 +221,8 @@ export const area: Area<GroupStep> = {
     { weight: 15, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder, again) },
     { weight: 20, arbitrary: historiesOf(length, fair, asIs) },
     { weight: 12, arbitrary: historiesOf(length, narrow, inStrictOrder) },
+    { weight: 8, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder, pauses) },
+    { weight: 8, arbitrary: historiesOf(length, fair, asIs, pauses) },
     { weight: 8, arbitrary: crowds(length) },
     {
       weight: 5,

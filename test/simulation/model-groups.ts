@@ -34,6 +34,8 @@ interface Turns {
 interface GroupBook {
   /** Absent: jobs are handed out as if they had no group. */
   terms?: GroupTerms | undefined;
+  /** Groups that an operator has paused. */
+  paused?: string[];
   turns?: Turns | undefined;
 }
 
@@ -62,6 +64,13 @@ export function crowdedBy(
     if (waiting + arriving.filter((other) => other === group).length > limit) return { group, waiting, limit };
   }
   return undefined;
+}
+
+/** Does an operator keep the job from starting? */
+export function isPaused(model: Model, job: ModelJob): boolean {
+  const { terms, paused = [] } = groupsOf(model);
+  const group = groupOf(job);
+  return terms !== undefined && group !== undefined && paused.includes(group);
 }
 
 /** Attempts of the group that run. */

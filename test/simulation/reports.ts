@@ -11,7 +11,7 @@ import { signal as sendSignal } from '../../src/queue/jobs/snooze';
 import { holds, same } from './agree';
 import type { Area } from './area';
 import { isBegun, isOpen, type JobKind, type LimitKey, type Model, type ModelJob } from './model';
-import { type GroupTerms, groupOf, groupsOf, headsOf, runningOf, takesTurns } from './model-groups';
+import { type GroupTerms, groupOf, groupsOf, headsOf, isPaused, runningOf, takesTurns } from './model-groups';
 import { startsLeft } from './model-queue';
 import * as rules from './model-reports';
 import { attempt, pick } from './orders';
@@ -126,7 +126,8 @@ export function delivered(model: Model, { id, delivery_id: delivery }: JobView['
   known.add(delivery as string);
 }
 
-const startableAt = (model: Model, now: number) => model.available(now).filter(({ expiresAt }) => expiresAt > now);
+const startableAt = (model: Model, now: number) =>
+  model.available(now).filter((job) => job.expiresAt > now && !isPaused(model, job));
 
 /** Jobs that a claim may look for now, all of them before it has taken any. @param kinds absent: all */
 export function takable({ model, now }: Scene, kinds: readonly JobKind[] | undefined): ModelJob[] {
@@ -248,7 +249,9 @@ export function ofGroups({ model, now }: Scene, taken: readonly ModelJob[]): voi
 
 /** May one of these jobs start at this moment? */
 export function mayStart({ model }: Scene, jobs: readonly ModelJob[], at: number): boolean {
-  const ready = jobs.filter((job) => job.state === 'waiting' && job.availableAt <= at && job.expiresAt > at);
+  const isReady = ({ state, availableAt, expiresAt }: ModelJob) =>
+    state === 'waiting' && availableAt <= at && expiresAt > at;
+  const ready = jobs.filter((job) => isReady(job) && !isPaused(model, job));
   return ready.length > 0 && startsLeft(model, at) > 0 && startable(ready, roomOf(model, at)) > 0;
 }
 
