@@ -156,7 +156,9 @@ function noisyOf(available: readonly ModelJob[]): string[] {
 
 /** Must a claim of so many jobs see that the group is noisy? What it reads ahead is bounded. */
 function isReadAhead(available: readonly ModelJob[], group: string, count: number): boolean {
-  const last = available.filter((job) => groupOf(job) === group).sort((a, b) => a.availableAt - b.availableAt)[QUIET];
-  const before = available.filter((job) => groupOf(job) !== group && job.availableAt <= (last as ModelJob).availableAt);
+  // In the order of enqueue, those of one moment.
+  const inOrder = available.toSorted((a, b) => a.availableAt - b.availableAt);
+  const last = inOrder.filter((job) => groupOf(job) === group)[QUIET] as ModelJob;
+  const before = inOrder.slice(0, inOrder.indexOf(last)).filter((job) => groupOf(job) !== group);
   return before.length < count;
 }

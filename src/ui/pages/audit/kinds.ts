@@ -7,6 +7,7 @@ export const KINDS: readonly (readonly [pattern: string, label: string])[] = [
   ['operation.*', 'Operations'],
   ['dead_letter*', 'Dead letters'],
   ['failure*', 'Groups of failures'],
+  ['group.*', 'Groups of jobs'],
   ['cron*', 'Schedules'],
   ['workflow.*', 'Workflows'],
   ['worker*', 'Workers'],
