@@ -27,11 +27,16 @@ function requestsOf(path) {
       const [command] = part.replace(/\\\n\s*/g, ' ').split(/\n(?=\{)/);
       const [, url] = /(?:http:\/\/localhost:8787|\$TOCSIN)(\/[^\s'"]*)/.exec(command) ?? [];
       if (!url || IS_STREAM.test(url)) return [];
+      const [, saves] = / > (\S+)$/.exec(command.trim()) ?? [];
+      const [, sends] = / --data-binary @(\S+)/.exec(command) ?? [];
       const [, body] = /\s-d '([^']*(?:'\$[A-Z]+'[^']*)*)'/.exec(command) ?? [];
       const [, type = 'application/json'] = /Content-Type: ([^']*)'/.exec(command) ?? [];
       const [, method = body ? 'POST' : 'GET'] = /-X ([A-Z]+)/.exec(command) ?? [];
       return [
-        { method, url, type, body: body?.replace(/'\$[A-Z]+'/g, SOME_ID), shown: part.split(/\n(?=\{)/)[1] ?? '' },
+        {
+          ...{ method, url, type, saves, sends, body: body?.replace(/'\$[A-Z]+'/g, SOME_ID) },
+          shown: part.split(/\n(?=\{)/)[1] ?? '',
+        },
       ];
     });
 }
@@ -58,10 +63,17 @@ describe('the requests that the documents show', { timeout: 120_000 }, () => {
   it('are taken, and answered with the members that are shown', async () => {
     let compared = 0;
     const wrong = [];
+    const files = new Map();
     for (const path of documents()) {
-      for (const { method, url, type, body, shown } of requestsOf(path)) {
+      for (const { method, url, type, body: text, shown, saves, sends } of requestsOf(path)) {
+        const body = sends ? files.get(sends) : text;
+        if (sends && !body) continue;
         const init = { method, ...(body && { body, headers: { 'Content-Type': type } }) };
         const response = await fetch(server.url + url, init);
+        if (saves && response.ok) {
+          files.set(saves, await response.text());
+          continue;
+        }
         const answer = await response.json();
         // A job of the page is not there. Where an error is shown, there must be one.
         if (response.status === 404 && answer.error.code === 'not_found') continue;

@@ -1,5 +1,6 @@
 /** One group of a queue: how it gets on, and what operators say of it. */
 import * as contract from '../../contract/queue-groups';
+import type { GroupOverride as GroupOverrideAnswer } from '../../contract/queue-settings';
 import { defined, given, readName } from '../../job/envelope/fields';
 import { renderWaiting } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
@@ -61,7 +62,7 @@ export function renderGroup({ oldest, blocked_by, ...group }: GroupView): contra
 }
 
 /** What operators say of a group, as a change of it takes it. */
-export function renderGroupOverride({ weight, paused, ...own }: GroupOverride) {
+export function renderGroupOverride({ weight, paused, ...own }: GroupOverride): GroupOverrideAnswer {
   return { ...renderGroupLimits(own), ...defined({ weight, paused }) };
 }
 

@@ -129,10 +129,10 @@ function About({ of: schedule }: { of: CronStatus }) {
 
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-const inZone = (timeZone: string) =>
+const inZone = (timeZone: string, withSeconds: boolean) =>
   new Intl.DateTimeFormat('en-GB', {
     ...{ weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' },
-    ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone },
+    ...{ hour: '2-digit', minute: '2-digit', ...(withSeconds && { second: '2-digit' }), timeZone },
   });
 
 /** The next five fires, as clocks in its zone and here show them. */
@@ -144,7 +144,8 @@ function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: C
       </Section>
     );
   }
-  const [there, here] = [inZone(timezone), inZone(HERE)];
+  const withSeconds = fires.some((at) => Date.parse(at) % 60_000 > 0);
+  const [there, here] = [inZone(timezone, withSeconds), inZone(HERE, withSeconds)];
   return (
     <Section title="Next runs">
       <div class="table-frame">
