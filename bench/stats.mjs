@@ -14,11 +14,14 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** p50, p99 and maximum, rounded to microseconds when the samples are ms. */
+/** Below this many samples the 99th percentile is one of the two largest, which says nothing. */
+const FEWEST_FOR_P99 = 200;
+
+/** p50, p99 and maximum, rounded to microseconds when the samples are ms. There is no p99 of few samples. */
 export function summary(samples) {
   return {
     p50: round(quantile(samples, 0.5), 3),
-    p99: round(quantile(samples, 0.99), 3),
+    p99: samples.length < FEWEST_FOR_P99 ? undefined : round(quantile(samples, 0.99), 3),
     max: round(quantile(samples, 1), 3),
   };
 }

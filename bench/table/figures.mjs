@@ -2,11 +2,12 @@
 import { median, round } from '../stats.mjs';
 import { measureOf } from './lines.mjs';
 
-/** The median of what a line's measure gave in each round; undefined where it was not measured. */
+/** The median of what a line's measure gave in each round; undefined where it gave none. */
 export function figureOf(line, system, samples) {
-  const values = samples[system]?.[measureOf(line, system)];
-  if (values === undefined || values.length === 0) return undefined;
-  return median(values.map((value) => (line.part === undefined ? value : value[line.part])));
+  const measured = samples[system]?.[measureOf(line, system)] ?? [];
+  const values = measured.map((value) => (line.part === undefined ? value : value[line.part]));
+  const known = values.filter((value) => value !== undefined);
+  return known.length === 0 ? undefined : median(known);
 }
 
 /** How many times better than the best peer: above 1 is ahead, whether more or less is better. */

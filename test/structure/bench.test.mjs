@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { OTHERS, price, priceElsewhere } from '../../bench/price.mjs';
 import { block, item } from '../../bench/report.mjs';
-import { median, quantile } from '../../bench/stats.mjs';
+import { median, quantile, summary } from '../../bench/stats.mjs';
 import { cells, ratio } from '../../bench/table/figures.mjs';
 import { LINES, plan } from '../../bench/table/lines.mjs';
 
@@ -26,6 +26,14 @@ describe('the figures of the bench', () => {
     const samples = { tocsin: { 'start-pulled': of(8, 4, 6) }, bullmq: { start: of(3, 9, 3) } };
     const { figures, share, times } = cells(line, ['tocsin', 'bullmq'], samples);
     assert.deepEqual({ figures, share, times }, { figures: { tocsin: 6, bullmq: 3 }, share: '–', times: 0.5 });
+  });
+
+  it('leave out a percentile that too few samples have, and its line', () => {
+    const { p50, p99 } = summary(Array.from({ length: 60 }, (_, n) => n));
+    assert.deepEqual({ p50, p99 }, { p50: 29, p99: undefined });
+    assert.equal(summary(Array.from({ length: 500 }, (_, n) => n)).p99, 494);
+    const line = { title: 'p99', ours: 'start', peers: 'start', part: 'p99', better: 'less' };
+    assert.equal(cells(line, ['tocsin'], { tocsin: { start: [{ p50, p99 }] } }).figures.tocsin, undefined);
   });
 
   it('are measured once each time, also those that several lines show', () => {
