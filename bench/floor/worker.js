@@ -182,6 +182,7 @@ export default {
     const { pathname } = new URL(request.url);
     const queue = (name) => env.FLOOR.getByName(name);
     if (pathname === '/ojs/v1/health') return Response.json({ status: 'ok' });
+    if (pathname === '/bench/clock') return Response.json(Date.now());
     if (pathname.startsWith('/count/')) return Response.json({ count: await queue(pathname.slice(7)).count() });
     if (pathname.startsWith('/socket/')) return queue(pathname.slice(8)).fetch(request);
     if (pathname === '/push') {

@@ -125,6 +125,7 @@ export default {
   async fetch(request, env) {
     const url = new URL(request.url);
     if (url.pathname === '/ojs/v1/jobs') return start(request, env);
+    if (url.pathname === '/bench/clock') return Response.json(Date.now());
     const measure = MEASURES[url.pathname.slice(1)];
     return measure
       ? Response.json(await measure(env, url.searchParams))

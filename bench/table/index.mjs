@@ -123,7 +123,16 @@ function print(lines, systems, samples, loads, notes) {
   });
   console.log(block('Beside other queues', columns, rows));
   const load = `Load average before, and after each of the ${TIMES} times: ${loads.join(', ')}.`;
-  console.log(`${[...notes, load].map(item).join('\n')}\n`);
+  console.log(`${[...notes, ...clockNote(samples), load].map(item).join('\n')}\n`);
+}
+
+/** How well the clocks of handlers were known, where a line depends on it. */
+function clockNote(samples) {
+  const errors = Object.values(samples).flatMap(({ 'start-pushed': starts = [] }) =>
+    starts.map((one) => one.clockError),
+  );
+  if (errors.length === 0) return [];
+  return [`The clock that pushed handlers read was known to within ${round(Math.max(...errors), 2)} ms each time.`];
 }
 
 function row(line, systems, peers, samples) {

@@ -115,6 +115,7 @@ const ACTIONS = ['counts', 'ended', 'forgetEnded', 'evict'] as const;
 async function answerBench(env: BenchEnv, path: string): Promise<Response> {
   const [, , action, queue] = path.split('/');
   if (action === 'requests') return Response.json(requests);
+  if (action === 'clock') return Response.json(Date.now());
   const known = ACTIONS.find((name) => name === action);
   if (known === undefined || queue === undefined) return new Response('No such route.', { status: 404 });
   const stub = env.QUEUES.getByName(queue);

@@ -1,8 +1,10 @@
 // What the bench computes from what it measured: a figure that is wrong silently is worse than none.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { difference } from '../../bench/clock.mjs';
 import { OTHERS, price, priceElsewhere } from '../../bench/price.mjs';
 import { block, item } from '../../bench/report.mjs';
+import { startsOf } from '../../bench/scenarios/latency.mjs';
 import { median, quantile, summary } from '../../bench/stats.mjs';
 import { cells, ratio } from '../../bench/table/figures.mjs';
 import { LINES, plan } from '../../bench/table/lines.mjs';
@@ -42,6 +44,31 @@ describe('the figures of the bench', () => {
     for (const step of ['tocsin library-64', 'tocsin http-64', 'floor single-64', 'bullmq single-64', 'bullmq start']) {
       assert.ok(steps.includes(step), step);
     }
+  });
+});
+
+describe('the clock of another process', () => {
+  // It is 5.3 ms ahead, and shows whole milliseconds; a message takes a quarter of one.
+  const exchanges = Array.from({ length: 100 }, (_, n) => {
+    const sentAt = 10 + n * 1.37;
+    return { sentAt, noted: Math.floor(sentAt + 0.25 + 5.3), heardAt: sentAt + 0.5 };
+  });
+
+  it('is known within the time that the shortest exchange takes', () => {
+    const { ahead, error } = difference(exchanges);
+    assert.ok(Math.abs(ahead - 5.3) <= error && error <= 0.26, `${ahead} ± ${error}`);
+  });
+
+  it('is not trusted when it was set meanwhile', () => {
+    const later = exchanges.map(({ noted, ...exchange }) => ({ ...exchange, noted: noted + 3 }));
+    assert.throws(() => difference([...exchanges, ...later]), /was set/);
+  });
+
+  it('is read finer by a callback, but never leaves the millisecond that was noted', () => {
+    const starts = [1.2, 2.9, 4.5, 7.05, 9.6];
+    const samples = starts.map((at) => ({ from: Math.floor(at), seenAt: at + 0.3 }));
+    for (const [n, at] of startsOf(samples).entries()) assert.ok(Math.abs(at - starts[n]) < 0.2, `${at} ${starts[n]}`);
+    assert.equal(startsOf([...samples, { from: 11, seenAt: 19 }]).at(-1), 12);
   });
 });
 
