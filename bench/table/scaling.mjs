@@ -1,8 +1,10 @@
 /**
  * What a job costs as a queue grows: by jobs that wait, by queues, by size. Jobs are enqueued in batches of 100 over four
  * connections, then pulled 100 at a time over HTTP, each fetch with the reports of the one before; as many come as go. Each
- * size is measured three times, in turn with the others.
+ * size is measured three times, in turn with the others. Beside large payloads stands the floor, which hands them out as it has
+ * stored them.
  */
+import { startFloor } from '../floor/server.mjs';
 import { Connection, load, request } from '../http.mjs';
 import { enqueueRequest, job } from '../jobs.mjs';
 import { ask } from '../load/steps.mjs';
@@ -40,6 +42,7 @@ function dimensions(quick) {
       title: `payload of ${size(bytes)}`,
       queues: [`bytes-${bytes}`],
       bytes,
+      hasFloor: bytes >= 1_000,
     })),
   ];
 }
@@ -47,32 +50,44 @@ function dimensions(quick) {
 /** Measures, prints and answers the lines. */
 export async function scaling({ quick }) {
   const server = await startWorkerd();
+  const floor = await startFloor();
   try {
-    const lines = dimensions(quick).map((line) => ({ ...line, samples: [] }));
+    const lines = dimensions(quick).map((line) => ({ ...line, samples: [], floors: [] }));
     for (const { queues, waiting = 0 } of lines) await stock(server.port, queues[0], waiting);
     const jobs = quick ? 2_000 : 20_000;
     // The first pass makes the queues, and is not counted.
-    for (const line of lines) await pass(server, line, jobs);
-    for (let time = 0; time < TIMES; time++) {
-      for (const line of lines) line.samples.push(await pass(server, line, jobs));
+    for (let time = 0; time <= TIMES; time++) {
+      for (const line of lines) {
+        const sample = await pass(server, line, jobs);
+        const least = line.hasFloor ? await pass(floor, line, jobs) : undefined;
+        if (time === 0) continue;
+        line.samples.push(sample);
+        if (least) line.floors.push(least);
+      }
     }
-    const rows = lines.map(({ title, samples }) => {
-      const of = (name) => median(samples.map((sample) => sample[name]));
-      return {
-        title,
-        enqueue_cpu: of('enqueueCpu'),
-        enqueue_s: of('enqueueS'),
-        run_cpu: of('runCpu'),
-        run_s: of('runS'),
-      };
-    });
-    const columns = ['', 'enqueued: CPU µs/job', 'jobs/s', 'pulled: CPU µs/job', 'jobs/s'];
-    const cells = ({ title, ...figures }) => [title, ...Object.values(figures).map(shown)];
-    console.log(block('As a queue grows', columns, rows.map(cells)));
+    const rows = lines.map(({ title, samples, floors }) => ({ title, ...medians(samples), floor: medians(floors) }));
+    console.log(block('As a queue grows', COLUMNS, rows.map(cells)));
     return rows;
   } finally {
     await server.close();
+    await floor.close();
   }
+}
+
+/** Of each figure of a pass; none where nothing was measured. */
+function medians(samples) {
+  const names = Object.keys(samples[0] ?? {});
+  return Object.fromEntries(names.map((name) => [name, median(samples.map((sample) => sample[name]))]));
+}
+
+const COLUMNS = [
+  '',
+  ...['enqueued: CPU µs/job', 'pulled: CPU µs/job'].flatMap((cpu) => [cpu, 'floor', 'jobs/s', 'floor']),
+];
+
+function cells({ title, floor, ...ours }) {
+  const names = ['enqueue_cpu', 'enqueue_s', 'run_cpu', 'run_s'];
+  return [title, ...names.flatMap((name) => [shown(ours[name]), shown(floor[name])])];
 }
 
 async function stock(port, queue, count) {
@@ -93,18 +108,18 @@ async function pass({ port, cpuMs }, { queues, bytes = BATCH }, most) {
   const cpuAtFirst = cpuMs();
   const filled = await load({ port, connections: LANES, next });
   check('refusals', 0, filled.errors);
-  const enqueueCpu = cpuPer(cpuMs, cpuAtFirst, jobs);
+  const enqueue_cpu = cpuPer(cpuMs, cpuAtFirst, jobs);
   const cpuBetween = cpuMs();
   const begun = performance.now();
   const perLane = Math.ceil(jobs / LANES);
   const pulled = await Promise.all(Array.from({ length: LANES }, (_, lane) => pull(port, queues, lane, perLane)));
-  const runS = rate(jobs, performance.now() - begun);
+  const run_s = rate(jobs, performance.now() - begun);
   check(
     'jobs pulled',
     jobs,
     pulled.reduce((sum, count) => sum + count, 0),
   );
-  return { enqueueCpu, enqueueS: rate(jobs, filled.ms), runCpu: cpuPer(cpuMs, cpuBetween, jobs), runS };
+  return { enqueue_cpu, enqueue_s: rate(jobs, filled.ms), run_cpu: cpuPer(cpuMs, cpuBetween, jobs), run_s };
 }
 
 /** Pulls at most this many jobs from the queues in turn, and reports all of them. Answers how many it was given. */
@@ -124,7 +139,7 @@ async function pull(port, queues, lane, jobs) {
       const queue = queues[turn % queues.length];
       const reports = ended.get(queue);
       const ask = { queues: [queue], worker_id, count: Math.min(BATCH, left), ...(reports.length > 0 && { reports }) };
-      const { jobs: taken } = await send('fetch', ask);
+      const { jobs, heads: taken = jobs } = await send('fetch', ask);
       ended.set(
         queue,
         taken.map(({ id, attempt }) => ({ action: 'ack', job_id: id, attempt })),

@@ -1,12 +1,17 @@
 /** The floor of the runtime: `bench/floor/worker.js`. */
 import { startFloor } from '../../floor/server.mjs';
-import { call } from '../../http.mjs';
+import { Connection, call, request } from '../../http.mjs';
 import { job } from '../../jobs.mjs';
+import { loadClient } from '../../servers/client.mjs';
 import { rate } from '../../stats.mjs';
-import { enqueues, requests, starts, startsPushed, within } from '../steps.mjs';
+import { check, DATA, enqueues, requests, starts, startsPushed, within } from '../steps.mjs';
 
 export async function open({ sizes }) {
-  const { port, close } = await startFloor();
+  const { port, close: end } = await startFloor();
+  const TocsinClient = await loadClient();
+  const url = `http://127.0.0.1:${port}/client`;
+  const overHttp = new TocsinClient({ url });
+  const overSocket = new TocsinClient({ url, socket: true });
 
   const enqueue =
     (callers, batch, minimal = false) =>
@@ -25,6 +30,24 @@ export async function open({ sizes }) {
     });
     socket.onmessage = ({ data }) => heard(JSON.parse(data));
     return { say: (message) => socket.send(JSON.stringify(message)), close: () => socket.close() };
+  };
+
+  /** A worker over HTTP: each fetch brings the reports of the one before. */
+  const pulledOverHttp = (inHand) => async (round) => {
+    const connection = await Connection.open(port);
+    let left = sizes.pulled[inHand];
+    let reports = [];
+    const begun = performance.now();
+    while (left > 0) {
+      const ask = { queues: [`pull-${inHand}-${round}`], worker_id: 'floor', count: inHand, reports };
+      const { status, body } = await connection.send(request('POST', '/invented/ojs/v1/workers/fetch', ask));
+      check('the status of a fetch', 200, status);
+      left -= reports.length;
+      reports = JSON.parse(body.toString()).jobs.map(({ id }) => ({ action: 'ack', job_id: id }));
+    }
+    const perSecond = rate(sizes.pulled[inHand], performance.now() - begun);
+    connection.close();
+    return perSecond;
   };
 
   const pulled = (inHand) => async () => {
@@ -70,6 +93,14 @@ export async function open({ sizes }) {
     return perSecond;
   };
 
+  /** The callers of the table, with the client library that Tocsin is measured with. */
+  const throughClient = (client, callers) => async (round) => {
+    const queue = `client-${client === overHttp ? 'http' : 'socket'}-${callers}-${round}`;
+    const stored = async () => (await call(port, 'GET', `/count/${queue}`)).count;
+    const enqueue = () => client.enqueue('bench.noop', [DATA], { queue });
+    return enqueues(sizes, { callers }, enqueue, stored);
+  };
+
   const start = async (round) => {
     const name = `start-${round}`;
     const { enqueue, close } = await producer(name);
@@ -97,8 +128,10 @@ export async function open({ sizes }) {
   };
 
   const measures = { 'start-pulled': start, 'start-pushed': startPushed, pushed };
+  measures['client-64'] = throughClient(overSocket, 64);
   for (const callers of [1, 16, 64]) {
     measures[`single-${callers}`] = enqueue(callers, 1);
+    measures[`library-${callers}`] = throughClient(overHttp, callers);
     measures[`live-${callers}`] = live(callers);
   }
   for (const batch of [100, 1000]) {
@@ -107,6 +140,13 @@ export async function open({ sizes }) {
       measures[`minimal-${batch}-${callers}`] = enqueue(callers, batch, true);
     }
   }
-  for (const inHand of [1, 10, 100]) measures[`pulled-${inHand}`] = pulled(inHand);
+  for (const inHand of [1, 10, 100]) {
+    measures[`pulled-${inHand}`] = pulled(inHand);
+    measures[`pulled-http-${inHand}`] = pulledOverHttp(inHand);
+  }
+  const close = async () => {
+    await overSocket.close();
+    await end();
+  };
   return { measures, close, notes: [] };
 }
