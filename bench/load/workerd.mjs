@@ -15,16 +15,19 @@ const MAX_HEAP_MB = 128;
 
 const text = (value) => JSON.stringify(value);
 
+const young = (mb) => (mb === undefined ? [] : [`--min-semi-space-size=${mb}`, `--max-semi-space-size=${mb}`]);
+
 const config = ({
   port,
   state,
   count,
   inspect,
+  youngMb,
   poisonPort,
   handlers,
 }) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  v8Flags = ${text([`--max-old-space-size=${MAX_HEAP_MB}`, ...(inspect ? ['--expose-gc'] : [])])},
+  v8Flags = ${text([`--max-old-space-size=${MAX_HEAP_MB}`, ...(inspect ? ['--expose-gc'] : []), ...young(youngMb)])},
   services = [
     (name = "queue", worker = .queue),
     (name = "handler", worker = (modules = [(name = "handler.js", esModule = embed "handler.js")], compatibilityDate = "2026-11-01")),
@@ -62,10 +65,11 @@ const queue :Workerd.Worker = (
 /**
  * @param options.count count rows and alarms
  * @param options.inspect open the inspector, so that `memory()` knows the heap
+ * @param options.youngMb nothing is collected before that much was allocated
  * @param options.handlers more of `HANDLERS`
  * @param options.poisonPort where the handler Worker that dies listens
  */
-export async function startWorkerd({ count = false, inspect = false, poisonPort, handlers } = {}) {
+export async function startWorkerd({ count = false, inspect = false, youngMb, poisonPort, handlers } = {}) {
   const directory = scratch();
   const [port, inspector] = [await freePort(), inspect ? await freePort() : undefined];
   bundle('bench/load/queue.ts', join(directory, 'queue.js'));
@@ -74,7 +78,7 @@ export async function startWorkerd({ count = false, inspect = false, poisonPort,
   const state = join(directory, 'state');
   mkdirSync(state);
   const file = join(directory, 'config.capnp');
-  writeFileSync(file, config({ port, state, count, inspect, poisonPort, handlers }));
+  writeFileSync(file, config({ port, state, count, inspect, youngMb, poisonPort, handlers }));
   const since = performance.now();
   const child = start(binary, ['serve', file, ...(inspector ? [`--inspector-addr=127.0.0.1:${inspector}`] : [])]);
   const close = async () => {
@@ -91,6 +95,7 @@ export async function startWorkerd({ count = false, inspect = false, poisonPort,
   return {
     kind: 'workerd',
     port,
+    inspector,
     cpuMs: () => cpuMs(pid),
     memory: () => memory(pid, inspector),
     output: () => child.output,

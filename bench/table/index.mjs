@@ -8,6 +8,7 @@ import { installPeers } from '../peers/packages.mjs';
 import { block, item } from '../report.mjs';
 import { round } from '../stats.mjs';
 import { cells, shown } from './figures.mjs';
+import { garbage } from './garbage.mjs';
 import { GROUPS, LINES, plan, SYSTEMS } from './lines.mjs';
 import { memory } from './memory.mjs';
 import { prices } from './prices.mjs';
@@ -18,7 +19,7 @@ const TIMES = 3;
 const OURS = ['tocsin', 'floor'];
 
 /** What is measured besides, of Tocsin alone. */
-const PARTS = { prices, scaling, memory };
+const PARTS = { prices, scaling, garbage, memory };
 
 /**
  * Runs the chosen parts, prints them and adds them to `report`. Resolves to whether all went well.

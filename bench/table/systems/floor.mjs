@@ -3,6 +3,7 @@ import { startFloor } from '../../floor/server.mjs';
 import { Connection, call, request } from '../../http.mjs';
 import { job } from '../../jobs.mjs';
 import { loadClient } from '../../servers/client.mjs';
+import { openSocket } from '../../socket.mjs';
 import { rate } from '../../stats.mjs';
 import { check, DATA, enqueues, requests, starts, startsPushed, within } from '../steps.mjs';
 
@@ -21,16 +22,8 @@ export async function open({ sizes }) {
       return requests(sizes, { port, queue, callers, batch, minimal }, stored);
     };
 
-  /** A socket of one of its objects, open. @param heard gets what it is told */
-  const connect = async (name, heard) => {
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/socket/${name}`);
-    await new Promise((resolve, reject) => {
-      socket.onopen = resolve;
-      socket.onerror = () => reject(new Error('The socket of the floor failed.'));
-    });
-    socket.onmessage = ({ data }) => heard(JSON.parse(data));
-    return { say: (message) => socket.send(JSON.stringify(message)), close: () => socket.close() };
-  };
+  /** A socket of one of its objects. @param heard gets what it is told */
+  const connect = (name, heard) => openSocket(port, `/socket/${name}`, { heard });
 
   /** A worker over HTTP: each fetch brings the reports of the one before. */
   const pulledOverHttp = (inHand) => async (round) => {
