@@ -9,6 +9,9 @@ import type { Block } from './block';
 const MAX_HEADS = 8 * 1024 * 1024;
 const MAX_BODIES = 6 * 1024 * 1024;
 
+/** The same, of blocks that were written and not read since: where many jobs wait, they are read much later. */
+const MAX_WRITTEN = 2 * 1024 * 1024;
+
 /** Blocks in the order in which they were used, with a size of each. The one that was used last is last. */
 class Used {
   /** Of all of them, about. */
@@ -52,6 +55,7 @@ export class BlockCache {
   private firsts: number[] = [];
   private readonly heads = new Used(MAX_HEADS);
   private readonly bodies = new Used(MAX_BODIES);
+  private readonly written = new Used(MAX_WRITTEN);
   private last: Block | undefined;
   /** Blocks read from storage since this object started. */
   read = 0;
@@ -89,6 +93,13 @@ export class BlockCache {
     return block;
   }
 
+  /** Keeps a block that was just written. */
+  add(block: Block): void {
+    this.keep(block);
+    this.written.use(block, block.headBytes + 2 * block.chars);
+    for (let old = this.written.surplus(block); old; old = this.written.surplus(block)) this.delete(old);
+  }
+
   /** Bytes of all of them, about. */
   get bytes(): number {
     return this.heads.bytes + this.bodies.bytes;
@@ -100,15 +111,13 @@ export class BlockCache {
     if (!block) return;
     this.blocks.delete(first);
     this.firsts.splice(this.placeOf(first), 1);
-    this.heads.delete(block);
-    this.bodies.delete(block);
+    for (const used of [this.heads, this.bodies, this.written]) used.delete(block);
   }
 
   clear(): void {
     this.blocks.clear();
     this.firsts = [];
-    this.heads.clear();
-    this.bodies.clear();
+    for (const used of [this.heads, this.bodies, this.written]) used.clear();
     this.last = undefined;
   }
 

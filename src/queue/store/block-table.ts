@@ -253,7 +253,7 @@ export class BlockTable {
     const block = new Block({ ...row, gone: null, priority, due_at });
     block.data = row.data;
     this.newest = first;
-    this.cache.keep(block);
+    this.cache.add(block);
   }
 
   /** Writes a new block, into the row of one that is over where there is one: one row, and one for each index. */

@@ -204,6 +204,18 @@ describe('a block', () => {
     expect(await queue.counts()).toMatchObject({ completed: sizes.length });
   });
 
+  it('stays in memory for a while only when it was written, because where many wait it is read much later', async () => {
+    const queue = new TestQueue();
+    const job = { body: { args: ['x'.repeat(400)] } };
+    for (let n = 0; n < 10; n++) await queue.enqueue(...many(1000, job));
+    const bytes = await queue.inside(
+      async ({ q }) => (q.store.blocks as unknown as { cache: { bytes: number } }).cache.bytes,
+    );
+    expect(bytes).toBeLessThan(2.5 * 1024 * 1024);
+    await queue.claim({ count: 1000 });
+    expect(await queue.counts()).toEqual({ available: 9_000, active: 1_000 });
+  });
+
   it('is read into memory up to a bound, however many there are', async () => {
     const queue = new TestQueue();
     const job = { body: { args: ['x'.repeat(400)] } };
