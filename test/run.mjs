@@ -23,6 +23,7 @@ const SUITES = {
       'crash -- --rounds 3 --seed 20261120',
       'examples',
       'migrate',
+      'bench',
       'cluster -- --events kill,cut,roll',
     ],
   },

@@ -9,8 +9,9 @@ import { check, within } from './steps.mjs';
 
 /** Sockets that are opened at once. */
 const AT_ONCE = 100;
-/** Files that are not sockets, of either process. */
-const SPARE_FILES = 500;
+/** Files that the runtime opens for a socket, and those of a process that are no sockets. */
+const FILES_PER_SOCKET = 2;
+const OTHER_FILES = 500;
 
 const WAIT_MS = 60_000;
 const JOBS_OF_GROUP = 20;
@@ -18,11 +19,11 @@ const BATCH = 1000;
 
 /** Workers that hold a socket and wait for a job. In use: each has been given one. */
 export function workers(wanted) {
-  const count = Math.min(wanted, openFiles() - SPARE_FILES);
+  const count = Math.min(wanted, Math.floor((openFiles() - OTHER_FILES) / FILES_PER_SOCKET));
   const open = [];
   return {
     title: `${count.toLocaleString('en-US')} workers on a socket`,
-    most: 40,
+    most: 32,
     fill: async (port, queue) => {
       await inParts(count, async (n) => {
         const worker = await openWorker(port, queue, `worker-${n}`);
@@ -47,7 +48,7 @@ export function followers(count) {
   const JOBS = 100;
   return {
     title: `${count.toLocaleString('en-US')} followers of events`,
-    most: 40,
+    most: 24,
     fill: async (port, queue) => {
       await call(port, 'POST', '/ojs/v1/jobs', job(queue));
       await inParts(count, async () => open.push(await follow(port, queue)));
@@ -70,7 +71,7 @@ export function followers(count) {
 export function groups(count) {
   return {
     title: `${count.toLocaleString('en-US')} groups of ${JOBS_OF_GROUP} jobs`,
-    most: 40,
+    most: 16,
     fill: async (port, queue) => {
       await configure(port, queue, { groups: { order: 'fair' } });
       for (let done = 0; done < count * JOBS_OF_GROUP; done += BATCH) {

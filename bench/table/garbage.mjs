@@ -19,8 +19,8 @@ const YOUNG_MB = 128;
 const WARM_UP = 3;
 const ROUNDS = 3;
 /** Of a round: jobs that come one after the other, and batches. */
-const ALONE = 200;
-const BATCHES = 20;
+const ALONE = 100;
+const BATCHES = 10;
 const BATCH = 100;
 
 const PUSHED = 'garbage-pushed';
