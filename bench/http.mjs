@@ -40,6 +40,8 @@ export class Connection {
   /** Sends a request; several may be under way at once (pipelining). */
   send(bytes) {
     return new Promise((resolve, reject) => {
+      // The runtime closes a connection on which nothing was sent for five seconds.
+      if (!this.#socket.writable) return reject(new Error('The connection is closed.'));
       this.#waiting.push({ resolve, reject });
       this.#socket.write(bytes);
     });

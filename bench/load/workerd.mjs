@@ -15,7 +15,9 @@ const MAX_HEAP_MB = 128;
 
 const text = (value) => JSON.stringify(value);
 
-const young = (mb) => (mb === undefined ? [] : [`--min-semi-space-size=${mb}`, `--max-semi-space-size=${mb}`]);
+/** A collection that was asked for must not make code be compiled again either. */
+const young = (mb) =>
+  mb === undefined ? [] : [`--min-semi-space-size=${mb}`, `--max-semi-space-size=${mb}`, '--no-flush-bytecode'];
 
 const config = ({
   port,

@@ -72,7 +72,6 @@ async function turns(steps, measure) {
 }
 
 async function alone(port) {
-  const connection = await Connection.open(port);
   const bytes = enqueueRequest(1, job('alone-http'));
   const [waiting, started, pushed] = await Promise.all(
     ['alone-waiting', 'alone-started', PUSHED].map(async (queue) => {
@@ -85,7 +84,7 @@ async function alone(port) {
   let ended = 0;
   return {
     'enqueued, socket': () => times(ALONE, waiting),
-    'enqueued, HTTP': () => times(ALONE, () => accepted(connection, bytes)),
+    'enqueued, HTTP': () => post(port, ALONE, bytes),
     'enqueued and started, socket': async () => {
       worker.say({ type: 'ready', count: ALONE });
       await times(ALONE, async () => {
@@ -103,12 +102,11 @@ async function alone(port) {
 }
 
 async function batches(port) {
-  const connection = await Connection.open(port);
   const bytes = enqueueRequest(BATCH, job('batch'));
   const worker = await openWorker(port, 'batch', 'worker');
   const held = [];
   return {
-    'enqueued, HTTP': () => times(BATCHES, () => accepted(connection, bytes)),
+    'enqueued, HTTP': () => post(port, BATCHES, bytes),
     'started, socket': () =>
       times(BATCHES, async () => held.push((await worker.ask({ type: 'ready', count: BATCH }, 'jobs')).jobs)),
     'completed, socket': () => times(BATCHES, () => complete(worker, held.shift())),
@@ -120,8 +118,10 @@ async function times(count, act) {
   for (let n = 0; n < count; n++) await act();
 }
 
-async function accepted(connection, bytes) {
-  check('the status of an enqueue', 201, (await connection.send(bytes)).status);
+async function post(port, count, bytes) {
+  const connection = await Connection.open(port);
+  await times(count, async () => check('the status of an enqueue', 201, (await connection.send(bytes)).status));
+  connection.close();
 }
 
 async function complete(worker, jobs) {
