@@ -8,12 +8,13 @@
  * All processes, the bucket and the load share this machine: with two cores, more processes are not faster here.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { layOut } from '../test/cli/serve/kit.mjs';
 import { makeMembers } from '../test/cluster/members.mjs';
 import { Bucket } from '../test/cluster/s3.mjs';
 import { Connection, request } from './http.mjs';
+import { block } from './report.mjs';
 import { rate } from './stats.mjs';
 
 const LENGTH_MS = process.argv.includes('--quick') ? 1_000 : 5_000;
@@ -85,7 +86,14 @@ try {
     for (const member of members) await member.kill();
     bucket.close();
   }
-  console.table(rows);
+  const title = `A cluster (load average ${loadavg()[0].toFixed(0)}, ${availableParallelism()} cores)`;
+  console.log(
+    block(
+      title,
+      Object.keys(rows[0]),
+      rows.map((row) => Object.values(row).map(String)),
+    ),
+  );
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -8,11 +8,12 @@
  * Without `--bucket` it makes a bucket in memory; with it, one of the environment (`AWS_ENDPOINT_URL`, …), which cannot be cut.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import manifest from '../../package.json' with { type: 'json' };
 import { layOut } from '../cli/serve/kit.mjs';
 import { makeMembers } from './members.mjs';
 import { Bucket } from './s3.mjs';
@@ -45,6 +46,9 @@ const folder = mkdtempSync(join(tmpdir(), 'tocsin-cluster-'));
 const bucket = values.bucket === undefined ? new Bucket() : undefined;
 const name = values.bucket ?? 's3://bucket/test';
 const program = await layOut(join(folder, 'package'));
+/** What the members are restarted with: the same code under the version of a newer build. */
+const NEWER = '99.0.0-newer';
+const newer = EVENTS.includes('roll') ? await buildNewer(join(folder, 'newer')) : undefined;
 const members = await makeMembers({ program, folder, count: Number(values.members), bucket, name });
 const queues = Array.from({ length: Number(values.queues) }, (_, at) => `c-${at}`);
 
@@ -62,6 +66,17 @@ const phase = { isProducing: true, isWorking: true };
 
 /** A job whose report meets a queue without an owner runs again, as often as that happens. */
 const options = { retry: { max_attempts: 50 } };
+
+async function buildNewer(directory) {
+  const built = await layOut(directory);
+  for (const file of [built, join(directory, 'dist/serve/queue.js')]) {
+    const text = readFileSync(file, 'utf8');
+    if (!text.includes(`"${manifest.version}"`))
+      throw new Error(`${file} does not name the version ${manifest.version}`);
+    writeFileSync(file, text.replaceAll(`"${manifest.version}"`, `"${NEWER}"`));
+  }
+  return built;
+}
 
 /** A refusal that says: later. */
 const isLater = ({ status, body }) => status === 0 || status === 503 || (status === 500 && body?.error?.retryable);
@@ -150,12 +165,15 @@ const acting = {
     await pause(AWAY_MS);
     member.door.heal();
   },
-  /** One after the other is ended and started again, as for a newer version. */
+  /** One after the other is ended, and a newer build started in its place. */
   async roll() {
     for (const member of members) {
       say(`  member ${member.number} ended after ${((await member.end()) / 1000).toFixed(1)} s`);
       await pause(1_000);
+      member.program = newer;
       await member.start();
+      const { body } = await member.call('GET', '/health');
+      if (body?.version !== NEWER) unexpected.push(`member ${member.number} has the version ${body?.version}`);
       await pause(SETTLE_MS);
     }
   },

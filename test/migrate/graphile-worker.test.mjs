@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { counted, lacksPostgres, leftOut, madeOf, peers, postgres, projectWith, rowsOf, target } from './kit.mjs';
 
 const HOUR = 3_600_000;
@@ -147,7 +148,12 @@ describe('moving from graphile-worker', { skip, timeout: 300_000 }, () => {
 
   it('moves nothing twice, also what has been run here', async () => {
     const ran = await here.runNext('work');
-    assert.deepEqual(ran.args, [{ to: 'ada', someKey: [1, null] }], 'the first one that is due');
+    // The first one that is due: the one that is to be retried after 2.7 s, if all this took longer.
+    const due = [[{ to: 'ada', someKey: [1, null] }], [{ n: 1 }]];
+    assert.ok(
+      due.some((args) => isDeepStrictEqual(args, ran.args)),
+      JSON.stringify(ran.args),
+    );
     const { report } = await migrate('--as', 'default=work', '--as', 'SendEmail=mail:email.send');
     assert.deepEqual(report.jobs, { found: 6, moved: 0, there: 5, superseded: 0, refused: 1 });
   });

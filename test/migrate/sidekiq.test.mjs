@@ -7,9 +7,11 @@ import { counted, lacksRedis, leftOut, madeOf, redis, target, typed } from './ki
 
 const HOUR = 3_600_000;
 const FILL = fileURLToPath(new URL('sidekiq/fill.rb', import.meta.url));
-const hasSidekiq = () => spawnSync('ruby', ['-e', 'require "sidekiq"']).status === 0;
+const hasSidekiq = () =>
+  spawnSync('ruby', ['-e', 'require "sidekiq"; exit Sidekiq::VERSION.start_with?("6.")']).status === 0;
 const lacking =
-  lacksRedis() ?? (hasSidekiq() ? undefined : 'there is no Ruby with Sidekiq (Debian: apt-get install ruby-sidekiq).');
+  lacksRedis() ??
+  (hasSidekiq() ? undefined : 'there is no Ruby with Sidekiq 6 (Debian 12: apt-get install ruby-sidekiq).');
 
 describe('moving from Sidekiq', { skip: lacking && leftOut('Moving from Sidekiq', lacking), timeout: 300_000 }, () => {
   let source;

@@ -65,11 +65,16 @@ export function checkSameLooks(audits, fail) {
 /** Jobs that may wait for something elsewhere, or have another life later. */
 const LATE = new Set(['workflow', 'redriven']);
 
+/** A job whose last run began within this time before it was looked for is awake, ms: that run may have been cut off. */
+const AWAKE_MS = 6_000;
+
 /** What nobody touched must have gone on by itself. */
 export function checkQuiet({ quiet, untouched, audits }, facts, fail) {
   for (const { late, dueAt, deadline } of quiet) {
     for (const token of late) {
-      const evidence = { job: facts.jobs.get(token), runs: facts.runs.get(token) ?? [], dueAt, deadline };
+      const runs = facts.runs.get(token) ?? [];
+      if (runs.some(({ startedAt }) => startedAt <= deadline && startedAt > deadline - AWAKE_MS)) continue;
+      const evidence = { job: facts.jobs.get(token), runs, dueAt, deadline };
       fail('asleep', `${token} was due and nothing happened until a request came`, evidence);
     }
   }
