@@ -51,8 +51,8 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
   q.store.priorities.add(row.priority);
   const position = { at, attempt: row.attempt, key: row.key };
   const owned = ownedBy(q, row);
-  // Where it stood before, it must not be taken: it was given a later time, or had ended and begins again.
-  if (owned?.group !== undefined && owned.isOutOfOrder) {
+  // Where it stood before, it must not be taken: it was given a later time, or it ran or had ended and begins again.
+  if (owned && (owned.group === undefined || owned.isOutOfOrder)) {
     for (const scan of q.store.cursors.all()) scan.moved(row.priority, row.key, owned.group);
   }
   for (const scan of q.store.cursors.all()) scan.entered(row.priority, position, owned);
