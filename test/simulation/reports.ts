@@ -198,10 +198,11 @@ function isAcross(model: Model, a: ModelJob, b: ModelJob): boolean {
   if (group !== groupOf(b)) return true;
   // Who holds a group up goes first.
   if (terms.order === 'strict' && group !== undefined) return true;
-  // Where it was read ahead, a job may be taken that waits at another place since.
-  if ([a, b].some(({ wasMoved, wasRedriven }) => wasMoved || wasRedriven)) return true;
-  // In a fair order those of a group that ran before, or that limits hold back, may be passed.
-  return group !== undefined && [a, b].some((job) => job.wasHandedOut || job.order.limit !== null);
+  // In a fair order those of a group that ran before, or that limits hold back, may be passed; and where it was read
+  // ahead, a job may be taken that waits at another place since.
+  const mayBePassed = (job: ModelJob) =>
+    job.wasMoved || job.wasRedriven || job.wasHandedOut || job.order.limit !== null;
+  return group !== undefined && [a, b].some(mayBePassed);
 }
 
 /** Of the jobs that are available, some that a claim can take together, and how many it can take at most. */

@@ -9,7 +9,7 @@ import { compare, type Position } from '../store/due-index';
 import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
-import { begunWaiting, firstWaiting, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { begunWaiting, firstWaiting, isPaused, limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { positionOf } from '../store/ranks';
@@ -18,6 +18,9 @@ import { drop } from './drop';
 
 /** Jobs that are decided upon with one answer of a desk. */
 const DECIDED_AT_ONCE = 200;
+
+/** Jobs of a key that one admission lets in at most; more than this only where their groups are paused. */
+export const ADMITTED_AT_ONCE = 500;
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
 interface Taken {
@@ -36,39 +39,51 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
 }
 
 /**
- * Admits as many jobs as the key has room for. Two rows written for each.
+ * Admits as many jobs as the key has room for. Two rows written for each. Those of paused groups take no room: they are
+ * let in as they are met, so that others do not wait behind them.
  * @param least this many are admitted even if others are ready for all the room
- * @returns how many were admitted
+ * @returns how many were admitted; {@link ADMITTED_AT_ONCE} or more: there may be room for others
  */
 export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): number {
-  if (!limiter.mayHaveWaiting) return 0;
+  let [all, count] = [0, 0];
+  for (let isCut = limiter.mayHaveWaiting; isCut && all < ADMITTED_AT_ONCE; ) {
+    const rows = admitNext(q, limiter, now, least - count);
+    const paused = rows.filter((row) => isPaused(q, row)).length;
+    all += rows.length;
+    count += rows.length - paused;
+    isCut = paused > 0;
+  }
+  return all;
+}
+
+function admitNext(q: QueueParts, limiter: Limiter, now: number, least: number): JobRow[] {
   const running = runningOf(q, limiter.key);
-  let count = admitBegun(q, limiter, running, now);
-  if (limiter.room(running, now) === 0) return count;
+  const admitted = admitBegun(q, limiter, running, now);
+  if (limiter.room(running, now) === 0) return admitted;
   const [first] = firstWaiting(q, limiter, 1);
-  if (!first) return count;
+  if (!first) return admitted;
   // Others of its group that are ready wait for its end, and would not take the room.
   const isAwaited = q.store.gates.isStrict && first.holds_group !== null;
   const certain = Math.max(least, Number(isAwaited));
   const room = Math.max(limiter.roomToAdmit(first.priority, running, now), certain);
-  if (room <= 0) return count;
+  if (room <= 0) return admitted;
   for (const row of firstWaiting(q, limiter, room)) {
-    if (count >= certain && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
+    if (admitted.length >= certain && limiter.roomToAdmit(row.priority, running, now) <= 0) break;
     letInNow(q, row, now);
-    count++;
+    admitted.push(row);
   }
-  return count;
+  return admitted;
 }
 
 /** If starts are counted, jobs that continue do not wait for those that start: admits as many as may run. */
-function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: number): number {
+function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: number): JobRow[] {
   const { rate, throttle } = limiter.inForce(now);
-  if (!limiter.mayHaveBegun || (!rate && !throttle)) return 0;
+  if (!limiter.mayHaveBegun || (!rate && !throttle)) return [];
   const room = limiter.roomToAdmit(Number.NEGATIVE_INFINITY, running, now, true);
-  if (room <= 0) return 0;
+  if (room <= 0) return [];
   const rows = begunWaiting(q, limiter, room);
   for (const row of rows) letInNow(q, row, now);
-  return rows.length;
+  return rows;
 }
 
 function letInNow(q: QueueParts, row: JobRow, now: number): void {

@@ -3,7 +3,7 @@
 import type { Active } from './active';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { limiterOf } from './limits/place';
+import { isPaused, limiterOf } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
 import { groupOfRow, isBegun } from './row-texts';
 import type { Owned } from './scan';
@@ -19,7 +19,7 @@ export function leaves(q: Stored, row: JobRow, active: Active | undefined): void
   } else if (isInLine(row)) {
     q.store.counts.lineChanged(-1);
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {
-    q.store.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
+    if (!isPaused(q, row)) q.store.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
     q.store.limiters.touch(row.limit_key);
   } else if (row.state === STATE.dead && row.ended_at !== null) {
     q.store.counts.deadChanged(-1);
@@ -51,8 +51,8 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
   q.store.priorities.add(row.priority);
   const position = { at, attempt: row.attempt, key: row.key };
   const owned = ownedBy(q, row);
-  // Where it stood before, it must not be taken: it was given a later time, or had ended and begins again.
-  if (owned?.group !== undefined && owned.isOutOfOrder) {
+  // Where it stood before, it must not be taken: it was given a later time, or it ran or had ended and begins again.
+  if (owned && (owned.group === undefined || owned.isOutOfOrder)) {
     for (const scan of q.store.cursors.all()) scan.moved(row.priority, row.key, owned.group);
   }
   for (const scan of q.store.cursors.all()) scan.entered(row.priority, position, owned);
@@ -60,7 +60,7 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
     q.wake.at(at);
     return;
   }
-  if (row.limit_key !== null) limiterOf(q, row).enters(row.priority, isBegun(row));
+  if (row.limit_key !== null && !isPaused(q, row)) limiterOf(q, row).enters(row.priority, isBegun(row));
   q.wake.arrived(now, row.type, [row.body]);
 }
 

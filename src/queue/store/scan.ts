@@ -60,7 +60,7 @@ export class Scan {
   }
 
   /** The job waits at another place. */
-  moved(priority: number, key: number, group: string): void {
+  moved(priority: number, key: number, group: string | undefined): void {
     this.turns.get(priority)?.moved(key, group);
   }
 

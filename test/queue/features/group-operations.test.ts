@@ -52,6 +52,48 @@ describe('a paused group', () => {
     },
   );
 
+  it.each([
+    ['fair', 'waits for it', false],
+    ['strict', 'waits for it', false],
+    ['fair', 'may start', false],
+    ['fair', 'may start', true],
+  ])(
+    'lets others have the places of a limit (%s order, its own job %s, evicted: %s)',
+    async (order, when, isEvicted) => {
+      const queue = await queueOf({ order });
+      const rate_limit = { key: 'shared', concurrency: 1 };
+      const [b1] = await addAll(queue, ['b'], { rate_limit });
+      expect(await take(queue, 1)).toEqual([b1]);
+      const [a1, c1] = await addAll(queue, ['a', 'c'], { rate_limit });
+      if (when === 'may start') await server.ack(b1);
+      if (isEvicted) await queue.evict();
+      await pause(queue, 'a');
+      if (when !== 'may start') await server.ack(b1);
+      expect(await take(queue, 10)).toEqual([c1]);
+      await addAll(queue, ['a'], { rate_limit });
+      const [d1] = await addAll(queue, ['d'], { rate_limit });
+      await server.ack(c1);
+      expect(await take(queue, 10)).toEqual([d1]);
+      await resume(queue, 'a');
+      await server.ack(d1);
+      expect(await take(queue, 10)).toEqual([a1]);
+    },
+  );
+
+  it('lets others have the places of a limit that wait behind very many of its jobs', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const rate_limit = { key: 'shared', concurrency: 1 };
+    const [b1] = await addAll(queue, ['b'], { rate_limit });
+    expect(await take(queue, 1)).toEqual([b1]);
+    await addAll(queue, Array(700).fill('a'), { rate_limit });
+    const [c1] = await addAll(queue, ['c'], { rate_limit });
+    await server.ack(b1);
+    await pause(queue, 'a');
+    await queue.evict();
+    await queue.alarm();
+    expect(await take(queue, 10)).toEqual([c1]);
+  });
+
   it('keeps its jobs in order, those that come back or become due meanwhile too', async () => {
     const queue = await queueOf({ order: 'strict' });
     const retry = { max_attempts: 2, initial_interval: 1_000, jitter: false };

@@ -69,6 +69,22 @@ describe('groups that are served fairly', () => {
     clock.advance(1_000);
     expect(await take(queue, 10)).toEqual([last, again]);
   });
+
+  it.each([['fair'], ['strict']])('let no job pass that ran for a worker of its type (%s)', async (order) => {
+    const queue = await queueOf({ order });
+    const ids: string[] = [];
+    for (const type of ['waits', 'waits', 'fails', 'fails', 'waits'])
+      ids.push((await server.add(type, [], { queue: queue.name })) as string);
+    const [first, second, again, removed, last] = ids;
+    // The worker of all types knows where the others stand, and where the one stood that another worker takes.
+    expect(await take(queue, 1)).toEqual([first]);
+    expect(await take(queue, 2, { types: ['fails'] })).toEqual([again, removed]);
+    clock.advance(1_000);
+    await server.failNow(again);
+    await server.ack(removed as string);
+    expect(await take(queue, 1)).toEqual([second]);
+    expect(await take(queue, 10)).toEqual([last, again]);
+  });
 });
 
 describe('groups with a bound of waiting jobs', () => {

@@ -3,7 +3,7 @@ import { writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import { type GroupChange, type GroupOverrides, withGroupOverride } from '../../../job/group';
 import { GROUP_OVERRIDES } from '../../store/configuration';
-import type { QueueParts } from '../../store/parts';
+import type { QueueParts, Stored } from '../../store/parts';
 
 /**
  * Changes what is said of one group; null: nothing is said of it any more. One row written.
@@ -28,7 +28,7 @@ export function overrideGroup(q: QueueParts, group: string, change: GroupChange 
   // Jobs of a paused group were passed over, and its turns had other shares: all is read again.
   const isRead =
     groups?.isPaused(group) === rules?.isPaused(group) && groups?.weightOf(group) === rules?.weightOf(group);
-  if (!isRead) q.store.cursors.reset();
+  if (!isRead) regrouped(q);
   else q.store.gates.mayContinue(group);
   // It may start more jobs than before.
   q.wake.arrived(now);
@@ -43,7 +43,13 @@ export function replaceGroups(q: QueueParts, changes: Readonly<Record<string, Gr
   if (JSON.stringify(after) === JSON.stringify(q.config.groupOverrides)) return;
   writeMeta(q.store.sql, GROUP_OVERRIDES, isEmpty(after) ? undefined : after);
   q.config.setGroups(after);
-  q.store.cursors.reset();
+  regrouped(q);
+}
+
+/** Groups are paused or resumed, or have other shares: what was read of them is read again. */
+export function regrouped({ store }: Stored): void {
+  store.cursors.reset();
+  store.limiters.forgetReady();
 }
 
 const isEmpty = (overrides: GroupOverrides): boolean => Object.keys(overrides).length === 0;

@@ -19,6 +19,7 @@ import { setEvicting } from '../../store/jobs';
 import { overridesChanged } from '../../store/limits/changes';
 import { forgetQueueStarts } from '../../store/limits/queue-limit';
 import type { Configured, QueueParts, Stored, Woken } from '../../store/parts';
+import { regrouped } from './groups';
 
 /** Changes the mode, durably. Idempotent. @throws {ApiError} 409 while the queue is being deleted */
 export function setMode(q: QueueParts, mode: QueueMode, now: number): QueueStatus {
@@ -99,7 +100,7 @@ function apply(q: Stored & Configured & Woken, own: QueueConfig, defaults: Queue
   if (before.rate_limit && !q.config.settings.rate_limit) forgetQueueStarts(q);
   if (before.groups && !q.config.groups?.periods) q.store.gates.starts.clear();
   // Who has read ahead by other rules reads again.
-  if (JSON.stringify(before.groups) !== JSON.stringify(q.config.settings.groups)) q.store.cursors.reset();
+  if (JSON.stringify(before.groups) !== JSON.stringify(q.config.settings.groups)) regrouped(q);
   // The size is counted only while a bound needs it.
   q.store.depth.forget();
   // More concurrency or another rate may start more jobs, and another retention may make ended ones due for removal.

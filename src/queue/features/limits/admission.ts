@@ -16,7 +16,7 @@
  * same transaction.
  */
 import type { Holder } from '../../../allowance/holder';
-import { admit } from '../../jobs/limit-check';
+import { ADMITTED_AT_ONCE, admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
@@ -29,16 +29,17 @@ const KEYS_PER_TURN = 200;
  * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends. An
  * open window matters only to a job that waits while others, of lower priority, are ready: they would be taken before
  * it.
+ * @param isCut it was not admitted all that may be: the rest is, in the next turn
  */
-function scheduleCheck(q: QueueParts, limiter: Limiter, now: number): void {
-  let at = Number.POSITIVE_INFINITY;
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isCut: boolean): void {
+  let at = isCut ? now : Number.POSITIVE_INFINITY;
   const grows = limiter.holder ? now : (limiter.resetsAt(now) ?? now);
   const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
   if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
   const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
   if (first) {
     const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (limiter.opensAt(now) ?? now);
-    if (opens > now) at = opens;
+    if (opens > now) at = Math.min(at, opens);
     if (ends > now) {
       q.store.limiters.overrides.awaitEnd(limiter.key, ends);
       q.wake.at(ends);
@@ -99,8 +100,7 @@ export function seeToTouched(q: QueueParts, now: number): void {
   for (const key of q.store.limiters.takeTouched()) {
     const limiter = q.store.limiters.find(key);
     if (!limiter) continue;
-    admit(q, limiter, now);
-    scheduleCheck(q, limiter, now);
+    scheduleCheck(q, limiter, now, admit(q, limiter, now) >= ADMITTED_AT_ONCE);
   }
 }
 
@@ -120,8 +120,7 @@ export function lookAtDueKeys(q: QueueParts, now: number): void {
   for (const key of new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN), ...awaited])) {
     const limiter = q.store.limiters.find(key);
     if (!limiter) continue;
-    admit(q, limiter, now);
-    scheduleCheck(q, limiter, now);
+    scheduleCheck(q, limiter, now, admit(q, limiter, now) >= ADMITTED_AT_ONCE);
   }
   q.store.limiters.flush();
   q.store.limiters.readNextCheck();

@@ -70,13 +70,24 @@ export class Lane {
     return first;
   }
 
-  /** Does the job wait here? Looks at all entries. */
-  has(key: number): boolean {
-    for (let at = this.start; at < this.runs.length; at += ENTRY) {
-      const from = this.runs[at] as number;
-      if (from <= key && key < from + (this.runs[at + 1] as number)) return true;
+  /** Takes the job out, wherever it stands. Looks at all entries. */
+  remove(key: number): void {
+    const { runs, returned } = this;
+    const again = returned.findIndex((position) => position.key === key);
+    if (again >= 0) returned.splice(again, 1);
+    for (let at = this.start; again < 0; at += ENTRY) {
+      if (at >= runs.length) return;
+      const [from, count, order] = runs.slice(at, at + ENTRY) as [number, number, number];
+      const before = key - from;
+      if (before < 0 || before >= count) continue;
+      const parts = [
+        [from, before, order],
+        [key + 1, count - before - 1, order + before + 1],
+      ];
+      runs.splice(at, ENTRY, ...parts.filter(([, left]) => left !== 0).flat());
+      break;
     }
-    return this.returned.some((position) => position.key === key);
+    this.size--;
   }
 
   /** A job was read that waits behind all others. */

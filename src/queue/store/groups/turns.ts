@@ -182,8 +182,11 @@ export class Turns {
   }
 
   /** The job waits at another place: where it stood it must not be taken. */
-  moved(key: number, group: string): void {
-    if (this.lanes.get(group)?.has(key)) this.isStale = true;
+  moved(key: number, group: string | undefined): void {
+    const lane = this.lanes.get(group);
+    if (!lane) return;
+    this.count(lane, () => lane.remove(key));
+    if (lane.place !== 'blocked' || lane.size === 0) this.place(lane);
   }
 
   /**

@@ -160,6 +160,12 @@ export class Limiter {
     }
   }
 
+  /** It is unknown how many jobs are ready. */
+  forgetReady(): void {
+    this.ready.clear();
+    this.readyBegun.clear();
+  }
+
   private countsOf(hasBegun: boolean): Map<number, number>[] {
     return hasBegun ? [this.ready, this.readyBegun] : [this.ready];
   }

@@ -60,6 +60,12 @@ export class Limiters {
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
   }
 
+  /** Other groups are paused than before, so it is unknown which jobs are ready: looks at all keys that jobs wait for. */
+  forgetReady(): void {
+    for (const limiter of this.cache.values()) limiter.forgetReady();
+    this.touchWaiting();
+  }
+
   /** What this queue holds of allowances is unknown: looks at their keys that jobs wait for. One seek for each. */
   private touchAllowances(): void {
     const next = `SELECT min(limit_key) AS key FROM jobs INDEXED BY jobs_limited

@@ -88,9 +88,19 @@ export function place(
   return first && first.priority >= row.priority ? waiting : ready;
 }
 
-/** In a strict order a job keeps its place in its group: only the first one waits for its key. */
-export function waitsInGroup({ store }: Stored, row: Pick<JobRow, 'holds_group' | 'body' | 'group'>): boolean {
-  return store.gates.isStrict && row.holds_group === null && groupOfRow(row) !== undefined;
+/**
+ * Does the job keep its place in its group, and not wait for its key? In a strict order only the first one of a group
+ * waits for its key; of a paused group none does.
+ */
+export function waitsInGroup(q: Stored, row: Pick<JobRow, 'holds_group' | 'body' | 'group'>): boolean {
+  const isBehind = q.store.gates.isStrict && row.holds_group === null && groupOfRow(row) !== undefined;
+  return isBehind || isPaused(q, row);
+}
+
+/** Is the job's group paused? Then claims pass it, and it takes no room of its key from jobs of other groups. */
+export function isPaused({ store: { gates } }: Stored, row: Pick<JobRow, 'body' | 'group'>): boolean {
+  const group = gates.rules && groupOfRow(row);
+  return group !== undefined && gates.isPaused(group);
 }
 
 const WAITING = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}`;
