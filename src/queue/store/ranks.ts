@@ -250,6 +250,7 @@ export function selectReady(
     isStale = scan.rereads(priority);
     if (selection.isFull || isStale) break;
   }
+  scan.isCutShort = selection.isCutShort;
   // If only held rows were read, the next selection would read the same again.
   scan.unfinished = isStale || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;

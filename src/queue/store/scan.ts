@@ -28,6 +28,8 @@ export class Scan {
   emptied = false;
   /** The last selection ended because it had read enough, and moved on: the next one continues there. */
   unfinished = false;
+  /** The same, because it has read ahead as much as one selection may. */
+  isCutShort = false;
 
   /** What was read ahead, by priority, where the queue serves its groups in turns. */
   readonly turns = new Map<number, Turns>();
@@ -152,7 +154,7 @@ export class JobSelection {
   readonly taken: JobRow[] = [];
   /** Was anything read that the next selection need not read again? */
   hasMoved = false;
-  /** Took nothing because it has read as many rows ahead as it may. */
+  /** Took less than it could, because it has read as many rows ahead as it may. */
   isCutShort = false;
   private stopped = false;
   private read = 0;

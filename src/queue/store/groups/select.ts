@@ -78,6 +78,8 @@ export function selectInTurns(
       else turns.isStale = true;
     }
   };
+  // More waits than this selection may read ahead: quiet groups may be among it.
+  const isBehind = (): boolean => !isAllRead && !mayRead() && turns.wantsMore(selection.left);
   turns.begin(selection.left, now);
   readAhead();
   while (!selection.isFull && !turns.isStale) {
@@ -87,8 +89,12 @@ export function selectInTurns(
       if (!isAllRead) readAhead();
       if (ahead > before) continue;
       // None of those that were read may start, but one of the next ones may.
-      selection.isCutShort = !isAllRead && !mayRead() && selection.taken.length === 0;
+      selection.isCutShort = !isAllRead && !mayRead();
       break;
+    }
+    if (isBehind() && turns.isTooEarly(lane)) {
+      turns.setLaneAside(lane);
+      continue;
     }
     const key = lane.first as number;
     const { group } = lane;
@@ -127,7 +133,7 @@ export function selectInTurns(
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else turns.drop(lane);
   }
-  turns.end();
+  turns.end(isBehind());
   return !turns.isEmpty || (!isAllRead && !selection.isFull);
 }
 

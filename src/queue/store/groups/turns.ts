@@ -47,6 +47,8 @@ export class Turns {
   /** What is left for noisy groups of the claim under way, and of the turn of the lane that is served. */
   private kept = 0;
   private turn: { lane: Lane; left: number } | undefined;
+  /** Jobs of noisy groups that went before others which were not read yet, beside what is kept for them. */
+  private readonly early = new Map<Lane, number>();
   private readonly aside: { group: string | undefined; position: Position }[] = [];
   private readonly waiting: Lane[] = [];
   /** Jobs that have begun and wait for their moments, by key, and the first of these moments. */
@@ -120,8 +122,12 @@ export class Turns {
     this.kept = Math.min(count, Math.floor(this.saved));
   }
 
-  /** It ends: what was held back for its consumer waits again. */
-  end(): void {
+  /**
+   * It ends: what was held back for its consumer waits again.
+   * @param isBehind more waits than could be read ahead
+   */
+  end(isBehind = false): void {
+    if (!isBehind) this.early.clear();
     const { turn } = this;
     this.turn = undefined;
     if (turn?.lane.place === 'noisy') this.place(turn.lane);
@@ -149,6 +155,14 @@ export class Turns {
     return lane;
   }
 
+  /**
+   * Has the noisy group had what it may get while quiet ones may not be read yet? That is as many jobs as a quiet group
+   * has, beside what is kept for noisy ones.
+   */
+  isTooEarly(lane: Lane): boolean {
+    return lane.isNoisy && lane.group !== undefined && this.kept <= 0 && (this.early.get(lane) ?? 0) >= QUIET;
+  }
+
   /** The first job of the lane is taken. */
   taken(lane: Lane): void {
     if (lane.isNoisy && lane.group !== undefined) {
@@ -156,7 +170,7 @@ export class Turns {
       if (this.kept > 0) {
         this.kept--;
         this.saved--;
-      }
+      } else this.early.set(lane, (this.early.get(lane) ?? 0) + 1);
       if (this.turn?.lane === lane) this.turn.left--;
     }
     this.drop(lane);
