@@ -217,7 +217,11 @@ class ReadyJobs implements Stream {
  * @param starting jobs by group that another selection has taken, where they get their leases together
  */
 export function selectReady(
-  ranks: Ranks & { gates?: GroupGates; leases?: { active: ReadonlyMap<number, unknown> } },
+  ranks: Ranks & {
+    gates?: GroupGates;
+    leases?: { active: ReadonlyMap<number, unknown> };
+    cursors?: { readonly held: number };
+  },
   scan: Scan,
   now: number,
   limit: number,
@@ -239,7 +243,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules });
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning, passedOver },
+          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

@@ -85,6 +85,13 @@ export class Scan {
     return turns;
   }
 
+  /** What it has read ahead, see {@link Turns.held}. */
+  get held(): number {
+    let sum = 0;
+    for (const { held } of this.turns.values()) sum += held;
+    return sum;
+  }
+
   /** The group may start a job again. */
   freed(group: string): void {
     for (const turns of this.turns.values()) turns.freed(group);

@@ -24,6 +24,13 @@ const MOST_SAVED = 64;
 /** Entries of one consumer and priority at most; a row of the line that follows waits until some of them are taken. */
 const MAX_ENTRIES = 200_000;
 
+/** A lane takes about as much memory as this many entries. */
+const LANE_ENTRIES = 16;
+
+/** Entries of all consumers and priorities at most, lanes counted in: 24 MB. And those that each of them may have. */
+const MAX_HELD = 1_000_000;
+const MIN_HELD = 20_000;
+
 /** Claims after which it is looked where the first job of the line waits. */
 const CLAIMS_PER_LOOK = 64;
 
@@ -67,9 +74,19 @@ export class Turns {
     return this.entries === 0;
   }
 
-  /** May more be read ahead? @param count jobs that the claim still takes */
-  wantsMore(count: number): boolean {
-    return this.entries < MAX_ENTRIES && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
+  /** Memory that it takes, in entries. */
+  get held(): number {
+    return this.entries + LANE_ENTRIES * this.lanes.size;
+  }
+
+  /**
+   * May more be read ahead?
+   * @param count jobs that the claim still takes
+   * @param others what other consumers and priorities hold
+   */
+  wantsMore(count: number, others = 0): boolean {
+    const hasRoom = this.entries < MAX_ENTRIES && this.held < Math.max(MIN_HELD, MAX_HELD - others);
+    return hasRoom && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
   }
 
   /**
