@@ -1,7 +1,8 @@
 /**
  * What groups cost and bring. `fair`: of one group nine tenths of all jobs are enqueued, then one job of each of many
- * others; the figure is how many jobs were handed out when the last of these started. `strict`: jobs are fetched and
- * acknowledged by 100 while one of each group runs at a time.
+ * others; the figure is how many jobs were handed out when the last of these started. Beside it, as many jobs that have
+ * no group, and that have one each. `strict`: jobs are fetched and acknowledged by 100 while one of each group runs at a
+ * time.
  */
 import { Connection, call, request } from '../http.mjs';
 import { configure, job } from '../jobs.mjs';
@@ -17,10 +18,26 @@ const BATCH = 1000;
 
 export async function run({ port }, { quick }) {
   const part = quick ? 10 : 1;
-  const rows = [await fair(port, 90_000 / part, 10_000 / part)];
+  const all = 100_000 / part;
+  const rows = [await each(port, all, 0), await each(port, all, all), await fair(port, 0.9 * all, 0.1 * all)];
   for (const groups of [1, 100, 10_000 / part])
     rows.push(await strict(port, groups, groups === 1 ? 2_000 / part : 20_000 / part));
   return rows;
+}
+
+/** Jobs without a group, or each in a group of its own. @param groups 0, or as many as jobs */
+async function each(port, jobs, groups) {
+  const queue = `groups-each-${groups}`;
+  const order = groups === 0 ? '' : 'fair';
+  if (groups > 0) await configure(port, queue, { groups: { order } });
+  await enqueue(
+    port,
+    queue,
+    Array.from({ length: jobs }, (_, at) => (groups === 0 ? undefined : `group ${at}`)),
+  );
+  const started = performance.now();
+  await drain(port, queue, jobs);
+  return { order, groups, jobs, quiet_out_after: '', jobs_s: rate(jobs, performance.now() - started) };
 }
 
 async function fair(port, noisy, quiet) {

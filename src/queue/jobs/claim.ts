@@ -118,7 +118,7 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
     const calls = request.count - puller.calls;
     if (calls <= 0 || startsLeft(q, now) <= 0) break;
     puller.select(calls);
-    if (!puller.isUnfinished) break;
+    if (!puller.isUnfinished || (puller.calls > 0 && puller.isCutShort)) break;
   }
   const { claimed, chunked, bytes, isUnfinished } = puller;
   if (puller.hasLetIn) claimed.sort(inOrder);
@@ -207,6 +207,11 @@ class Puller {
   /** Did the last selection leave something behind? */
   get hasMore(): boolean {
     return !this.scan.emptied || this.chunks?.hasMore === true;
+  }
+
+  /** Has the last selection read ahead as much as it may? What it took leaves first. */
+  get isCutShort(): boolean {
+    return this.scan.isCutShort;
   }
 
   /** Takes the next jobs. @param calls of handlers that they may take at most */

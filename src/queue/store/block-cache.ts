@@ -73,8 +73,15 @@ export class BlockCache {
     return block;
   }
 
-  /** Keeps a block, and drops what was used longest ago. */
-  keep(block: Block): Block {
+  /**
+   * Keeps a block, and drops what was used longest ago.
+   * @param isAhead it is read ahead, and others do not go for it: groups that take turns come back to these
+   */
+  keep(block: Block, isAhead = false): Block {
+    if (isAhead && this.heads.bytes + block.headBytes > MAX_HEADS) {
+      this.last = block;
+      return block;
+    }
     const { first } = block;
     const known = this.blocks.get(first);
     if (known !== block) {

@@ -133,8 +133,8 @@ export class BlockTable {
   *after(key: number, bodies = true): Generator<JobRow> {
     // Those that are not written yet have the highest numbers.
     const end = this.waiting[0]?.key ?? Number.POSITIVE_INFINITY;
-    const first = key + 1 < end ? (this.at(key + 1) ?? this.next(key)) : undefined;
-    for (let block = first; block; block = this.next(block.end - 1)) {
+    const first = key + 1 < end ? (this.at(key + 1, !bodies) ?? this.next(key, !bodies)) : undefined;
+    for (let block = first; block; block = this.next(block.end - 1, !bodies)) {
       if (block.left === 0) continue;
       yield* this.rowsOf(block, key + 1, bodies);
     }
@@ -310,8 +310,8 @@ export class BlockTable {
 
   // ---- reading ---------------------------------------------------------------------------------
 
-  /** The block that spans this number. */
-  protected at(key: number): Block | undefined {
+  /** The block that spans this number. @param isAhead as {@link BlockCache.keep} has it */
+  protected at(key: number, isAhead = false): Block | undefined {
     if (!this.owns(key)) return undefined;
     const [first] = this.waiting;
     if (first && key >= first.key) this.flush();
@@ -329,14 +329,14 @@ export class BlockTable {
       return undefined;
     }
     const [block] = this.build([row]);
-    return block && this.cache.keep(block);
+    return block && this.cache.keep(block, isAhead);
   }
 
   /** The next block that begins after this number. */
-  private next(key: number): Block | undefined {
+  private next(key: number, isAhead: boolean): Block | undefined {
     if (key >= (this.newestFirst() ?? 0)) return undefined;
     const [block] = this.build(this.select('first > ? ORDER BY first LIMIT 1', key));
-    return block && this.cache.keep(block);
+    return block && this.cache.keep(block, isAhead);
   }
 
   protected select(where: string, ...bindings: (string | number)[]): BlockRow[] {

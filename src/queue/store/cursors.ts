@@ -113,6 +113,11 @@ export class Cursors {
     return this.all().reduce((next, scan) => Math.min(next, scan.nextGroup), Number.POSITIVE_INFINITY);
   }
 
+  /** What all of them have read ahead, see {@link Turns.held}. */
+  get held(): number {
+    return this.all().reduce((sum, { held }) => sum + held, 0);
+  }
+
   /** The cursor of a target. */
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);

@@ -73,7 +73,7 @@ export class DueBlocks extends BlockTable {
       const blocks = this.nextInTurn(priority, from, until, window);
       for (const block of blocks) {
         if (block.left === 0) continue;
-        if (!bodies) this.cache.keep(block);
+        if (!bodies) this.cache.keep(block, true);
         yield* this.rowsOf(block, from.at === block.place.due_at ? from.key + 1 : undefined, bodies);
       }
       const last = blocks.at(-1);

@@ -217,7 +217,11 @@ class ReadyJobs implements Stream {
  * @param starting jobs by group that another selection has taken, where they get their leases together
  */
 export function selectReady(
-  ranks: Ranks & { gates?: GroupGates; leases?: { active: ReadonlyMap<number, unknown> } },
+  ranks: Ranks & {
+    gates?: GroupGates;
+    leases?: { active: ReadonlyMap<number, unknown> };
+    cursors?: { readonly held: number };
+  },
   scan: Scan,
   now: number,
   limit: number,
@@ -239,7 +243,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules });
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning, passedOver },
+          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },
@@ -250,6 +254,7 @@ export function selectReady(
     isStale = scan.rereads(priority);
     if (selection.isFull || isStale) break;
   }
+  scan.isCutShort = selection.isCutShort;
   // If only held rows were read, the next selection would read the same again.
   scan.unfinished = isStale || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;

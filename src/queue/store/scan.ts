@@ -28,6 +28,8 @@ export class Scan {
   emptied = false;
   /** The last selection ended because it had read enough, and moved on: the next one continues there. */
   unfinished = false;
+  /** The same, because it has read ahead as much as one selection may. */
+  isCutShort = false;
 
   /** What was read ahead, by priority, where the queue serves its groups in turns. */
   readonly turns = new Map<number, Turns>();
@@ -81,6 +83,13 @@ export class Scan {
       this.turns.set(priority, turns);
     }
     return turns;
+  }
+
+  /** What it has read ahead, see {@link Turns.held}. */
+  get held(): number {
+    let sum = 0;
+    for (const { held } of this.turns.values()) sum += held;
+    return sum;
   }
 
   /** The group may start a job again. */
@@ -152,7 +161,7 @@ export class JobSelection {
   readonly taken: JobRow[] = [];
   /** Was anything read that the next selection need not read again? */
   hasMoved = false;
-  /** Took nothing because it has read as many rows ahead as it may. */
+  /** Took less than it could, because it has read as many rows ahead as it may. */
   isCutShort = false;
   private stopped = false;
   private read = 0;

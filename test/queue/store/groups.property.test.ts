@@ -199,4 +199,23 @@ describe('turns of groups', () => {
     });
     fc.assert(property, { numRuns: 200, seed: SEED });
   });
+
+  it('hold a bounded number of groups, however many wait, and some for each consumer whatever the others hold', () => {
+    const groupsOf = (others: number) => {
+      const turns = new Turns(() => 1);
+      for (let groups = 0; ; groups++) {
+        if (!turns.wantsMore(100, others)) return { groups, held: turns.held };
+        turns.add({ at: groups, attempt: 0, key: 2 * groups }, `group ${groups}`);
+        // None of them may start a job.
+        turns.begin(1, 0);
+        turns.block(turns.next(1) as Lane);
+        turns.end();
+      }
+    };
+    const alone = groupsOf(0);
+    expect(alone.groups).toBeGreaterThan(50_000);
+    expect(alone.groups).toBeLessThan(100_000);
+    expect(groupsOf(alone.held).groups).toBeGreaterThan(1_000);
+    expect(groupsOf(alone.held).groups).toBeLessThan(2_000);
+  });
 });

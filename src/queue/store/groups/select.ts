@@ -33,13 +33,15 @@ interface Source {
   /** The job with this key, unless it runs, has completed or is no more. */
   find(key: number): JobRow | undefined;
   isRunning(key: number): boolean;
+  /** What all consumers have read ahead, see {@link Turns.held}. */
+  readonly held: number;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, passedOver }: Source,
+  { gates, blocks, find, isRunning, held, passedOver }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -48,13 +50,15 @@ export function selectInTurns(
   const { starting } = selection;
   const keys = new Set<number>();
   const readBefore = blocks.read;
+  const others = held - turns.held;
+  const wantsMore = (): boolean => turns.wantsMore(selection.left, others);
   let ahead = 0;
   let ownRows = 0;
   let isAllRead = false;
   const mayRead = (): boolean =>
     ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
   const readAhead = (): void => {
-    while (mayRead() && !turns.isStale && turns.wantsMore(selection.left)) {
+    while (mayRead() && !turns.isStale && wantsMore()) {
       const row = ready.peek(PAGE);
       isAllRead = row === undefined;
       if (!row) return;
@@ -78,6 +82,8 @@ export function selectInTurns(
       else turns.isStale = true;
     }
   };
+  // More waits than this selection may read ahead: quiet groups may be among it.
+  const isBehind = (): boolean => !isAllRead && !mayRead() && wantsMore();
   turns.begin(selection.left, now);
   readAhead();
   while (!selection.isFull && !turns.isStale) {
@@ -87,8 +93,12 @@ export function selectInTurns(
       if (!isAllRead) readAhead();
       if (ahead > before) continue;
       // None of those that were read may start, but one of the next ones may.
-      selection.isCutShort = !isAllRead && !mayRead() && selection.taken.length === 0;
+      selection.isCutShort = !isAllRead && !mayRead();
       break;
+    }
+    if (isBehind() && turns.isTooEarly(lane)) {
+      turns.setLaneAside(lane);
+      continue;
     }
     const key = lane.first as number;
     const { group } = lane;
@@ -127,7 +137,7 @@ export function selectInTurns(
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else turns.drop(lane);
   }
-  turns.end();
+  turns.end(isBehind());
   return !turns.isEmpty || (!isAllRead && !selection.isFull);
 }
 

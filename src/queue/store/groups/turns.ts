@@ -24,6 +24,13 @@ const MOST_SAVED = 64;
 /** Entries of one consumer and priority at most; a row of the line that follows waits until some of them are taken. */
 const MAX_ENTRIES = 200_000;
 
+/** A lane takes about as much memory as this many entries. */
+const LANE_ENTRIES = 16;
+
+/** Entries of all consumers and priorities at most, lanes counted in: 24 MB. And those that each of them may have. */
+const MAX_HELD = 1_000_000;
+const MIN_HELD = 20_000;
+
 /** Claims after which it is looked where the first job of the line waits. */
 const CLAIMS_PER_LOOK = 64;
 
@@ -47,6 +54,8 @@ export class Turns {
   /** What is left for noisy groups of the claim under way, and of the turn of the lane that is served. */
   private kept = 0;
   private turn: { lane: Lane; left: number } | undefined;
+  /** Jobs of noisy groups that went before others which were not read yet, beside what is kept for them. */
+  private readonly early = new Map<Lane, number>();
   private readonly aside: { group: string | undefined; position: Position }[] = [];
   private readonly waiting: Lane[] = [];
   /** Jobs that have begun and wait for their moments, by key, and the first of these moments. */
@@ -65,9 +74,19 @@ export class Turns {
     return this.entries === 0;
   }
 
-  /** May more be read ahead? @param count jobs that the claim still takes */
-  wantsMore(count: number): boolean {
-    return this.entries < MAX_ENTRIES && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
+  /** Memory that it takes, in entries. */
+  get held(): number {
+    return this.entries + LANE_ENTRIES * this.lanes.size;
+  }
+
+  /**
+   * May more be read ahead?
+   * @param count jobs that the claim still takes
+   * @param others what other consumers and priorities hold
+   */
+  wantsMore(count: number, others = 0): boolean {
+    const hasRoom = this.entries < MAX_ENTRIES && this.held < Math.max(MIN_HELD, MAX_HELD - others);
+    return hasRoom && this.quietJobs < Math.min(MAX_QUIET, count + QUIET);
   }
 
   /**
@@ -120,8 +139,12 @@ export class Turns {
     this.kept = Math.min(count, Math.floor(this.saved));
   }
 
-  /** It ends: what was held back for its consumer waits again. */
-  end(): void {
+  /**
+   * It ends: what was held back for its consumer waits again.
+   * @param isBehind more waits than could be read ahead
+   */
+  end(isBehind = false): void {
+    if (!isBehind) this.early.clear();
     const { turn } = this;
     this.turn = undefined;
     if (turn?.lane.place === 'noisy') this.place(turn.lane);
@@ -149,6 +172,14 @@ export class Turns {
     return lane;
   }
 
+  /**
+   * Has the noisy group had what it may get while quiet ones may not be read yet? That is as many jobs as a quiet group
+   * has, beside what is kept for noisy ones.
+   */
+  isTooEarly(lane: Lane): boolean {
+    return lane.isNoisy && lane.group !== undefined && this.kept <= 0 && (this.early.get(lane) ?? 0) >= QUIET;
+  }
+
   /** The first job of the lane is taken. */
   taken(lane: Lane): void {
     if (lane.isNoisy && lane.group !== undefined) {
@@ -156,7 +187,7 @@ export class Turns {
       if (this.kept > 0) {
         this.kept--;
         this.saved--;
-      }
+      } else this.early.set(lane, (this.early.get(lane) ?? 0) + 1);
       if (this.turn?.lane === lane) this.turn.left--;
     }
     this.drop(lane);

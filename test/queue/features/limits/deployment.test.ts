@@ -241,6 +241,21 @@ describe('a key that counts in all queues', () => {
     lease.mockRestore();
   });
 
+  it('is asked for once for each lease, however many jobs start in it', async () => {
+    const lease = vi.spyOn(UniqueLockObject.prototype, 'lease');
+    const queue = new TestQueue();
+    await addManyTo(queue, 200, shared(freshName('key'), { concurrency: 1_000, rate: 1_000, period: 'minute' }));
+    let ended = 0;
+    while (ended < 200) {
+      await settle([queue]);
+      const ids = await fetchFrom(queue, 10);
+      await ack(...ids);
+      ended += ids.length;
+    }
+    expect(lease.mock.calls.filter(([request]) => request.queue === queue.name).length).toBeLessThanOrEqual(2);
+    lease.mockRestore();
+  });
+
   it.each([
     [{ key: 'k', scope: 'planet', concurrency: 1 }, 'rate_limit.scope'],
     [{ scope: 'deployment', concurrency: 1 }, 'rate_limit.key'],
