@@ -45,6 +45,7 @@ export interface BatchGroup {
 
 /** Refuses jobs for more queues than one request may ask, before it asks any. @throws {ApiError} 413 */
 export function refuseTooManyQueues(entries: readonly BatchEntry[]): void {
+  if (entries.length <= MAX_QUEUES_AT_ONCE) return;
   const { size } = new Set(entries.map(({ queue }) => queue));
   if (size > MAX_QUEUES_AT_ONCE) throw payloadTooLarge('jobs', size, MAX_QUEUES_AT_ONCE, 'queues');
 }
@@ -76,6 +77,7 @@ export function groupByQueue(entries: readonly (BatchEntry | undefined)[]): Batc
  * @throws {ApiError} 409 `duplicate`
  */
 export async function refuseTakenIds(env: Env, entries: readonly BatchEntry[], numbered: boolean): Promise<void> {
+  if (entries.every(({ job }) => job.id === undefined)) return;
   const seen = new Set<string>();
   for (const [index, { job }] of entries.entries()) {
     if (job.id === undefined) continue;

@@ -36,10 +36,10 @@ interface Sent {
 }
 
 /** The entries with the verdict of the schemas known here. */
-function validated<T extends Sent>(env: Env, entries: readonly T[]): T[] {
+function validated<T extends Sent>(env: Env, entries: readonly T[]): readonly T[] {
   const registry = registries.get(env) ?? NONE;
   const { stamp } = registry;
-  if (stamp === undefined) return [...entries];
+  if (stamp === undefined) return entries;
   const work = new Work();
   return entries.map((entry) => ({
     ...entry,
@@ -64,7 +64,7 @@ function validation(
 export async function underSchemas<T extends Sent, R>(
   env: Env,
   entries: readonly T[],
-  send: (entries: T[]) => Promise<R>,
+  send: (entries: readonly T[]) => Promise<R>,
 ): Promise<R> {
   for (let tries = 1; ; tries++) {
     try {

@@ -47,8 +47,10 @@ const MAX_VERSION = 255;
 export async function fetchAnnouncement(target: TargetConfig): Promise<Announcement | typeof NOT_RUNNING> {
   let answer: HandlerAnswer;
   try {
-    const request = (signal: AbortSignal) =>
-      new Request(`${ORIGIN}/.well-known/tocsin`, { redirect: 'manual', signal });
+    const request = (signal: AbortSignal): [string, RequestInit] => [
+      `${ORIGIN}/.well-known/tocsin`,
+      { redirect: 'manual', signal },
+    ];
     answer = await callWithin(target, request, { timeoutMs: ANNOUNCEMENT_TIMEOUT_MS }, async (response) => ({
       status: response.status,
       retryAfter: response.headers.get('Retry-After'),

@@ -24,12 +24,12 @@ export interface CallLimits {
 
 /**
  * Makes one request and reads its answer, within its limits. Then it aborts the handler's signal.
- * @param requestWith makes it, with the signal that ends it
+ * @param requestWith its URL, and the rest of it with the signal that ends it
  * @throws {NoAnswer} when the time was up, or the call was stopped; anything else was thrown by the handler Worker
  */
 export async function callWithin<T>(
   target: TargetConfig,
-  requestWith: (signal: AbortSignal) => Request,
+  requestWith: (signal: AbortSignal) => [url: string, init: RequestInit],
   limits: CallLimits,
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
@@ -54,7 +54,7 @@ export async function callWithin<T>(
     }, ms);
   };
   wait(limits.timeoutMs);
-  const fetchAndRead = async (): Promise<T> => read(await target.binding.fetch(requestWith(aborter.signal)));
+  const fetchAndRead = async (): Promise<T> => read(await target.binding.fetch(...requestWith(aborter.signal)));
   try {
     return await Promise.race([fetchAndRead(), ended]);
   } finally {

@@ -148,13 +148,13 @@ export class Call {
     };
   }
 
-  private request(signal: AbortSignal): Request {
+  private request(signal: AbortSignal): [url: string, init: RequestInit] {
     const { terms, line } = this;
     const headers = headersOf(terms);
     if (line) headers.set(CONTROL_HEADER, 'lines');
     const url = this.target.takesUrl ? String(this.deliveries[0]?.job.target_url) : ORIGIN;
     // A redirect is an answer of the handler. Following it would call another path without the job.
-    return new Request(url, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual', signal });
+    return [url, { method: 'POST', headers, body: line?.body ?? bodyOf(terms), redirect: 'manual', signal }];
   }
 
   private async read(response: Response): Promise<void> {

@@ -51,7 +51,8 @@ export class Remote {
   ) {}
 
   /** @throws {Error} when there was no answer from there */
-  async fetch(request: Request): Promise<Response> {
+  async fetch(...call: [url: string, init: RequestInit]): Promise<Response> {
+    const request = new Request(...call);
     const url = this.url ?? request.url;
     const body = await request.text();
     const headers = new Headers(request.headers);

@@ -49,7 +49,13 @@ const EVENT_BYTES = 200;
 const MEMBER_BYTES = 24;
 
 /** `stamp` is the time in its id: its own, unless a later one was noted before it, so that ids never go back. */
-type Stored = Omit<QueueEvent, 'id' | 'queue'> & Published & { number: number; stamp: number; bytes: number };
+type Stored = Omit<QueueEvent, 'id' | 'queue'> & Published & Place & { bytes: number };
+
+/** What the id of an event is made of. */
+interface Place {
+  number: number;
+  stamp: number;
+}
 
 export class EventLog {
   private ring: Stored[] = [];
@@ -57,8 +63,8 @@ export class EventLog {
   private readonly listeners = new Set<Listener>();
   private number = 0;
   private stamp = 0;
-  /** Every event after the one with this id is kept. Undefined: no id was minted yet. */
-  private floor: string | undefined;
+  /** Every event after the one at this place is kept. Undefined: there was none yet. Its id is minted where it matters. */
+  private floor: Place | undefined;
   /** Of the events that are kept. */
   private bytes = 0;
 
@@ -97,14 +103,14 @@ export class EventLog {
     return this.idOf(this.place(now));
   }
 
-  private place(time: number): { number: number; stamp: number } {
+  private place(time: number): Place {
     if (time > this.stamp) this.stamp = time;
     const place = { number: this.number++, stamp: this.stamp };
-    this.floor ??= this.idOf(place);
+    this.floor ??= place;
     return place;
   }
 
-  private idOf({ stamp, number }: Pick<Stored, 'stamp' | 'number'>): string {
+  private idOf({ stamp, number }: Place): string {
     return `evt_${mintId(stamp, this.route, number)}`;
   }
 
@@ -145,13 +151,13 @@ export class EventLog {
       this.bytes -= this.ring[surplus++]?.bytes ?? 0;
     }
     const last = this.ring[surplus - 1];
-    if (last) this.floor = this.idOf(last);
+    if (last) this.floor = last;
     if (surplus > 0) this.ring.splice(0, surplus);
   }
 
   /** May events after the one with this id be missing: no longer kept, or of an earlier life of the object? */
   isGapAfter(id: string): boolean {
-    return this.floor === undefined || id < this.floor;
+    return this.floor === undefined || id < this.idOf(this.floor);
   }
 
   /** Calls `listener` with the events of every commit. @returns a function that ends this */

@@ -31,6 +31,7 @@ const MAX_MESSAGE_CHARS = 8 * 1024 * 1024;
 
 /** No address. Most commits leave nothing to send, and finding that out allocates nothing. */
 const NONE: readonly string[] = [];
+const NO_STOPS: readonly Stop[] = [];
 
 /** One sort of outbox messages, and how they are delivered: {@link posted} or {@link derived}. */
 export interface MessageKind<A = unknown> {
@@ -105,7 +106,7 @@ export class OutboxRelay {
     if (this.busy.size > 0) return now + STANDBY_MS;
     let next = Number.POSITIVE_INFINITY;
     for (const kind of this.kinds) {
-      const failing = this.addresses(kind, this.failing);
+      const failing = this.backingOff(kind);
       if (!this.isFull(failing)) next = Math.min(next, kind.nextAt(failing));
     }
     for (const { at } of this.failing.values()) next = Math.min(next, at);
@@ -163,11 +164,10 @@ export class OutboxRelay {
     const now = this.host.now();
     const limit = Math.max(1, this.left);
     const found: Stop[] = [];
-    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
-    const excepted = new Set<Stop>([...this.busy.values(), ...resting]);
+    const excepted = this.busy.size + this.failing.size === 0 ? NO_STOPS : this.excepted(now);
     for (const kind of this.kinds) {
       if (found.length === limit) break;
-      const addresses = this.isFull(this.addresses(kind, this.failing))
+      const addresses = this.isFull(this.backingOff(kind))
         ? this.rested(kind, now)
         : kind.due(now, this.addresses(kind, excepted), limit - found.length);
       if (addresses.length === 0) continue;
@@ -182,6 +182,12 @@ export class OutboxRelay {
     return found;
   }
 
+  /** What is served or backing off now. */
+  private excepted(now: number): Stop[] {
+    const resting = [...this.failing.values()].filter(({ at }) => isPausedUntil(at, now, RETRY_MS.longest));
+    return [...this.busy.values(), ...resting];
+  }
+
   /** Are as many addresses of a kind backing off as memory, and a query, should hold? */
   private isFull(failing: readonly string[]): boolean {
     return failing.length >= (this.bounds.resting ?? MAX_RESTING);
@@ -194,9 +200,13 @@ export class OutboxRelay {
     return rested.map(({ address }) => address).filter((address) => !this.busy.has(idOf(kind, address)));
   }
 
-  private addresses(kind: MessageKind, all: { size: number; values(): Iterable<Stop> }): readonly string[] {
-    if (all.size === 0) return NONE;
-    return [...all.values()].filter((one) => one.kind === kind).map(({ address }) => address);
+  private addresses(kind: MessageKind, all: readonly Stop[]): readonly string[] {
+    return all.length === 0 ? NONE : all.filter((one) => one.kind === kind).map(({ address }) => address);
+  }
+
+  /** The addresses of a kind that are backing off. */
+  private backingOff(kind: MessageKind): readonly string[] {
+    return this.failing.size === 0 ? NONE : this.addresses(kind, [...this.failing.values()]);
   }
 
   private serve<A>(kind: MessageKind<A>, address: string): Promise<A> {
@@ -254,7 +264,10 @@ export function derived<A>({ kind, open, dueAt = () => 0, deliver }: Derived<A>)
     except.length === 0 ? open() : open().filter((address) => !except.includes(address));
   return {
     kind,
-    due: (now, except, limit) => (now < dueAt() ? NONE : other(except).slice(0, limit)),
+    due: (now, except, limit) => {
+      const addresses = now < dueAt() ? NONE : other(except);
+      return addresses.length > limit ? addresses.slice(0, limit) : addresses;
+    },
     nextAt: (except) => (other(except).length > 0 ? dueAt() : Number.POSITIVE_INFINITY),
     deliver,
   };

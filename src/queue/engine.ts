@@ -7,7 +7,7 @@
  */
 import type { TargetConfig } from '../dispatch/config';
 import { type AlarmClock, earliest } from '../durable/alarm-clock';
-import { type CommitHooks, Committer } from '../durable/group-commit';
+import { type CommitHooks, Committer, type TransactionStep } from '../durable/group-commit';
 import { OutboxRelay } from '../durable/outbox-relay';
 import { ApiError, type Outcome, unavailable } from '../job/errors';
 import type { WaitingFor } from '../job/waiting';
@@ -45,6 +45,17 @@ const CATCH_UP_MS = 5_000;
 /** Pause before the alarm is tried again when its work failed, ms. */
 const RETRY_ALARM_MS = 1_000;
 
+/** What features do in every transaction or after it. */
+const HOOKS = ['before', 'steps', 'follow', 'workArrived', 'start'] as const;
+
+/** The features that have each of these, in their order: a transaction asks no others. */
+type Hooked = { readonly [K in (typeof HOOKS)[number]]: readonly (Feature & Required<Pick<Feature, K>>)[] };
+
+const hookedOf = (features: readonly Feature[]): Hooked =>
+  Object.fromEntries(HOOKS.map((hook) => [hook, features.filter((feature) => feature[hook])])) as unknown as Hooked;
+
+const NO_STEPS: readonly TransactionStep[] = [];
+
 /** What an engine needs from its object. */
 export interface EngineHost extends Pick<Host, 'random' | 'now' | 'keepAlive'> {
   readonly storage: DurableObjectStorage;
@@ -64,6 +75,7 @@ export class QueueEngine {
   readonly q: QueueMemory<HandledTypes>;
   private readonly committer: Committer;
   private readonly features: readonly Feature[];
+  private readonly hooked: Hooked;
   /** The work after a commit is running. */
   private following = false;
   private readonly overdue: Overdue;
@@ -137,6 +149,7 @@ export class QueueEngine {
       around,
     );
     this.features = [...features, this.relay];
+    this.hooked = hookedOf(this.features);
   }
 
   /** What the engine does in each transaction, and after it. */
@@ -144,17 +157,23 @@ export class QueueEngine {
     return {
       now: () => this.host.now(),
       before: (now) => {
-        for (const feature of this.features) feature.before?.(now);
+        for (const feature of this.hooked.before) feature.before(now);
       },
-      steps: (now, when) => this.features.flatMap((feature) => feature.steps?.(now, when) ?? []),
+      steps: (now, when) => {
+        let steps: readonly TransactionStep[] = NO_STEPS;
+        for (const feature of this.hooked.steps) {
+          const own = feature.steps(now, when);
+          if (own.length > 0) steps = [...steps, ...own];
+        }
+        return steps;
+      },
       follow: (now) => {
-        for (const feature of this.features) feature.follow?.(now);
+        for (const feature of this.hooked.follow) feature.follow(now);
       },
       committed: () => {
         this.goOn(() => {
-          const arrived = this.q.wake.takeArrivals();
-          for (const feature of this.features) if (arrived) this.attempt(() => feature.workArrived?.());
-          for (const feature of this.features) this.attempt(() => feature.start?.('commit'));
+          if (this.q.wake.takeArrivals()) this.attempt(this.hooked.workArrived, (feature) => feature.workArrived());
+          this.attempt(this.hooked.start, (feature) => feature.start('commit'));
         });
       },
     };
@@ -254,13 +273,13 @@ export class QueueEngine {
   alarm(): void {
     this.host.clock.fired(this.host.now());
     this.push.beginEvent();
-    let isDone = this.attempt(() =>
-      this.committer.runNow((now) => {
+    let isDone = this.attempt([this.committer], (committer) =>
+      committer.runNow((now) => {
         for (const feature of this.features) feature.tidy?.(now);
       }),
     );
     this.goOn(() => {
-      for (const feature of this.features) isDone = this.attempt(() => feature.start?.('alarm')) && isDone;
+      isDone = this.attempt(this.hooked.start, (feature) => feature.start('alarm')) && isDone;
     });
     this.armNext(isDone ? 0 : RETRY_ALARM_MS);
   }
@@ -277,19 +296,22 @@ export class QueueEngine {
   }
 
   /**
-   * One part of an alarm's work, or of the work after a commit. Its failure stops no other part, nor the caller that
-   * has committed: the alarm tries again soon.
-   * @returns whether it did not fail
+   * Parts of an alarm's work, or of the work after a commit. The failure of one stops no other part, nor the caller
+   * that has committed: the alarm tries again soon.
+   * @returns whether none failed
    */
-  private attempt(run: () => void): boolean {
-    try {
-      run();
-      return true;
-    } catch (error) {
-      console.error('tocsin: not all due work could be done', error);
-      this.tryAgainSoon();
-      return false;
+  private attempt<T>(parts: readonly T[], run: (part: T) => void): boolean {
+    let isDone = true;
+    for (const part of parts) {
+      try {
+        run(part);
+      } catch (error) {
+        console.error('tocsin: not all due work could be done', error);
+        this.tryAgainSoon();
+        isDone = false;
+      }
     }
+    return isDone;
   }
 
   /**

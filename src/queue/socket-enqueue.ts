@@ -45,7 +45,8 @@ export async function enqueueFromSocket(
     unknown,
     ...(trace && { trace }),
   };
-  const parsed = await Promise.all(parseEach(jobs, 'jobs', parseJob, ctx).map(withFingerprint));
+  const read = parseEach(jobs, 'jobs', parseJob, ctx);
+  const parsed = read.some(({ unique }) => unique) ? await Promise.all(read.map(withFingerprint)) : read;
   refuseTooMuch(parsed.map(({ job }) => job));
   await admitQueues(
     env,

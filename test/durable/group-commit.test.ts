@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AlarmClock } from '../../src/durable/alarm-clock';
 import { Committer, type Memory } from '../../src/durable/group-commit';
+import { conflict } from '../../src/job/errors';
 
 const MIB = 1024 * 1024;
 
@@ -9,7 +10,7 @@ const MIB = 1024 * 1024;
 function committing() {
   const groups: string[][] = [];
   let group: string[] = [];
-  const written = { work: 0 };
+  const written = { work: 0, writes: 0 };
   const nothing = () => undefined;
   const memory: Memory = {
     ...{ wanted: Number.POSITIVE_INFINITY, changes: 0, written },
@@ -97,5 +98,54 @@ describe('a group of operations', () => {
     await expect(first).rejects.toThrow('storage failed');
     await expect(second).rejects.toThrow('storage failed');
     expect(await run('later', 1)).toBe('later');
+  });
+});
+
+describe('an operation that is alone in its transaction', () => {
+  /** How the transactions and savepoints ended, the innermost first. */
+  function alone(operation: (written: { writes: number }) => void) {
+    const { committer } = committing();
+    const { memory, storage } = committer as unknown as {
+      memory: Memory & { written: { writes: number } };
+      storage: { transactionSync<T>(run: () => T): T };
+    };
+    const ends: string[] = [];
+    memory.load = () => ends.push('rebuilt');
+    storage.transactionSync = (run) => {
+      try {
+        const value = run();
+        ends.push('kept');
+        return value;
+      } catch (error) {
+        ends.push('undone');
+        throw error;
+      }
+    };
+    return { done: committer.run(() => operation(memory.written)), ends };
+  }
+
+  it('needs no savepoint', async () => {
+    const { done, ends } = alone(() => undefined);
+    await done;
+    expect(ends).toEqual(['kept']);
+  });
+
+  it('leaves the rest of the transaction as it is when it is refused before any change', async () => {
+    const { done, ends } = alone(() => {
+      throw conflict('No.', {});
+    });
+    await expect(done).rejects.toThrow('No.');
+    expect(ends).toEqual(['kept']);
+  });
+
+  it('takes the whole transaction back when it fails after a change, or by a defect', async () => {
+    for (const error of [conflict('No.', {}), new Error('No.')]) {
+      const { done, ends } = alone((written) => {
+        if (error.name === 'ApiError') written.writes++;
+        throw error;
+      });
+      await expect(done).rejects.toThrow('No.');
+      expect(ends).toEqual(['undone', 'rebuilt']);
+    }
   });
 });

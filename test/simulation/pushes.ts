@@ -117,7 +117,7 @@ class Pushes {
     const { handler } = this;
     return {
       ...{ id: 'SIM', name: 'SIM', patterns: [{ type: '*' }], batchSize: this.terms.batchSize, timeoutMs: LIMIT_MS },
-      binding: { fetch: (request) => handler.fetch(request) },
+      binding: { fetch: (url, init) => handler.fetch(new Request(url, init)) },
     };
   }
 

@@ -73,6 +73,7 @@ export class CronTable {
 
   /** Entries with fires that wait for a job to end. */
   waiting(now: number): string[] {
+    if (this.waitingNames.size === 0) return [];
     return [...this.waitingNames].filter((name) => (this.postponed.get(name) ?? 0) <= now);
   }
 

@@ -35,7 +35,9 @@ export class CronFeature implements Feature {
   /** The entries to fire in the running transaction. */
   steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     const { q } = this.host;
-    if (q.config.maintenance(now)) return [];
+    const isBefore = when === 'before';
+    const names = isBefore ? dueCrons(q, now) : q.store.crons.waiting(now);
+    if (names.length === 0 || q.config.maintenance(now)) return [];
     let left = FIRES_PER_TURN;
     const fireDue = (name: string, at: number) => {
       // A skipped entry stays due.
@@ -43,7 +45,7 @@ export class CronFeature implements Feature {
       else q.wake.at(at);
     };
     const waiting = (name: string, at: number) => fireWaiting(q, name, at);
-    const [names, fire] = when === 'before' ? [dueCrons(q, now), fireDue] : [q.store.crons.waiting(now), waiting];
+    const fire = isBefore ? fireDue : waiting;
     return names.map((name) => ({
       run: (at) => fire(name, at),
       failed: (error) => {

@@ -239,18 +239,21 @@ export class Pump implements Feature {
     this.charsUnderWay += chars;
     this.host.q.store.leases.underWay.add(batch);
     target.openCalls++;
-    await counted(this.runner.run(target, batch));
+    const mayFollow = await counted(this.runner.run(target, batch));
     target.openCalls--;
     this.charsUnderWay -= chars;
     this.host.q.store.leases.underWay.delete(batch);
     target.health.trialEnded();
-    this.pump();
+    // Where everything was looked at and nothing waits for room, an ended call brings no work: a selection would be a
+    // transaction for nothing, one of the four of a lone job.
+    if (mayFollow || this.full || !this.looked || target.isOutdated(this.host.now())) this.pump();
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
   private noteCall(target: PushTarget, trouble: string | undefined, now: number): void {
     const { q } = this.host;
     const deliveryError = trouble !== undefined;
+    if (deliveryError || target.health.trouble) this.looked = false;
     const changed = deliveryError ? target.health.failed(now, trouble) : target.health.succeeded();
     if (deliveryError) {
       const resumesAt = target.health.resumesAt(now);

@@ -44,8 +44,8 @@ export class CallRunner {
     private readonly watcher: CallWatcher,
   ) {}
 
-  /** Makes the call and settles its jobs. Never rejects. */
-  async run(target: PushTarget, batch: readonly Claimed[]): Promise<void> {
+  /** Makes the call and settles its jobs. Never rejects. @returns whether more may follow than completed jobs */
+  async run(target: PushTarget, batch: readonly Claimed[]): Promise<boolean> {
     const startedAt = this.host.now();
     let call: Call | undefined;
     try {
@@ -59,10 +59,13 @@ export class CallRunner {
       this.running.delete(call);
       target.called(types, { jobs: batch.length, tookMs: this.host.now() - startedAt, ...result });
       await this.settle(target, passengers, result.outcomes, result);
+      for (const { kind } of result.outcomes.values()) if (kind !== 'completed') return true;
+      return false;
     } catch (error) {
       // The lease ends the attempt: nothing is lost, and the loop continues.
       console.error('tocsin: a call could not be made', error);
       if (call) this.running.delete(call);
+      return true;
     }
   }
 
