@@ -4,7 +4,7 @@
  *
  *     node bench/peers/named-queues.mjs [--quick]
  *
- * BullMQ has nothing like it in its open edition.
+ * BullMQ has nothing like it in its open edition: `queue-per-group.mjs` measures what its users do instead.
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
