@@ -21,6 +21,7 @@ const SUITES = {
       'docs',
       'package',
       'crash -- --rounds 3 --seed 20261120',
+      'crash -- --rounds 2 --seed 20261126 --server serve',
       'examples',
       'migrate',
       'bench',
