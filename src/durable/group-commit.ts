@@ -132,17 +132,17 @@ export class Committer {
   /** Runs an operation in a transaction of its own, at once. */
   runNow<T>(operation: (now: number) => T): T {
     let outcome: { value: T } | { error: unknown } | undefined;
-    this.transact([
-      {
-        run: operation,
-        resolve: (value) => {
-          outcome = { value: value as T };
-        },
-        reject: (error) => {
-          outcome = { error };
-        },
+    const waiting: Waiting = {
+      run: operation,
+      resolve: (value) => {
+        outcome = { value: value as T };
       },
-    ]);
+      reject: (error) => {
+        outcome = { error };
+      },
+    };
+    // What is due must be done although the alarm's own operation fails.
+    this.transact([waiting], this.following);
     if (!outcome || 'error' in outcome) throw outcome?.error ?? new Error('The operation did not run.');
     return outcome.value;
   }
@@ -173,7 +173,7 @@ export class Committer {
 
   /**
    * @param batch operations that do not fit wait for the next transaction, before all others
-   * @param isAlone there is one, a request's
+   * @param isAlone there is one, of a request or of the work after a commit
    */
   private transact(batch: Waiting[], isAlone = false): void {
     const { memory, storage } = this;
