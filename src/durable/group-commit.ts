@@ -277,8 +277,8 @@ export class Committer {
   }
 
   /**
-   * As {@link attempt}, for the only operation of a transaction. A savepoint costs 3 % of a lone enqueue, and almost all
-   * operations succeed, or are refused before any change.
+   * As {@link attempt}, for the only operation of a transaction. A savepoint costs 3 % of a lone enqueue, and almost
+   * all operations succeed, or are refused before any change.
    * @throws what it threw after a change: then the whole transaction is undone. What was due in it is due in the next
    */
   private attemptAlone(run: () => unknown): { value: unknown } | { error: unknown } {
