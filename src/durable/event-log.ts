@@ -63,7 +63,10 @@ export class EventLog {
   private readonly listeners = new Set<Listener>();
   private number = 0;
   private stamp = 0;
-  /** Every event after the one at this place is kept. Undefined: there was none yet. Its id is minted where it matters. */
+  /**
+   * Every event after the one at this place is kept. Undefined: there was none yet. No id: minting one with each commit
+   * is slow.
+   */
   private floor: Place | undefined;
   /** Of the events that are kept. */
   private bytes = 0;

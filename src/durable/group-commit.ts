@@ -132,17 +132,17 @@ export class Committer {
   /** Runs an operation in a transaction of its own, at once. */
   runNow<T>(operation: (now: number) => T): T {
     let outcome: { value: T } | { error: unknown } | undefined;
-    this.transact([
-      {
-        run: operation,
-        resolve: (value) => {
-          outcome = { value: value as T };
-        },
-        reject: (error) => {
-          outcome = { error };
-        },
+    const waiting: Waiting = {
+      run: operation,
+      resolve: (value) => {
+        outcome = { value: value as T };
       },
-    ]);
+      reject: (error) => {
+        outcome = { error };
+      },
+    };
+    // What is due must be done although the alarm's own operation fails.
+    this.transact([waiting], this.following);
     if (!outcome || 'error' in outcome) throw outcome?.error ?? new Error('The operation did not run.');
     return outcome.value;
   }
@@ -173,7 +173,7 @@ export class Committer {
 
   /**
    * @param batch operations that do not fit wait for the next transaction, before all others
-   * @param isAlone there is one, a request's
+   * @param isAlone there is one, of a request or of the work after a commit
    */
   private transact(batch: Waiting[], isAlone = false): void {
     const { memory, storage } = this;
@@ -277,8 +277,8 @@ export class Committer {
   }
 
   /**
-   * As {@link attempt}, for the only operation of a transaction. A savepoint costs 3 % of a lone enqueue, and almost all
-   * operations succeed, or are refused before any change.
+   * As {@link attempt}, for the only operation of a transaction. A savepoint costs 3 % of a lone enqueue, and almost
+   * all operations succeed, or are refused before any change.
    * @throws what it threw after a change: then the whole transaction is undone. What was due in it is due in the next
    */
   private attemptAlone(run: () => unknown): { value: unknown } | { error: unknown } {

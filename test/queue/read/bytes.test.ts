@@ -95,8 +95,8 @@ describe('claims that wait', () => {
       found = (await Promise.all(claims)).map((outcome) => unwrap(outcome).length);
     });
     expect(found).toEqual([4, 4, 4]);
-    // The enqueue, and a turn for each claim; each with its savepoint.
-    expect(made).toBeGreaterThanOrEqual(8);
+    // The enqueue, and a turn for each claim.
+    expect(made).toBeGreaterThanOrEqual(4);
   });
 });
 

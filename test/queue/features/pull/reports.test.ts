@@ -291,8 +291,8 @@ describe('a fetch that brings reports', () => {
     await server.addAll(Array.from({ length: 2 }, () => ({ type: 'a.b', args: [], options: { queue: 'q' } })));
     const alone = await q.transactionsOf(() => report(200, [ack(first)], { worker_id: 'w1' }));
     const both = await q.transactionsOf(async () => expect((await fetch([ack(second)])).jobs).toHaveLength(1));
-    // The savepoint of the claim.
-    expect(both).toBe(alone + 1);
+    // Their savepoints: an operation that is alone has none.
+    expect(both).toBe(alone + 2);
   });
 
   it('may take jobs of another queue than those that it reports, or of several', async () => {

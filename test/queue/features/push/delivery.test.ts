@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../../support/clock';
 import { runsOf } from '../../../support/handlers';
+import { TestQueue } from '../../../support/queue';
 import { server } from '../../../support/server';
 
 const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -48,6 +49,17 @@ describe('a delivery with the payload `envelope`', () => {
       await server.jobIn(id, 'completed');
       expect((await runsOf('PLAIN', id))[0]?.headers).not.toHaveProperty('traceparent');
     }
+  });
+});
+
+describe('a job that is alone', () => {
+  it('takes three transactions: it is enqueued, claimed and completed, and then no other is looked for', async () => {
+    const q = new TestQueue('delivery-alone');
+    const runOne = async () => {
+      await server.jobIn(await server.add('plain.order', [{}], { queue: q.name }), 'completed');
+    };
+    await runOne();
+    expect(await q.transactionsOf(runOne)).toBe(3);
   });
 });
 
