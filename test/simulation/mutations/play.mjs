@@ -11,6 +11,9 @@ const LEFT_OUT = new Set(['node_modules', '.git', '.wrangler', 'bench', 'dist'])
 /** The sources as they are: what finds a defect in them would say nothing of the others. */
 const UNCHANGED = { name: 'nothing is put back', edits: [] };
 
+/** How a test says that it has seen something wrong, or waited in vain for what is right. */
+const OBSERVED = /AssertionError|Error: waited \d+ ms/;
+
 const COLOURS = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, 'g');
 
 /** @returns the folder of a copy */
@@ -30,7 +33,7 @@ async function playOne(mutation, root, env) {
     const { test } = mutation;
     const { agreed, said } = await playSimulation({ ...env, SIMULATION_SHRINK: 'no' }, { stdio: 'pipe', root, test });
     if (agreed) return { caught: false };
-    if (test && said.includes('AssertionError')) return { caught: true, by: test };
+    if (test && OBSERVED.test(said)) return { caught: true, by: test };
     // A history that is given is the only one.
     const [, after = 1, why] = /(?:after (\d+) histories|the history): (.*)/.exec(said.replaceAll(COLOURS, '')) ?? [];
     return why === undefined ? { error: said } : { caught: true, after, why };

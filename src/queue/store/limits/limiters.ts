@@ -60,7 +60,7 @@ export class Limiters {
     for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
   }
 
-  /** Other groups are paused than before, so it is unknown which jobs are ready: looks at all keys that jobs wait for. */
+  /** Other groups are paused than before: which jobs are ready is unknown. Looks at all keys that jobs wait for. */
   forgetReady(): void {
     for (const limiter of this.cache.values()) limiter.forgetReady();
     this.touchWaiting();
