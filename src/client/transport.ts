@@ -89,8 +89,8 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       ...options.headers,
       ...authorization(key),
     };
-    const inTime = AbortSignal.timeout(timeoutMs);
-    const init: RequestOptions = { method, headers, signal: signal ? AbortSignal.any([signal, inTime]) : inTime };
+    const deadline = new Deadline(timeoutMs, signal);
+    const init: RequestOptions = { method, headers, signal: deadline.signal };
     if (body !== undefined) init.body = body;
     let response: Response;
     let text: string;
@@ -100,6 +100,8 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal, true);
       throw noAnswer(method, path, cause);
+    } finally {
+      deadline.clear();
     }
     const parsed = parse(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
@@ -142,6 +144,35 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
       clearTimeout(timer);
     }
   };
+}
+
+/**
+ * The signal of one request: it fires when the request takes too long, or with another one. Nothing of it stays behind
+ * when the request is over, as a signal with a timeout of its own would until then.
+ */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly #stop = (): void => this.#controller.abort(this.outer?.reason);
+
+  constructor(
+    ms: number,
+    private readonly outer: AbortSignal | undefined,
+  ) {
+    this.#timer = setTimeout(() => {
+      this.#controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
+    }, ms);
+    outer?.addEventListener('abort', this.#stop, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+    this.outer?.removeEventListener('abort', this.#stop);
+  }
 }
 
 function noAnswer(method: string, path: string, cause: unknown): UnavailableError {

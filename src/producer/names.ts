@@ -84,6 +84,16 @@ export function wired(value: unknown): unknown {
   return renamed(value, wireName);
 }
 
+/** The value of one member of JSON from the wire with its names in camelCase. */
+export function memberNamed(name: string, value: unknown): unknown {
+  return isKept(name, value) ? value : renamed(value, camelName, name);
+}
+
+/** The value of one member with the wire's names. */
+export function memberWired(name: string, value: unknown): unknown {
+  return isKept(name, value) ? value : renamed(value, wireName, name);
+}
+
 function renamed(value: unknown, rename: (name: string) => string, within?: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (within === BY_GROUP && isRecord(value))
@@ -94,8 +104,7 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
   for (const name of Object.keys(value)) {
     const content = value[name];
     const isByGroup = name === 'limits' && within === 'groups';
-    const isKept = typeof content !== 'object' || isOwn(name, content, within);
-    const kept = isKept ? content : renamed(content, rename, isByGroup ? BY_GROUP : name);
+    const kept = isKept(name, content, within) ? content : renamed(content, rename, isByGroup ? BY_GROUP : name);
     // An assignment would change the prototype.
     if (name === '__proto__')
       Object.defineProperty(result, name, { value: kept, enumerable: true, configurable: true, writable: true });
@@ -106,6 +115,11 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
 
 /** Stands for a collection that is keyed by names of groups. */
 const BY_GROUP = '*';
+
+/** Are there no names of ours inside of this member? */
+function isKept(name: string, content: unknown, within?: string): boolean {
+  return typeof content !== 'object' || isOwn(name, content, within);
+}
 
 /** Is the content of this member the user's? */
 function isOwn(name: string, content: unknown, within: string | undefined): boolean {
