@@ -228,7 +228,9 @@ describe('an envelope that is written', () => {
 
   it('of a job with options has its arguments as they are stored, too', () => {
     const body = '{"type":"email.send","args":[12345678901234567890],"meta":{"n":98765432109876543210},"tags":["a"]}';
-    expect(spliced(recordOf({}, { body }))).toContain('"args":[12345678901234567890],"meta":{"n":98765432109876543210},');
+    expect(spliced(recordOf({}, { body }))).toContain(
+      '"args":[12345678901234567890],"meta":{"n":98765432109876543210},',
+    );
   });
 
   it('of a body that cannot be read is that of a job without arguments', () => {
