@@ -2,7 +2,7 @@
 
 const encoder = new TextEncoder();
 
-/** Overwritten again and again to count what is written into it: a copy of a long text would cost more than counting. */
+/** Overwritten each time: only what is written into it counts, and a copy of a long text would cost more. */
 const scratch = new Uint8Array(16_384);
 
 /** Bytes that a text takes in UTF-8. */

@@ -24,7 +24,7 @@ export function takenApart(body: string, type: string): Apart | undefined {
   const start = `{"type":${JSON.stringify(type)},"args":`;
   const end = body.lastIndexOf(META);
   if (!body.startsWith(start) || end < start.length) return undefined;
-  // Found inside of the arguments, or of a later member, it is followed by brackets too many: that is no object.
+  // Inside of the arguments, or of a later member, it would be followed by brackets too many, and not be an object.
   const others = parseObject(`{${body.slice(end + 1)}`, parseExactly);
   return others && { args: body.slice(start.length, end), head: { type, ...others } as Head };
 }

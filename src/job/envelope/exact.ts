@@ -29,7 +29,10 @@ const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'res
 /** Is this a number that a double cannot hold? */
 export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
 
-/** As `JSON.parse`, but integers stay exact, wherever they are. For what was stored. @param outline where it is known */
+/**
+ * As `JSON.parse`, but integers stay exact, wherever they are. For what was stored.
+ * @param outline where it is known
+ */
 export function parseExactly(text: string, outline?: Outline): unknown {
   return mayHoldLong(text, outline) ? json.parse(text, keepInteger) : JSON.parse(text);
 }

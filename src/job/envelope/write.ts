@@ -17,8 +17,8 @@ import {
 } from './render';
 
 /**
- * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Arguments are used as they
- * are stored, and not written again; nor is most of the rest, where a job has no options.
+ * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Arguments are used as
+ * they are stored, and not written again; nor is most of the rest, where a job has no options.
  * @param body the job's body, parsed, where the caller has it. Else only what is beside its arguments is parsed
  * @param timeoutMs the execution limit that it has, if that is known
  * @throws {ApiError} 500 when the retry variables contradict each other
