@@ -89,8 +89,12 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       ...options.headers,
       ...authorization(key),
     };
-    const deadline = new Deadline(timeoutMs, signal);
-    const init: RequestOptions = { method, headers, signal: deadline.signal };
+    // Nothing of it stays behind when the request is over, as a signal with a timeout of its own would.
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(new DOMException('It took too long.', 'TimeoutError')), timeoutMs);
+    const stop = (): void => over.abort(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    const init: RequestOptions = { method, headers, signal: over.signal };
     if (body !== undefined) init.body = body;
     let response: Response;
     let text: string;
@@ -101,7 +105,8 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       if (signal?.aborted) throw aborted(signal, true);
       throw noAnswer(method, path, cause);
     } finally {
-      deadline.clear();
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
     }
     const parsed = parse(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
@@ -144,35 +149,6 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
       clearTimeout(timer);
     }
   };
-}
-
-/**
- * The signal of one request: it fires when the request takes too long, or with another one. Nothing of it stays behind
- * when the request is over, as a signal with a timeout of its own would until then.
- */
-class Deadline {
-  readonly #controller = new AbortController();
-  readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #stop = (): void => this.#controller.abort(this.outer?.reason);
-
-  constructor(
-    ms: number,
-    private readonly outer: AbortSignal | undefined,
-  ) {
-    this.#timer = setTimeout(() => {
-      this.#controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'));
-    }, ms);
-    outer?.addEventListener('abort', this.#stop, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
-    this.outer?.removeEventListener('abort', this.#stop);
-  }
 }
 
 function noAnswer(method: string, path: string, cause: unknown): UnavailableError {

@@ -5,7 +5,7 @@ import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
 import { namesOf, refuseUnknown } from './known';
 import type { RateLimitOptions } from './limits';
-import { memberWired, wired, wireName } from './names';
+import { memberOf, wired, wireName } from './names';
 import { CLIENT_OPTIONS, type ClientOption, clientOptionsThat } from './options';
 import type { UniqueOptions } from './unique';
 
@@ -202,7 +202,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
     const value = name === 'delayUntil' ? startText(options) : options[name];
     if (value === undefined) continue;
     if (MOMENTS.has(name)) wire[onWire] = momentText(value as Moment, name);
-    else wire[onWire] = written(() => memberWired(name, value));
+    else wire[onWire] = written(() => memberOf(name, value, wireName));
   }
   return wire;
 }

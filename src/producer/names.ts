@@ -84,16 +84,6 @@ export function wired(value: unknown): unknown {
   return renamed(value, wireName);
 }
 
-/** The value of one member of JSON from the wire with its names in camelCase. */
-export function memberNamed(name: string, value: unknown): unknown {
-  return isKept(name, value) ? value : renamed(value, camelName, name);
-}
-
-/** The value of one member with the wire's names. */
-export function memberWired(name: string, value: unknown): unknown {
-  return isKept(name, value) ? value : renamed(value, wireName, name);
-}
-
 function renamed(value: unknown, rename: (name: string) => string, within?: string): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (within === BY_GROUP && isRecord(value))
@@ -103,8 +93,7 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const content = value[name];
-    const isByGroup = name === 'limits' && within === 'groups';
-    const kept = isKept(name, content, within) ? content : renamed(content, rename, isByGroup ? BY_GROUP : name);
+    const kept = memberOf(name, content, rename, within);
     // An assignment would change the prototype.
     if (name === '__proto__')
       Object.defineProperty(result, name, { value: kept, enumerable: true, configurable: true, writable: true });
@@ -116,9 +105,10 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
 /** Stands for a collection that is keyed by names of groups. */
 const BY_GROUP = '*';
 
-/** Are there no names of ours inside of this member? */
-function isKept(name: string, content: unknown, within?: string): boolean {
-  return typeof content !== 'object' || isOwn(name, content, within);
+/** The value of one member, renamed as the whole would be. @param within the name of what holds it */
+export function memberOf(name: string, content: unknown, rename: (name: string) => string, within?: string): unknown {
+  if (typeof content !== 'object' || isOwn(name, content, within)) return content;
+  return renamed(content, rename, name === 'limits' && within === 'groups' ? BY_GROUP : name);
 }
 
 /** Is the content of this member the user's? */

@@ -1,7 +1,7 @@
 /** The options of a job under the names that they have in TypeScript. What becomes of each is said in `job/options`. */
 import { OPTION_NAMES, type OptionFacts, type OptionName, type OptionsThat, optionsThat } from '../job/options';
 import type { JobEnvelope } from './envelope';
-import { type Camel, camelName, memberNamed, wireName } from './names';
+import { type Camel, camelName, memberOf, wireName } from './names';
 
 /** The options that a client offers. */
 export type ClientOption = Camel<Exclude<OptionName, OptionsThat<'foreign'>>>;
@@ -33,15 +33,11 @@ const KEPT: ReadonlyMap<string, keyof JobEnvelope> = new Map(
 export function addKept(job: Partial<JobEnvelope>, given: Record<string, unknown>): void {
   for (const onWire in given) {
     const name = KEPT.get(onWire);
-    if (name !== undefined) set(job, name, memberNamed(onWire, given[onWire]));
+    if (name !== undefined) (job as Record<string, unknown>)[name] = memberOf(onWire, given[onWire], camelName);
   }
 }
 
 /** Adds those that it has as the server has read them. @param answer about the job */
 export function addRead(job: Partial<JobEnvelope>, answer: Partial<JobEnvelope>): void {
-  for (const name of READ) if (answer[name] !== undefined) set(job, name, answer[name]);
-}
-
-function set(job: Partial<JobEnvelope>, name: keyof JobEnvelope, value: unknown): void {
-  (job as Record<string, unknown>)[name] = value;
+  for (const name of READ) if (answer[name] !== undefined) (job as Record<string, unknown>)[name] = answer[name];
 }

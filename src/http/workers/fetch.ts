@@ -105,7 +105,7 @@ async function reportAndFetch(
     return [];
   });
   const outcomes = await taken;
-  return jsonText(c, written(c, await found, { reports: renderOutcomes(entries, outcomes) }));
+  return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(entries, outcomes))}`));
 }
 
 function readClaim(body: JsonObject): ClaimRequest {
@@ -149,12 +149,11 @@ function clamped(body: JsonObject, name: string, min: number, max: number): numb
   });
 }
 
-/** The answer as JSON. @param own its members beside the jobs */
-function written(c: AppContext, jobs: readonly JobView[], own: Omit<Fetched, 'jobs'> = {}): string {
+/** The answer as JSON. @param others text of its members beside the jobs, after a comma */
+function written(c: AppContext, jobs: readonly JobView[], others = ''): string {
   const { retryVariables } = usableConfig(c.env);
   const texts = jobs.map((view) => writeJob(view, retryVariables));
-  const others = Object.entries(own).map(([name, value]) => `,"${name}":${JSON.stringify(value)}`);
-  return enlisted('{"jobs":[', texts, `]${others.join('')}}`);
+  return enlisted('{"jobs":[', texts, `]${others}}`);
 }
 
 async function nothingAfter(ms: number): Promise<undefined> {
