@@ -1,4 +1,5 @@
 /** The answers to producers about the jobs that they have enqueued. */
+import { enlisted } from '../job/envelope/json-text';
 import type { ParsedJob } from '../job/envelope/parse';
 import { type Envelope, renderJob, renderReceipt, type Variables, writtenBody } from '../job/envelope/render';
 import { writeJob } from '../job/envelope/write';
@@ -133,7 +134,7 @@ export function writeBatch(
     const text = telling.text(view, parsed[index]);
     return view.deduplicated ? `${text.slice(0, -1)},"deduplicated":true}` : text;
   });
-  return `{"jobs":[${jobs.join(',')}],${JSON.stringify({ ...countsOf(views), ...members }).slice(1)}`;
+  return enlisted('{"jobs":[', jobs, `],${JSON.stringify({ ...countsOf(views), ...members }).slice(1)}`);
 }
 
 /** Different warnings in one answer, at most. */

@@ -81,7 +81,8 @@ class FetchUnderWay {
       if (calls >= count || bytes > MAX_CLAIM_BYTES || this.isAbandoned) break;
       try {
         const jobs = await this.claim(queue, this.mostOf(queue, count - calls), single ? wait_ms : 0);
-        for (const view of jobs) bytes += bytesOfView(view);
+        // Counted for the queues that follow.
+        if (!single) for (const view of jobs) bytes += bytesOfView(view);
         claimed.push(...jobs);
         calls += callsFor(jobs);
       } catch (error) {

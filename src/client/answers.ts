@@ -5,8 +5,7 @@
 import type { JobEnvelope } from '../producer/envelope';
 import { UnavailableError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
-import { named } from '../producer/names';
-import { keptOf, readOf } from '../producer/options';
+import { addKept, addRead } from '../producer/options';
 
 /** The job in an answer about one job. @throws {UnavailableError} */
 export function jobOf(answer: unknown): JobEnvelope {
@@ -35,21 +34,38 @@ export function jobSent(answer: unknown, json: string, queue: string): JobEnvelo
   const full = member(answer, 'job') ?? answer;
   if (typeof member(full, 'type') === 'string') return answer === full ? asJob(full) : enqueuedJobOf(answer);
   const receipt = asJob(full);
-  const { options: { priority = 0, ...options } = {}, ...sent } = named(JSON.parse(json)) as SentJob;
-  const { type, args, meta = {} } = sent;
+  const sent = JSON.parse(json) as SentJob;
+  const { options = {} } = sent;
   const { id, state, maxAttempts, createdAt, accumulated, coalesced } = receipt;
-  const merged = { ...(accumulated && { accumulated }), ...(coalesced && { coalesced }) };
-  const envelope: JobEnvelope = {
-    ...{ specversion: '1.0', id, type, queue, args, meta, priority, state, attempt: 0, maxAttempts },
-    ...{ createdAt, enqueuedAt: createdAt },
+  const job: JobEnvelope = {
+    specversion: '1.0',
+    id,
+    type: sent.type,
+    queue,
+    args: sent.args,
+    meta: sent.meta ?? {},
+    priority: options.priority ?? 0,
+    state,
+    attempt: 0,
+    maxAttempts,
+    createdAt,
+    enqueuedAt: createdAt,
   };
-  return { ...envelope, ...keptOf({ ...sent, ...options }), ...readOf(receipt), ...merged };
+  addKept(job, sent);
+  addKept(job, options);
+  addRead(job, receipt);
+  if (accumulated) job.accumulated = accumulated;
+  if (coalesced) job.coalesced = coalesced;
+  return job;
 }
 
-type SentJob = Pick<JobEnvelope, 'type' | 'args' | 'schema' | 'version'> & {
+/** A job as it was sent, in the wire's names. */
+interface SentJob extends Record<string, unknown> {
+  type: string;
+  args: unknown[];
   meta?: Record<string, unknown>;
-  options?: Partial<JobEnvelope>;
-};
+  options?: Record<string, unknown> & { priority?: number };
+}
 
 /** A member of what may be an object. */
 export function member(value: unknown, name: string): unknown {

@@ -89,8 +89,12 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       ...options.headers,
       ...authorization(key),
     };
-    const inTime = AbortSignal.timeout(timeoutMs);
-    const init: RequestOptions = { method, headers, signal: signal ? AbortSignal.any([signal, inTime]) : inTime };
+    // Nothing of it stays behind when the request is over, as a signal with a timeout of its own would.
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(new DOMException('It took too long.', 'TimeoutError')), timeoutMs);
+    const stop = (): void => over.abort(signal?.reason);
+    signal?.addEventListener('abort', stop, { once: true });
+    const init: RequestOptions = { method, headers, signal: over.signal };
     if (body !== undefined) init.body = body;
     let response: Response;
     let text: string;
@@ -100,6 +104,9 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal, true);
       throw noAnswer(method, path, cause);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
     }
     const parsed = parse(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));

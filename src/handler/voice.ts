@@ -1,8 +1,7 @@
 /** What a run can say to its queue, by the way in which its job came. */
 import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
-import { named } from '../producer/names';
-import { keptOf } from '../producer/options';
+import { addKept } from '../producer/options';
 import type { LogEntry } from './journal';
 import type { Progress, Remarks } from './protocol';
 import type { StepRecord } from './step-rules';
@@ -84,8 +83,11 @@ export class AnswerVoice implements Voice {
     const queue = typeof options.queue === 'string' ? options.queue : DEFAULT_QUEUE;
     const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };
     this.notes.children.push(child);
-    const { type, args, meta, priority = 0, ...given } = named({ ...child, ...options }) as Partial<JobEnvelope>;
-    const own = { id: child.id, type, args, meta, queue, priority, state: 'available', attempt: 0 };
-    return { ...own, ...keptOf(given) } as JobEnvelope;
+    const { type, args, meta } = child as Partial<JobEnvelope>;
+    const { priority = 0 } = options;
+    const own = { id: child.id, type, args, meta, queue, priority, state: 'available', attempt: 0 } as JobEnvelope;
+    addKept(own, child);
+    addKept(own, options);
+    return own;
   }
 }

@@ -2,8 +2,19 @@
 
 const encoder = new TextEncoder();
 
+/** Overwritten each time: only what is written into it counts, and a copy of a long text would cost more. */
+const scratch = new Uint8Array(16_384);
+
 /** Bytes that a text takes in UTF-8. */
-export const utf8Bytes = (text: string): number => encoder.encode(text).byteLength;
+export function utf8Bytes(text: string): number {
+  let bytes = 0;
+  for (let rest = text; rest !== ''; ) {
+    const { read, written } = encoder.encodeInto(rest, scratch);
+    bytes += written;
+    rest = rest.slice(read);
+  }
+  return bytes;
+}
 
 /**
  * Does a text take at most `max` bytes in UTF-8? No character takes more than three: most texts need not be counted.

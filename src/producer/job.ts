@@ -5,7 +5,7 @@ import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
 import { namesOf, refuseUnknown } from './known';
 import type { RateLimitOptions } from './limits';
-import { wired } from './names';
+import { memberOf, wired, wireName } from './names';
 import { CLIENT_OPTIONS, type ClientOption, clientOptionsThat } from './options';
 import type { UniqueOptions } from './unique';
 
@@ -123,8 +123,10 @@ export const JOB_OPTIONS: ReadonlySet<string> = new Set(
   [...ENQUEUE_OPTIONS].filter((name) => name !== 'idempotencyKey'),
 );
 /** What is next to `options`; `meta` may stand there too. */
-const BESIDE = clientOptionsThat('beside');
-const IN_OPTIONS = CLIENT_OPTIONS.filter((name) => name !== 'meta' && !BESIDE.some((other) => other === name));
+const BESIDE = namedPairs(clientOptionsThat('beside'));
+const IN_OPTIONS = namedPairs(
+  CLIENT_OPTIONS.filter((name) => name !== 'meta' && !BESIDE.some(([other]) => other === name)),
+);
 const MOMENTS: ReadonlySet<string> = new Set(clientOptionsThat('moment'));
 const NEW_JOB = namesOf<NewJob>({ type: true, args: true, options: true });
 
@@ -133,8 +135,13 @@ export function refuseBeside(job: NewJob<string, readonly unknown[], object>): v
   refuseUnknown(job, NEW_JOB, `Besides its options, the job ${job.type} has no`);
 }
 
+/** Options with their names on the wire. */
+function namedPairs<Name extends string>(names: readonly Name[]): [name: Name, onWire: string][] {
+  return names.map((name) => [name, wireName(name)]);
+}
+
 /**
- * A job as the server reads it.
+ * A job as the server reads it, in the wire's names.
  * @throws {InvalidJobError} when its options contradict each other
  * @throws {TypeError} for an option that does not exist
  */
@@ -145,15 +152,20 @@ export function wireJob(
   known = JOB_OPTIONS,
 ): Record<string, unknown> {
   refuseUnknown(options, known, type === '' ? 'A job has no option' : `The job ${type} has no option`);
-  const beside: Record<string, unknown> = { meta: options.meta };
-  for (const name of BESIDE) beside[name] = options[name];
-  return { type, args, ...beside, options: wireOptions(options) };
+  const job: Record<string, unknown> = { type, args, meta: options.meta };
+  for (const [name, onWire] of BESIDE) job[onWire] = options[name];
+  job.options = wireOptions(options);
+  return job;
 }
 
 /** JSON text in the wire's names. @throws {InvalidJobError} when there is none, as of what holds itself */
-export function jsonOf(content: unknown, what = 'The job'): string {
+export function jsonOf(content: unknown, what?: string): string {
+  return written(() => JSON.stringify(wired(content)), what);
+}
+
+function written<T>(write: () => T, what = 'The job'): T {
   try {
-    return JSON.stringify(wired(content));
+    return write();
   } catch (cause) {
     throw invalid(`${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
   }
@@ -178,15 +190,19 @@ export function prepare(
   // call. What accumulates becomes a part of another job, so an id would not tell whether it has arrived.
   const isNamed = idempotencyKey === undefined && options.unique?.onConflict !== 'accumulate';
   const chosenId = options.id ?? (isNamed ? newId?.(queue) : undefined);
-  const json = jsonOf({ id: chosenId, ...wireJob(type, args, options, known) });
+  const job = wireJob(type, args, options, known);
+  const text = written(() => JSON.stringify(job));
+  const json = chosenId === undefined ? text : `{"id":${JSON.stringify(chosenId)},${text.slice(1)}`;
   return { type, queue, id: chosenId, idempotencyKey, json };
 }
 
 function wireOptions(options: EnqueueOptions): Record<string, unknown> {
   const wire: Record<string, unknown> = {};
-  for (const name of IN_OPTIONS) {
+  for (const [name, onWire] of IN_OPTIONS) {
     const value = name === 'delayUntil' ? startText(options) : options[name];
-    if (value !== undefined) wire[name] = MOMENTS.has(name) ? momentText(value as Moment, name) : value;
+    if (value === undefined) continue;
+    if (MOMENTS.has(name)) wire[onWire] = momentText(value as Moment, name);
+    else wire[onWire] = written(() => memberOf(name, value, wireName));
   }
   return wire;
 }

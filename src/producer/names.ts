@@ -93,9 +93,7 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
   const result: Record<string, unknown> = {};
   for (const name of Object.keys(value)) {
     const content = value[name];
-    const isByGroup = name === 'limits' && within === 'groups';
-    const isKept = typeof content !== 'object' || isOwn(name, content, within);
-    const kept = isKept ? content : renamed(content, rename, isByGroup ? BY_GROUP : name);
+    const kept = memberOf(name, content, rename, within);
     // An assignment would change the prototype.
     if (name === '__proto__')
       Object.defineProperty(result, name, { value: kept, enumerable: true, configurable: true, writable: true });
@@ -106,6 +104,12 @@ function renamed(value: unknown, rename: (name: string) => string, within?: stri
 
 /** Stands for a collection that is keyed by names of groups. */
 const BY_GROUP = '*';
+
+/** The value of one member, renamed as the whole would be. @param within the name of what holds it */
+export function memberOf(name: string, content: unknown, rename: (name: string) => string, within?: string): unknown {
+  if (typeof content !== 'object' || isOwn(name, content, within)) return content;
+  return renamed(content, rename, name === 'limits' && within === 'groups' ? BY_GROUP : name);
+}
 
 /** Is the content of this member the user's? */
 function isOwn(name: string, content: unknown, within: string | undefined): boolean {

@@ -1,7 +1,7 @@
 /** The options of a job under the names that they have in TypeScript. What becomes of each is said in `job/options`. */
 import { OPTION_NAMES, type OptionFacts, type OptionName, type OptionsThat, optionsThat } from '../job/options';
 import type { JobEnvelope } from './envelope';
-import { type Camel, camelName } from './names';
+import { type Camel, camelName, memberOf, wireName } from './names';
 
 /** The options that a client offers. */
 export type ClientOption = Camel<Exclude<OptionName, OptionsThat<'foreign'>>>;
@@ -22,16 +22,22 @@ export function clientOptionsThat<Fact extends keyof OptionFacts>(
 
 /** What the server makes of what was written. */
 const READ = optionsThat('receipt').map((name) => camelName(name)) as Camel<OptionsThat<'receipt'>>[];
-const KEPT = clientOptionsThat('stored').filter((name) => !READ.some((read) => read === name));
+/** The options that a job has as they were given, by their names on the wire. */
+const KEPT: ReadonlyMap<string, keyof JobEnvelope> = new Map(
+  clientOptionsThat('stored')
+    .filter((name) => !READ.some((read) => read === name))
+    .map((name) => [wireName(name), name]),
+);
 
-function pick(job: Partial<JobEnvelope>, names: readonly (keyof JobEnvelope)[]): Partial<JobEnvelope> {
-  const picked: Record<string, unknown> = {};
-  for (const name of names) if (job[name] !== undefined) picked[name] = job[name];
-  return picked;
+/** Adds the options that a job has as they were given. @param given in the wire's names */
+export function addKept(job: Partial<JobEnvelope>, given: Record<string, unknown>): void {
+  for (const onWire in given) {
+    const name = KEPT.get(onWire);
+    if (name !== undefined) (job as Record<string, unknown>)[name] = memberOf(onWire, given[onWire], camelName);
+  }
 }
 
-/** The options that a job has as they were given. */
-export const keptOf = (given: Partial<JobEnvelope>): Partial<JobEnvelope> => pick(given, KEPT);
-
-/** Those that it has as the server has read them. @param answer about the job */
-export const readOf = (answer: Partial<JobEnvelope>): Partial<JobEnvelope> => pick(answer, READ);
+/** Adds those that it has as the server has read them. @param answer about the job */
+export function addRead(job: Partial<JobEnvelope>, answer: Partial<JobEnvelope>): void {
+  for (const name of READ) if (answer[name] !== undefined) (job as Record<string, unknown>)[name] = answer[name];
+}

@@ -10,7 +10,7 @@ import { entriesIn, parseEach } from '../../job/envelope/batch';
 import { parsePayloads } from '../../job/envelope/exact';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
-import { withFlatCopy } from '../../job/envelope/render';
+import { flatCopyText, withFlatCopy } from '../../job/envelope/render';
 import { invalidRequest } from '../../job/errors';
 import { refuseTooMuch } from '../../job/message';
 import type { JobEnvelope } from '../../job/wire';
@@ -60,6 +60,11 @@ export async function enqueueParsed(
     const headers = { ...location, ...MINIMAL, ...(replayed ? REPLAYED : limitHeaders([view])), ...warned.headers };
     const receipt = new Telling(variables, true).envelope(view, parsed) as unknown as JobReceipt;
     return json(c, { ...receipt, ...warned.members }, 201, headers);
+  }
+  if (!view.deduplicated && !replayed && !c.get('redact') && parsed.body.extra === undefined) {
+    const job = new Telling(variables).text(view, parsed);
+    const headers = { ...location, ...limitHeaders([view]), ...warned.headers };
+    return jsonText(c, flatCopyText(job, warned.members), 201, headers);
   }
   const envelope = new Telling(variables, false, replayed ? ctx.trace : undefined).envelope(view, parsed);
   const answer: JobAnswer & Warned = withFlatCopy(envelope as unknown as JobEnvelope, warned.members);

@@ -1,6 +1,6 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
 import { isObject } from '../../job/envelope/fields';
-import { notAnObject, parseJson } from '../../job/envelope/json';
+import { notAnObject, parseJson, type ReadText } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
 import { quote } from '../../job/text';
@@ -20,10 +20,10 @@ const MAX_DRAINED_BYTES = 8 * MAX_BATCH_BYTES;
  */
 const SMALL_BYTES = 16_384;
 
-const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
+/** The largest buffer. */
+const LARGEST_READ = 8 * SMALL_BYTES;
 
-/** Turns the text of a body into a value: `parsePayloads` where it holds jobs or reports. */
-type ReadText = (text: string) => unknown;
+const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
 
 export type JsonObject = Record<string, unknown>;
 
@@ -70,25 +70,23 @@ export async function readJson(
   types: readonly string[],
   read?: ReadText,
 ): Promise<unknown> {
-  const bytes = await readBytes(c, maxBytes);
-  if (bytes.byteLength === 0) return undefined;
+  const { bytes, text } = await readText(c, maxBytes);
+  if (bytes === 0) return undefined;
   const type = mediaTypeOf(c);
   if (type !== '' && !types.includes(type)) {
     throw invalidRequest('Content-Type', `Content-Type ${quote(type)} is not accepted; send ${types.join(' or ')}.`);
   }
-  const value = parseJson(decode(bytes), read);
+  if (text === undefined) throw invalidPayload('The body is not valid UTF-8.');
+  const value = parseJson(text, read);
   c.set('sent', value);
   return value;
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw invalidPayload('The body is not valid UTF-8.');
-  }
+/** A body as it arrived. */
+interface Arrived {
+  bytes: number;
+  /** Undefined: it is not UTF-8. */
+  text: string | undefined;
 }
 
 /**
@@ -97,9 +95,9 @@ function decode(bytes: Uint8Array): string {
  * and dropped. An answer while the client still sends would break its connection, and be lost.
  * @throws {ApiError} 408, 413, 503
  */
-async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
+async function readText(c: AppContext, maxBytes: number): Promise<Arrived> {
   const request = c.req.raw;
-  if (request.body === null) return new Uint8Array();
+  if (request.body === null) return { bytes: 0, text: '' };
   const declared = Number(request.headers.get('Content-Length') ?? Number.NaN);
   const arrival = new Arrival();
   try {
@@ -108,7 +106,7 @@ async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
       return await collect(c, request.body, arrival, maxBytes);
     }
     const whole = new Uint8Array(await arrival.next(request.arrayBuffer()));
-    if (await holdSoon(c, whole.byteLength)) return whole;
+    if (await holdSoon(c, whole.byteLength)) return { bytes: whole.byteLength, text: new Decoder(WHOLE).end(whole) };
     throw noRoom();
   } finally {
     arrival.close();
@@ -117,14 +115,16 @@ async function readBytes(c: AppContext, maxBytes: number): Promise<Uint8Array> {
 
 type Read = ReadableStreamReadResult<Uint8Array<ArrayBuffer>>;
 
-async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, maxBytes: number): Promise<Uint8Array> {
+async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, maxBytes: number): Promise<Arrived> {
   const reader = bytesOf(body).getReader({ mode: 'byob' });
   const mostRead = c.get('from') ? MAX_DRAINED_BYTES : MAX_ENVELOPE_BYTES;
+  const decoder = new Decoder();
   let buffer = new Uint8Array(SMALL_BYTES);
+  let filled = 0;
   let total = 0;
   let fits = true;
   for (;;) {
-    const next: Read = await arrival.next(reader.read(buffer.subarray(fits ? total : 0)));
+    const next: Read = await arrival.next(reader.read(buffer.subarray(filled)));
     // The buffer was transferred, even if nothing arrived.
     if (next.value) buffer = new Uint8Array(next.value.buffer);
     if (next.done) break;
@@ -132,8 +132,14 @@ async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, ma
     total += byteLength;
     arrival.add(byteLength);
     fits &&= total <= maxBytes && (await arrival.pause(holdSoon(c, byteLength)));
+    filled = fits ? filled + byteLength : 0;
     if (!fits) dropBody(c);
-    else if (total === buffer.byteLength) buffer = larger(buffer);
+    else if (filled === buffer.byteLength) {
+      decoder.add(buffer);
+      filled = 0;
+      // Never larger than what has arrived.
+      if (buffer.byteLength < LARGEST_READ) buffer = new Uint8Array(2 * buffer.byteLength);
+    }
     if (total > mostRead) {
       await reader.cancel();
       break;
@@ -141,7 +147,34 @@ async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, ma
   }
   if (total > maxBytes) throw payloadTooLarge('body', total, maxBytes);
   if (!fits) throw noRoom();
-  return buffer.subarray(0, total);
+  return { bytes: total, text: decoder.end(buffer.subarray(0, filled)) };
+}
+
+const utf8Decoder = () => new TextDecoder('utf-8', { fatal: true });
+
+/** Keeps nothing between two bodies that are decoded whole. */
+const WHOLE = utf8Decoder();
+
+/** Turns a body into text, part by part: the bytes of a large one are never together. */
+class Decoder {
+  private text: string | undefined = '';
+
+  constructor(private readonly utf8 = utf8Decoder()) {}
+
+  /** The next bytes, which may end inside of a character. */
+  add(bytes: Uint8Array, stream = true): void {
+    try {
+      if (this.text !== undefined) this.text += this.utf8.decode(bytes, { stream });
+    } catch {
+      this.text = undefined;
+    }
+  }
+
+  /** The last bytes. @returns undefined when they are not UTF-8, all of them together */
+  end(bytes: Uint8Array): string | undefined {
+    this.add(bytes, false);
+    return this.text;
+  }
 }
 
 /** A stream that can be read into a buffer: one that JavaScript has made may not be. */
@@ -152,11 +185,4 @@ function bytesOf(body: ReadableStream): ReadableStream {
   } catch {
     return body.pipeThrough(new IdentityTransformStream());
   }
-}
-
-/** Twice as large: the empty part never exceeds what has arrived. */
-function larger(full: Uint8Array): Uint8Array<ArrayBuffer> {
-  const next = new Uint8Array(full.byteLength * 2);
-  next.set(full);
-  return next;
 }

@@ -11,6 +11,7 @@
 
 import { takeReports } from '../../across/hand-out-reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
+import { usableConfig } from '../../config';
 import type { Fetched } from '../../contract/pull';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
@@ -25,15 +26,16 @@ import {
   readMilliseconds,
   readObject,
 } from '../../job/envelope/fields';
+import { enlisted } from '../../job/envelope/json-text';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
+import { writeJob } from '../../job/envelope/write';
 import { apiErrorData, invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import { readHandlers } from '../../job/worker/handlers';
 import { readQueues } from '../../job/worker/heartbeat';
 import type { ClaimRequest } from '../../rpc/workers';
-import { type Answer, type AppContext, json, mediaType, respond } from '../context';
-import { envelopeOf } from '../jobs/render';
+import { type Answer, type AppContext, jsonText, mediaType, respond } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 
 const MAX_COUNT = 100;
@@ -61,7 +63,7 @@ export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
   if ((body.reports ?? null) !== null) return reportAndFetch(c, queues, request, body.reports, counts);
   const fetch = beginFetch(c.env, queues, request, c.get('requestId'), counts);
   const jobs = request.wait_ms ? await Promise.race([fetch.jobs, nothingAfter(BLANK_EVERY_MS)]) : await fetch.jobs;
-  return jobs ? json(c, { jobs: rendered(c, jobs) }) : answerLater(c, fetch);
+  return jobs ? jsonText(c, written(c, jobs)) : answerLater(c, fetch);
 }
 
 /** The queues to take jobs from, or the pool: `pool`, or `pool:name` instead of the queues. */
@@ -103,7 +105,7 @@ async function reportAndFetch(
     return [];
   });
   const outcomes = await taken;
-  return json(c, { jobs: rendered(c, await found), reports: renderOutcomes(entries, outcomes) });
+  return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(entries, outcomes))}`));
 }
 
 function readClaim(body: JsonObject): ClaimRequest {
@@ -147,7 +149,12 @@ function clamped(body: JsonObject, name: string, min: number, max: number): numb
   });
 }
 
-const rendered = (c: AppContext, jobs: readonly JobView[]) => jobs.map((view) => envelopeOf(c, view));
+/** The answer as JSON. @param others text of its members beside the jobs, after a comma */
+function written(c: AppContext, jobs: readonly JobView[], others = ''): string {
+  const { retryVariables } = usableConfig(c.env);
+  const texts = jobs.map((view) => writeJob(view, retryVariables));
+  return enlisted('{"jobs":[', texts, `]${others}}`);
+}
 
 async function nothingAfter(ms: number): Promise<undefined> {
   await scheduler.wait(ms);
@@ -193,5 +200,5 @@ async function* partsOf(c: AppContext, jobs: Promise<JobView[]>): AsyncGenerator
     yield BLANK;
     await scheduler.wait(LAST_BLANK_MS);
   }
-  return new TextEncoder().encode(JSON.stringify({ jobs: rendered(c, found) }));
+  return new TextEncoder().encode(written(c, found));
 }

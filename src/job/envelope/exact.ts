@@ -6,7 +6,7 @@
  * A raw number does not survive a call between objects. So payloads cross as text.
  */
 import { hasDigits } from './json-text';
-import { MAX_DEPTH, nestingDepth } from './nesting';
+import { MAX_DEPTH, nestingDepth, type Outline } from './nesting';
 
 /** What the runtime has and the types do not know yet. */
 interface RawJson {
@@ -18,6 +18,8 @@ const json = JSON as unknown as RawJson;
 
 /** A text without this many digits in a row has no such integer. */
 const LONG = 16;
+/** Levels of values that may be revived. */
+const MOST_RECURSION = 5 * MAX_DEPTH;
 const INTEGER = /^-?\d+$/;
 
 /** Members that hold payloads, and members that lead to jobs and reports with payloads. */
@@ -27,21 +29,25 @@ const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'res
 /** Is this a number that a double cannot hold? */
 export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
 
-/** As `JSON.parse`, but integers stay exact, wherever they are. For what was stored. */
-export function parseExactly(text: string): unknown {
-  return mayHoldLong(text) ? json.parse(text, keepInteger) : JSON.parse(text);
+/**
+ * As `JSON.parse`, but integers stay exact, wherever they are. For what was stored.
+ * @param outline where it is known
+ */
+export function parseExactly(text: string, outline?: Outline): unknown {
+  return mayHoldLong(text, outline) ? json.parse(text, keepInteger) : JSON.parse(text);
 }
 
 /**
  * As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send.
  */
-export function parsePayloads(text: string): unknown {
-  return mayHoldLong(text) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
+export function parsePayloads(text: string, outline?: Outline): unknown {
+  return mayHoldLong(text, outline) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
 }
 
 /** Keeping integers takes recursion, for which some texts nest too deeply. Nothing of those is kept anyway. */
-function mayHoldLong(text: string): boolean {
-  return hasDigits(text, LONG) && nestingDepth(text, 5 * MAX_DEPTH) <= 5 * MAX_DEPTH;
+function mayHoldLong(text: string, outline?: Outline): boolean {
+  if (outline) return outline.digits >= LONG && outline.depth <= MOST_RECURSION;
+  return hasDigits(text, LONG) && nestingDepth(text, MOST_RECURSION) <= MOST_RECURSION;
 }
 
 function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {

@@ -2,10 +2,13 @@
 import { type ApiError, invalidPayload, invalidPolicy } from '../errors';
 import { isObject } from './fields';
 import { BEYOND_DOUBLES, type Unstorable, unstorable } from './json-text';
-import { MAX_DEPTH, nestingDepth } from './nesting';
+import { MAX_DEPTH, type Outline, outlineOf } from './nesting';
+
+/** Turns text into a value: `parsePayloads` where it holds jobs or reports. */
+export type ReadText = (text: string, outline: Outline) => unknown;
 
 /** Parses one JSON object. @throws {ApiError} as {@link parseJson}, and when it is none */
-export function parseJsonObject(text: string, read?: (text: string) => unknown): Record<string, unknown> {
+export function parseJsonObject(text: string, read?: ReadText): Record<string, unknown> {
   const value = parseJson(text, read);
   if (isObject(value)) return value;
   throw notAnObject();
@@ -19,17 +22,18 @@ export const notAnObject = () => invalidPayload('The body must be a JSON object.
  * @param read what turns text into a value
  * @throws {ApiError} 400 for bad JSON, too much nesting, or a value that would not survive being stored
  */
-export function parseJson(text: string, read: (text: string) => unknown = JSON.parse): unknown {
-  if (nestingDepth(text, MAX_DEPTH) > MAX_DEPTH) {
+export function parseJson(text: string, read: ReadText = (text) => JSON.parse(text)): unknown {
+  const outline = outlineOf(text, MAX_DEPTH);
+  if (outline.depth > MAX_DEPTH) {
     throw invalidPayload(`The body nests more than ${MAX_DEPTH} levels deep.`, { max_depth: MAX_DEPTH });
   }
   let value: unknown;
   try {
-    value = read(text);
+    value = read(text, outline);
   } catch {
     throw invalidPayload('The body is not valid JSON.');
   }
-  const problem = unstorable(text, value);
+  const problem = unstorable(text, value, outline);
   if (problem !== undefined) throw refusalOf(problem);
   return value;
 }

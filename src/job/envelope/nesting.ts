@@ -56,23 +56,44 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** How deeply arrays and objects nest in `text`; counting stops above `limit`. Uses no recursion. */
-export function nestingDepth(text: string, limit: number): number {
+/** What the parts of a JSON text say that are outside of its strings. */
+export interface Outline {
+  /** How deeply arrays and objects nest. */
+  depth: number;
+  /** Digits in a row, at most. */
+  digits: number;
+  hasExponent: boolean;
+}
+
+/** Looks at a JSON text without parsing it, until it nests more deeply than `limit`. Uses no recursion. */
+export function outlineOf(text: string, limit: number): Outline {
+  const outline: Outline = { depth: 0, digits: 0, hasExponent: false };
   let depth = 0;
-  let deepest = 0;
   for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
+    let code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at + 1);
     else if (code === 0x5b || code === 0x7b) {
       depth++;
-      if (depth > deepest) deepest = depth;
-      if (deepest > limit) return deepest;
+      if (depth > outline.depth) outline.depth = depth;
+      if (depth > limit) return outline;
     } else if (code === 0x5d || code === 0x7d) {
       depth--;
+    } else if (isDigit(code)) {
+      const from = at;
+      do code = text.charCodeAt(++at);
+      while (isDigit(code));
+      if (at - from > outline.digits) outline.digits = at - from;
+      if (code === 0x65 || code === 0x45) outline.hasExponent = true;
+      at--;
     }
   }
-  return deepest;
+  return outline;
 }
+
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+
+/** How deeply arrays and objects nest in `text`; counting stops above `limit`. */
+export const nestingDepth = (text: string, limit: number): number => outlineOf(text, limit).depth;
 
 /**
  * Where the quote is that ends a string which begins at `from`. Finding quotes is much faster than looking at each

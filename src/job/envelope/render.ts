@@ -11,6 +11,7 @@ import { describeRetry, resolveRetry } from '../retry/resolve';
 import { formatInstant, parseTimestamp } from '../time';
 import type { WaitingFor } from '../waiting';
 import type { EnvelopeError, EnvelopeWaiting } from '../wire';
+import type { Head } from './apart';
 import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
@@ -77,7 +78,7 @@ const SHOWN = optionsThat('shown');
 /** What a body consists of that says nothing but what to run, and when. */
 const PLAIN: ReadonlySet<string> = new Set(['type', 'args', 'meta', 'scheduled_at']);
 
-export function saysOnlyWhatToRun(body: JobBody): boolean {
+export function saysOnlyWhatToRun(body: Head): boolean {
   for (const name in body) if (!PLAIN.has(name)) return false;
   return true;
 }
@@ -126,7 +127,7 @@ export interface ShownPolicy {
  */
 const common = new WeakMap<Variables, WeakMap<object, ShownPolicy>>();
 
-export function policyOf(variables: Variables, layers: JobView['layers'], body: JobBody): ShownPolicy {
+export function policyOf(variables: Variables, layers: JobView['layers'], body: Head): ShownPolicy {
   const isCommon = !body.retry && body.max_attempts === undefined;
   const key = layers.job_type || layers.queue ? layers : variables;
   const known = isCommon ? common.get(variables)?.get(key) : undefined;
@@ -152,6 +153,12 @@ export function withFlatCopy<Job extends object, Own extends object = object>(
   const { [UNKNOWN_MEMBERS]: added, ...copy } = envelope as Envelope & { [UNKNOWN_MEMBERS]?: readonly string[] };
   for (const name of added ?? []) delete copy[name];
   return { job: envelope, ...(copy as Partial<Job>), ...(own as Own) };
+}
+
+/** The same as JSON, for an envelope that is JSON already and has no members of the application. */
+export function flatCopyText(envelope: string, own: object): string {
+  const others = JSON.stringify(own).slice(1);
+  return `{"job":${envelope},${envelope.slice(1, -1)}${others === '}' ? '' : ','}${others}`;
 }
 
 /** One entry of `errors`, also `error`. */
@@ -195,7 +202,7 @@ export function renderWaiting({
   };
 }
 
-function jobLayer(body: JobBody): Record<string, unknown> {
+function jobLayer(body: Head): Record<string, unknown> {
   return body.max_attempts === undefined ? (body.retry ?? {}) : { ...body.retry, max_attempts: body.max_attempts };
 }
 
@@ -204,12 +211,12 @@ function instant(ms: number | undefined): string | undefined {
 }
 
 /** The expiry, as the producer wrote it unless it has been changed since. */
-function expiry({ expires_at, expires_at_written: text }: JobBody): string | undefined {
+function expiry({ expires_at, expires_at_written: text }: Head): string | undefined {
   return text !== undefined && parseTimestamp(text) === expires_at ? text : instant(expires_at);
 }
 
 /** When it is to run, and how it has fared; members that do not apply are left out. */
-export function addCourse(envelope: Envelope, record: JobRecord, written: JobBody): void {
+export function addCourse(envelope: Envelope, record: JobRecord, written: Head): void {
   envelope.created_at = formatInstant(record.created_at);
   envelope.enqueued_at = formatInstant(record.enqueued_at);
   setDefined(envelope, 'scheduled_at', instant(startOf(record, written)));
@@ -219,7 +226,7 @@ export function addCourse(envelope: Envelope, record: JobRecord, written: JobBod
 }
 
 /** When it is to run for the first time, epoch ms; undefined: at once. */
-export const startOf = ({ state, due_at }: JobRecord, { scheduled_at }: JobBody) =>
+export const startOf = ({ state, due_at }: JobRecord, { scheduled_at }: Head) =>
   state === 'scheduled' ? (due_at ?? scheduled_at) : scheduled_at;
 
 /** Has nothing happened to the job yet? Most of those that are rendered are new. */

@@ -1,6 +1,7 @@
 /** Writes a job as the JSON of its envelope, where most of it is text already. */
 import type { JobBody, JobRecord, JobView } from '../record';
 import { formatInstant } from '../time';
+import { type Head, takenApart } from './apart';
 import { defined } from './fields';
 import {
   addCourse,
@@ -12,27 +13,33 @@ import {
   saysOnlyWhatToRun,
   startOf,
   type Variables,
+  writtenBody,
 } from './render';
 
 /**
- * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Most jobs have no
- * options; their stored text is used, and not written again.
- * @param body the job's body, parsed
+ * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Arguments are used as
+ * they are stored, and not written again; nor is most of the rest, where a job has no options.
+ * @param body the job's body, parsed, where the caller has it. Else only what is beside its arguments is parsed
  * @param timeoutMs the execution limit that it has, if that is known
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
-export function writeJob(view: JobView, variables: Variables, body: JobBody, timeoutMs?: number): string {
+export function writeJob(view: JobView, variables: Variables, body?: JobBody, timeoutMs?: number): string {
   const { record, layers } = view;
-  const payload = plainPayload(record, body);
+  const apart = body ? undefined : takenApart(record.body, record.type);
+  const head = body ?? apart?.head ?? writtenBody(record);
+  const payload = plainPayload(record, head);
   if (payload === undefined) {
-    return JSON.stringify({ ...renderJob(view, variables, body), ...defined({ timeout_ms: timeoutMs }) });
+    const whole = apart ? { ...apart.head, args: [] } : (head as JobBody);
+    const text = JSON.stringify({ ...renderJob(view, variables, whole), ...defined({ timeout_ms: timeoutMs }) });
+    // Inside of a text the quotes have backslashes, and no other member with this name comes before.
+    return apart ? text.replace('"args":[]', () => `"args":${apart.args}`) : text;
   }
   const { id, type, queue, state, priority, attempt } = record;
-  const head = `{"specversion":"1.0","id":"${id}","type":${quoted(type)},"queue":${quoted(queue)},"state":"${state}"`;
-  const policy = textOfPolicy(policyOf(variables, layers, body));
-  const course = textOfCourse(record, body);
+  const start = `{"specversion":"1.0","id":"${id}","type":${quoted(type)},"queue":${quoted(queue)},"state":"${state}"`;
+  const policy = textOfPolicy(policyOf(variables, layers, head));
+  const course = textOfCourse(record, head);
   const limit = timeoutMs === undefined ? '' : `,"timeout_ms":${timeoutMs}`;
-  return `${head},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
+  return `${start},${payload},"priority":${priority},"attempt":${attempt},${policy},${course}${limit}}`;
 }
 
 /** Texts that many jobs have in common, as JSON. */
@@ -53,7 +60,7 @@ const TYPE = '{"type":';
 const ARGS = ',"args":';
 
 /** `args` and `meta` as they are stored, if the body has nothing else to show. */
-function plainPayload(record: JobRecord, body: JobBody): string | undefined {
+function plainPayload(record: JobRecord, body: Head): string | undefined {
   if (!saysOnlyWhatToRun(body)) return undefined;
   const { body: text } = record;
   const type = quoted(record.type);
@@ -69,7 +76,7 @@ function textOfPolicy(shown: ShownPolicy): string {
   return shown.text;
 }
 
-function textOfCourse(record: JobRecord, written: JobBody): string {
+function textOfCourse(record: JobRecord, written: Head): string {
   if (isFresh(record)) return textOfFresh(record, startOf(record, written));
   const course: Envelope = {};
   addCourse(course, record, written);

@@ -1,5 +1,6 @@
 /** Completed jobs on their way into the archive, many to a row. */
 import { parseExactly } from '../../job/envelope/exact';
+import { enlisted } from '../../job/envelope/json-text';
 import { sequenceOf } from '../../job/ids';
 import { adjustCount, forgetArchivedCount, SPAN } from './archive';
 import { ARCHIVED } from './damaged-chunks';
@@ -141,7 +142,7 @@ export class ArchiveBuffer {
     const lo = chunk[0]?.sequence ?? 0;
     const hi = chunk.at(-1)?.sequence ?? 0;
     const endedAt = Math.max(...chunk.map((entry) => entry.endedAt));
-    const jobs = chunk.map((entry) => entry.json).join(',');
+    const jobs = chunk.map((entry) => entry.json);
     const keptUntil = chunk[0]?.keptUntil ?? 0;
     adjustCount(this.sql, chunk.length);
     if (this.highest !== undefined) this.highest = Math.max(this.highest, hi);
@@ -150,7 +151,15 @@ export class ArchiveBuffer {
       joined.chars += chars;
       const join = `UPDATE archive SET hi = max(hi, ?), jobs = jobs + ?, ended_at = max(ended_at, ?),
         data = substr(data, 1, length(data) - 1) || ',' || ?, meters = ? WHERE chunk = ? AND lo = ? RETURNING chunk`;
-      const bindings = [hi, chunk.length, endedAt, `${jobs}]`, this.rider('joined'), joined.chunk, joined.lo];
+      const bindings = [
+        hi,
+        chunk.length,
+        endedAt,
+        enlisted('', jobs, ']'),
+        this.rider('joined'),
+        joined.chunk,
+        joined.lo,
+      ];
       // It may have been removed meanwhile.
       if (this.sql.exec(join, ...bindings).toArray().length > 0) return;
     }
@@ -163,7 +172,7 @@ export class ArchiveBuffer {
         hi,
         chunk.length,
         endedAt,
-        `[${jobs}]`,
+        enlisted('[', jobs, ']'),
         keptUntil > 0 ? null : this.rider('chunk'),
       )
       .one();

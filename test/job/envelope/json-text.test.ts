@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { hasDigits, unstorable } from '../../../src/job/envelope/json-text';
-import { nestingDepth } from '../../../src/job/envelope/nesting';
+import { nestingDepth, outlineOf } from '../../../src/job/envelope/nesting';
 
 describe('nesting depth of JSON text', () => {
   it('counts arrays and objects, not brackets in strings', () => {
@@ -25,7 +25,7 @@ describe('nesting depth of JSON text', () => {
 });
 
 describe('values that cannot be stored', () => {
-  const problem = (text: string) => unstorable(text, JSON.parse(text))?.what;
+  const problem = (text: string) => unstorable(text, JSON.parse(text), outlineOf(text, 100))?.what;
 
   it('are lone surrogates in values and names, at any depth', () => {
     expect(problem('{"a":["\\ud800"]}')).toBe('a lone surrogate');
@@ -48,7 +48,7 @@ describe('values that cannot be stored', () => {
       expect(problem(`["${number}"]`), number).toBeUndefined();
     }
     const text = '{"a":[0,{"b":-1e400}]}';
-    expect(unstorable(text, JSON.parse(text))?.path).toEqual(['a', 1, 'b']);
+    expect(unstorable(text, JSON.parse(text), outlineOf(text, 100))?.path).toEqual(['a', 1, 'b']);
   });
 });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
-import { renderJob, withFlatCopy } from '../../../src/job/envelope/render';
+import { flatCopyText, renderJob, withFlatCopy } from '../../../src/job/envelope/render';
 import { writeJob } from '../../../src/job/envelope/write';
 import type { JobBody, JobErrorEntry, JobHistory, JobRecord } from '../../../src/job/record';
 import { JOB_STATES } from '../../../src/job/states';
@@ -157,17 +157,32 @@ describe('an envelope', () => {
 describe('an envelope that is written', () => {
   const text = (record: JobRecord, timeoutMs?: number) =>
     writeJob({ record, layers: {} }, {}, JSON.parse(record.body) as JobBody, timeoutMs);
+  /** Of a job whose body nobody has parsed. */
+  const spliced = (record: JobRecord, timeoutMs?: number) => writeJob({ record, layers: {} }, {}, undefined, timeoutMs);
 
   it('is the one that is rendered, whatever the job says and however it has fared', () => {
+    // What the places of args and meta in the text could be mistaken for.
+    const lookalike = fc.constantFrom<unknown>(
+      ...[
+        ',"meta":{',
+        ',"meta":{}}',
+        '"args":[]',
+        '\\\\",\\"meta\\":{',
+        { meta: {} },
+        { args: [], meta: { meta: {} } },
+        [{ meta: { a: 1 } }],
+      ],
+    );
+    const hostile = fc.oneof(fc.jsonValue(), lookalike, fc.array(lookalike), fc.dictionary(fc.string(), lookalike));
     const said = fc.record(
       {
-        args: fc.array(fc.jsonValue()),
-        meta: fc.dictionary(fc.string(), fc.jsonValue()),
+        args: fc.array(hostile),
+        meta: fc.dictionary(fc.oneof(fc.string(), fc.constantFrom('meta', 'args', '__proto__', '1')), hostile),
         options: fc.record(
-          { priority: fc.integer({ min: -100, max: 100 }), tags: fc.constant(['a']) },
+          { priority: fc.integer({ min: -100, max: 100 }), tags: fc.constantFrom(['a'], ['"args":[]', ',"meta":{']) },
           { requiredKeys: [] },
         ),
-        x_more: fc.jsonValue(),
+        x_more: hostile,
         scheduled_at: fc.constant('+PT1H'),
       },
       { requiredKeys: ['args'] },
@@ -189,6 +204,12 @@ describe('an envelope that is written', () => {
         const record = recordOf(JSON.parse(JSON.stringify(input)), change);
         const rendered = { ...render(record), ...(timeout_ms !== undefined && { timeout_ms }) };
         expect(JSON.parse(text(record, timeout_ms))).toStrictEqual(JSON.parse(JSON.stringify(rendered)));
+        expect(JSON.parse(spliced(record, timeout_ms))).toStrictEqual(JSON.parse(JSON.stringify(rendered)));
+        if ('x_more' in input) return;
+        for (const own of [{}, { warnings: ['"},{'] }]) {
+          const flat = flatCopyText(spliced(record, timeout_ms), own);
+          expect(JSON.parse(flat)).toStrictEqual(JSON.parse(JSON.stringify(withFlatCopy(rendered, own))));
+        }
       }),
     );
   });
@@ -202,5 +223,19 @@ describe('an envelope that is written', () => {
     const body = '{"args":[1],"type":"email.send","meta":{"type":"email.send","args":[2]}}';
     const record = recordOf({}, { body });
     expect(JSON.parse(text(record))).toStrictEqual(JSON.parse(JSON.stringify(render(record))));
+    expect(JSON.parse(spliced(record))).toStrictEqual(JSON.parse(JSON.stringify(render(record))));
+  });
+
+  it('of a job with options has its arguments as they are stored, too', () => {
+    const body = '{"type":"email.send","args":[12345678901234567890],"meta":{"n":98765432109876543210},"tags":["a"]}';
+    expect(spliced(recordOf({}, { body }))).toContain(
+      '"args":[12345678901234567890],"meta":{"n":98765432109876543210},',
+    );
+  });
+
+  it('of a body that cannot be read is that of a job without arguments', () => {
+    for (const body of ['', '{', '{"type":"email.send","args":[1', '{"type":"email.send","args":[1],"meta":{']) {
+      expect(JSON.parse(spliced(recordOf({}, { body }))), body).toMatchObject({ args: [], meta: {} });
+    }
   });
 });
