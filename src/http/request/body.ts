@@ -150,7 +150,7 @@ async function collect(c: AppContext, body: ReadableStream, arrival: Arrival, ma
   return { bytes: total, text: decoder.end(buffer.subarray(0, filled)) };
 }
 
-const utf8Decoder = () => new TextDecoder('utf-8', { fatal: true });
+const utf8Decoder = () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /** Keeps nothing between two bodies that are decoded whole. */
 const WHOLE = utf8Decoder();
