@@ -76,6 +76,8 @@ export class Serving {
     } else {
       this.killNow();
       await this.#gone;
+      // Its workerd is no child of this process: on a busy machine it takes a moment to die, and is not the next one.
+      while (await listens(this.port)) await delay(1);
     }
     return { comesBack };
   }

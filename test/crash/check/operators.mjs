@@ -94,7 +94,7 @@ function checkChanges({ ledger, found }, fail) {
 /** A cancellation by filter comes to its end in every queue that has it; all have one that was acknowledged. */
 function checkCampaigns({ ledger, facts, audit, found }, fail) {
   const enqueues = ledger.enqueues.filter(({ tokens }) => facts.jobs.get(tokens[0])?.campaign !== undefined);
-  for (const { campaign, operation, outcome, sentAt } of ledger.bulks) {
+  for (const { campaign, operation, outcome, sentAt, matchedNothing } of ledger.bulks) {
     const own = enqueues.filter(({ tokens }) => facts.jobs.get(tokens[0]).campaign === campaign);
     const seen = own.flatMap(({ tokens }) => tokens).flatMap((token) => found.get(token) ?? []);
     const cancelled = seen.filter(({ state }) => state === 'cancelled');
@@ -111,7 +111,7 @@ function checkCampaigns({ ledger, facts, audit, found }, fail) {
         bad(`${open} of ${jobs.length} jobs in ${queue} were not cancelled`);
       }
     }
-    if (outcome !== 'accepted') continue;
+    if (outcome !== 'accepted' || matchedNothing) continue;
     if (!view?.completed) bad('the operation has not ended');
     else if (view.succeeded !== cancelled.length || view.failed !== 0) {
       bad(`${view.succeeded} jobs are said to be cancelled, ${view.failed} to have failed; ${cancelled.length} are`);

@@ -165,5 +165,8 @@ export async function cancelCampaign(world, random, way = 'send') {
   world.ledger.bulks.push(note);
   const answer = await world.client[way]('POST', `/jobs/bulk/cancel${wait}`, { filter });
   Object.assign(note, judge(world, `cancelling ${name}`, answer));
-  if (note.outcome === 'accepted') note.operation = answer.body.operation_id;
+  if (note.outcome !== 'accepted') return;
+  // Over queues that do not exist yet it matches nothing, and no queue remembers it.
+  if (answer.body.total_matched === 0 && answer.status === 200) note.matchedNothing = true;
+  else note.operation = answer.body.operation_id;
 }
