@@ -141,8 +141,8 @@ export class Committer {
         outcome = { error };
       },
     };
-    // What is due must be done although the alarm's own operation fails.
-    this.transact([waiting], this.following);
+    // In a savepoint: what is due must be done although the alarm's own operation fails.
+    this.transact([waiting]);
     if (!outcome || 'error' in outcome) throw outcome?.error ?? new Error('The operation did not run.');
     return outcome.value;
   }
@@ -173,7 +173,7 @@ export class Committer {
 
   /**
    * @param batch operations that do not fit wait for the next transaction, before all others
-   * @param isAlone there is one, of a request or of the work after a commit
+   * @param isAlone there is one, a request's
    */
   private transact(batch: Waiting[], isAlone = false): void {
     const { memory, storage } = this;

@@ -244,9 +244,10 @@ export class Pump implements Feature {
     this.charsUnderWay -= chars;
     this.host.q.store.leases.underWay.delete(batch);
     target.health.trialEnded();
-    // Where everything was looked at and nothing waits for room, an ended call brings no work: a selection would be a
-    // transaction for nothing, one of the four of a lone job.
-    if (mayFollow || this.full || !this.looked || target.isOutdated(this.host.now())) this.pump();
+    // Where everything was looked at and nothing waits for room or a moment, an ended call brings no work: a selection
+    // would be a transaction for nothing, one of the four of a lone job.
+    const mayWait = this.full || !this.looked || this.host.q.store.priorities.size > 0;
+    if (mayFollow || mayWait || target.isOutdated(this.host.now())) this.pump();
   }
 
   /** Notes whether the target took the call, and stops or resumes it. Runs inside a transaction. */
