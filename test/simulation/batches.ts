@@ -128,14 +128,15 @@ export function reported(
   same(outcomes.length, sent.length, 'outcomes');
   for (const [index, item] of sent.entries()) {
     const job = scene.model.jobs.find(({ id }) => id === item.job) as ModelJob;
-    scene.model.expireIfFound(job, scene.now);
+    const outcome = outcomes[index] as Outcome<Reported>;
+    // A claim in the same transaction found it too old to start: before this report, unless that was told otherwise.
+    if (!outcome.ok || outcome.value.state === 'discarded') scene.model.expireIfFound(job, scene.now);
     const before = job.state;
     const kept = job.marks?.has(item.mark)
       ? JSON.stringify({ result: resultOfStep(item.mark, job.long?.[item.mark]) })
       : undefined;
     if (item.line) job.logged ??= new Set();
     const status = tell(scene, job, item);
-    const outcome = outcomes[index] as Outcome<Reported>;
     same(outcome.ok ? 200 : outcome.error.status, status, `${item.how} of ${job.id} in ${before}`);
     if (!outcome.ok) continue;
     if (item.line) job.logged?.add(item.line);
