@@ -3,7 +3,7 @@
 import type { Active } from './active';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { limiterOf } from './limits/place';
+import { limiterOf, parks } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
 import { groupOfRow, isBegun } from './row-texts';
 import type { Owned } from './scan';
@@ -60,15 +60,14 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
     q.wake.at(at);
     return;
   }
-  if (row.limit_key !== null) limiterOf(q, row).enters(row.priority, isBegun(row));
+  if (row.limit_key !== null && parks(q)) limiterOf(q, row).enters(row.priority, isBegun(row));
   q.wake.arrived(now, row.type, [row.body]);
 }
 
 function waitsForKey(q: Named & Stored, row: JobRow): void {
   const limiter = limiterOf(q, row);
-  limiter.mayHaveWaiting = true;
   if (isBegun(row)) limiter.mayHaveBegun = true;
-  q.store.limiters.touch(limiter.key);
+  q.store.limiters.parked(limiter);
 }
 
 function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {

@@ -5,6 +5,7 @@ import { ROW_COLUMNS, readRows } from '../columns';
 import { type JobRow, STATE } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
 import { bodyOf, groupOfRow, isBegun } from '../row-texts';
+import type { KeyLanes } from './lanes';
 import type { Limiter } from './limiter';
 
 /** Place of a waiting job: in the due index, or behind its key. */
@@ -53,6 +54,10 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
     limiter.isChanged = true;
     q.store.limiters.touch(key);
   }
+  if (limiter.holder) {
+    limiter.hasArrived = true;
+    q.store.limiters.touch(key);
+  }
   if (limiter.checkAt === null) {
     limiter.setCheck(now + FORGET_AFTER_MS);
     q.wake.at(now + FORGET_AFTER_MS);
@@ -75,7 +80,7 @@ export function place(
   policy?: LimitPolicy,
 ): WaitingPlace {
   const ready = { due_at: dueAt, waits_since: null };
-  if (row.limit_key === null || dueAt > now) return ready;
+  if (row.limit_key === null || dueAt > now || !parks(q)) return ready;
   if (waitsInGroup(q, row)) return ready;
   // Further effects of a limit are decided when the turn of the other jobs comes.
   if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
@@ -87,6 +92,12 @@ export function place(
   const first = limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1)[0] : undefined;
   return first && first.priority >= row.priority ? waiting : ready;
 }
+
+/**
+ * Do jobs leave their place to wait for their keys? Only where groups take turns. Elsewhere each consumer passes them
+ * over, see {@link KeyLanes}.
+ */
+export const parks = ({ store }: Stored): boolean => store.gates.rules !== undefined;
 
 /** In a strict order a job keeps its place in its group: only the first one waits for its key. */
 export function waitsInGroup({ store }: Stored, row: Pick<JobRow, 'holds_group' | 'body' | 'group'>): boolean {
