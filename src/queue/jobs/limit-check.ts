@@ -130,8 +130,8 @@ export class LimitCheck {
   ) {}
 
   /**
-   * Undefined: the job's key has room for it. Else whether it waits for that where it was read; {@link setAside} handles
-   * those that are passed.
+   * Undefined: the job's key has room for it. Else whether it waits where it was read; {@link setAside} handles those
+   * that are passed.
    */
   judge(row: JobRow): 'wait' | 'pass' | undefined {
     const { q, now } = this;

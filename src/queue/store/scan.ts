@@ -75,7 +75,7 @@ export class Scan {
     return isNew;
   }
 
-  /** How many jobs of a key are read again that may start so many: the first that finds no room ends that. */
+  /** How many jobs of a key are read again when it has room: all, until one finds none. */
   protected atOnce(_room: number): number {
     return Number.POSITIVE_INFINITY;
   }

@@ -218,7 +218,7 @@ export class KeyLanes {
     });
   }
 
-  /** The key of the lane has room. @param most jobs that may be taken then @returns whether any may be that could not */
+  /** The key has room. @param most jobs that may be taken then @returns whether the lane was closed */
   opens(name: string, most: number): boolean {
     const lane = this.lanes.get(name);
     if (!lane) {
