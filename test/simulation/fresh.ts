@@ -8,11 +8,12 @@ import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
 import { type JobRow, STATE } from '../../src/queue/store/job-row';
 import { endOf } from '../../src/queue/store/leases';
+import { laneName, laneOf } from '../../src/queue/store/limits/lanes';
 import type { Limiter } from '../../src/queue/store/limits/limiter';
 import { QUEUE_KEY } from '../../src/queue/store/limits/limiters';
 import type { QueueParts } from '../../src/queue/store/parts';
 import { selectReady } from '../../src/queue/store/ranks';
-import { Scan } from '../../src/queue/store/scan';
+import { LINE, Scan } from '../../src/queue/store/scan';
 import { holds, same } from './agree';
 import type { Scene } from './scene';
 
@@ -217,6 +218,7 @@ function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
     same(room, freshRoom, `room of ${key}`);
     same(Math.max(opensAt, now), Math.max(freshOpensAt, now), `when ${key} opens`);
   }
+  for (const key of new Set(live.store.cursors.keysBehind())) compareLanes(live, key, now);
   const rows = fresh.store.sql.exec<{ key: string; waiting: number; ready: number }>(
     `SELECT limit_key AS key, sum(waits_since IS NOT NULL) AS waiting, sum(due_at IS NOT NULL) AS ready
      FROM jobs WHERE limit_key IS NOT NULL AND ended_at IS NULL GROUP BY 1`,
@@ -228,7 +230,21 @@ function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
     // Counted since the object started, so never too many.
     const { ready: counts } = inside<{ ready: Map<number, number> }>(limiter);
     const counted = [...counts.values()].reduce((sum, n) => sum + n, 0);
-    holds(counted <= ready, () => `${counted} of ${key} stand ready, not ${ready}`);
+    const inBlocks = Array.from(fresh.store.blocks.due.after(0, false)).filter((row) => row.limit_key === key).length;
+    holds(counted <= ready + inBlocks, () => `${counted} of ${key} stand ready, not ${ready}`);
+  }
+}
+
+/** A key with room has no lane that is closed, unless it opens by itself and nothing has happened since. */
+function compareLanes({ store }: QueueParts, key: string, now: number): void {
+  const limiter = store.limiters.find(key);
+  if (!limiter || limiter.holder || store.limiters.nextCheck <= now) return;
+  const running = store.leases.runningByKey.get(key) ?? 0;
+  const isClosed = (name: string) =>
+    store.cursors.all().some(({ behind }) => [...behind.values()].some((lanes) => lanes.isClosed(name)));
+  for (const hasBegun of [false, true]) {
+    const room = limiter.room(running, now, hasBegun);
+    holds(room <= 0 || !isClosed(laneName(key, hasBegun)), () => `jobs wait for ${key}, which has room for ${room}`);
   }
 }
 
@@ -237,16 +253,25 @@ function compareLimits(live: QueueParts, fresh: QueueParts, now: number): void {
  * they skip must be nothing, so the new object reads without them.
  */
 function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
+  compareHead(live, fresh, now);
   if (live.store.gates.rules) {
-    compareGroups(live, fresh, now);
+    compareGroups(live, fresh);
     return;
   }
   const ready = (q: QueueParts, scan: Scan): JobRow[] => {
-    const look = ({ key, expires_at }: JobRow) =>
-      q.store.leases.active.has(key) || (expires_at !== null && expires_at <= now) ? 'pass' : 'take';
+    const look = (row: JobRow) =>
+      q.store.leases.active.has(row.key) || (row.expires_at !== null && row.expires_at <= now) || isBehind(row)
+        ? 'pass'
+        : 'take';
     return selectReady(q.store, scan, now, MOST_READY, look);
   };
   const where = live.store.cursors.pull.any;
+  // What it has passed because its key has no room is not read again.
+  const isBehind = (row: JobRow): boolean => {
+    const name = laneOf(row);
+    const [rank, at] = row.due_at === null ? ([LINE, row.enqueued_at] as const) : ([row.priority, row.due_at] as const);
+    return name !== undefined && where.behind.get(rank)?.has(name, { at, attempt: row.attempt, key: row.key }) === true;
+  };
   const copy = new Scan();
   copy.line = where.line;
   for (const [priority, position] of where.due) copy.due.set(priority, position);
@@ -259,11 +284,8 @@ function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
   }
 }
 
-/**
- * Where groups take turns, what comes first depends on what came before. But who waits for whom is stored, and behind the head of
- * the line nothing stands that waits.
- */
-function compareGroups(live: QueueParts, fresh: QueueParts, now: number): void {
+/** Where groups take turns, what comes first depends on what came before. But who waits for whom is stored. */
+function compareGroups(live: QueueParts, fresh: QueueParts): void {
   const holders = ({ store: { gates } }: QueueParts) => {
     const { holders: of } = inside<{ holders: Map<string, number[]> }>(gates);
     return [...of].map(([group, keys]) => [group, sorted(keys)] as const).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -272,6 +294,10 @@ function compareGroups(live: QueueParts, fresh: QueueParts, now: number): void {
   const running = ({ store: { leases } }: QueueParts) =>
     [...leases.runningByGroup].sort(([a], [b]) => (a < b ? -1 : 1));
   same(running(live), running(fresh), 'attempts of each group');
+}
+
+/** Behind the head of the line nothing stands that waits. */
+function compareHead(live: QueueParts, fresh: QueueParts, now: number): void {
   const ready = (line: number): number[] => {
     const scan = new Scan();
     scan.reset(line);

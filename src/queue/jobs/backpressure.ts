@@ -7,7 +7,7 @@ import { ApiError } from '../../job/errors';
 import { RANK_BIT } from '../../job/ids';
 import { DEFAULT_WARNING } from '../../job/settings';
 import type { QueuePressure } from '../../rpc/receipts';
-import { isInLine } from '../store/columns';
+import { isInLine, STANDS_IN_LINE } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Configured, Named, QueueParts, Stored, Woken } from '../store/parts';
@@ -219,7 +219,7 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
   const taken = Math.max(q.store.leases.head, q.store.cursors.shedUntil);
   const found = [
     ...read(
-      `key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL AND ${idle} ORDER BY key`,
+      `key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} AND ${idle} ORDER BY key`,
       'enqueued_at',
       taken,
       ...running.bindings,

@@ -173,9 +173,10 @@ export class Chunks implements LaneRules {
   private within(lane: ChunkLane, rows: readonly JobRow[], { limits }: ChunkClaim): JobRow[] {
     const within: JobRow[] = [];
     for (const row of rows) {
-      const allows = limits.allows(row);
-      if (!allows) this.scan.drop(row.key);
-      if (allows && !limits.isOvertaking(row)) {
+      const judged = limits.judge(row);
+      if (judged) this.scan.drop(row.key);
+      if (judged === 'wait') this.scan.waits(row);
+      if (!judged && !limits.isOvertaking(row)) {
         limits.count(row);
         within.push(row);
       } else if (lane.isStrict) break;

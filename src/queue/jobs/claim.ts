@@ -261,7 +261,8 @@ class Puller {
     if (round.calls <= 0 || round.starts <= 0) return 'stop';
     const size = bytesOnTheWay(q, row);
     if (round.bytes > 0 && round.bytes + size > MAX_CLAIM_BYTES) return 'stop';
-    if (!limits.allows(row)) return 'pass';
+    const judged = limits.judge(row);
+    if (judged) return judged;
     if (limits.isOvertaking(row)) return 'stop';
     round.bytes += size;
     round.calls--;

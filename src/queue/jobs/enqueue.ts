@@ -10,7 +10,7 @@ import { find, viewOf } from '../read/find';
 import { MAX_GAP } from '../store/block';
 import { bodyBytes } from '../store/depth';
 import type { JobRow } from '../store/job-row';
-import { insert, insertRun, type NewRow } from '../store/jobs';
+import { insert, insertRun, mayWaitInLine, type NewRow } from '../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
 import { accumulate } from './accumulate';
@@ -234,9 +234,9 @@ function plainRun(placements: readonly Placement<StoredJob>[], from: number, now
   return run;
 }
 
-/** Is the job's place the line: available now, of default priority, not limited? */
+/** Is the job's place the line: available now, of default priority, and it waits for its key if it must? */
 function isImmediate(job: NewJob, now: number): boolean {
-  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && !job.limit;
+  return dueAtOf(job, now) === now && job.priority === 0 && !job.pending && mayWaitInLine(job.limit);
 }
 
 /** The moment at which a new job becomes available, epoch ms. */

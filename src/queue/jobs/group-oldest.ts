@@ -1,5 +1,6 @@
 /** Finds the jobs of groups that have waited longest. Reads a bounded part of the backlog, and continues there. */
 import { RANK_BIT } from '../../job/ids';
+import { STANDS_IN_LINE } from '../store/columns';
 import { type JobRow, STATE } from '../store/job-row';
 import type { Stored } from '../store/parts';
 import { groupOfRow } from '../store/row-texts';
@@ -81,7 +82,7 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
   const line = new Map(Array.from(search.found, ([group, found]) => [group, found.map(({ key }) => key)]));
   const rows = (where: string, ...bindings: number[]) => search.look(ownRows(q, where, ...bindings), MAX_OTHERS);
   search.look(blocks.singles.after(0), MAX_OTHERS);
-  rows(`key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`, leases.head);
+  rows(`key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} ORDER BY key`, leases.head);
   for (const priority of priorities) {
     rows('priority = ? AND due_at IS NOT NULL ORDER BY due_at, attempt, key', priority);
     search.look(blocks.due.inTurn(priority, undefined, undefined, false), MAX_OTHERS);

@@ -9,17 +9,19 @@ import { compare, type Position } from '../store/due-index';
 import type { JobRow } from '../store/job-row';
 import { move } from '../store/jobs';
 import type { Limiter } from '../store/limits/limiter';
-import { begunWaiting, firstWaiting, isPaused, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { begunWaiting, firstWaiting, isPaused, limiterOf, parks, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { positionOf } from '../store/ranks';
+import { rowByKey } from '../store/row-lookup';
 import { isBegun } from '../store/row-texts';
+import { stateOf } from '../store/rows';
 import { drop } from './drop';
 
 /** Jobs that are decided upon with one answer of a desk. */
 const DECIDED_AT_ONCE = 200;
 
-/** Jobs of a key that one admission lets in at most; more than this only where their groups are paused. */
+/** Jobs of a key that one admission lets in at most; more than this only where none of them needs room. */
 export const ADMITTED_AT_ONCE = 500;
 
 /** Jobs of a key that a selection has taken, and how many of them start an attempt. */
@@ -45,8 +47,10 @@ export function roomFor(q: Named & Stored, row: JobRow, now: number, taken: Take
  * @returns how many were admitted; {@link ADMITTED_AT_ONCE} or more: there may be room for others
  */
 export function admit(q: QueueParts, limiter: Limiter, now: number, least = 0): number {
+  if (!limiter.mayHaveWaiting) return 0;
+  if (!parks(q)) return admitAll(q, limiter, now);
   let [all, count] = [0, 0];
-  for (let isCut = limiter.mayHaveWaiting; isCut && all < ADMITTED_AT_ONCE; ) {
+  for (let isCut = true; isCut && all < ADMITTED_AT_ONCE; ) {
     const rows = admitNext(q, limiter, now, least - count);
     const paused = rows.filter((row) => isPaused(q, row)).length;
     all += rows.length;
@@ -75,6 +79,13 @@ function admitNext(q: QueueParts, limiter: Limiter, now: number, least: number):
   return admitted;
 }
 
+/** The queue had groups when these jobs were put behind their key. Now they stand among the others. */
+function admitAll(q: QueueParts, limiter: Limiter, now: number): number {
+  const rows = firstWaiting(q, limiter, ADMITTED_AT_ONCE);
+  for (const row of rows) letInNow(q, row, now);
+  return rows.length;
+}
+
 /** If starts are counted, jobs that continue do not wait for those that start: admits as many as may run. */
 function admitBegun(q: QueueParts, limiter: Limiter, running: number, now: number): JobRow[] {
   const { rate, throttle } = limiter.inForce(now);
@@ -97,8 +108,17 @@ function letInNow(q: QueueParts, row: JobRow, now: number): void {
  * written for each.
  */
 export function decide(q: QueueParts, limiter: Limiter, now: number): void {
-  if (!limiter.mayHaveWaiting || limiter.isUndecided(runningOf(q, limiter.key), now)) return;
+  if (limiter.isUndecided(runningOf(q, limiter.key), now)) return;
   if (limiter.isStopped(now) || limiter.room(runningOf(q, limiter.key), now) > 0) return;
+  for (const scan of q.store.cursors.all()) {
+    for (const { key } of scan.jobsBehind(limiter.key, DECIDED_AT_ONCE)) {
+      const row = q.store.leases.active.has(key) ? undefined : rowByKey(q.store, key);
+      if (row?.ended_at === null && stateOf(row, false, now) === 'available' && !waits(q, limiter, row, now)) {
+        refuse(q, row, limiter, now);
+      }
+    }
+  }
+  if (!limiter.mayHaveWaiting) return;
   for (const row of firstWaiting(q, limiter, DECIDED_AT_ONCE)) {
     if (!isBegun(row) && policyOf(q, row)?.on_limit !== 'wait') letInNow(q, row, now);
   }
@@ -122,12 +142,19 @@ export class LimitCheck {
     private readonly now: number,
   ) {}
 
-  /** Does the job's key have room for it? If not, {@link setAside} handles the job. */
-  allows(row: JobRow): boolean {
-    if (row.limit_key === null) return true;
-    if (roomFor(this.q, row, this.now, this.taken.get(row.limit_key)) > 0) return true;
+  /**
+   * Undefined: the job's key has room for it. Else whether it waits where it was read; {@link setAside} handles those
+   * that are passed.
+   */
+  judge(row: JobRow): 'wait' | 'pass' | undefined {
+    const { q, now } = this;
+    if (row.limit_key === null || roomFor(q, row, now, this.taken.get(row.limit_key)) > 0) return undefined;
+    if (!parks(q) && waits(q, limiterOf(q, row), row, now)) {
+      q.store.limiters.touch(row.limit_key);
+      return 'wait';
+    }
     this.refused.push(row);
-    return false;
+    return 'pass';
   }
 
   /** The job is taken. */
@@ -147,9 +174,10 @@ export class LimitCheck {
     const limiter = limiterOf(this.q, row);
     const first = this.firstOf(limiter);
     if (!first || first.priority < row.priority) return false;
-    if (first.priority === row.priority && compare(first.position, positionOf(row)) > 0) return false;
+    const position = positionOf({ ...row, due_at: row.due_at ?? row.enqueued_at });
+    if (first.priority === row.priority && compare(first.position, position) > 0) return false;
     // Ready jobs may be of types that no worker here takes. A consumer of this job takes another one of its type.
-    const least = first.type === row.type ? 1 : 0;
+    const least = first.type === row.type || !parks(this.q) ? 1 : 0;
     const running = runningOf(this.q, limiter.key);
     if (Math.max(limiter.roomToAdmit(first.priority, running, this.now), least) <= 0) return false;
     this.overtaken.set(limiter, least);
@@ -168,7 +196,7 @@ export class LimitCheck {
   /** Moves jobs without room out of the way of the others. @returns how many */
   setAside(): number {
     const refused = this.refused.splice(0);
-    for (const row of refused) refuse(this.q, row, this.now);
+    for (const row of refused) refuse(this.q, row, limiterOf(this.q, row), this.now);
     return refused.length;
   }
 
@@ -180,32 +208,34 @@ export class LimitCheck {
   }
 }
 
-/** A job whose turn has come finds its limit reached. Two rows written. */
-function refuse(q: QueueParts, row: JobRow, now: number): void {
-  const limiter = limiterOf(q, row);
+/** Does a job whose turn has come, and whose limit is reached, wait until its key has room again? */
+function waits(q: QueueParts, limiter: Limiter, row: JobRow, now: number): boolean {
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
-  // An operator who stops a key wants to run its jobs later, not to lose them; and a begun job is not given up.
-  const isUndecided = limiter.isUndecided(runningOf(q, limiter.key), now);
-  if (limiter.isStopped(now) || isUndecided || onLimit === 'wait' || isBegun(row)) park(q, row, now);
-  else if (onLimit === 'reschedule') reschedule(q, row, limiter, now);
+  if (onLimit === 'wait' || isBegun(row)) return true;
+  // An operator who stops a key wants to run its jobs later, not to lose them.
+  const running = runningOf(q, limiter.key);
+  if (limiter.isStopped(now) || limiter.isUndecided(running, now)) return true;
+  // How long attempts run is unknown: for a concurrency slot it waits.
+  return onLimit === 'reschedule' && (isCrowded(q, limiter, now) || !limiter.mayBook(now));
+}
+
+function isCrowded(q: QueueParts, limiter: Limiter, now: number): boolean {
+  const { concurrency } = limiter.inForce(now);
+  return concurrency !== undefined && runningOf(q, limiter.key) >= concurrency && limiter.room(0, now) > 0;
+}
+
+/** A job whose turn has come finds its limit reached. Two rows written. */
+function refuse(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
+  if (waits(q, limiter, row, now)) {
+    move(q, row, 'park', { due_at: null, waits_since: row.due_at ?? row.enqueued_at }, now);
+  } else if (policyOf(q, row)?.on_limit === 'reschedule') reschedule(q, row, limiter, now);
   else drop(q, row, 'rate_limited', now);
 }
 
-/** It waits until its key has room again. */
-function park(q: QueueParts, row: JobRow, now: number): void {
-  move(q, row, 'park', { due_at: null, waits_since: row.due_at }, now);
-}
-
-/** It is scheduled for a moment of its own. How long attempts run is unknown: for a concurrency slot it waits. */
+/** It is scheduled for a moment of its own. */
 function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
-  const limits = limiter.inForce(now);
-  const { concurrency } = limits;
-  const isCrowded = concurrency !== undefined && runningOf(q, limiter.key) >= concurrency;
-  const at = isCrowded && limiter.room(0, now) > 0 ? undefined : limiter.book(now);
-  if (at === undefined) {
-    park(q, row, now);
-    return;
-  }
+  const at = limiter.book(now);
+  if (at === undefined) return;
   limiter.isChanged = true;
   q.store.limiters.save(limiter);
   move(q, row, 'defer', { availableAt: at }, now);
@@ -231,7 +261,7 @@ export function noteStarts(q: Named & Stored & Configured, claimed: readonly Sta
     starts += counted;
     if (!hasBegun && active.group !== undefined) groups.push(active.group);
     if (row.limit_key === null) continue;
-    limiterOf(q, row).leaves(row.priority, hasBegun);
+    if (row.due_at !== null) limiterOf(q, row).leaves(row.priority, hasBegun);
     counts.set(row.limit_key, (counts.get(row.limit_key) ?? 0) + counted);
   }
   for (const [key, count] of counts) {

@@ -4,12 +4,14 @@ import { type Limits, plainKey } from '../../job/limits/policy';
 import { formatInstant } from '../../job/time';
 import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
+import { countAhead, MAX_COUNTED } from '../store/jobs-ahead';
 import type { Limiter } from '../store/limits/limiter';
-import { isAmongFirst, limiterOf, policyOf, runningOf } from '../store/limits/place';
+import { isAmongFirst, limiterOf, parks, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, isBegun } from '../store/row-texts';
 import { availableSince } from '../store/rows';
+import { Scan } from '../store/scan';
 import { roomFor } from './limit-check';
 
 /** What a rate counts, for the reader of an explanation. */
@@ -26,7 +28,9 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   const hasBegun = isBegun(row);
   const isBehind = row.waits_since !== null && !hasBegun;
   const room = isBehind ? limiter.roomToAdmit(row.priority, runningOf(q, key), now) : roomFor(q, row, now);
-  if (room > 0 && (!isBehind || isAmongFirst(q, limiter, row, room))) return undefined;
+  if (room > 0 && (hasBegun || (isBehind ? isAmongFirst(q, limiter, row, room) : isInTime(q, row, room, now)))) {
+    return undefined;
+  }
   const since = availableSince(row);
   const override = limiter.overrideAt(now);
   if (limiter.isStopped(now)) {
@@ -49,6 +53,18 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
     ? `It counts under ${namedKey(name)}, whose limit is reached: ${use}.${byRate ? WHAT_COUNTS : counted}${raised}`
     : `It counts under ${namedKey(name)}, and jobs ahead of it take the free slots.${raised}`;
   return { reason: 'key_limit', since, ...(until !== undefined && { until }), detail, key: name };
+}
+
+/** Do fewer jobs of its key come before an available job than there is room for? */
+function isInTime(q: Stored, row: JobRow, room: number, now: number): boolean {
+  if (parks(q) || room > MAX_COUNTED) return true;
+  const { active, head } = q.store.leases;
+  const scan = new Scan();
+  scan.reset(head);
+  const isRival = (other: Pick<JobRow, 'key' | 'limit_key'>) =>
+    other.limit_key === row.limit_key && !active.has(other.key);
+  const ahead = countAhead(q.store, scan, row, now, isRival);
+  return ahead.count < room && !ahead.isMore;
 }
 
 /** How a limit over all queues delays the jobs of this one. */

@@ -14,7 +14,7 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine } from '../store/columns';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
-import { firstWaiting, limiterOf, policyOf, type WaitingPlace, waitsInGroup } from '../store/limits/place';
+import { firstWaiting, limiterOf, parks, policyOf, type WaitingPlace, waitsInGroup } from '../store/limits/place';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
@@ -76,7 +76,7 @@ function dueAfter(row: JobRow, available: boolean, start: number | undefined, no
  */
 function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): WaitingPlace {
   const ready = { due_at: moment, waits_since: null };
-  if (moment > now || policyOf(q, row)?.on_limit !== 'wait' || waitsInGroup(q, row)) return ready;
+  if (moment > now || !parks(q) || policyOf(q, row)?.on_limit !== 'wait' || waitsInGroup(q, row)) return ready;
   const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);
   return other && comesFirst(other, row, moment) ? { due_at: null, waits_since: moment } : ready;
 }

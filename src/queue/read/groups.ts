@@ -119,6 +119,7 @@ export function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<
 /** Visits the jobs that are available. @returns were these all? */
 export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
   const { blocks, leases, priorities } = q.store;
+  const exceeds = roomOfKeys(q, now);
   let complete = true;
   const visitAll = (rows: Iterable<JobRow>, most: number, mostChars = Number.POSITIVE_INFINITY) => {
     let [looked, chars] = [0, 0];
@@ -129,7 +130,7 @@ export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => voi
       }
       chars += row.body.length;
       if (leases.active.has(row.key)) continue;
-      visit({ group: groupOfRow(row), since: availableSince(row), isLimited: row.waits_since !== null });
+      visit({ group: groupOfRow(row), since: availableSince(row), isLimited: exceeds(row) });
     }
   };
   const byPriority = [...priorities].sort((a, b) => b - a);
@@ -143,22 +144,40 @@ export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => voi
     MAX_BODIES,
     MAX_CHARS,
   );
-  return visitRows(q, now, visit) && complete;
+  return visitRows(q, now, exceeds, visit) && complete;
+}
+
+/** Counts available jobs by the keys that limit them: is there more than room for? */
+function roomOfKeys({ store }: Stored, now: number) {
+  const left = new Map<string, number>();
+  return ({ limit_key: key, waits_since }: Pick<JobRow, 'limit_key' | 'waits_since'>): boolean => {
+    if (key === null) return false;
+    const running = store.leases.runningByKey.get(key) ?? 0;
+    if (waits_since !== null) return true;
+    const room = left.get(key) ?? store.limiters.find(key)?.room(running, now) ?? Number.POSITIVE_INFINITY;
+    left.set(key, room - 1);
+    return room <= 0;
+  };
 }
 
 function* inTurn(priorities: readonly number[], rows: (priority: number) => Iterable<JobRow>): Generator<JobRow> {
   for (const priority of priorities) yield* rows(priority);
 }
 
-type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_since'> & {
+type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_since' | 'limit_key'> & {
   grp: string | null;
   chars: number;
 };
 
 /** Jobs with a row of their own, by the index that has them; SQLite reads one at a time. @returns were these all? */
-function visitRows(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
+function visitRows(
+  q: Stored,
+  now: number,
+  exceeds: (row: Pick<JobRow, 'limit_key' | 'waits_since'>) => boolean,
+  visit: (job: Waiting) => void,
+): boolean {
   const { sql, leases, priorities } = q.store;
-  const columns = `key, state, enqueued_at, due_at, waits_since, length(body) AS chars,
+  const columns = `key, state, enqueued_at, due_at, waits_since, limit_key, length(body) AS chars,
     CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END AS grp`;
   const sources: [from: string, ...bindings: number[]][] = [
     ['jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL'],
@@ -177,7 +196,7 @@ function visitRows(q: Stored, now: number, visit: (job: Waiting) => void): boole
       chars += row.chars;
       if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;
       if (isLine && (row.due_at !== null || row.waits_since !== null)) continue;
-      visit({ group: row.grp ?? undefined, since: availableSince(row), isLimited: row.waits_since !== null });
+      visit({ group: row.grp ?? undefined, since: availableSince(row), isLimited: exceeds(row) });
     }
   }
   return true;

@@ -5,6 +5,7 @@ import { MAX_UPCOMING, type Upcoming } from '../../job/metrics/as-of';
 import { first } from '../../job/size';
 import type { QueueStats, StateCounts } from '../../rpc/stats';
 import { countArchived } from '../store/archive';
+import { STANDS_IN_LINE } from '../store/columns';
 import { afterAllAt } from '../store/due-index';
 import { STATE } from '../store/job-row';
 import type { Configured, Named, Stored } from '../store/parts';
@@ -59,9 +60,7 @@ function lineLength(q: Stored): number {
     let running = 0;
     for (const active of q.store.leases.active.values()) if (!active.indexed) running++;
     const rows = q.store.sql
-      .exec<{ n: number }>(
-        `SELECT count(*) AS n FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL`,
-      )
+      .exec<{ n: number }>(`SELECT count(*) AS n FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}`)
       .one().n;
     q.store.counts.line = rows + q.store.blocks.countLine() - running;
   }
@@ -101,8 +100,8 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
     waiting.push(
       q.store.sql
         .exec<{ at: number }>(
-          `SELECT enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting}
-           AND due_at IS NULL AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
+          `SELECT enqueued_at AS at FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE}
+           AND key > ? AND key NOT IN ${running.sql} ORDER BY key LIMIT 1`,
           q.store.leases.head,
           ...running.bindings,
         )

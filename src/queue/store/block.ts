@@ -15,7 +15,8 @@
  *     [["email.send",1700000000000,57,-1,61,"an id that its producer chose"]]
  *
  * A negative number stands for that many numbers without a job, a text for the id of the job before it. `["acme"]` is
- * the group of the jobs after it, up to the next such entry; `[]`: they have none.
+ * the group of the jobs after it, up to the next such entry; `[]`: they have none. `["acme","mail"]` also names the key
+ * that limits them, `[null,"mail"]` that alone.
  */
 import type { Fragment } from '../../durable/sql';
 import { type JobRow, STATE } from './job-row';
@@ -51,6 +52,8 @@ export interface BlockJob extends BlockPlace {
   alias: string | null;
   /** Whose job it is. */
   group?: string;
+  /** The key that it counts under. */
+  limit_key?: string | null;
 }
 
 /** A row of `blocks` or `due_blocks` without its data. */
@@ -99,7 +102,7 @@ export function asTable(rows: readonly JobRow[]): Fragment {
 }
 
 /** Such a job as a row of `jobs`. */
-export function rowOf({ key, type, at, body, alias, priority, due_at, group }: BlockJob): JobRow {
+export function rowOf({ key, type, at, body, alias, priority, due_at, group, limit_key = null }: BlockJob): JobRow {
   const row: JobRow = {
     key,
     alias,
@@ -115,7 +118,7 @@ export function rowOf({ key, type, at, body, alias, priority, due_at, group }: B
     ended_at: null,
     body,
     history: null,
-    limit_key: null,
+    limit_key,
     waits_since: null,
     holds_group: null,
   };
@@ -126,7 +129,13 @@ export function rowOf({ key, type, at, body, alias, priority, due_at, group }: B
 /** The type of a job whose block cannot be read. It becomes a dead letter when its turn comes. */
 const UNREADABLE = 'unreadable';
 
-type Group = [type: string, at: number, ...rest: (number | string | [group?: string])[]];
+/** Whose the next jobs are, and the key that limits them. */
+type Owner = [group?: string | null, key?: string];
+
+type Group = [type: string, at: number, ...rest: (number | string | Owner)[]];
+
+const ownerOf = ({ group, limit_key }: Pick<BlockJob, 'group' | 'limit_key'>): Owner =>
+  limit_key ? [group ?? null, limit_key] : group === undefined ? [] : [group];
 
 /**
  * The text of jobs in the order of their keys, both parts without the brackets around them.
@@ -136,18 +145,20 @@ export function encode(jobs: readonly BlockJob[], start: number): { heads: strin
   const groups: Group[] = [];
   const entries: string[] = [];
   let group: Group | undefined;
-  let owner: string | undefined;
+  let owner: Owner = [];
   let next = start;
-  for (const { key, type, at, body, alias, group: whose } of jobs) {
+  for (const job of jobs) {
+    const { key, type, at, body, alias } = job;
     if (group?.[0] !== type || group[1] !== at) {
       group = [type, at];
       groups.push(group);
-      owner = undefined;
+      owner = [];
     }
     if (key > next) group.push(next - key);
     for (; next < key; next++) entries.push('0');
     next++;
-    if (whose !== owner) group.push(whose === undefined ? [] : [whose]);
+    const whose = ownerOf(job);
+    if (whose[0] !== owner[0] || whose[1] !== owner[1]) group.push(whose);
     owner = whose;
     group.push(body.length);
     if (alias === null) entries.push(`[${at},${body}]`);
@@ -208,8 +219,8 @@ export class Block {
   private readonly lengths: number[] = [];
   private readonly live: boolean[] = [];
   private readonly aliases = new Map<number, string>();
-  /** The groups of jobs that have one, by offset, and how many times another one follows. */
-  private readonly owners: (string | undefined)[] = [];
+  /** Whose jobs are that have a group or a key, by offset, and how many times another one follows. */
+  private readonly owners: (Owner | undefined)[] = [];
   private ownerChanges = 0;
 
   constructor({ first, span, gone, heads, priority = 0, due_at = null }: BlockRow) {
@@ -292,7 +303,7 @@ export class Block {
     const at = this.moments[offset] as number;
     const start = this.starts[offset] as number;
     const { priority, due_at } = this.place;
-    const group = this.owners[offset];
+    const [group, limit_key] = this.owners[offset] ?? [];
     return rowOf({
       key,
       type: this.types[offset] as string,
@@ -301,7 +312,8 @@ export class Block {
       alias: this.aliases.get(offset) ?? null,
       priority,
       due_at,
-      ...(group !== undefined && { group }),
+      limit_key: limit_key ?? null,
+      ...(typeof group === 'string' && { group }),
     });
   }
 
@@ -312,10 +324,10 @@ export class Block {
     let position = this.span === 0 ? 1 : this.chars;
     for (const [type, at, ...rest] of groups) {
       const before = `[${at},`.length;
-      let owner: string | undefined;
+      let owner: Owner | undefined;
       for (const part of rest) {
         if (typeof part === 'object') {
-          [owner] = part;
+          owner = part.length > 0 ? part : undefined;
           this.ownerChanges++;
         } else if (typeof part === 'string') {
           this.aliases.set(this.span - 1, part);

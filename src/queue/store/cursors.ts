@@ -118,6 +118,16 @@ export class Cursors {
     return this.all().reduce((sum, { held }) => sum + held, 0);
   }
 
+  /** Do jobs that a consumer has read wait for this key, as far as is known without room? */
+  waitFor(key: string): boolean {
+    return this.all().some((scan) => scan.waitsFor(key));
+  }
+
+  /** The keys that jobs wait for which were read, as often as there are any. */
+  *keysBehind(): Generator<string> {
+    for (const scan of this.all()) for (const lanes of scan.behind.values()) yield* lanes.keys();
+  }
+
   /** The cursor of a target. */
   ofTarget(target: string): Scan {
     let scan = this.push.get(target);

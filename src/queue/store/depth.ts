@@ -4,6 +4,7 @@
  */
 import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
+import { STANDS_IN_LINE } from './columns';
 import type { GroupCounts } from './groups/counts';
 import { type JobRow, STATE } from './job-row';
 import type { LockTable } from './locks';
@@ -47,7 +48,7 @@ export class Depth {
           `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
            + (SELECT count(*) FROM jobs WHERE state = 1)
            + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
-           + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL)
+           + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE})
            + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES}) AS n`,
         )
         .one().n;

@@ -1,13 +1,14 @@
 /** How many jobs come before another one in the order of `ranks.ts`: counted when a client asks why it waits. */
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
+import { STANDS_IN_LINE } from './columns';
 import { compare, START } from './due-index';
-import { type JobRow, STATE } from './job-row';
+import type { JobRow } from './job-row';
 import { comesFirst, positionOf, type Ranks } from './ranks';
 import type { Scan } from './scan';
 
 /** Rows that one count looks at, at most. */
-const MAX_COUNTED = 1_000;
+export const MAX_COUNTED = 1_000;
 
 /** How many jobs come before another one. */
 export interface Ahead {
@@ -16,7 +17,7 @@ export interface Ahead {
   isMore: boolean;
 }
 
-type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attempt'>;
+type OtherRow = Pick<JobRow, 'key' | 'type' | 'enqueued_at' | 'due_at' | 'attempt' | 'limit_key'>;
 
 /**
  * Counts the jobs that a consumer is given before this one. Reads no bodies, and no more than {@link MAX_COUNTED} rows.
@@ -29,7 +30,7 @@ export function countAhead(
   scan: Scan,
   row: JobRow,
   now: number,
-  isRival: (other: Pick<JobRow, 'key' | 'type'>) => boolean,
+  isRival: (other: Pick<JobRow, 'key' | 'type' | 'limit_key'>) => boolean,
 ): Ahead {
   const ahead: Ahead = { count: 0, isMore: false };
   let left = MAX_COUNTED;
@@ -46,7 +47,7 @@ export function countAhead(
     }
   };
   const read = (where: string, ...bindings: number[]): Iterable<OtherRow> => {
-    const query = `SELECT key, type, enqueued_at, due_at, attempt FROM jobs WHERE ${where} ${LIMIT}`;
+    const query = `SELECT key, type, enqueued_at, due_at, attempt, limit_key FROM jobs WHERE ${where} ${LIMIT}`;
     return ranks.sql.exec<OtherRow>(query, ...bindings, left + 1);
   };
   const isLine = row.due_at === null;
@@ -66,7 +67,7 @@ export function countAhead(
       count(ranks.blocks.retries.inTurn(priority, cursor, now, false), comesBefore);
     }
     if (priority !== 0) continue;
-    const where = `key > ? AND key < ${RANK_BIT} AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
+    const where = `key > ? AND key < ${RANK_BIT} AND ${STANDS_IN_LINE} ORDER BY key`;
     count(read(where, scan.line), comesBefore);
     count(ranks.blocks.line.after(scan.line, false), comesBefore);
   }

@@ -135,7 +135,7 @@ export function insert(
 ): JobRow {
   q.store.changes++;
   const { at, pending = false, limit, together = false, group } = arrival;
-  const inLine = move === 'enqueue' && !pending && !limit && at <= now && job.priority === 0;
+  const inLine = move === 'enqueue' && !pending && mayWaitInLine(limit) && at <= now && job.priority === 0;
   const sequence = q.store.nextSequence++;
   const row: JobRow = {
     ...job,
@@ -151,7 +151,7 @@ export function insert(
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
   check(move, 'none', positionOf(row, false, now));
-  const isTogether = together && move === 'enqueue' && !limit && row.due_at !== null;
+  const isTogether = together && move === 'enqueue' && mayWaitInLine(limit) && row.due_at !== null;
   if ((inLine || isTogether) && isPlain(row, now))
     q.store.blocks.add({ ...row, at: now, ...(group !== undefined && { group }) });
   else writeRow(q.store.sql, row);
@@ -169,6 +169,9 @@ export function insert(
   return row;
 }
 
+/** May such a job stand in a block when its turn comes and its key has no room? Others are looked at at once. */
+export const mayWaitInLine = (limit: LimitPolicy | undefined): boolean => !limit || limit.on_limit === 'wait';
+
 /** Do its body, type and id say everything about it, so that it can join a block? */
 function isPlain(row: JobRow, now: number): boolean {
   if (row.expires_at !== null || row.history !== null || row.attempt > 0 || row.claims > 0) return false;
@@ -179,15 +182,19 @@ function isPlain(row: JobRow, now: number): boolean {
 export function insertRun(
   q: Named & Stored & Observed & Woken,
   type: string,
-  jobs: readonly { body: string; group?: string }[],
+  jobs: readonly { body: string; group?: string; limit?: LimitPolicy }[],
   now: number,
 ): JobRow[] {
   q.store.changes++;
   const first = q.store.nextSequence;
   q.store.nextSequence += jobs.length;
-  const rows = jobs.map(({ body, group }, index) => {
+  const rows = jobs.map(({ body, group, limit }, index) => {
     const job: BlockJob = { key: first + index, type, at: now, body, alias: null, priority: 0, due_at: null };
     if (group !== undefined) job.group = group;
+    if (limit) {
+      job.limit_key = limit.key;
+      learn(q, limit, now);
+    }
     q.store.blocks.add(job);
     q.store.written.spend(body.length);
     const row = rowOf(job);

@@ -81,7 +81,7 @@ export class LeaseTable {
   /** @param rider JSON that rides in a row which is written */
   constructor(
     private readonly sql: SqlStorage,
-    private readonly blocks: Pick<Blocks, 'holds' | 'claimsOf' | 'takeAlone' | 'singles'>,
+    private readonly blocks: Pick<Blocks, 'head' | 'claimsOf' | 'takeAlone' | 'singles'>,
     private readonly rider: () => string,
   ) {}
 
@@ -170,9 +170,10 @@ export class LeaseTable {
       )
       .toArray();
     const claims = new Map<number, { claims: number; limit_key: string | null }>(rows.map((row) => [row.key, row]));
-    for (const key of keys)
-      if (!claims.has(key) && this.blocks.holds(key))
-        claims.set(key, { claims: this.blocks.claimsOf(key), limit_key: null });
+    for (const key of keys) {
+      const head = claims.has(key) ? undefined : this.blocks.head(key);
+      if (head) claims.set(key, { claims: this.blocks.claimsOf(key), limit_key: head.limit_key });
+    }
     return claims;
   }
 

@@ -12,12 +12,13 @@
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
-import { ownRow, ROW_COLUMNS, readRows } from './columns';
+import { isInLine, ownRow, ROW_COLUMNS, readRows, STANDS_IN_LINE } from './columns';
 import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
-import { JobSelection, MAX_TAKEN_CHARS, type Scan, type Verdict } from './scan';
+import { Rank, type RankPage, type RankPlace } from './rank';
+import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
 
 /** What is read of the ranks. */
 interface Reading {
@@ -26,47 +27,6 @@ interface Reading {
   now: number;
   /** Are the bodies of jobs in blocks needed? */
   bodies: boolean;
-}
-
-/** Rows of a rank in order, and whether nothing follows them. */
-interface Page {
-  rows: JobRow[];
-  last: boolean;
-}
-
-/** One rank being read in order, a page at a time. */
-class Rank {
-  private page: JobRow[] = [];
-  private next = 0;
-  private exhausted = false;
-  /** It held a row back for its consumer. */
-  held = false;
-
-  constructor(
-    private readonly read: (after: Position, limit: number) => Page,
-    private after: Position,
-    private readonly positionOf: (row: JobRow) => Position,
-    private readonly moveCursor: (position: Position) => void,
-  ) {}
-
-  peek(pageSize: number): JobRow | undefined {
-    if (this.next === this.page.length && !this.exhausted) {
-      const { rows, last } = this.read(this.after, pageSize);
-      this.page = rows;
-      this.next = 0;
-      this.exhausted = last;
-    }
-    return this.page[this.next];
-  }
-
-  /** @returns whether the cursor moved past the row */
-  pass(row: JobRow, verdict: Verdict): boolean {
-    this.next++;
-    this.after = this.positionOf(row);
-    if (verdict === 'hold' || verdict === 'stop') this.held = true;
-    if (!this.held) this.moveCursor(this.after);
-    return !this.held;
-  }
 }
 
 export interface Ranks {
@@ -82,7 +42,7 @@ export function readPriorities({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): 
 }
 
 /** Reads rows by one seek after the other until there are `limit`, or more of their bodies than one claim may take. */
-function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindings: number[] }[]): Page {
+function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindings: number[] }[]): RankPage {
   const rows: JobRow[] = [];
   let chars = 0;
   for (const { where, bindings } of seeks) {
@@ -98,7 +58,7 @@ function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindin
 }
 
 /** Jobs in blocks, as many as {@link readPage} would read. */
-function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
+function pageOf(jobs: Iterable<JobRow>, limit: number): RankPage {
   const rows: JobRow[] = [];
   let chars = 0;
   for (const row of jobs) {
@@ -110,10 +70,10 @@ function pageOf(jobs: Iterable<JobRow>, limit: number): Page {
 }
 
 /** The end of a page that is not the last: jobs after it must not be taken before the rest of it. */
-const endOf = ({ rows, last }: Page): JobRow | undefined => (last ? undefined : rows.at(-1));
+const endOf = ({ rows, last }: RankPage): JobRow | undefined => (last ? undefined : rows.at(-1));
 
 /** Jobs of one rank that lie in several places. @param inOrder compares rows by their rank's order */
-function merged(pages: readonly Page[], limit: number, inOrder: (a: JobRow, b: JobRow) => number): Page {
+function merged(pages: readonly RankPage[], limit: number, inOrder: (a: JobRow, b: JobRow) => number): RankPage {
   const [only, ...others] = pages.filter(({ rows, last }) => !last || rows.length > 0);
   if (!only) return { rows: [], last: true };
   if (others.length === 0) return only;
@@ -123,16 +83,16 @@ function merged(pages: readonly Page[], limit: number, inOrder: (a: JobRow, b: J
 }
 
 /** The next jobs of the line. @param bodies are those of blocks needed? */
-function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: boolean): Page {
+function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: boolean): RankPage {
   const inBlocks = pageOf(blocks.line.after(after, bodies), limit);
   const end = endOf(inBlocks)?.key ?? RANK_BIT;
-  const where = `key > ? AND key < ? AND state = ${STATE.waiting} AND due_at IS NULL ORDER BY key`;
+  const where = `key > ? AND key < ? AND ${STANDS_IN_LINE} ORDER BY key`;
   const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
   return merged([inBlocks, own], limit, (a, b) => a.key - b.key);
 }
 
 /** The next jobs of the due index at a priority, up to a moment. @param bodies are those of blocks needed? */
-function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, after: Position, limit: number): Page {
+function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, after: Position, limit: number): RankPage {
   const inBlocks = pageOf(blocks.due.inTurn(priority, after, now, bodies), limit);
   const again = pageOf(blocks.retries.inTurn(priority, after, endOf(inBlocks)?.due_at ?? now), limit);
   const until = endOf(again)?.due_at ?? endOf(inBlocks)?.due_at ?? now;
@@ -162,35 +122,65 @@ export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'at
   return { at: due_at as number, attempt, key };
 }
 
-function lineRank(ranks: Ranks, scan: Scan, bodies: boolean): Rank {
+/** What both kinds of ranks need of a consumer. */
+function placeIn(scan: Scan, rank: RankName): Pick<RankPlace, 'behind' | 'makeBehind'> {
+  return { behind: () => scan.behind.get(rank), makeBehind: () => scan.behindAt(rank) };
+}
+
+function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
   return new Rank(
-    (after, limit) => readLine(ranks, after.key, limit, bodies),
-    { ...START, key: scan.line },
-    (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
-    (position) => {
-      scan.line = position.key;
+    {
+      ...placeIn(scan, LINE),
+      read: (after, limit) => readLine(ranks, after.key, limit, bodies),
+      positionOf: (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
+      order: (a, b) => a.key - b.key,
+      find: ({ key }) => {
+        const row = find(key);
+        return row && isInLine(row) ? row : undefined;
+      },
+      moveCursor: ({ key }) => {
+        scan.line = key;
+      },
     },
+    { ...START, key: scan.line },
   );
 }
 
-function dueRank(ranks: Ranks, scan: Scan, reading: Reading): Rank {
+function dueRank(ranks: Ranks, scan: Scan, reading: Reading, find: Find): Rank {
+  const { priority } = reading;
   return new Rank(
-    (after, limit) => readDue(ranks, reading, after, limit),
-    scan.due.get(reading.priority) ?? START,
-    positionOf,
-    (position) => scan.due.set(reading.priority, position),
+    {
+      ...placeIn(scan, priority),
+      read: (after, limit) => readDue(ranks, reading, after, limit),
+      positionOf,
+      order: compare,
+      find: (position) => {
+        const row = find(position.key);
+        if (row?.state !== STATE.waiting || row.due_at === null || row.priority !== priority) return undefined;
+        if (compare(positionOf(row), position) !== 0) return undefined;
+        if (row.due_at <= reading.now) return row;
+        // The clock was set back: it is read again when its moment comes again.
+        scan.entered(priority, position);
+        return undefined;
+      },
+      moveCursor: (position) => scan.due.set(priority, position),
+    },
+    scan.due.get(priority) ?? START,
   );
 }
+
+/** Reads the job with a key, unless it runs, has completed or is no more. */
+type Find = (key: number) => JobRow | undefined;
 
 /** The ready jobs of one priority in order: those of the due index, merged with the line at the default priority. */
 class ReadyJobs implements Stream {
   private readonly due: Rank | undefined;
   private readonly line: Rank | undefined;
 
-  constructor(ranks: Ranks, scan: Scan, reading: Reading) {
+  constructor(ranks: Ranks, scan: Scan, reading: Reading, find: Find) {
     const { priority, bodies } = reading;
-    this.due = ranks.priorities.has(priority) ? dueRank(ranks, scan, reading) : undefined;
-    this.line = priority === 0 ? lineRank(ranks, scan, bodies) : undefined;
+    this.due = ranks.priorities.has(priority) ? dueRank(ranks, scan, reading, find) : undefined;
+    this.line = priority === 0 ? lineRank(ranks, scan, bodies, find) : undefined;
   }
 
   /** Was a row held back for the consumer? */
@@ -240,7 +230,7 @@ export function selectReady(
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
   for (const priority of priorities) {
-    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules });
+    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
           { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver },
@@ -256,14 +246,17 @@ export function selectReady(
   }
   scan.isCutShort = selection.isCutShort;
   // If only held rows were read, the next selection would read the same again.
-  scan.unfinished = isStale || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
+  const mustGoBack = [...scan.behind.values()].some(({ isUnfinished }) => isUnfinished);
+  scan.unfinished =
+    isStale || mustGoBack || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;
 }
 
 /** Takes jobs as they come. @returns whether it left something for later */
 function selectInOrder(ready: ReadyJobs, selection: JobSelection): boolean {
-  while (!selection.isFull) {
-    const row = ready.peek(Math.min(Math.max(selection.left, 1) + 4, 128));
+  for (let looked = 0; !selection.isFull; looked++) {
+    // The more it passes over, the more it reads at once.
+    const row = ready.peek(Math.min(Math.max(selection.left + 4, looked), 128));
     if (!row) break;
     if (ready.pass(row, selection.look(row))) selection.hasMoved = true;
   }

@@ -8,7 +8,7 @@ import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';
 import { type JobRow, STATE } from './job-row';
-import { check, positionOf } from './jobs';
+import { check, mayWaitInLine, positionOf } from './jobs';
 import { learn, place, policyOf } from './limits/place';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
@@ -49,8 +49,8 @@ export class Restoration {
     const { type, priority, body } = job;
     const limit = policyOf(q, { type, body });
     const isWaiting = job.state === 'waiting';
-    const isImmediate = isWaiting && job.due_at === undefined && priority === 0 && !limit;
-    const key = this.keyOf(job, isImmediate, isWaiting && limit !== undefined);
+    const isImmediate = isWaiting && job.due_at === undefined && priority === 0 && mayWaitInLine(limit);
+    const key = this.keyOf(job, isImmediate, isWaiting && !mayWaitInLine(limit));
     const row: JobRow = {
       ...{ key, type, priority, body, state: job.state === 'completed' ? STATE.waiting : STATES[job.state] },
       ...{ alias: this.aliasOf(job, key), attempt: job.attempt, claims: job.claims },
@@ -94,13 +94,13 @@ export class Restoration {
   }
 
   /** Its own key, if that is free and leads to it; else the next one. */
-  private keyOf({ id, created_at }: StoredJob, isImmediate: boolean, isLimited: boolean): number {
+  private keyOf({ id, created_at }: StoredJob, isImmediate: boolean, isOutside: boolean): number {
     const { store, route } = this.q;
     const { key, time } = decodeId(id);
     const sequence = sequenceOf(key);
     const isMinted = routeOf(id) === route && time === created_at && sequence < FIRST_CHOSEN;
-    // The line has keys of its own, and no limited job has one of these.
-    const fits = key < RANK_BIT ? !isLimited : !isImmediate;
+    // The line has keys of its own.
+    const fits = key < RANK_BIT ? !isOutside : !isImmediate;
     if (isMinted && fits && sequence >= store.nextSequence) {
       store.nextSequence = sequence + 1;
       return key;
@@ -153,7 +153,7 @@ export class Restoration {
 }
 
 /** Do its body, type and id say everything about it, so that it can join a block? */
-function isPlain({ expires_at, history, attempt, claims, created_at, enqueued_at, limit_key, holds_group }: JobRow) {
-  const isSpecial = expires_at !== null || history !== null || limit_key !== null || holds_group !== null;
+function isPlain({ expires_at, history, attempt, claims, created_at, enqueued_at, holds_group }: JobRow) {
+  const isSpecial = expires_at !== null || history !== null || holds_group !== null;
   return !isSpecial && attempt === 0 && claims === 0 && created_at === enqueued_at;
 }

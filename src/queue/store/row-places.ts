@@ -3,7 +3,7 @@
 import type { Active } from './active';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { isPaused, limiterOf } from './limits/place';
+import { limiterOf, takesRoom } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
 import { groupOfRow, isBegun } from './row-texts';
 import type { Owned } from './scan';
@@ -19,7 +19,7 @@ export function leaves(q: Stored, row: JobRow, active: Active | undefined): void
   } else if (isInLine(row)) {
     q.store.counts.lineChanged(-1);
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {
-    if (!isPaused(q, row)) q.store.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
+    if (takesRoom(q, row)) q.store.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
     q.store.limiters.touch(row.limit_key);
   } else if (row.state === STATE.dead && row.ended_at !== null) {
     q.store.counts.deadChanged(-1);
@@ -60,15 +60,14 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
     q.wake.at(at);
     return;
   }
-  if (row.limit_key !== null && !isPaused(q, row)) limiterOf(q, row).enters(row.priority, isBegun(row));
+  if (row.limit_key !== null && takesRoom(q, row)) limiterOf(q, row).enters(row.priority, isBegun(row));
   q.wake.arrived(now, row.type, [row.body]);
 }
 
 function waitsForKey(q: Named & Stored, row: JobRow): void {
   const limiter = limiterOf(q, row);
-  limiter.mayHaveWaiting = true;
   if (isBegun(row)) limiter.mayHaveBegun = true;
-  q.store.limiters.touch(limiter.key);
+  q.store.limiters.parked(limiter);
 }
 
 function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {

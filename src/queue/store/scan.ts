@@ -3,6 +3,7 @@ import type { GroupRules } from '../../job/group-rules';
 import { compare, type Position, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
+import { KeyLanes, laneName } from './limits/lanes';
 
 /** Whose job it is that enters the due index. */
 export interface Owned {
@@ -14,6 +15,10 @@ export interface Owned {
   /** It continues, and does not wait for the rate of its group. */
   goesOn: boolean;
 }
+
+/** Names the line among the ranks; others have the number of their priority. */
+export const LINE = 'line';
+export type RankName = number | typeof LINE;
 
 /** How far one consumer has read each rank. */
 export class Scan {
@@ -34,11 +39,60 @@ export class Scan {
   /** What was read ahead, by priority, where the queue serves its groups in turns. */
   readonly turns = new Map<number, Turns>();
 
+  /** What was read and waits for its key, by rank. */
+  readonly behind = new Map<RankName, KeyLanes>();
+
   /** How far the line is taken, as far as this consumer can tell; 0: it cannot. */
   get head(): number {
     if (!this.exact) return 0;
+    const behind = this.behind.get(LINE);
+    if (behind && !behind.isEmpty) return Math.min(this.line, behind.lowest - 1);
     const turns = this.turns.get(0);
     return turns ? Math.min(this.line, turns.inLineFrom(this.line) - 1) : this.line;
+  }
+
+  /** Does anything wait here for its key? */
+  get hasBehind(): boolean {
+    for (const lanes of this.behind.values()) if (!lanes.isEmpty) return true;
+    return false;
+  }
+
+  /** The jobs of a rank that wait for their keys. */
+  behindAt(rank: RankName): KeyLanes {
+    let lanes = this.behind.get(rank);
+    if (!lanes) {
+      lanes = new KeyLanes(rank === LINE ? byKey : compare);
+      this.behind.set(rank, lanes);
+    }
+    return lanes;
+  }
+
+  /** Jobs wait for the key that may start. @param starts how many @param runs and of those that have begun */
+  opens(key: string, starts: number, runs: number): boolean {
+    let isNew = false;
+    for (const lanes of this.behind.values()) {
+      if (starts > 0 && lanes.opens(laneName(key, false), this.atOnce(starts))) isNew = true;
+      if (runs > 0 && lanes.opens(laneName(key, true), this.atOnce(runs))) isNew = true;
+    }
+    return isNew;
+  }
+
+  /** How many jobs of a key are read again when it has room: all, until one finds none. */
+  protected atOnce(_room: number): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** The first jobs that wait here for this key and whose starts are not counted. @param limit of each rank */
+  jobsBehind(key: string, limit: number): Position[] {
+    return [...this.behind.values()].flatMap((lanes) => lanes.firstOf(laneName(key, false), limit));
+  }
+
+  /** Do jobs wait here for this key, as far as is known without room? */
+  waitsFor(key: string): boolean {
+    for (const lanes of this.behind.values()) {
+      if (lanes.isClosed(laneName(key, false)) || lanes.isClosed(laneName(key, true))) return true;
+    }
+    return false;
   }
 
   /**
@@ -112,9 +166,10 @@ export class Scan {
   /** Moves to the position of another scan. */
   copy(other: Scan): void {
     // What another one has read ahead, and not taken, is read again.
-    this.reset(other.turns.size === 0 ? other.line : other.head);
+    const isAhead = other.turns.size > 0 || other.hasBehind;
+    this.reset(isAhead ? other.head : other.line);
     this.exact = false;
-    if (other.turns.size > 0) return;
+    if (isAhead) return;
     for (const [priority, position] of other.due) this.due.set(priority, position);
   }
 
@@ -132,8 +187,12 @@ export class Scan {
     this.exact = true;
     this.due.clear();
     this.turns.clear();
+    this.behind.clear();
   }
 }
+
+/** The order of the line. */
+const byKey = (a: Position, b: Position): number => a.key - b.key;
 
 /** What to do with a row that was read. */
 export type Verdict =
@@ -144,7 +203,9 @@ export type Verdict =
   /** For this consumer, but not now. */
   | 'hold'
   /** The same, and the selection can end. */
-  | 'stop';
+  | 'stop'
+  /** For this consumer, once its key has room. */
+  | 'wait';
 
 /** Characters of job bodies taken at most by one selection, unless one job alone is larger: a message holds 32 MiB. */
 export const MAX_TAKEN_CHARS = 8 * 1024 * 1024;

@@ -65,7 +65,9 @@ export class Singles {
   /** The text of the job that lives in a lease row; null: none does. */
   textOf(leaseId: number): string | null {
     const job = this.live.get(this.keys.get(leaseId) ?? -1);
-    return job ? `${JSON.stringify([job.key, job.type, job.at, job.alias])}\n${job.body}` : null;
+    if (!job) return null;
+    const { key, type, at, alias, limit_key, body } = job;
+    return `${JSON.stringify([key, type, at, alias, ...(limit_key ? [limit_key] : [])])}\n${body}`;
   }
 
   // ---- where a job is --------------------------------------------------------------------------
@@ -157,8 +159,9 @@ function read({ text, leased }: SingleRow): BlockJob | undefined {
   const place = { priority: 0, due_at: null };
   const end = text.indexOf('\n');
   try {
-    const [key, type, at, alias] = JSON.parse(text.slice(0, end)) as [number, string, number, string | null];
-    return { key, type, at, alias, body: text.slice(end + 1), ...place };
+    type Head = [number, string, number, string | null, string?];
+    const [key, type, at, alias, limit_key = null] = JSON.parse(text.slice(0, end)) as Head;
+    return { key, type, at, alias, limit_key, body: text.slice(end + 1), ...place };
   } catch {
     return leased && { ...leased, at: 0, alias: null, body: '', ...place };
   }

@@ -18,6 +18,15 @@ export class SortedList<T extends P, P> {
     return this.pieces.length === 0;
   }
 
+  get first(): T | undefined {
+    return this.pieces[0]?.[0];
+  }
+
+  /** All items in order. Do not change the list meanwhile. */
+  *all(): Generator<T> {
+    for (const piece of this.pieces) yield* piece;
+  }
+
   /** Fills the empty list. @param items in any order; sorted by this call */
   fill(items: T[]): void {
     items.sort(this.compare);

@@ -182,7 +182,7 @@ describe('jobs that wait together', () => {
     await queue.enqueue(
       ...many(2, at(1000, { pending: true })),
       ...many(2, at(1000, { expiresAt: T0 + DAY })),
-      ...many(2, at(1000, { limit: { key: 'k', limits: { concurrency: 1 }, on_limit: 'wait' } })),
+      ...many(2, at(1000, { limit: { key: 'k', limits: { concurrency: 1 }, on_limit: 'drop' } })),
     );
     expect(await blocks(queue)).toEqual([]);
     expect(await ownRows(queue)).toBe(6);

@@ -1,44 +1,54 @@
 /**
- * Admission: which limited jobs are in the due index, where claims read.
+ * What happens once a key may have room: an attempt of it ended, a window opened, limits were raised.
  *
- *     enqueued, retried, given back ──▶ room? ──yes──▶ due index ──▶ claimed, if there still is room
- *                                         │no             ▲  │else
- *                                         ▼               │  ▼
- *                                  waits for its key ─────┘ waits, is rescheduled or dropped (jobs/limit-check.ts)
- *                                     room again: an attempt of the key ended, a window opened, limits were raised
+ * A job whose key has no room costs nothing. Each consumer passes over it when it comes to it, and remembers it in a
+ * lane of the key ({@link KeyLanes}). So ten thousand of them delay no other job. Here these lanes are opened again,
+ * and their jobs are taken in the same order as all others. The claim decides in its own transaction whether there is
+ * room, so to open a lane too often costs time, and nothing else.
  *
- * A job that waits for its key costs nothing: it is read only when its key admits it. So ten thousand of them delay no
- * other job. The claim decides in its own transaction whether there is room; admission only hides jobs without a chance
- * from it.
+ * Where groups take turns, such a job has a row of its own, out of every index that a claim reads, and is admitted:
  *
- * So it may admit too many (after this object lost its memory), at the price of rows, but never too few. Whatever makes
- * room, or takes away a ready job, touches the key. Touched keys are processed at the end of each operation, in the
- * same transaction.
+ *     its turn comes ──▶ room? ──yes──▶ claimed
+ *                          │no             ▲
+ *                          ▼               │
+ *                   waits for its key ──▶ due index      (jobs/limit-check.ts)
+ *
+ * Whatever makes room, takes away a ready job, or finds no room touches the key. Touched keys are processed at the end
+ * of each operation, in the same transaction.
  */
 import type { Holder } from '../../../allowance/holder';
 import { ADMITTED_AT_ONCE, admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
+import { waitingUnder } from '../../store/limits/waiting';
 import type { QueueParts, Stored } from '../../store/parts';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
 
+/** What a look at a key has found. */
+interface Looked {
+  /** Not all were admitted that may be: the rest is, in the next turn. */
+  isCut: boolean;
+  /** Do jobs wait that name the key? */
+  isWaitedFor: (key: string) => boolean;
+}
+
 /**
  * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends. An
  * open window matters only to a job that waits while others, of lower priority, are ready: they would be taken before
  * it.
- * @param isCut it was not admitted all that may be: the rest is, in the next turn
  */
-function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isCut: boolean): void {
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, { isCut, isWaitedFor }: Looked): void {
   let at = isCut ? now : Number.POSITIVE_INFINITY;
   const grows = limiter.holder ? now : (limiter.resetsAt(now) ?? now);
   const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
   if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
   const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
-  if (first) {
-    const opens = limiter.mayHaveReadyBelow(first.priority) ? grows : (limiter.opensAt(now) ?? now);
+  if (first || q.store.cursors.waitFor(limiter.key)) {
+    const isBelow = first !== undefined && limiter.mayHaveReadyBelow(first.priority);
+    const opens = isBelow ? grows : (limiter.opensAt(now) ?? now);
     if (opens > now) at = Math.min(at, opens);
     if (ends > now) {
       q.store.limiters.overrides.awaitEnd(limiter.key, ends);
@@ -48,7 +58,7 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isCut: bool
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
-    if (isForgettable(q, limiter, now)) {
+    if (isForgettable(q, limiter, now) && !isWaitedFor(limiter.key)) {
       q.store.limiters.remove(limiter);
       return;
     }
@@ -66,8 +76,11 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isCut: bool
  */
 function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: number): void {
   const { allowances } = q.store;
-  const mayNeed = !limiter.hasReady && limiter.mayHaveWaiting && !limiter.isStopped(now);
-  holder.needs = mayNeed && firstWaiting(q, limiter, 1).length > 0;
+  const mayWait = !limiter.hasReady && limiter.mayHaveWaiting;
+  if (limiter.room(runningOf(q, limiter.key), now) > 0) limiter.hasArrived = false;
+  const isRead = limiter.hasArrived || q.store.cursors.waitFor(limiter.key);
+  const isAwaited = isRead || (mayWait && firstWaiting(q, limiter, 1).length > 0);
+  holder.needs = isAwaited && !limiter.isStopped(now);
   const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
   holder.lookAt = Math.max(looksAt, q.config.shutUntil);
   allowances.stir(limiter.key);
@@ -97,11 +110,28 @@ export function seeToTouched(q: QueueParts, now: number): void {
     for (const scan of q.store.cursors.all()) scan.freed(group);
     q.wake.callWorkers();
   }
-  for (const key of q.store.limiters.takeTouched()) {
-    const limiter = q.store.limiters.find(key);
-    if (!limiter) continue;
-    scheduleCheck(q, limiter, now, admit(q, limiter, now) >= ADMITTED_AT_ONCE);
-  }
+  lookAt(q, q.store.limiters.takeTouched(), now);
+}
+
+function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
+  let waiting: ReadonlyMap<string, unknown> | undefined;
+  const isWaitedFor = (key: string): boolean => {
+    waiting ??= waitingUnder(q, new Set(keys), now);
+    return waiting.has(key);
+  };
+  for (const key of keys) lookAtKey(q, key, isWaitedFor, now);
+}
+
+function lookAtKey(q: QueueParts, key: string, isWaitedFor: (key: string) => boolean, now: number): void {
+  const limiter = q.store.limiters.find(key);
+  const isCut = limiter !== undefined && admit(q, limiter, now) >= ADMITTED_AT_ONCE;
+  const running = runningOf(q, key);
+  // A key that is not known is made again from the first job that names it.
+  const [starts, runs] = limiter ? [limiter.room(running, now), limiter.room(running, now, true)] : [1, 1];
+  let isNew = false;
+  for (const scan of q.store.cursors.all()) if (scan.opens(key, starts, runs)) isNew = true;
+  if (isNew) q.wake.callWorkers();
+  if (limiter) scheduleCheck(q, limiter, now, { isCut, isWaitedFor });
 }
 
 /** Groups may start a job again whose rate lets them. */
@@ -117,11 +147,7 @@ export function lookAtDueKeys(q: QueueParts, now: number): void {
   const ended = q.store.limiters.overrides.takeEnded(now, KEYS_PER_TURN);
   forgetEnded(q, ended, now);
   const awaited = q.store.allowances.due(now);
-  for (const key of new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN), ...awaited])) {
-    const limiter = q.store.limiters.find(key);
-    if (!limiter) continue;
-    scheduleCheck(q, limiter, now, admit(q, limiter, now) >= ADMITTED_AT_ONCE);
-  }
+  lookAt(q, [...new Set([...ended, ...q.store.limiters.due(now, KEYS_PER_TURN), ...awaited])], now);
   q.store.limiters.flush();
   q.store.limiters.readNextCheck();
   // Many keys at once are processed in turns.

@@ -25,7 +25,11 @@ export class LimitsFeature implements Feature {
 
   before(now: number): void {
     // Otherwise its keys would wait until the clock has caught up.
-    if (isFromBefore(this.askedAt, 0, now)) this.host.q.store.limiters.touchWaiting();
+    if (isFromBefore(this.askedAt, 0, now)) {
+      const { limiters, cursors } = this.host.q.store;
+      limiters.touchWaiting();
+      for (const key of cursors.keysBehind()) limiters.touch(key);
+    }
     this.askedAt = now;
     lookAtDueKeys(this.host.q, now);
     wakeGroups(this.host.q, now);

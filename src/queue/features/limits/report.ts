@@ -2,8 +2,9 @@
 
 import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job/limits/policy';
 import type { RateLimitView } from '../../../rpc/limits';
-import type { Limiter } from '../../store/limits/limiter';
+import type { Limiter, WaitingJobs } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
+import { waitingUnder } from '../../store/limits/waiting';
 import type { Named, Stored } from '../../store/parts';
 
 /** Keys named in one answer. */
@@ -16,15 +17,23 @@ export function limitKeys(q: Stored): string[] {
 
 /** Those of these keys that are known, in each scope. */
 export function rateLimits(q: Named & Stored, keys: readonly string[], now: number): RateLimitView[] {
-  return keys.flatMap((key) =>
+  const known = keys.flatMap((key) =>
     LIMIT_SCOPES.flatMap((scope) => {
       const limiter = key === '' ? undefined : q.store.limiters.find(scopedKey(key, scope));
-      return limiter ? [view(q, limiter, scope, now)] : [];
+      return limiter ? [{ limiter, scope }] : [];
     }),
   );
+  const waiting = waitingUnder(q, new Set(known.map(({ limiter }) => limiter.key)), now);
+  return known.map(({ limiter, scope }) => view(q, limiter, scope, waiting.get(limiter.key), now));
 }
 
-function view(q: Named & Stored, limiter: Limiter, scope: LimitScope, now: number): RateLimitView {
+function view(
+  q: Named & Stored,
+  limiter: Limiter,
+  scope: LimitScope,
+  waiting: WaitingJobs | undefined,
+  now: number,
+): RateLimitView {
   const { key, usage } = limiter;
   const { concurrency, rate, throttle } = limiter.inForce(now);
   const quota = rate ?? throttle;
@@ -32,9 +41,6 @@ function view(q: Named & Stored, limiter: Limiter, scope: LimitScope, now: numbe
   const resetsAt = limiter.resetsAt(now);
   const override = limiter.overrideAt(now);
   const ownPeriod = (limiter.limits.rate ?? limiter.limits.throttle)?.period_ms;
-  const { n } = q.store.sql
-    .exec<{ n: number }>('SELECT count(*) AS n FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL', key)
-    .one();
   return {
     key: limiter.name,
     scope,
@@ -45,7 +51,7 @@ function view(q: Named & Stored, limiter: Limiter, scope: LimitScope, now: numbe
     ...(!rate && throttle && { throttled: true as const }),
     current_count: usage.startsIn(quota, now),
     ...(resetsAt !== undefined && { window_resets_at: resetsAt }),
-    waiting: n + limiter.readyWithoutRoom(running, now),
+    waiting: waiting ? limiter.withoutRoom(waiting, running, now) : 0,
     ...(ownPeriod !== undefined && { own_period_ms: ownPeriod }),
     ...(override && { override }),
   };

@@ -79,7 +79,7 @@ export class ReadyCheck {
    */
   private finds(from: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { q } = this;
-    if (q.store.gates.rules) return this.findsInTurns(from, now, wanted);
+    if (q.store.gates.rules || from.hasBehind) return this.findsAhead(from, now, wanted);
     const scan = new Scan();
     scan.copy(from);
     const found = selectReady(q.store, scan, now, 1, (row) =>
@@ -88,8 +88,8 @@ export class ReadyCheck {
     return found.length > 0 || scan.unfinished;
   }
 
-  /** The same where groups take turns: the cursor reads ahead, and keeps what it has read. */
-  private findsInTurns(scan: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
+  /** The same where the cursor knows jobs that it has passed, and keeps what it reads ahead. */
+  private findsAhead(scan: Scan, now: number, wanted: (row: JobRow) => boolean): boolean {
     const { active } = this.q.store.leases;
     let found = false;
     selectReady(this.q.store, scan, now, 1, (row) => {

@@ -211,7 +211,7 @@ export class PushSelector {
       const found = selectReady(q.store, scan, now, limit - rows.length, look, round.starting);
       rows.push(...found);
       selection.unfinished ||= scan.unfinished;
-      if (scan.emptied) target.deferred.remove(q, entry);
+      if (scan.emptied && !scan.hasBehind) target.deferred.remove(q, entry);
     }
     return rows;
   }
@@ -249,7 +249,8 @@ export class PushSelector {
       return 'pass';
     }
     if (plan.isClosed) return 'stop';
-    if (!limits.allows(row)) return 'pass';
+    const judged = limits.judge(row);
+    if (judged) return judged;
     if (limits.isOvertaking(row)) return 'stop';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.store.checkpoints.sizeOf(row.key);

@@ -7,6 +7,12 @@ import { type StoredUsage, Usage } from '../../../job/limits/usage';
 import type { Allowances } from './allowances';
 import type { Overrides } from './overrides';
 
+/** Available jobs of a key that do not run, and those of them whose starts were counted. */
+export interface WaitingJobs {
+  all: number;
+  begun: number;
+}
+
 /** What is stored of a key. */
 interface StoredKey extends StoredUsage {
   limits: Limits;
@@ -33,6 +39,8 @@ export class Limiter {
   isChanged = false;
   /** `checkAt` is not what the row says. */
   isCheckMoved = false;
+  /** A job has come, and no part of the key's allowance since. */
+  hasArrived = false;
   /** False: no job waits for this key. True: some may. */
   mayHaveWaiting = true;
   /** The same for jobs whose attempt has begun: no rate delays these. */
@@ -133,6 +141,13 @@ export class Limiter {
     return this.holder ? this.opensAt(now) : this.usage.resetsAt(this.inForce(now), now);
   }
 
+  /** Can such a moment be known? */
+  mayBook(now: number): boolean {
+    if (this.holder) return this.opensAt(now) !== undefined;
+    const { rate, throttle } = this.inForce(now);
+    return (rate !== undefined || throttle !== undefined) && !this.isStopped(now);
+  }
+
   /** A moment for a job that is rescheduled, epoch ms; undefined: it cannot be known. */
   book(now: number): number | undefined {
     return this.holder ? this.opensAt(now) : this.usage.book(this.inForce(now), now);
@@ -170,10 +185,9 @@ export class Limiter {
     return hasBegun ? [this.ready, this.readyBegun] : [this.ready];
   }
 
-  /** How many ready jobs may not start: the limits became narrower after they were admitted. */
-  readyWithoutRoom(running: number, now: number): number {
-    const ready = sum(this.ready);
-    return Math.max(0, ready - sum(this.readyBegun) - this.room(running, now), ready - this.room(running, now, true));
+  /** How many of these jobs may not start now. */
+  withoutRoom({ all, begun }: WaitingJobs, running: number, now: number): number {
+    return Math.max(0, all - begun - this.room(running, now), all - this.room(running, now, true));
   }
 
   /** May a job of lower priority be ready? Also true if the object may have admitted one before it lost its memory. */

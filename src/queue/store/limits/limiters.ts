@@ -22,6 +22,8 @@ export class Limiters {
   private readonly unmarked = new Set<Limiter>();
   private readonly marked = new Map<string, { check_at: number | null; data: string }>();
   private readonly touched = new Set<string>();
+  /** May any job wait behind a key in a row of its own? */
+  private mayHaveParked = true;
   /** No stored key is due before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
 
@@ -48,6 +50,8 @@ export class Limiters {
     this.touched.clear();
     this.overrides.load(this.sql);
     this.readNextCheck();
+    const parked = 'SELECT 1 FROM jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL LIMIT 1';
+    this.mayHaveParked = this.sql.exec(parked).toArray().length > 0;
     this.touchAllowances();
     if (!doubtful) return;
     this.touchWaiting();
@@ -94,8 +98,16 @@ export class Limiters {
       .toArray()[0];
     if (!row) return undefined;
     const limiter = new Limiter(key, this, row);
+    limiter.mayHaveWaiting = this.mayHaveParked;
     this.cache.set(key, limiter);
     return limiter;
+  }
+
+  /** A job was put behind this key. */
+  parked(limiter: Limiter): void {
+    this.mayHaveParked = true;
+    limiter.mayHaveWaiting = true;
+    this.touch(limiter.key);
   }
 
   /** The key, new if it is not known. */
@@ -103,6 +115,7 @@ export class Limiters {
     let limiter = this.find(key);
     if (!limiter) {
       limiter = new Limiter(key, this);
+      limiter.mayHaveWaiting = this.mayHaveParked;
       this.cache.set(key, limiter);
     }
     return limiter;

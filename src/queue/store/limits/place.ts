@@ -5,6 +5,7 @@ import { ROW_COLUMNS, readRows } from '../columns';
 import { type JobRow, STATE } from '../job-row';
 import type { Named, Stored, Woken } from '../parts';
 import { bodyOf, groupOfRow, isBegun } from '../row-texts';
+import type { KeyLanes } from './lanes';
 import type { Limiter } from './limiter';
 
 /** Place of a waiting job: in the due index, or behind its key. */
@@ -53,6 +54,10 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
     limiter.isChanged = true;
     q.store.limiters.touch(key);
   }
+  if (limiter.holder) {
+    limiter.hasArrived = true;
+    q.store.limiters.touch(key);
+  }
   if (limiter.checkAt === null) {
     limiter.setCheck(now + FORGET_AFTER_MS);
     q.wake.at(now + FORGET_AFTER_MS);
@@ -75,7 +80,7 @@ export function place(
   policy?: LimitPolicy,
 ): WaitingPlace {
   const ready = { due_at: dueAt, waits_since: null };
-  if (row.limit_key === null || dueAt > now) return ready;
+  if (row.limit_key === null || dueAt > now || !parks(q)) return ready;
   if (waitsInGroup(q, row)) return ready;
   // Further effects of a limit are decided when the turn of the other jobs comes.
   if ((policy ?? policyOf(q, row))?.on_limit !== 'wait') return ready;
@@ -87,6 +92,12 @@ export function place(
   const first = limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1)[0] : undefined;
   return first && first.priority >= row.priority ? waiting : ready;
 }
+
+/**
+ * Do jobs leave their place to wait for their keys? Only where groups take turns. Elsewhere each consumer passes them
+ * over, see {@link KeyLanes}.
+ */
+export const parks = ({ store }: Stored): boolean => store.gates.rules !== undefined;
 
 /**
  * Does the job keep its place in its group, and not wait for its key? In a strict order only the first one of a group
@@ -101,6 +112,11 @@ export function waitsInGroup(q: Stored, row: Pick<JobRow, 'holds_group' | 'body'
 export function isPaused({ store: { gates } }: Stored, row: Pick<JobRow, 'body' | 'group'>): boolean {
   const group = gates.rules && groupOfRow(row);
   return group !== undefined && gates.isPaused(group);
+}
+
+/** Does the job count among those that are ready for the room of their key? Only jobs that wait for it elsewhere do. */
+export function takesRoom(q: Stored, row: Pick<JobRow, 'body' | 'group'>): boolean {
+  return parks(q) && !isPaused(q, row);
 }
 
 const WAITING = `FROM jobs WHERE limit_key = ? AND waits_since IS NOT NULL AND state = ${STATE.waiting}`;

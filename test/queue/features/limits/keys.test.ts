@@ -387,3 +387,25 @@ describe('the limit that a producer sees', () => {
     expect(told(plain)).toEqual([null, null, null]);
   });
 });
+
+describe('jobs that were put behind their key while their queue had groups', () => {
+  it('start in order with those that came later, once it has none, whatever the object remembers', async () => {
+    const queue = new TestQueue();
+    const limit = { key: 'k', concurrency: 1 };
+    await server.configure(queue.name, { groups: { order: 'fair' } });
+    const before = await addManyTo(queue, 4, limit);
+    expect(await fetchFrom(queue, 1)).toEqual(before.slice(0, 1));
+    expect(await fetchFrom(queue)).toEqual([]);
+    expect(await queue.rows('SELECT key FROM jobs WHERE waits_since IS NOT NULL')).not.toEqual([]);
+    await server.configure(queue.name, { groups: null });
+    clock.at(1000);
+    const after = await addManyTo(queue, 2, limit);
+    await queue.evict();
+    const all = [...before, ...after];
+    for (const [at, id] of all.entries()) {
+      expect(await fetchFrom(queue)).toEqual([]);
+      await ack(id);
+      expect(await fetchFrom(queue, 5)).toEqual(all.slice(at + 1, at + 2));
+    }
+  });
+});

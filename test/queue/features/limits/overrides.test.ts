@@ -164,15 +164,14 @@ describe('the end of an override', () => {
     await put({ concurrency: 0, expires_at: '+PT1M' });
     const queue = new TestQueue();
     await addManyTo(queue, 3, { key: KEY, concurrency: 3 });
-    expect(await armedAt(queue)).toBe(60_000);
     await queue.evict();
     expect(await fetchFrom(queue)).toEqual([]);
+    expect(await armedAt(queue)).toBe(60_000);
     clock.at(59_999);
     expect(await fetchFrom(queue)).toEqual([]);
     clock.at(60_000);
     await queue.evict();
     await queue.alarm();
-    expect(await queue.rows('SELECT 1 AS n FROM jobs WHERE waits_since IS NOT NULL')).toEqual([]);
     expect(await fetchFrom(queue)).toHaveLength(3);
   });
 

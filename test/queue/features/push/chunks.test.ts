@@ -226,14 +226,17 @@ describe('a job of a chunked type', () => {
     expect(await callsWith(more)).toMatchObject([{ ids: [failed, ...more], attempts: [2, 1, 1, 1, 1] }]);
   });
 
-  it('counts under its limits like any other', async () => {
+  it('counts under its limits like any other: once so many wait, those start that have room', async () => {
     const queue = await introduced();
     const limited = { rate_limit: { key: `chunks-of-${queue.name}`, concurrency: 2 } };
-    const ids = await addAll(queue, 5, 'chunk.five', limited);
+    const ids = await addAll(queue, 4, 'chunk.five', limited);
     expect(await callsWith(ids)).toEqual([]);
-    await queue.passTo(T0 + 5 * SECOND);
+    ids.push(...(await addAll(queue, 1, 'chunk.five', limited)));
     await settled(ids.slice(0, 2));
     expect(await callsWith(ids.slice(0, 2))).toMatchObject([{ ids: ids.slice(0, 2) }]);
+    await queue.passTo(T0 + 5 * SECOND);
+    await settled(ids.slice(0, 4));
+    expect(await callsWith(ids.slice(2, 4))).toMatchObject([{ ids: ids.slice(2, 4) }]);
   });
 });
 

@@ -1,0 +1,268 @@
+/**
+ * Jobs that one consumer has read and that wait for their keys: those of one rank, by key. While its key has no room, a
+ * lane costs nothing. Once the key has room again, its lane is *open*: its jobs are taken among those that are read, in
+ * the order of the rank, until one of them finds no room.
+ *
+ * All of this is memory, and a hint: the row of a job says whether it still waits. Losing it costs reads, never a job.
+ */
+import type { Position } from '../due-index';
+import type { JobRow } from '../job-row';
+import { isBegun } from '../row-texts';
+import { SortedList } from '../sorted-list';
+
+/** Lanes, and runs of jobs in them, at most. What comes behind is forgotten, and read again when its turn may come. */
+const MAX_SIZE = 50_000;
+
+/** Times that the lowest key is asked for before it is looked up again. */
+const ASKED_PER_LOOK = 64;
+
+/** Jobs with consecutive keys that became available together. */
+type Run = Position & { count: number };
+
+/** In which order jobs of a rank are taken. */
+type Order = (a: Position, b: Position) => number;
+
+/** The lane of a key: jobs whose start was counted before wait in one of their own, since no rate delays them. */
+export const laneName = (key: string, hasBegun: boolean): string => (hasBegun ? `${key} +` : key);
+
+/** The lane that a job waits in; undefined: no key limits it. */
+export const laneOf = (row: Pick<JobRow, 'limit_key' | 'attempt' | 'history'>): string | undefined =>
+  row.limit_key === null ? undefined : laneName(row.limit_key, isBegun(row));
+
+/** The lane of one key. Its position is that of its first job. */
+class KeyLane implements Position {
+  at = 0;
+  attempt = 0;
+  key = 0;
+  /** How many of its jobs may be taken until it is opened again; 0: it is not open. */
+  left = 0;
+  /** Runs of jobs in it. */
+  length = 0;
+  private readonly runs: SortedList<Run, Position>;
+
+  constructor(
+    readonly name: string,
+    order: Order,
+  ) {
+    this.runs = new SortedList<Run, Position>(order);
+  }
+
+  get isEmpty(): boolean {
+    return this.runs.isEmpty;
+  }
+
+  has(position: Position): boolean {
+    const run = this.runAt(position);
+    return run !== undefined && position.key < run.key + run.count;
+  }
+
+  /** Does a job stand here that is not before this position? */
+  hasAfter(position: Position): boolean {
+    return !this.runs.after(position).next().done;
+  }
+
+  add(position: Position): void {
+    if (this.has(position)) return;
+    const run = this.runAt(position);
+    if (run && run.key + run.count === position.key) run.count++;
+    else {
+      this.runs.add({ at: position.at, attempt: position.attempt, key: position.key, count: 1 });
+      this.length++;
+    }
+    this.begin();
+  }
+
+  /** The first job is gone. */
+  shift(): void {
+    const first = this.runs.first as Run;
+    if (first.count > 1) {
+      first.key++;
+      first.count--;
+    } else {
+      this.runs.delete(first);
+      this.length--;
+    }
+    this.left--;
+    this.begin();
+  }
+
+  *jobs(): Generator<Position> {
+    for (const { at, attempt, key, count } of this.runs.all()) {
+      for (let offset = 0; offset < count; offset++) yield { at, attempt, key: key + offset };
+    }
+  }
+
+  private begin(): void {
+    const { first } = this.runs;
+    if (first) [this.at, this.attempt, this.key] = [first.at, first.attempt, first.key];
+  }
+
+  /** The run that the position follows, or is in. */
+  private runAt({ at, attempt, key }: Position): Run | undefined {
+    const [run] = this.runs.before({ at, attempt, key: key + 1 });
+    return run?.at === at && run.attempt === attempt ? run : undefined;
+  }
+}
+
+export class KeyLanes {
+  private readonly lanes = new Map<string, KeyLane>();
+  private readonly open: SortedList<KeyLane, Position>;
+  /** Jobs that were held back for their consumer in the running selection. */
+  private aside: [name: string, position: Position][] = [];
+  /** From here on jobs were passed over that are not known, and their lanes. */
+  private forgotten: { from: Position; names: Set<string> } | undefined;
+  /** One of those may have room. */
+  private mustGoBack = false;
+  private size = 0;
+  private asked = 0;
+  private bound = 0;
+
+  /** @param order in which jobs of the rank are taken */
+  constructor(
+    private readonly order: Order,
+    private readonly maxSize = MAX_SIZE,
+  ) {
+    this.open = new SortedList<KeyLane, Position>(order);
+  }
+
+  get isEmpty(): boolean {
+    return this.lanes.size === 0 && !this.forgotten && this.aside.length === 0;
+  }
+
+  /** The open lane whose first job comes first. */
+  get first(): KeyLane | undefined {
+    return this.open.first;
+  }
+
+  /** Does the next selection find something here without anything else happening? */
+  get isUnfinished(): boolean {
+    return this.mustGoBack;
+  }
+
+  /** A key that none of the jobs here is below, as it was a while ago: what is read later has a higher one. */
+  get lowest(): number {
+    if (this.asked++ % ASKED_PER_LOOK === 0) {
+      this.bound = this.forgotten?.from.key ?? Number.POSITIVE_INFINITY;
+      for (const { key } of this.lanes.values()) this.bound = Math.min(this.bound, key);
+      for (const [, { key }] of this.aside) this.bound = Math.min(this.bound, key);
+    }
+    return this.bound;
+  }
+
+  /** A selection begins. @returns after which position it must read again */
+  begin(): Position | undefined {
+    for (const [name, position] of this.aside.splice(0)) {
+      this.add(name, position);
+      this.opens(name, Number.POSITIVE_INFINITY);
+    }
+    if (!this.forgotten || !this.mustGoBack) return undefined;
+    const { from } = this.forgotten;
+    this.mustGoBack = false;
+    this.forgotten = undefined;
+    this.asked = 0;
+    return { ...from, key: from.key - 1 };
+  }
+
+  /** Does the job wait here? */
+  has(name: string, position: Position): boolean {
+    return this.lanes.get(name)?.has(position) === true;
+  }
+
+  /** The first jobs of a lane. */
+  firstOf(name: string, limit: number): Position[] {
+    const found: Position[] = [];
+    for (const position of this.lanes.get(name)?.jobs() ?? []) if (found.push(position) === limit) break;
+    return found;
+  }
+
+  /** The keys of all lanes, as often as they have any. */
+  *keys(): Generator<string> {
+    for (const name of [...this.lanes.keys(), ...(this.forgotten?.names ?? [])]) yield name.replace(/ \+$/, '');
+  }
+
+  /** A job was read that waits for its key. */
+  add(name: string, position: Position): void {
+    let lane = this.lanes.get(name);
+    const isBehind = this.forgotten && this.order(position, this.forgotten.from) >= 0;
+    if (isBehind || (this.size >= this.maxSize && !lane?.has(position))) {
+      this.forget(name, position, lane);
+      return;
+    }
+    if (!lane) {
+      lane = new KeyLane(name, this.order);
+      this.lanes.set(name, lane);
+      this.size++;
+    }
+    this.change(lane, (changed) => changed.add(position));
+    this.bound = Math.min(this.bound, position.key);
+  }
+
+  /** The first job of the lane is taken, or waits no more. */
+  shift(lane: KeyLane): void {
+    this.change(lane, () => lane.shift());
+    if (!lane.isEmpty) return;
+    this.remove(lane);
+    if (lane.left >= 0 && this.forgotten?.names.has(lane.name)) this.mustGoBack = true;
+  }
+
+  /** The first job of the lane is for this consumer, but not now: it waits again when the next selection begins. */
+  setAside(lane: KeyLane): void {
+    this.aside.push([lane.name, { at: lane.at, attempt: lane.attempt, key: lane.key }]);
+    this.shift(lane);
+  }
+
+  /** Its key has no room. */
+  close(lane: KeyLane): void {
+    this.change(lane, () => {
+      lane.left = 0;
+    });
+  }
+
+  /** The key has room. @param most jobs that may be taken then @returns whether the lane was closed */
+  opens(name: string, most: number): boolean {
+    const lane = this.lanes.get(name);
+    if (!lane) {
+      if (!this.forgotten?.names.has(name) || this.mustGoBack) return false;
+      this.mustGoBack = true;
+      return true;
+    }
+    const wasOpen = lane.left > 0;
+    this.change(lane, () => {
+      lane.left = Math.max(lane.left, most);
+    });
+    return !wasOpen;
+  }
+
+  /** Does a job wait in this lane that has no room, as far as is known? */
+  isClosed(name: string): boolean {
+    const lane = this.lanes.get(name);
+    return lane ? lane.left <= 0 : this.forgotten?.names.has(name) === true && !this.mustGoBack;
+  }
+
+  /** There is no memory left for the job, or for one before it: jobs of its lane that follow it are forgotten, too. */
+  private forget(name: string, position: Position, lane: KeyLane | undefined): void {
+    let from = position;
+    if (lane?.hasAfter(position)) {
+      if (this.order(lane, from) < 0) from = { at: lane.at, attempt: lane.attempt, key: lane.key };
+      this.remove(lane);
+    }
+    this.forgotten ??= { from, names: new Set() };
+    if (this.order(from, this.forgotten.from) < 0) this.forgotten.from = from;
+    this.forgotten.names.add(name);
+  }
+
+  private remove(lane: KeyLane): void {
+    this.open.delete(lane);
+    this.lanes.delete(lane.name);
+    this.size -= 1 + lane.length;
+  }
+
+  /** Changes a lane, which may stand at another place among the open ones then. */
+  private change(lane: KeyLane, how: (lane: KeyLane) => void): void {
+    if (lane.left > 0 && !lane.isEmpty) this.open.delete(lane);
+    this.size -= lane.length;
+    how(lane);
+    this.size += lane.length;
+    if (lane.left > 0 && !lane.isEmpty) this.open.add(lane);
+  }
+}

@@ -1,0 +1,116 @@
+/** One rank as one consumer reads it: in order, a page at a time, with the jobs that have waited for their keys. */
+import type { Position } from './due-index';
+import type { JobRow } from './job-row';
+import { type KeyLanes, laneOf } from './limits/lanes';
+import type { Verdict } from './scan';
+
+/** Rows of a rank in order, and whether nothing follows them. */
+export interface RankPage {
+  rows: JobRow[];
+  last: boolean;
+}
+
+/** Where a rank is, and how far its consumer has read it. */
+export interface RankPlace {
+  /** The rows after a position. */
+  read(after: Position, limit: number): RankPage;
+  positionOf(row: JobRow): Position;
+  /** Negative: the first one is taken before the second. */
+  order(a: Position, b: Position): number;
+  /** The job that stood here, if it still does and does not run. */
+  find(position: Position): JobRow | undefined;
+  /** The consumer needs nothing up to here. */
+  moveCursor(position: Position): void;
+  /** What has waited for its key; undefined: nothing has. */
+  behind(): KeyLanes | undefined;
+  /** The same, to add something. */
+  makeBehind(): KeyLanes;
+}
+
+export class Rank {
+  private page: JobRow[] = [];
+  private next = 0;
+  private exhausted = false;
+  /** It held a row back for its consumer. */
+  held = false;
+  /** The first row of those that have waited for their keys and have room. */
+  private again: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;
+
+  /** @param after where it is read from, exclusive */
+  constructor(
+    private readonly place: RankPlace,
+    private after: Position,
+  ) {
+    const back = place.behind()?.begin();
+    if (back && place.order(back, after) < 0) this.moveTo(back);
+  }
+
+  peek(pageSize: number): JobRow | undefined {
+    const row = this.nextRow(pageSize);
+    const again = this.firstAgain();
+    if (!row || !again) return row ?? again;
+    const { order, positionOf } = this.place;
+    return order(positionOf(again), positionOf(row)) < 0 ? again : row;
+  }
+
+  /** @returns whether the next selection need not look at the row */
+  pass(row: JobRow, verdict: Verdict): boolean {
+    const isHeld = verdict === 'hold' || verdict === 'stop';
+    const behind = this.place.behind();
+    if (behind && this.again?.row === row) {
+      const { lane } = this.again;
+      this.again = undefined;
+      if (verdict === 'wait') behind.close(lane);
+      else if (verdict === 'hold') behind.setAside(lane);
+      else if (verdict !== 'stop') behind.shift(lane);
+      return !isHeld;
+    }
+    const name = verdict === 'wait' ? laneOf(row) : undefined;
+    if (name !== undefined) this.place.makeBehind().add(name, this.place.positionOf(row));
+    if (isHeld) this.held = true;
+    this.skip(row);
+    return !this.held;
+  }
+
+  private nextRow(pageSize: number): JobRow | undefined {
+    const behind = this.place.behind();
+    for (;;) {
+      if (this.next === this.page.length && !this.exhausted) {
+        const { rows, last } = this.place.read(this.after, pageSize);
+        this.page = rows;
+        this.next = 0;
+        this.exhausted = last;
+      }
+      const row = this.page[this.next];
+      const name = row && behind && laneOf(row);
+      if (name === undefined || !behind?.has(name, this.place.positionOf(row as JobRow))) return row;
+      // It is read a second time, and waits already.
+      this.skip(row as JobRow);
+    }
+  }
+
+  private firstAgain(): JobRow | undefined {
+    const behind = this.place.behind();
+    for (;;) {
+      const lane = behind?.first;
+      if (!lane) return undefined;
+      if (this.again?.lane === lane && this.again.row.key === lane.key) return this.again.row;
+      const row = this.place.find(lane);
+      if (row) {
+        this.again = { lane, row };
+        return row;
+      }
+      behind.shift(lane);
+    }
+  }
+
+  private skip(row: JobRow): void {
+    this.next++;
+    this.moveTo(this.place.positionOf(row));
+  }
+
+  private moveTo(position: Position): void {
+    this.after = position;
+    if (!this.held) this.place.moveCursor(position);
+  }
+}
