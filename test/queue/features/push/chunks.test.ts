@@ -226,7 +226,7 @@ describe('a job of a chunked type', () => {
     expect(await callsWith(more)).toMatchObject([{ ids: [failed, ...more], attempts: [2, 1, 1, 1, 1] }]);
   });
 
-  it('counts under its limits like any other: once so many wait, those start that have room', async () => {
+  it('counts under its limits like any other: once a whole chunk waits, those start that have room', async () => {
     const queue = await introduced();
     const limited = { rate_limit: { key: `chunks-of-${queue.name}`, concurrency: 2 } };
     const ids = await addAll(queue, 4, 'chunk.five', limited);
