@@ -146,6 +146,8 @@ export class Observer {
     const isDoubtful = world.isArmed;
     const isFirst = this.running.length === 0;
     if (isFirst) {
+      // What was claimed before stays claimed, if this transaction is undone.
+      world.quietly(() => this.follow(this.uncertain));
       this.atStart = isDoubtful ? model.save() : undefined;
       this.transaction = { isUndone: false };
       this.workAtStart = scene.q.store.written.work;
@@ -241,12 +243,13 @@ export class Observer {
     return this.leases.size > 0;
   }
 
-  /** Lets the model follow the claims that were made. */
-  follow(): void {
-    if (this.leases.size === 0) return;
+  /** Lets the model follow the claims that were made. @param besides names of those that may still be undone */
+  follow(besides: readonly string[] = []): void {
+    const certain = [...this.leases].filter(([name]) => !besides.includes(name));
+    if (certain.length === 0) return;
     const { model } = this.scene;
-    const all = [...this.leases.values()];
-    this.leases.clear();
+    const all = certain.map(([, lease]) => lease);
+    for (const [name] of certain) this.leases.delete(name);
     const byKey = new Map(model.jobs.filter(({ id }) => id !== '').map((job) => [decodeId(job.id).key, job]));
     const jobOf = ({ key }: Lease): ModelJob => {
       const job = byKey.get(key);
