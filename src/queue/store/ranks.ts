@@ -17,6 +17,7 @@ import { compare, nextIn, type Position, prioritiesIn, START } from './due-index
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
+import type { Limiters } from './limits/limiters';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
 
@@ -211,6 +212,7 @@ export function selectReady(
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
     cursors?: { readonly held: number };
+    limiters?: Pick<Limiters, 'recount'>;
   },
   scan: Scan,
   now: number,
@@ -226,6 +228,7 @@ export function selectReady(
   const passedOver = () => {
     scan.exact = false;
   };
+  const heldBack = (key: string) => ranks.limiters?.recount(key);
   scan.emptied = true;
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
@@ -233,7 +236,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver },
+          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver, heldBack },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

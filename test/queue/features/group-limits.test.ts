@@ -41,6 +41,24 @@ describe('groups with a rate', () => {
     expect(await take(queue, 10)).toEqual([a4]);
   });
 
+  it.each([
+    ['rate', { rate: { limit: 1, period: 'day' } }],
+    ['concurrency', { concurrency: 1 }],
+  ])('keep no places of a limit that they share with others, while their %s lets them start no job', async (_, a) => {
+    const queue = await queueOf({ limits: { a } });
+    const rate_limit = { key: 'shared', concurrency: 3 };
+    const running = (await addAll(queue, ['b', 'c', 'd'], { rate_limit })) as string[];
+    expect(await take(queue, 10)).toEqual(running);
+    const waiting = await addAll(queue, ['a', 'a', 'a', 'e', 'f', 'g'], { rate_limit });
+    expect(await take(queue, 10)).toEqual([]);
+    const [unlimited] = await addAll(queue, ['a']);
+    expect(await take(queue, 10)).toEqual([unlimited]);
+    for (const id of running) await server.ack(id);
+    const taken: string[] = [];
+    for (let claims = 0; claims < 2; claims++) taken.push(...(await take(queue, 10)));
+    expect(taken).toEqual(waiting.slice(3));
+  });
+
   it.each(['fair', 'strict'])('never exceed it in a %s order, whenever the object loses its memory', async (order) => {
     const queue = await queueOf({ order, rate: { limit: 3, period: 10_000 } });
     const groups = ['a', 'b', 'c'];

@@ -2,6 +2,7 @@
  * Choosing jobs where the groups of a queue take turns. The jobs that are ready are read ahead, without bodies, into
  * the {@link Turns} of the consumer. Then one lane after the other names its next job, and the job's row decides.
  */
+import { plainKey } from '../../../job/limits/policy';
 import type { Position } from '../due-index';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
@@ -37,11 +38,13 @@ interface Source {
   readonly held: number;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
+  /** Groups keep ready jobs of this key from starting: they take its room from jobs of other groups. */
+  heldBack(key: string): void;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, held, passedOver }: Source,
+  { gates, blocks, find, isRunning, held, passedOver, heldBack }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -77,7 +80,7 @@ export function selectInTurns(
       // A rate delays no job whose start was counted before: it goes before those that it delays.
       else if (group !== undefined && gates.goesOn(group, row)) turns.putBack(position, group);
       // The line is read in the order of its numbers, whatever the clock said.
-      if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
+      else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
       else turns.isStale = true;
     }
@@ -120,6 +123,7 @@ export function selectInTurns(
         passedOver();
       } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
       else turns.block(lane);
+      if (row.limit_key !== null && plainKey(row.limit_key) !== group) heldBack(row.limit_key);
       continue;
     }
     const verdict = selection.look(row);

@@ -52,8 +52,8 @@ export class Limiter {
   private readonly ready = new Map<number, number>();
   /** Those of them that need no start: it was counted before. */
   private readonly readyBegun = new Map<number, number>();
-  /** It was known before this object started. */
-  private readonly isRead: boolean;
+  /** Jobs may be ready that are not counted: the key was known before this object started, or they were forgotten. */
+  private hasUncounted: boolean;
 
   constructor(
     readonly key: string,
@@ -61,8 +61,8 @@ export class Limiter {
     row?: { check_at: number | null; data: string },
   ) {
     let stored: Partial<StoredKey> = {};
-    this.isRead = row !== undefined;
-    this.mayHaveBegun = this.isRead;
+    this.hasUncounted = row !== undefined;
+    this.mayHaveBegun = this.hasUncounted;
     if (row) {
       stored = readStored(row.data);
       this.checkAt = row.check_at;
@@ -177,6 +177,7 @@ export class Limiter {
 
   /** It is unknown how many jobs are ready. */
   forgetReady(): void {
+    this.hasUncounted ||= this.ready.size > 0;
     this.ready.clear();
     this.readyBegun.clear();
   }
@@ -192,7 +193,7 @@ export class Limiter {
 
   /** May a job of lower priority be ready? Also true if the object may have admitted one before it lost its memory. */
   mayHaveReadyBelow(priority: number): boolean {
-    if (this.isRead) return true;
+    if (this.hasUncounted) return true;
     for (const other of this.ready.keys()) if (other < priority) return true;
     return false;
   }

@@ -70,6 +70,12 @@ export class Limiters {
     this.touchWaiting();
   }
 
+  /** Ready jobs of the key may not start, because of their groups: others are let in, as if none was ready. */
+  recount(key: string): void {
+    this.find(key)?.forgetReady();
+    this.touch(key);
+  }
+
   /** What this queue holds of allowances is unknown: looks at their keys that jobs wait for. One seek for each. */
   private touchAllowances(): void {
     const next = `SELECT min(limit_key) AS key FROM jobs INDEXED BY jobs_limited
