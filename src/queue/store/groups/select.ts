@@ -139,7 +139,11 @@ export function selectInTurns(
       if (group !== undefined) starting.set(group, taken + 1);
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
-    else turns.drop(lane);
+    else {
+      // Once is enough: one that ended and runs again may stand in its old place, too, and must not be parked twice.
+      keys.add(key);
+      turns.drop(lane);
+    }
   }
   turns.end(isBehind());
   return !turns.isEmpty || (!isAllRead && !selection.isFull);
