@@ -4,6 +4,7 @@
  * transaction of the claim.
  */
 
+import type { OnLimit } from '../../job/limits/policy';
 import type { Active } from '../store/active';
 import { compare, type Position } from '../store/due-index';
 import type { JobRow } from '../store/job-row';
@@ -113,7 +114,11 @@ export function decide(q: QueueParts, limiter: Limiter, now: number): void {
   for (const scan of q.store.cursors.all()) {
     for (const { key } of scan.jobsBehind(limiter.key, DECIDED_AT_ONCE)) {
       const row = q.store.leases.active.has(key) ? undefined : rowByKey(q.store, key);
-      if (row?.ended_at === null && stateOf(row, false, now) === 'available' && !waits(q, limiter, row, now)) {
+      if (
+        row?.ended_at === null &&
+        stateOf(row, false, now) === 'available' &&
+        actionOf(q, limiter, row, now) !== 'wait'
+      ) {
         refuse(q, row, limiter, now);
       }
     }
@@ -149,7 +154,7 @@ export class LimitCheck {
   judge(row: JobRow): 'wait' | 'pass' | undefined {
     const { q, now } = this;
     if (row.limit_key === null || roomFor(q, row, now, this.taken.get(row.limit_key)) > 0) return undefined;
-    if (!parks(q) && waits(q, limiterOf(q, row), row, now)) {
+    if (!parks(q) && actionOf(q, limiterOf(q, row), row, now) === 'wait') {
       q.store.limiters.touch(row.limit_key);
       return 'wait';
     }
@@ -208,15 +213,16 @@ export class LimitCheck {
   }
 }
 
-/** Does a job whose turn has come, and whose limit is reached, wait until its key has room again? */
-function waits(q: QueueParts, limiter: Limiter, row: JobRow, now: number): boolean {
+/** What becomes of a job whose turn has come, and whose limit is reached; `wait`: until its key has room again. */
+function actionOf(q: QueueParts, limiter: Limiter, row: JobRow, now: number): OnLimit {
   const onLimit = policyOf(q, row)?.on_limit ?? 'wait';
-  if (onLimit === 'wait' || isBegun(row)) return true;
+  if (onLimit === 'wait' || isBegun(row)) return 'wait';
   // An operator who stops a key wants to run its jobs later, not to lose them.
   const running = runningOf(q, limiter.key);
-  if (limiter.isStopped(now) || limiter.isUndecided(running, now)) return true;
+  if (limiter.isStopped(now) || limiter.isUndecided(running, now)) return 'wait';
   // How long attempts run is unknown: for a concurrency slot it waits.
-  return onLimit === 'reschedule' && (isCrowded(q, limiter, now) || !limiter.mayBook(now));
+  if (onLimit === 'reschedule' && (isCrowded(q, limiter, now) || !limiter.mayBook(now))) return 'wait';
+  return onLimit;
 }
 
 function isCrowded(q: QueueParts, limiter: Limiter, now: number): boolean {
@@ -226,9 +232,9 @@ function isCrowded(q: QueueParts, limiter: Limiter, now: number): boolean {
 
 /** A job whose turn has come finds its limit reached. Two rows written. */
 function refuse(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
-  if (waits(q, limiter, row, now)) {
-    move(q, row, 'park', { due_at: null, waits_since: row.due_at ?? row.enqueued_at }, now);
-  } else if (policyOf(q, row)?.on_limit === 'reschedule') reschedule(q, row, limiter, now);
+  const action = actionOf(q, limiter, row, now);
+  if (action === 'wait') move(q, row, 'park', { due_at: null, waits_since: row.due_at ?? row.enqueued_at }, now);
+  else if (action === 'reschedule') reschedule(q, row, limiter, now);
   else drop(q, row, 'rate_limited', now);
 }
 

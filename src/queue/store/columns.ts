@@ -59,13 +59,13 @@ export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
   return row;
 }
 
-/** The same in SQL, of rows whose keys are those of the line. */
-export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL AND waits_since IS NULL`;
-
 /** Is the row in the line of immediate jobs (or running, having been there)? */
 export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
   return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
 }
+
+/** The same in SQL, of rows whose keys are those of the line. */
+export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL AND waits_since IS NULL`;
 
 /** May this body name a URL? A cheap test of its text: never false if it does, rarely true if it does not. */
 export const mayNameUrl = (body: string) => body.includes('"target_url":"');

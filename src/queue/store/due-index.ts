@@ -18,6 +18,16 @@ export function compare(a: Position, b: Position): number {
   return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 }
 
+/** Where a job stands in the line, which is in the order of its numbers. */
+export const positionInLine = ({ enqueued_at, key }: { enqueued_at: number; key: number }): Position => ({
+  at: enqueued_at,
+  attempt: 0,
+  key,
+});
+
+/** As {@link compare}, in the line. */
+export const compareInLine = (a: Position, b: Position): number => a.key - b.key;
+
 /** The tables that have such an index. */
 type Table = 'jobs' | 'due_blocks';
 

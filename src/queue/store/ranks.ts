@@ -13,7 +13,7 @@ import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
 import { isInLine, ownRow, ROW_COLUMNS, readRows, STANDS_IN_LINE } from './columns';
-import { compare, nextIn, type Position, prioritiesIn, START } from './due-index';
+import { compare, compareInLine, nextIn, type Position, positionInLine, prioritiesIn, START } from './due-index';
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
@@ -133,8 +133,8 @@ function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
     {
       ...placeIn(scan, LINE),
       read: (after, limit) => readLine(ranks, after.key, limit, bodies),
-      positionOf: (row) => ({ at: row.enqueued_at, attempt: 0, key: row.key }),
-      order: (a, b) => a.key - b.key,
+      positionOf: positionInLine,
+      order: compareInLine,
       find: ({ key }) => {
         const row = find(key);
         return row && isInLine(row) ? row : undefined;

@@ -1,6 +1,6 @@
 /** How far one consumer of jobs has read, and what it says of a job. */
 import type { GroupRules } from '../../job/group-rules';
-import { compare, type Position, START } from './due-index';
+import { compare, compareInLine, type Position, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName } from './limits/lanes';
@@ -61,7 +61,7 @@ export class Scan {
   behindAt(rank: RankName): KeyLanes {
     let lanes = this.behind.get(rank);
     if (!lanes) {
-      lanes = new KeyLanes(rank === LINE ? byKey : compare);
+      lanes = new KeyLanes(rank === LINE ? compareInLine : compare);
       this.behind.set(rank, lanes);
     }
     return lanes;
@@ -190,9 +190,6 @@ export class Scan {
     this.behind.clear();
   }
 }
-
-/** The order of the line. */
-const byKey = (a: Position, b: Position): number => a.key - b.key;
 
 /** What to do with a row that was read. */
 export type Verdict =

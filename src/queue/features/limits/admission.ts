@@ -32,7 +32,7 @@ interface Looked {
   /** Not all were admitted that may be: the rest is, in the next turn. */
   isCut: boolean;
   /** Do jobs wait that name the key? */
-  isWaitedFor: (key: string) => boolean;
+  isWaitedFor: () => boolean;
 }
 
 /**
@@ -58,7 +58,7 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, { isCut, is
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
-    if (isForgettable(q, limiter, now) && !isWaitedFor(limiter.key)) {
+    if (isForgettable(q, limiter, now) && !isWaitedFor()) {
       q.store.limiters.remove(limiter);
       return;
     }
@@ -115,14 +115,14 @@ export function seeToTouched(q: QueueParts, now: number): void {
 
 function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
   let waiting: ReadonlyMap<string, unknown> | undefined;
-  const isWaitedFor = (key: string): boolean => {
+  const waitingJobs = () => {
     waiting ??= waitingUnder(q, new Set(keys), now);
-    return waiting.has(key);
+    return waiting;
   };
-  for (const key of keys) lookAtKey(q, key, isWaitedFor, now);
+  for (const key of keys) lookAtKey(q, key, () => waitingJobs().has(key), now);
 }
 
-function lookAtKey(q: QueueParts, key: string, isWaitedFor: (key: string) => boolean, now: number): void {
+function lookAtKey(q: QueueParts, key: string, isWaitedFor: () => boolean, now: number): void {
   const limiter = q.store.limiters.find(key);
   const isCut = limiter !== undefined && admit(q, limiter, now) >= ADMITTED_AT_ONCE;
   const running = runningOf(q, key);

@@ -5,6 +5,7 @@
  * chunk takes, or when its oldest job has waited for as long as it may. That moment is known: no timer polls for it.
  * All of this is memory. It is bounded, and read again after an eviction.
  */
+import { positionInLine } from '../due-index';
 import type { JobRow } from '../job-row';
 import { laneOf } from '../limits/lanes';
 import { LINE, Scan } from '../scan';
@@ -132,9 +133,9 @@ export class ChunkScan extends Scan {
   /** A job was gathered, and waits for its key. */
   waits(row: JobRow): void {
     const name = laneOf(row);
-    const { due_at, enqueued_at, attempt, key, priority } = row;
+    const { due_at, attempt, key, priority } = row;
     if (name === undefined) return;
-    if (due_at === null) this.behindAt(LINE).add(name, { at: enqueued_at, attempt: 0, key });
+    if (due_at === null) this.behindAt(LINE).add(name, positionInLine(row));
     else this.behindAt(priority).add(name, { at: due_at, attempt, key });
   }
 
