@@ -32,7 +32,6 @@ CREATE INDEX jobs_expiry ON jobs (expires_at) WHERE expires_at IS NOT NULL AND e
 
 CREATE INDEX jobs_pending ON jobs (state) WHERE state = 1;
 CREATE INDEX jobs_holders ON jobs (holds_group) WHERE holds_group IS NOT NULL;
-CREATE INDEX jobs_limited ON jobs (limit_key, priority DESC, waits_since, attempt) WHERE waits_since IS NOT NULL;
 
 CREATE INDEX jobs_ended ON jobs (state, (keep_until IS NULL), ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX jobs_kept ON jobs (keep_until) WHERE keep_until IS NOT NULL AND ended_at IS NOT NULL;

@@ -14,6 +14,7 @@ import directory4 from '../../migrations/directory_4.sql';
 import locks from '../../migrations/locks.sql';
 import queue from '../../migrations/queue.sql';
 import queue9 from '../../migrations/queue_9.sql';
+import queue10 from '../../migrations/queue_10.sql';
 import workflow from '../../migrations/workflow.sql';
 import { ApiError, invalidConfiguration } from '../job/errors';
 import { readFact, rows, writeMeta } from './sql';
@@ -36,10 +37,10 @@ export interface SchemaVersion {
 
 export const QUEUE: SchemaVersion = {
   object: 'queue',
-  version: 9,
+  version: 10,
   first: [],
   tables: queue,
-  steps: { 9: queue9 },
+  steps: { 9: queue9, 10: queue10 },
 };
 export const DIRECTORY: SchemaVersion = {
   object: 'directory',

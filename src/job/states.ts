@@ -24,7 +24,7 @@
  * | `redrive` | operators | row + 1 |
  * | `patch` | producers | row, + 1 when its place in the due index changes |
  * | `accumulate` | producers: newcomers become a part of it | as `patch` |
- * | `park`, `admit`, `defer` | limits: it waits for its key, has room again, is given a later time | row + 1 |
+ * | `defer` | limits: it is given a later time | row + 1 |
  * | `lock`, `unlock` | an operation over several queues that is being decided | row; row + 1 |
  * | `setAside` | the deletion of the queue: it travels to another one | row |
  * | `remove`, `purge`, `depart` | retention, operators; operators, for unfinished jobs; a queue that took it | delete |
@@ -81,8 +81,6 @@ export const MOVES = {
   redrive: { from: ['discarded', 'cancelled', 'retryable'], to: ['available'] },
   patch: { from: WAITING, to: WAITING },
   accumulate: { from: ['scheduled', 'available', 'pending'], to: ['scheduled', 'available', 'pending'] },
-  park: { from: ['available'], to: ['available'] },
-  admit: { from: ['available'], to: ['available'] },
   defer: { from: ['available'], to: ['scheduled', 'retryable'] },
   lock: { from: [...WAITING, ...ENDED_IN_ROW], to: ['held'] },
   unlock: { from: ['held'], to: [...WAITING, ...ENDED_IN_ROW] },

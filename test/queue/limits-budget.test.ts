@@ -4,6 +4,7 @@ import type { AttemptOutcome } from '../../src/job/attempt/outcome';
 import { type BlockJob, encode } from '../../src/queue/store/block';
 import { clock, T0 } from '../support/clock';
 import { type JobChange, TestQueue } from '../support/queue';
+import { type Json, server } from '../support/server';
 
 clock.startAtT0();
 
@@ -11,8 +12,9 @@ clock.startAtT0();
 type KeyAt = (at: number) => string | undefined;
 
 /** A queue that has its alarm standing by, and counts its rows from now on. */
-async function countedQueue(): Promise<TestQueue> {
+async function countedQueue(groups?: Json): Promise<TestQueue> {
   const queue = new TestQueue();
+  if (groups) await server.configure(queue.name, { groups });
   await queue.add({ pending: true });
   await queue.add({ scheduledAt: T0 + 1 });
   clock.set(T0 + 1);
@@ -21,11 +23,17 @@ async function countedQueue(): Promise<TestQueue> {
   return queue;
 }
 
-const underKey = (key: string, concurrency: number): JobChange => ({
+const underKey = (key: string, concurrency: number, group = key): JobChange => ({
   limit: { key, limits: { concurrency }, on_limit: 'wait' },
-  group: key,
-  body: { rate_limit: { key, concurrency } },
+  group,
+  body: { rate_limit: { key, concurrency }, ...(group !== key && { group }) },
 });
+
+/** How queues serve their groups. */
+const QUEUES: [string, groups?: Json][] = [
+  ['without groups', undefined],
+  ['that serves its groups fairly', { order: 'fair' }],
+];
 
 const settleAll = (queue: TestQueue, jobs: readonly { id: string }[]) => {
   const completed: AttemptOutcome = { kind: 'completed', result: '1' };
@@ -35,8 +43,8 @@ const settleAll = (queue: TestQueue, jobs: readonly { id: string }[]) => {
 };
 
 /** Rows per job of 1,000 that are enqueued, all before the first claim, and completed by the claim. */
-async function perJob(jobs: readonly JobChange[], inClaim: number): Promise<number> {
-  const queue = await countedQueue();
+async function perJob(jobs: readonly JobChange[], inClaim: number, groups?: Json): Promise<number> {
+  const queue = await countedQueue(groups);
   // A key has a row of its own from its first job on.
   for (const job of jobs.slice(0, 10)) await queue.enqueue(job);
   await settleAll(queue, await queue.claim({ count: 100 }));
@@ -54,29 +62,37 @@ async function perJob(jobs: readonly JobChange[], inClaim: number): Promise<numb
   return (written - alarms) / jobs.length;
 }
 
-describe('rows written for limited jobs', () => {
+describe.each(QUEUES)('rows written for limited jobs in a queue %s', (_, groups) => {
   it('are those of other jobs where their keys have room', async () => {
     const plain = await perJob(
       Array.from({ length: 1_000 }, () => ({})),
       100,
+      groups,
     );
     expect(plain).toBeLessThanOrEqual(0.05);
     const limited = Array.from({ length: 1_000 }, (_, at) => underKey(`key${at % 10}`, 1_000));
-    expect(await perJob(limited, 100)).toBeLessThanOrEqual(plain + 0.01);
+    expect(await perJob(limited, 100, groups)).toBeLessThanOrEqual(plain + 0.01);
   });
 
   it('are a tenth of a row where a hundred claims of ten keys must wait for room', async () => {
     const limited = Array.from({ length: 1_000 }, (_, at) => underKey(`key${at % 10}`, 5));
-    expect(await perJob(limited, 50)).toBeLessThanOrEqual(0.12);
+    expect(await perJob(limited, 50, groups)).toBeLessThanOrEqual(0.12);
   });
 
   it('are those of claims and ends where one key lets few jobs run', async () => {
     const limited = Array.from({ length: 100 }, () => underKey('one', 5));
-    expect(await perJob(limited, 5)).toBeLessThanOrEqual(0.8);
+    expect(await perJob(limited, 5, groups)).toBeLessThanOrEqual(0.8);
   });
 });
 
-describe('rows read by a claim of 100 jobs', () => {
+describe('rows written for jobs of many groups under one key that lets few of them run', () => {
+  it.each([['fair'], ['strict']])('are those of claims and ends in a queue whose order is %s', async (order) => {
+    const limited = Array.from({ length: 100 }, (_, at) => underKey('one', 5, `group ${at % 10}`));
+    expect(await perJob(limited, 5, { order })).toBeLessThanOrEqual(0.8);
+  });
+});
+
+describe.each(QUEUES)('rows read by a claim of 100 jobs in a queue %s', (_, groups) => {
   /** These jobs wait, in blocks of 100. They are written directly: this is about reading. */
   const fill = (queue: TestQueue, count: number, keyAt: KeyAt) =>
     queue.inside(({ sql, q }) => {
@@ -98,7 +114,7 @@ describe('rows read by a claim of 100 jobs', () => {
 
   /** The rows that claims read once all that waits was read once: their jobs complete before the next one. */
   async function claims(backlog: number, keyAt: KeyAt, atOnce: number): Promise<number[]> {
-    const queue = await countedQueue();
+    const queue = await countedQueue(groups);
     await fill(queue, backlog, keyAt);
     const running: { id: string }[] = [];
     for (let empty = 0; empty < 10; ) {

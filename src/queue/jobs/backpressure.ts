@@ -239,7 +239,6 @@ function waitingLongest(q: Stored, limit: number): Candidate[] {
     ...[...q.store.priorities].flatMap((priority) =>
       inBlocks(q, q.store.blocks.retries.inTurn(priority, undefined, undefined, false), limit),
     ),
-    ...read(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`, 'waits_since'),
   ];
   if (found.length < limit) {
     const pending = read(`state = ${STATE.pending} ORDER BY key`, 'created_at');

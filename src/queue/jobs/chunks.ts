@@ -159,7 +159,10 @@ export class Chunks implements LaneRules {
       const group = gates.rules && groupOfRow(row);
       if (group !== undefined && !lane.isStrict) {
         const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
-        if (this.isHeld(group, row, taken)) continue;
+        if (this.isHeld(group, row, taken)) {
+          this.isUnfinished ||= scan.yields(row);
+          continue;
+        }
         joining.set(group, (joining.get(group) ?? 0) + 1);
       }
       bytes += bytesOnTheWay(q, row);
@@ -174,9 +177,9 @@ export class Chunks implements LaneRules {
     const within: JobRow[] = [];
     for (const row of rows) {
       const judged = limits.judge(row);
-      if (judged) this.scan.drop(row.key);
       if (judged === 'wait') this.scan.waits(row);
-      if (!judged && !limits.isOvertaking(row)) {
+      if (judged && !(judged === 'wait' && lane.isStrict)) this.scan.drop(row.key);
+      if (!judged) {
         limits.count(row);
         within.push(row);
       } else if (lane.isStrict) break;
@@ -210,7 +213,7 @@ export class Chunks implements LaneRules {
   private rowOf({ key, priority, at }: Gathered): JobRow | undefined {
     const { store } = this.q;
     const row = store.leases.active.has(key) ? undefined : rowByKey(store, key);
-    if (!row || row.state !== STATE.waiting || row.ended_at !== null || row.waits_since !== null) return undefined;
+    if (!row || row.state !== STATE.waiting || row.ended_at !== null) return undefined;
     if (row.due_at !== null && row.due_at > this.now) return undefined;
     return row.priority === priority && placeOf(row) === at ? row : undefined;
   }

@@ -121,7 +121,6 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
     if (!puller.isUnfinished || (puller.calls > 0 && puller.isCutShort)) break;
   }
   const { claimed, chunked, bytes, isUnfinished } = puller;
-  if (puller.hasLetIn) claimed.sort(inOrder);
   const isClosed = puller.calls < request.count && startsLeft(q, now) <= 0;
   return {
     jobs: [
@@ -133,11 +132,6 @@ export function claim(q: QueueParts, request: ClaimRequest, now: number): PullCl
     isUnfinished: !isClosed && isUnfinished,
     isClosed,
   };
-}
-
-/** Negative when `a` precedes `b`: by priority, then by the moment of becoming available. */
-function inOrder({ row: a }: Claimed, { row: b }: Claimed): number {
-  return b.priority - a.priority || (a.due_at ?? a.enqueued_at) - (b.due_at ?? b.enqueued_at);
 }
 
 /**
@@ -171,8 +165,6 @@ class Puller {
   /** Bytes of all that travels with the jobs taken. */
   bytes = 0;
   isUnfinished = false;
-  /** A later selection may have taken jobs that precede those of an earlier one. */
-  hasLetIn = false;
   private readonly scan: Scan;
   private readonly chunks: PulledChunks | undefined;
   private readonly types: ReadonlySet<string> | undefined;
@@ -234,10 +226,6 @@ class Puller {
     this.bytes = round.bytes;
     this.note(jobs);
     this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished || chunks?.isUnfinished === true;
-    if (limits.letIn()) {
-      this.isUnfinished = true;
-      this.hasLetIn = true;
-    }
   }
 
   private note(jobs: readonly Claimed[]): void {
@@ -263,7 +251,6 @@ class Puller {
     if (round.bytes > 0 && round.bytes + size > MAX_CLAIM_BYTES) return 'stop';
     const judged = limits.judge(row);
     if (judged) return judged;
-    if (limits.isOvertaking(row)) return 'stop';
     round.bytes += size;
     round.calls--;
     round.starts--;

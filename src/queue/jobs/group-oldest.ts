@@ -16,7 +16,7 @@ interface Candidate {
   at: number;
 }
 
-type OwnRow = Pick<JobRow, 'key' | 'body' | 'enqueued_at' | 'due_at' | 'waits_since'>;
+type OwnRow = Pick<JobRow, 'key' | 'body' | 'enqueued_at' | 'due_at'>;
 type Place = OwnRow & Pick<JobRow, 'group'>;
 
 /** The order of those that have no moment: after all others. */
@@ -88,7 +88,6 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
     search.look(blocks.due.inTurn(priority, undefined, undefined, false), MAX_OTHERS);
     search.look(blocks.retries.inTurn(priority), MAX_OTHERS);
   }
-  rows(`waits_since IS NOT NULL AND state = ${STATE.waiting} ORDER BY waits_since, key`);
   search.look(ownRows(q, `state = ${STATE.pending} ORDER BY key`), MAX_OTHERS, true);
   const keys = new Map(Array.from(wanted, ([group, count]) => [group, firstOf(search.found.get(group), count)]));
   const taken = () => {
@@ -104,7 +103,7 @@ export function longestWaitingOf(q: Stored, wanted: ReadonlyMap<string, number>,
 
 function ownRows({ store: { sql } }: Stored, where: string, ...bindings: number[]): Iterable<OwnRow> {
   return sql.exec<OwnRow & Record<string, SqlStorageValue>>(
-    `SELECT key, body, enqueued_at, due_at, waits_since FROM jobs WHERE ${where}`,
+    `SELECT key, body, enqueued_at, due_at FROM jobs WHERE ${where}`,
     ...bindings,
   );
 }

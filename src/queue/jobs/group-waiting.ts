@@ -6,6 +6,8 @@ import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
 import { availableSince, idOf } from '../store/rows';
+import { longestWaitingOf } from './group-oldest';
+import { roomFor } from './limit-check';
 
 /**
  * The group of an available job may start no other one: it is paused, its rate is used up, or others run or must end
@@ -50,8 +52,22 @@ export function groupWaits(
     case 'order':
       return waitsForEarlier(q, group, since);
     default:
-      return undefined;
+      return gates.isStrict ? waitsForFirst(q, group, row, since, now) : undefined;
   }
+}
+
+/** In a strict order, the first job of its group waits for its key. Reads a bounded part of the backlog. */
+function waitsForFirst(
+  q: Named & Stored,
+  group: string,
+  row: Pick<JobRow, 'key'>,
+  since: number,
+  now: number,
+): WaitingFor | undefined {
+  const [key] = longestWaitingOf(q, new Map([[group, 1]]), new Set()).keys.get(group) ?? [];
+  const first = key === undefined || key === row.key ? undefined : rowByKey(q.store, key);
+  if (!first || availableSince(first) > now || roomFor(q, first, now) > 0) return undefined;
+  return behindEarlier(q, group, first, 'waits for its limit', since);
 }
 
 function waitsForEarlier(q: Named & Stored, group: string, since: number): WaitingFor | undefined {
@@ -60,9 +76,11 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
   const key = running ?? gates.holderOf(group);
   const earlier = key === undefined ? undefined : rowByKey(q.store, key);
   if (!earlier) return undefined;
+  return behindEarlier(q, group, earlier, running === undefined ? 'has begun and waits to continue' : 'runs', since);
+}
+
+function behindEarlier(q: Named, group: string, earlier: JobRow, why: string, since: number): WaitingFor {
   const id = idOf(q.route, earlier);
-  const rests = earlier.waits_since === null ? 'has begun and waits to continue' : 'waits for its limit';
-  const why = running === undefined ? rests : 'runs';
   const detail = `An earlier job of ${namedGroup(group)}, ${id}, ${why}. One job of a group runs at a time here, in the order of enqueue.`;
   return { reason: 'group', since, detail, job_id: id };
 }

@@ -6,7 +6,7 @@ import { namedKey, overridePath, type WaitingFor } from '../../job/waiting';
 import type { JobRow } from '../store/job-row';
 import { countAhead, MAX_COUNTED } from '../store/jobs-ahead';
 import type { Limiter } from '../store/limits/limiter';
-import { isAmongFirst, limiterOf, parks, policyOf, runningOf } from '../store/limits/place';
+import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { queueStandstill } from '../store/limits/queue-limit';
 import type { Configured, Named, Stored } from '../store/parts';
 import { bodyOf, isBegun } from '../store/row-texts';
@@ -24,13 +24,9 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
   if (key === null) return undefined;
   const limiter = limiterOf(q, row);
   const { name } = limiter;
-  // A job behind its key may be admitted already, though nothing has happened here since.
   const hasBegun = isBegun(row);
-  const isBehind = row.waits_since !== null && !hasBegun;
-  const room = isBehind ? limiter.roomToAdmit(row.priority, runningOf(q, key), now) : roomFor(q, row, now);
-  if (room > 0 && (hasBegun || (isBehind ? isAmongFirst(q, limiter, row, room) : isInTime(q, row, room, now)))) {
-    return undefined;
-  }
+  const room = roomFor(q, row, now);
+  if (room > 0 && (hasBegun || isInTime(q, row, room, now))) return undefined;
   const since = availableSince(row);
   const override = limiter.overrideAt(now);
   if (limiter.isStopped(now)) {
@@ -57,7 +53,8 @@ export function waitsForKey(q: Named & Stored, row: JobRow, now: number): Waitin
 
 /** Do fewer jobs of its key come before an available job than there is room for? */
 function isInTime(q: Stored, row: JobRow, room: number, now: number): boolean {
-  if (parks(q) || room > MAX_COUNTED) return true;
+  // Where groups take turns, no order among all of them says who comes before.
+  if (q.store.gates.rules || room > MAX_COUNTED) return true;
   const { active, head } = q.store.leases;
   const scan = new Scan();
   scan.reset(head);

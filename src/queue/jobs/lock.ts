@@ -23,9 +23,9 @@ export function refuseLocked(q: Named & Stored, id: string): void {
 
 /** Locks a job that does not run. One row written. The caller keeps the place. */
 export function lockRow(q: QueueParts, row: JobRow, now: number): LockedPlace {
-  const { key, state, due_at, waits_since, ended_at, attempt } = row;
-  move(q, row, 'lock', { state: STATE.held, due_at: null, waits_since: null, ended_at: null }, now);
-  const place = { key, state, due_at, waits_since, ended_at, attempt };
+  const { key, state, due_at, ended_at, attempt } = row;
+  move(q, row, 'lock', { state: STATE.held, due_at: null, ended_at: null }, now);
+  const place = { key, state, due_at, ended_at, attempt };
   q.store.locks.add(place);
   return place;
 }
@@ -40,9 +40,9 @@ export function unlockRow(q: QueueParts, key: number, now: number, notBefore = 0
   const place = q.store.locks.take(key);
   const row = place && rowByKey(q.store, key);
   if (!place || row?.state !== STATE.held) return undefined;
-  const { state, waits_since, ended_at } = place;
+  const { state, ended_at } = place;
   const due_at = isInLine({ ...row, ...place }) ? row.enqueued_at : place.due_at && Math.max(place.due_at, notBefore);
-  const after = move(q, row, 'unlock', { state, due_at, waits_since, ended_at }, now);
+  const after = move(q, row, 'unlock', { state, due_at, ended_at }, now);
   if (ended_at !== null) q.wake.at(now + LOOK_AGAIN_MS);
   return after;
 }

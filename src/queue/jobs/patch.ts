@@ -14,8 +14,7 @@ import { mustFind, viewOfRow } from '../read/find';
 import { isInLine } from '../store/columns';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
-import { firstWaiting, limiterOf, parks, policyOf, type WaitingPlace, waitsInGroup } from '../store/limits/place';
-import type { Configured, Named, QueueParts, Stored } from '../store/parts';
+import type { Configured, QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
 import { isSnoozed } from '../store/rows';
 import { movable } from './legal-move';
@@ -45,15 +44,12 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
   // Only the due index knows priorities. A job from the line goes to the same position there.
   const waitsInLine = isInLine(row);
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
-  const moment = after.due_at ?? row.waits_since;
-  const moves = after.priority !== row.priority || after.due_at !== row.due_at;
-  if (row.limit_key !== null && moment !== null && moves) Object.assign(after, placeOf(q, after, moment, now));
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
-  const { priority, due_at, waits_since, expires_at } = after;
+  const { priority, due_at, expires_at } = after;
   // An available job waits for nothing, also if it is rescheduled.
   const history = state === 'available' ? undefined : snoozedUntil(row, due_at);
-  const change = { priority, due_at, waits_since, expires_at, body: after.body, ...(history && { history }) };
+  const change = { priority, due_at, expires_at, body: after.body, ...(history && { history }) };
   return viewOfRow(q, move(q, row, 'patch', change, now), now);
 }
 
@@ -68,31 +64,6 @@ function snoozedUntil(row: JobRow, until: number | null): JobHistory | undefined
 function dueAfter(row: JobRow, available: boolean, start: number | undefined, now: number): number | null {
   if (start !== undefined) return start;
   return available ? row.due_at : now;
-}
-
-/**
- * The place of a limited job that becomes available at `moment`: behind its key if a job that precedes it waits there.
- * Otherwise in the due index, because it may precede some ready jobs: the next claim decides.
- */
-function placeOf(q: Named & Stored, row: JobRow, moment: number, now: number): WaitingPlace {
-  const ready = { due_at: moment, waits_since: null };
-  if (moment > now || !parks(q) || policyOf(q, row)?.on_limit !== 'wait' || waitsInGroup(q, row)) return ready;
-  const other = firstWaiting(q, limiterOf(q, row), 2).find(({ key }) => key !== row.key);
-  return other && comesFirst(other, row, moment) ? { due_at: null, waits_since: moment } : ready;
-}
-
-/** Does a job that waits for the key come before this one, which is available since `moment`? */
-function comesFirst(other: JobRow, row: JobRow, moment: number): boolean {
-  const since = other.waits_since as number;
-  const difference =
-    row.priority - other.priority || since - moment || other.attempt - row.attempt || other.key - row.key;
-  return difference < 0;
-}
-
-/** The place of a job outside the line that becomes available at `moment`: in the due index, or behind its key. */
-export function placedAt(q: Named & Stored, row: JobRow, moment: number, now: number): WaitingPlace {
-  const ready: WaitingPlace = { due_at: moment, waits_since: null };
-  return row.limit_key === null ? ready : placeOf(q, { ...row, ...ready }, moment, now);
 }
 
 /** Merges the job's own retry policy. */
@@ -152,5 +123,5 @@ function setMember<K extends keyof JobBody>(body: JobBody, name: K, value: JobBo
 }
 
 function sameRow(a: JobRow, b: JobRow): boolean {
-  return (['priority', 'due_at', 'waits_since', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
+  return (['priority', 'due_at', 'expires_at', 'body'] as const).every((name) => a[name] === b[name]);
 }

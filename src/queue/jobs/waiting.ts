@@ -53,7 +53,7 @@ export function waitingFor(
     shut(q, row, now) ??
     waitsForGroup(q, row, now) ??
     waitsForKey(q, row, now) ??
-    ask(admitted(row));
+    ask(row);
   return withExpiry(row, withCoalesced(row, found ?? starting(row)));
 }
 
@@ -124,11 +124,6 @@ function shut(q: Configured, row: JobRow, now: number): WaitingFor | undefined {
   if (!maintenance) return undefined;
   const since = Math.max(availableSince(row), maintenance.started_at);
   return waiting('maintenance', tellMaintenance(maintenance), since, maintenance.ends_at);
-}
-
-/** The row as it is once its key has admitted it. */
-function admitted(row: JobRow): JobRow {
-  return row.waits_since === null ? row : { ...row, due_at: row.waits_since, waits_since: null };
 }
 
 function starting(row: JobRow): WaitingFor {

@@ -156,12 +156,10 @@ function addRow(q: Named & Stored, page: Page, key: number, ended: boolean): voi
   }
   const active = q.store.leases.active.get(key);
   const { type, priority, attempt, created_at, enqueued_at } = row;
-  // Also of a job that waits for its key.
-  const due = row.due_at ?? row.waits_since;
   const job = {
     ...{ id: idOf(q.route, row), type, state, priority, attempt, claims: active?.claim ?? row.claims },
     ...{ created_at, enqueued_at },
-    ...(due !== null && { due_at: due }),
+    ...(row.due_at !== null && { due_at: row.due_at }),
     ...(row.expires_at !== null && { expires_at: row.expires_at }),
     ...(row.ended_at !== null && { ended_at: row.ended_at }),
     ...(row.holds_group !== null && q.store.gates.isStrict && { holds: true as const }),

@@ -29,14 +29,14 @@ interface Columns {
 }
 
 function rowColumns(now: number): Columns {
-  const due = `state = ${STATE.waiting} AND coalesce(due_at, waits_since) <= ${Math.floor(now)}`;
+  const due = `state = ${STATE.waiting} AND due_at <= ${Math.floor(now)}`;
   return {
     type: 'type',
     priority: 'priority',
     attempt: 'attempt',
     created: 'created_at',
-    enqueued: `CASE WHEN ${due} THEN max(enqueued_at, coalesce(due_at, waits_since)) ELSE enqueued_at END`,
-    scheduled: 'coalesce(due_at, waits_since)',
+    enqueued: `CASE WHEN ${due} THEN max(enqueued_at, due_at) ELSE enqueued_at END`,
+    scheduled: 'due_at',
     ended: 'ended_at',
     errorType: "CASE WHEN json_valid(history) THEN history ->> '$.error.type' END",
     dead: `state = ${STATE.dead}`,

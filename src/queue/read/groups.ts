@@ -150,10 +150,9 @@ export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => voi
 /** Counts available jobs by the keys that limit them: is there more than room for? */
 function roomOfKeys({ store }: Stored, now: number) {
   const left = new Map<string, number>();
-  return ({ limit_key: key, waits_since }: Pick<JobRow, 'limit_key' | 'waits_since'>): boolean => {
+  return ({ limit_key: key }: Pick<JobRow, 'limit_key'>): boolean => {
     if (key === null) return false;
     const running = store.leases.runningByKey.get(key) ?? 0;
-    if (waits_since !== null) return true;
     const room = left.get(key) ?? store.limiters.find(key)?.room(running, now) ?? Number.POSITIVE_INFINITY;
     left.set(key, room - 1);
     return room <= 0;
@@ -164,7 +163,7 @@ function* inTurn(priorities: readonly number[], rows: (priority: number) => Iter
   for (const priority of priorities) yield* rows(priority);
 }
 
-type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_since' | 'limit_key'> & {
+type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'limit_key'> & {
   grp: string | null;
   chars: number;
 };
@@ -173,14 +172,13 @@ type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'waits_s
 function visitRows(
   q: Stored,
   now: number,
-  exceeds: (row: Pick<JobRow, 'limit_key' | 'waits_since'>) => boolean,
+  exceeds: (row: Pick<JobRow, 'limit_key'>) => boolean,
   visit: (job: Waiting) => void,
 ): boolean {
   const { sql, leases, priorities } = q.store;
-  const columns = `key, state, enqueued_at, due_at, waits_since, limit_key, length(body) AS chars,
+  const columns = `key, state, enqueued_at, due_at, limit_key, length(body) AS chars,
     CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END AS grp`;
   const sources: [from: string, ...bindings: number[]][] = [
-    ['jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL'],
     ...[...priorities].map((priority): [string, number, number] => [
       'jobs WHERE priority = ? AND due_at <= ?',
       priority,
@@ -195,7 +193,7 @@ function visitRows(
       if (looked++ >= MAX_BODIES || chars > MAX_CHARS) return false;
       chars += row.chars;
       if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;
-      if (isLine && (row.due_at !== null || row.waits_since !== null)) continue;
+      if (isLine && row.due_at !== null) continue;
       visit({ group: row.grp ?? undefined, since: availableSince(row), isLimited: exceeds(row) });
     }
   }

@@ -254,7 +254,6 @@ class Reader {
       // The index begins with the priority: without one, every entry would be read to find those on one side of now.
       const everywhere = `priority IN (${[...q.store.priorities].join(', ')})`;
       parts.push(`SELECT key FROM jobs WHERE due_at IS NOT NULL AND ${everywhere}${when}`);
-      if (due) parts.push('SELECT key FROM jobs WHERE waits_since IS NOT NULL');
     }
     const running = listed([...(states.has('active') ? q.store.leases.active.keys() : []), ...q.store.locks.keys()]);
     parts.push(`SELECT value AS key FROM ${running.sql}`);

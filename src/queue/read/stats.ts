@@ -32,7 +32,7 @@ function zero(): StateCounts {
 /** Counts per state at `now`. */
 export function stats(q: Named & Stored & Configured, now: number): QueueStats {
   const counts = zero();
-  const { due, limited, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
+  const { due, dead, discarded, ...standing } = q.store.tally.read(q.store.priorities, now).standing;
   Object.assign(counts, standing);
   counts.completed = countArchived(q.store.sql);
   counts.discarded = discarded + dead;
@@ -40,7 +40,7 @@ export function stats(q: Named & Stored & Configured, now: number): QueueStats {
   let activeIndexed = 0;
   for (const active of q.store.leases.active.values()) if (active.indexed) activeIndexed++;
   counts.active = q.store.leases.active.size;
-  counts.available = due - activeIndexed + lineLength(q) + limited;
+  counts.available = due - activeIndexed + lineLength(q);
   for (const place of q.store.locks.all()) counts[stateOf(place, false, now)]++;
   return {
     queue: q.name,
@@ -95,7 +95,6 @@ export function oldestAvailable(q: Stored, now: number): number | undefined {
       )
       .toArray()[0]?.at,
   ]);
-  waiting.push(oldestLimited(q.store.sql));
   if (lineLength(q) > 0) {
     waiting.push(
       q.store.sql
@@ -139,28 +138,4 @@ export function upcoming(q: Stored, now: number): Upcoming[] {
       .map(({ at, tried }): Upcoming => [at, tried === 1]),
   ]);
   return next.sort(([a], [b]) => a - b).slice(0, MAX_UPCOMING);
-}
-
-/** Priorities of keys that are looked at for the job that waits longest for one: two seeks each. */
-const MAX_GROUPS = 100;
-
-/** When the longest waiting job of the keys became available, as far as this many groups show; epoch ms. */
-function oldestLimited(sql: SqlStorage): number | undefined {
-  type Group = { key: string; priority: number; at: number };
-  const first = (where: string, ...bindings: (string | number)[]): Group | undefined =>
-    sql
-      .exec<Group>(
-        `SELECT limit_key AS key, priority, waits_since AS at FROM jobs INDEXED BY jobs_limited
-         WHERE waits_since IS NOT NULL AND ${where} ORDER BY limit_key, priority DESC, waits_since LIMIT 1`,
-        ...bindings,
-      )
-      .toArray()[0];
-  let oldest: number | undefined;
-  let group = first("limit_key >= ''");
-  for (let seen = 0; group && seen < MAX_GROUPS; seen++) {
-    oldest = Math.min(oldest ?? group.at, group.at);
-    const { key, priority } = group;
-    group = first('limit_key = ? AND priority < ?', key, priority) ?? first('limit_key > ?', key);
-  }
-  return oldest;
 }

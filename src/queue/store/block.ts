@@ -96,7 +96,7 @@ export function asTable(rows: readonly JobRow[]): Fragment {
       : `SELECT ${GIVEN.map((column, at) => `value ->> '$[${at}]' AS ${column}`).join(', ')} FROM json_each(?)`;
   const sql = `(SELECT key, nullif(alias, '') AS alias, ${STATE.waiting} AS state, type, priority,
     nullif(due_at, '') AS due_at, attempt, claims, created_at, enqueued_at, NULL AS expires_at, NULL AS ended_at,
-    body, nullif(history, '') AS history, NULL AS limit_key, NULL AS waits_since, NULL AS holds_group,
+    body, nullif(history, '') AS history, NULL AS limit_key, NULL AS holds_group,
     NULL AS keep_until FROM (${source}))`;
   return { sql, bindings: only && given.length === 1 ? only : [JSON.stringify(given)] };
 }
@@ -119,7 +119,6 @@ export function rowOf({ key, type, at, body, alias, priority, due_at, group, lim
     body,
     history: null,
     limit_key,
-    waits_since: null,
     holds_group: null,
   };
   if (group !== undefined) row.group = group;

@@ -3,7 +3,7 @@ import { type JobRow, STATE } from './job-row';
 
 /** The columns of `jobs`, in the order {@link readRows} takes them. */
 export const ROW_COLUMNS =
-  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history, limit_key, waits_since, holds_group';
+  'key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, ended_at, body, history, limit_key, holds_group';
 
 type RawRow = [
   key: number,
@@ -21,7 +21,6 @@ type RawRow = [
   body: string,
   history: string | null,
   limit_key: string | null,
-  waits_since: number | null,
   holds_group: string | null,
 ];
 
@@ -47,8 +46,7 @@ export function* readRows(sql: SqlStorage, query: string, ...bindings: SqlStorag
       body: raw[12],
       history: raw[13],
       limit_key: raw[14],
-      waits_since: raw[15],
-      holds_group: raw[16],
+      holds_group: raw[15],
     };
   }
 }
@@ -60,12 +58,12 @@ export function ownRow(sql: SqlStorage, key: number): JobRow | undefined {
 }
 
 /** Is the row in the line of immediate jobs (or running, having been there)? */
-export function isInLine(row: Pick<JobRow, 'state' | 'due_at' | 'waits_since'>): boolean {
-  return row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
+export function isInLine(row: Pick<JobRow, 'state' | 'due_at'>): boolean {
+  return row.state === STATE.waiting && row.due_at === null;
 }
 
 /** The same in SQL, of rows whose keys are those of the line. */
-export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL AND waits_since IS NULL`;
+export const STANDS_IN_LINE = `state = ${STATE.waiting} AND due_at IS NULL`;
 
 /** May this body name a URL? A cheap test of its text: never false if it does, rarely true if it does not. */
 export const mayNameUrl = (body: string) => body.includes('"target_url":"');

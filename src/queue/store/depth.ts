@@ -6,7 +6,7 @@ import { utf8Bytes } from '../../job/bytes';
 import { RANK_BIT } from '../../job/ids';
 import { STANDS_IN_LINE } from './columns';
 import type { GroupCounts } from './groups/counts';
-import { type JobRow, STATE } from './job-row';
+import type { JobRow } from './job-row';
 import type { LockTable } from './locks';
 
 /** The shares of batches that are being decided, as far as they can be read. */
@@ -47,7 +47,6 @@ export class Depth {
         .exec<{ n: number }>(
           `SELECT (SELECT count(*) FROM jobs WHERE due_at IS NOT NULL)
            + (SELECT count(*) FROM jobs WHERE state = 1)
-           + (SELECT count(*) FROM jobs WHERE waits_since IS NOT NULL AND state <> ${STATE.held})
            + (SELECT count(*) FROM jobs WHERE key < ${RANK_BIT} AND ${STANDS_IN_LINE})
            + (SELECT coalesce(sum(json_array_length(data, '$.jobs')), 0) FROM ${SHARES}) AS n`,
         )

@@ -110,7 +110,7 @@ function eventsOf(told: Told): Event[] {
       return [['job.expired', { ...withoutRun(attempt, 'expired'), reason: 'expired' }]];
     case 'retry': {
       const error = history().error as JobErrorEntry;
-      const run_at = after.due_at ?? after.waits_since ?? now;
+      const run_at = after.due_at ?? now;
       return [
         ['job.failed', failureData(error)],
         ['job.retrying', { attempt, backoff_ms: error.backoff_ms, run_at }],

@@ -20,8 +20,6 @@ export type JobRow = {
   history: string | null;
   /** The key that the job counts under, if it is limited. */
   limit_key: string | null;
-  /** While it waits for its key: when it became available. It has no `due_at` then. */
-  waits_since: number | null;
   /** Where its queue serves groups in strict order: its group, while the job has begun and has not ended. */
   holds_group: string | null;
   /** Its group, if it is in a block; other rows have it in their bodies. */

@@ -122,7 +122,7 @@ export class JobStore {
     this.archive.forget();
     this.blocks.load();
     this.leases.load();
-    this.limiters.load(this.leases.hasLost);
+    this.limiters.load();
     this.gates.load();
     this.depth.load(meta);
     this.tally.forget();

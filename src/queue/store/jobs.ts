@@ -18,7 +18,7 @@ import { oldestEnded } from './ended-rows';
 import { holdsGroup } from './groups/holder';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
-import { learn, place } from './limits/place';
+import { learn } from './limits/place';
 import { MOVE, moveOf } from './moves';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
@@ -61,15 +61,11 @@ export interface Arrival {
 
 /** What a move changes about a job. The number of its claim follows from the lease. */
 export interface Change
-  extends Partial<
-    Pick<JobRow, 'state' | 'priority' | 'due_at' | 'waits_since' | 'enqueued_at' | 'expires_at' | 'ended_at' | 'body'>
-  > {
+  extends Partial<Pick<JobRow, 'state' | 'priority' | 'due_at' | 'enqueued_at' | 'expires_at' | 'ended_at' | 'body'>> {
   attempt?: number;
   history?: JobHistory;
-  /** It becomes available at this time (epoch ms); the store finds its place in the due index or behind its key. */
+  /** It becomes available at this time (epoch ms); it takes its place in the due index. */
   availableAt?: number;
-  /** What limits it, where the caller knows; else it is read from the body. */
-  limit?: LimitPolicy | undefined;
 }
 
 /** Thrown by a defect only: operations check their moves before they make them. */
@@ -91,12 +87,11 @@ const COLUMNS = [
   'ended_at',
   'body',
   'history',
-  'waits_since',
   'holds_group',
 ] as const;
 
 /** Columns that define the position of a row. */
-const PLACE = ['state', 'due_at', 'waits_since', 'priority'] as const;
+const PLACE = ['state', 'due_at', 'priority'] as const;
 
 /** Moves that keep the number of open jobs, though their rows say otherwise for a while. */
 const KEEP_DEPTH: ReadonlySet<Move> = new Set<Move>(['lock', 'unlock', 'setAside', 'commit']);
@@ -142,14 +137,13 @@ export function insert(
     key: inLine ? sequence : RANK_BIT + sequence,
     state: move === 'prepare' ? STATE.held : pending ? STATE.pending : STATE.waiting,
     due_at: null,
-    waits_since: null,
     ended_at: null,
     limit_key: limit?.key ?? null,
     holds_group: null,
     ...(group !== undefined && { group }),
   };
   if (limit && move !== 'prepare') learn(q, limit, now);
-  if (!inLine && row.state === STATE.waiting) Object.assign(row, place(q, row, at, now, limit));
+  if (!inLine && row.state === STATE.waiting) row.due_at = at;
   check(move, 'none', positionOf(row, false, now));
   const isTogether = together && move === 'enqueue' && mayWaitInLine(limit) && row.due_at !== null;
   if ((inLine || isTogether) && isPlain(row, now))
@@ -219,7 +213,7 @@ export function insertRun(
  */
 export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.store.leases.active.get(row.key);
-  const { availableAt, limit, history: changed, ...columns } = change;
+  const { availableAt, history: changed, ...columns } = change;
   const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
   if (active) {
@@ -227,16 +221,15 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
     if (!UNUSED.has(kind)) after.attempt = active.attempt;
   }
   const ends = isOpen(row) && row.state !== STATE.held && endOf(after.state) !== undefined;
-  if (ends) Object.assign(after, { due_at: null, waits_since: null, ended_at: now });
-  const due = availableAt === undefined || after.state !== STATE.waiting ? {} : { due_at: availableAt };
-  check(kind, positionOf(row, active !== undefined, now), positionOf({ ...after, ...due }, false, now));
+  if (ends) Object.assign(after, { due_at: null, ended_at: now });
+  if (availableAt !== undefined && after.state === STATE.waiting) after.due_at = availableAt;
+  check(kind, positionOf(row, active !== undefined, now), positionOf(after, false, now));
   after.holds_group = q.store.gates.isStrict
     ? holdsGroup(kind, row, after, { now, isInChunk: active?.chunk !== undefined && availableAt === undefined })
     : null;
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);
-  if (availableAt !== undefined) Object.assign(after, place(q, after, availableAt, now, limit));
   const end = ends ? endOf(after.state) : undefined;
   const keepUntil = end && keptUntil(row, end, now);
   const isAgain = active !== undefined && after.state === STATE.waiting && waitsWithOthers(q, row, after);

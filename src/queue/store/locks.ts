@@ -6,7 +6,7 @@
 import { type JobRow, STATE } from './job-row';
 
 /** Former place of a locked job. */
-export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt'>;
+export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'ended_at' | 'attempt'>;
 
 export class LockTable {
   private readonly places = new Map<number, LockedPlace>();

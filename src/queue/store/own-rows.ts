@@ -3,8 +3,8 @@ import type { JobRow } from './job-row';
 
 const INSERT = `INSERT INTO jobs
   (key, alias, state, type, priority, due_at, attempt, claims, created_at, enqueued_at, expires_at, body, history,
-   limit_key, waits_since, ended_at, holds_group, keep_until, meters)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+   limit_key, ended_at, holds_group, keep_until, meters)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /**
  * Writes a job that has no row of its own.
@@ -21,7 +21,7 @@ export function writeRow(
     .exec(
       INSERT,
       ...[row.key, row.alias, row.state, row.type, row.priority, row.due_at, row.attempt, row.claims, row.created_at],
-      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.waits_since, row.ended_at],
+      ...[row.enqueued_at, row.expires_at, row.body, row.history, row.limit_key, row.ended_at],
       row.holds_group,
       keepUntil,
       rider,

@@ -25,6 +25,8 @@ export interface RankPlace {
   behind(): KeyLanes | undefined;
   /** The same, to add something. */
   makeBehind(): KeyLanes;
+  /** It is read from an earlier position on. */
+  wentBack(): void;
 }
 
 export class Rank {
@@ -42,7 +44,14 @@ export class Rank {
     private after: Position,
   ) {
     const back = place.behind()?.begin();
-    if (back && place.order(back, after) < 0) this.moveTo(back);
+    if (!back || place.order(back, after) >= 0) return;
+    this.moveTo(back);
+    place.wentBack();
+  }
+
+  /** Has the row that comes next waited for its key? */
+  isAgain(row: JobRow): boolean {
+    return this.again?.row === row;
   }
 
   peek(pageSize: number): JobRow | undefined {

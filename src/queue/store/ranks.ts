@@ -17,7 +17,6 @@ import { compare, compareInLine, nextIn, type Position, positionInLine, prioriti
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
-import type { Limiters } from './limits/limiters';
 import { Rank, type RankPage, type RankPlace } from './rank';
 import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Verdict } from './scan';
 
@@ -124,8 +123,13 @@ export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'at
 }
 
 /** What both kinds of ranks need of a consumer. */
-function placeIn(scan: Scan, rank: RankName): Pick<RankPlace, 'behind' | 'makeBehind'> {
-  return { behind: () => scan.behind.get(rank), makeBehind: () => scan.behindAt(rank) };
+function placeIn(scan: Scan, rank: RankName): Pick<RankPlace, 'behind' | 'makeBehind' | 'wentBack'> {
+  const wentBack = () => {
+    // What follows was read ahead, and must not be there twice.
+    const turns = scan.turns.get(rank === LINE ? 0 : rank);
+    if (turns) turns.isStale = true;
+  };
+  return { behind: () => scan.behind.get(rank), makeBehind: () => scan.behindAt(rank), wentBack };
 }
 
 function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
@@ -196,7 +200,15 @@ class ReadyJobs implements Stream {
   }
 
   pass(row: JobRow, verdict: Verdict): boolean {
-    return (row.due_at === null ? this.line : this.due)?.pass(row, verdict) === true;
+    return this.rankOf(row)?.pass(row, verdict) === true;
+  }
+
+  isAgain(row: JobRow): boolean {
+    return this.rankOf(row)?.isAgain(row) === true;
+  }
+
+  private rankOf(row: JobRow): Rank | undefined {
+    return row.due_at === null ? this.line : this.due;
   }
 }
 
@@ -212,7 +224,6 @@ export function selectReady(
     gates?: GroupGates;
     leases?: { active: ReadonlyMap<number, unknown> };
     cursors?: { readonly held: number };
-    limiters?: Pick<Limiters, 'recount'>;
   },
   scan: Scan,
   now: number,
@@ -228,7 +239,6 @@ export function selectReady(
   const passedOver = () => {
     scan.exact = false;
   };
-  const heldBack = (key: string) => ranks.limiters?.recount(key);
   scan.emptied = true;
   let isStale = false;
   const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
@@ -236,7 +246,7 @@ export function selectReady(
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
-          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver, heldBack },
+          { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver, scan },
           scan.turnsAt(priority, gates.rules, gates.holding),
           ready,
           { priority, now },

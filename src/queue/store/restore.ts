@@ -7,9 +7,10 @@ import type { StoredJob } from '../../job/export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';
+import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
 import { check, mayWaitInLine, positionOf } from './jobs';
-import { learn, place, policyOf } from './limits/place';
+import { learn, policyOf } from './limits/place';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, Stored, Woken } from './parts';
@@ -56,7 +57,7 @@ export class Restoration {
       ...{ alias: this.aliasOf(job, key), attempt: job.attempt, claims: job.claims },
       ...{ created_at: job.created_at, enqueued_at: job.enqueued_at, expires_at: job.expires_at ?? null },
       ...{ history: job.history ?? null, ended_at: job.ended_at ?? null },
-      ...{ due_at: null, waits_since: null, limit_key: limit?.key ?? null, holds_group: null },
+      ...{ due_at: null, limit_key: limit?.key ?? null, holds_group: null },
     };
     if (row.alias !== null) {
       this.id_rows += 1;
@@ -72,7 +73,7 @@ export class Restoration {
     }
     if (limit) learn(q, limit, now);
     if (job.holds && q.store.gates.isStrict) row.holds_group = groupOfRow(row) ?? null;
-    if (isWaiting && !isImmediate) Object.assign(row, place(q, row, job.due_at ?? job.enqueued_at, now, limit));
+    if (isWaiting && !isImmediate) row.due_at = job.due_at ?? job.enqueued_at;
     check('restore', 'none', positionOf(row, false, now));
     this.write(row, together);
     q.store.gates.changed(key, null, row.holds_group);
@@ -116,9 +117,8 @@ export class Restoration {
 
   private write(row: JobRow, together: boolean): void {
     const { blocks, sql } = this.q.store;
-    const isInLine = row.state === STATE.waiting && row.due_at === null && row.waits_since === null;
     const isDue = together && row.due_at !== null && row.key >= RANK_BIT;
-    if ((isInLine || isDue) && isPlain(row)) {
+    if ((isInLine(row) || isDue) && isPlain(row)) {
       const group = groupOf(bodyOf(row));
       blocks.add({ ...row, at: row.created_at, ...(group !== undefined && { group }) });
     } else if (row.state === STATE.waiting && blocks.retries.takes(row)) {

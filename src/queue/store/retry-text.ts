@@ -125,7 +125,6 @@ export function rowOf(head: Head, data?: string): JobRow {
     body: data?.slice(start, end) ?? '',
     history: data === undefined || history === 0 ? null : data.slice(end + 1, end + 1 + history),
     limit_key: null,
-    waits_since: null,
     holds_group: null,
   };
 }

@@ -1,11 +1,10 @@
-/** Keeps all indexes of a row up to date: the line, the due index, its key, the expiry, the dead letters. */
+/** Keeps all indexes of a row up to date: the line, the due index, the expiry, the dead letters. */
 
 import type { Active } from './active';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { limiterOf, takesRoom } from './limits/place';
 import type { Named, Stored, Woken } from './parts';
-import { groupOfRow, isBegun } from './row-texts';
+import { groupOfRow } from './row-texts';
 import type { Owned } from './scan';
 
 /** The row leaves its place. @param active the attempt that ends by this, if the job runs */
@@ -19,7 +18,6 @@ export function leaves(q: Stored, row: JobRow, active: Active | undefined): void
   } else if (isInLine(row)) {
     q.store.counts.lineChanged(-1);
   } else if (row.state === STATE.waiting && row.limit_key !== null && row.due_at !== null) {
-    if (takesRoom(q, row)) q.store.limiters.find(row.limit_key)?.leaves(row.priority, isBegun(row));
     q.store.limiters.touch(row.limit_key);
   } else if (row.state === STATE.dead && row.ended_at !== null) {
     q.store.counts.deadChanged(-1);
@@ -33,8 +31,7 @@ export function enters(q: Named & Stored & Woken, row: JobRow, now: number, stay
       q.store.counts.lineChanged(1);
       q.wake.arrived(now, row.type, [row.body]);
     } else if (row.state === STATE.waiting) {
-      if (row.waits_since === null) entersDueIndex(q, row, now);
-      else waitsForKey(q, row);
+      entersDueIndex(q, row, now);
     } else if (row.state === STATE.dead && row.ended_at !== null) {
       q.store.counts.deadChanged(1);
     }
@@ -60,14 +57,7 @@ function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): vo
     q.wake.at(at);
     return;
   }
-  if (row.limit_key !== null && takesRoom(q, row)) limiterOf(q, row).enters(row.priority, isBegun(row));
   q.wake.arrived(now, row.type, [row.body]);
-}
-
-function waitsForKey(q: Named & Stored, row: JobRow): void {
-  const limiter = limiterOf(q, row);
-  if (isBegun(row)) limiter.mayHaveBegun = true;
-  q.store.limiters.parked(limiter);
 }
 
 function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {

@@ -65,12 +65,8 @@ export function stateOf(row: Pick<JobRow, 'state' | 'due_at' | 'attempt'>, activ
 }
 
 /** When the job became available, epoch ms. */
-export function availableSince({
-  enqueued_at,
-  due_at,
-  waits_since,
-}: Pick<JobRow, 'enqueued_at' | 'due_at' | 'waits_since'>): number {
-  return Math.max(enqueued_at, waits_since ?? due_at ?? 0);
+export function availableSince({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number {
+  return Math.max(enqueued_at, due_at ?? 0);
 }
 
 /** Has the job's time to start passed? @param now epoch ms */
@@ -97,7 +93,7 @@ export function recordOf(
   if (history.begun !== undefined) delete history.begun;
   const sleeps = history.snoozed && (state === 'scheduled' || state === 'retryable') && isSnoozed(row, history);
   if (history.snoozed && !sleeps) delete history.snoozed;
-  const due = row.due_at ?? row.waits_since;
+  const due = row.due_at;
   const promoted = row.state === STATE.waiting && due !== null && due <= context.now;
   const record: JobRecord = {
     id: idOf(context.route, row),

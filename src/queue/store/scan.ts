@@ -1,9 +1,9 @@
 /** How far one consumer of jobs has read, and what it says of a job. */
 import type { GroupRules } from '../../job/group-rules';
-import { compare, compareInLine, type Position, START } from './due-index';
+import { compare, compareInLine, type Position, positionInLine, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
-import { KeyLanes, laneName } from './limits/lanes';
+import { KeyLanes, laneName, laneOf } from './limits/lanes';
 
 /** Whose job it is that enters the due index. */
 export interface Owned {
@@ -46,9 +46,9 @@ export class Scan {
   get head(): number {
     if (!this.exact) return 0;
     const behind = this.behind.get(LINE);
-    if (behind && !behind.isEmpty) return Math.min(this.line, behind.lowest - 1);
+    const taken = behind && !behind.isEmpty ? Math.min(this.line, behind.lowest - 1) : this.line;
     const turns = this.turns.get(0);
-    return turns ? Math.min(this.line, turns.inLineFrom(this.line) - 1) : this.line;
+    return turns ? Math.min(taken, turns.inLineFrom(this.line) - 1) : taken;
   }
 
   /** Does anything wait here for its key? */
@@ -77,9 +77,30 @@ export class Scan {
     return isNew;
   }
 
-  /** How many jobs of a key are read again when it has room: all, until one finds none. */
-  protected atOnce(_room: number): number {
-    return Number.POSITIVE_INFINITY;
+  /**
+   * How many jobs of a key are read again when it has room: all, until one finds none; of those that are read ahead, no
+   * more than it has room for.
+   */
+  protected atOnce(room: number): number {
+    return this.turns.size > 0 ? room : Number.POSITIVE_INFINITY;
+  }
+
+  /** A job was read ahead, and waits for its key, which has no room. */
+  waits(row: JobRow): void {
+    const name = laneOf(row);
+    if (name === undefined) return;
+    const { due_at, attempt, key } = row;
+    const position = due_at === null ? positionInLine(row) : { at: due_at, attempt, key };
+    this.behindAt(rankOf(row)).waits(name, position);
+  }
+
+  /**
+   * A job that was read again does not take the room of its key: another one may have it.
+   * @returns whether one waits for it
+   */
+  yields(row: JobRow): boolean {
+    const name = laneOf(row);
+    return name !== undefined && this.behind.get(rankOf(row))?.opensForOne(name) === true;
   }
 
   /** The first jobs that wait here for this key and whose starts are not counted. @param limit of each rank */
@@ -190,6 +211,9 @@ export class Scan {
     this.behind.clear();
   }
 }
+
+/** The rank of a job that waits. */
+const rankOf = ({ due_at, priority }: JobRow): RankName => (due_at === null ? LINE : priority);
 
 /** What to do with a row that was read. */
 export type Verdict =

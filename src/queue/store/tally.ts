@@ -13,8 +13,6 @@ import { type JobRow, STATE } from './job-row';
 /** Place of a job that does not run and is not in the line. */
 export interface Standing {
   pending: number;
-  /** Waits for room under its key. */
-  limited: number;
   /** In the due index, and due. */
   due: number;
   scheduled: number;
@@ -32,7 +30,7 @@ interface Counted {
   priorities: Map<number, number>;
 }
 
-type Row = Pick<JobRow, 'state' | 'due_at' | 'waits_since' | 'ended_at' | 'attempt' | 'priority'>;
+type Row = Pick<JobRow, 'state' | 'due_at' | 'ended_at' | 'attempt' | 'priority'>;
 
 /** Ended rows by their state. */
 const ENDED: Readonly<Record<number, keyof Standing>> = {
@@ -105,7 +103,6 @@ export class Tally {
   private count(inIndex: Iterable<number>, at: number): Counted {
     const standing = {
       pending: 0,
-      limited: 0,
       due: 0,
       scheduled: 0,
       retryable: 0,
@@ -135,11 +132,6 @@ export class Tally {
     for (const { priority, later, tried, n } of due) {
       add(later ? (tried ? 'retryable' : 'scheduled') : 'due', n, priority);
     }
-    const limited = this.sql.exec<Group>(
-      `SELECT priority, count(*) AS n FROM jobs INDEXED BY jobs_limited
-       WHERE waits_since IS NOT NULL AND state = ${STATE.waiting} GROUP BY 1`,
-    );
-    for (const { priority, n } of limited) add('limited', n, priority);
     const pending = this.sql.exec<Group>('SELECT priority, count(*) AS n FROM jobs WHERE state = 1 GROUP BY 1');
     for (const { priority, n } of pending) add('pending', n, priority);
     const ended = this.sql.exec<{ state: number; n: number }>(
@@ -165,7 +157,6 @@ function kindOf(row: Row, at: number): keyof Standing | undefined {
   if (row.ended_at !== null) return ENDED[row.state];
   if (row.state === STATE.pending) return 'pending';
   if (row.state !== STATE.waiting) return undefined;
-  if (row.waits_since !== null) return 'limited';
   if (row.due_at === null) return undefined;
   if (row.due_at <= at) return 'due';
   return row.attempt > 0 ? 'retryable' : 'scheduled';

@@ -462,7 +462,7 @@ describe('retry blocks', () => {
             ...{ key, alias: null, state: STATE.waiting, type: `t${priority}`, priority, due_at: T0 + delay },
             ...{ attempt: claims, claims, created_at: T0, enqueued_at: T0, expires_at: null, ended_at: null },
             ...{ body: JSON.stringify({ key, claims }), history: delay % 3 === 0 ? null : '{"a":1}' },
-            ...{ limit_key: null, waits_since: null, holds_group: null },
+            ...{ limit_key: null, holds_group: null },
           };
           if (table.takes(row)) table.add(row);
           else writeRow(sql, row);

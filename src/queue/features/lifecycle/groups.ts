@@ -49,7 +49,6 @@ export function replaceGroups(q: QueueParts, changes: Readonly<Record<string, Gr
 /** Groups are paused or resumed, or have other shares: what was read of them is read again. */
 export function regrouped({ store }: Stored): void {
   store.cursors.reset();
-  store.limiters.forgetReady();
 }
 
 const isEmpty = (overrides: GroupOverrides): boolean => Object.keys(overrides).length === 0;

@@ -171,7 +171,7 @@ export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
       id: idOf(q.route, row),
       pending: pending.has(key),
       ...{ type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-      due_at: row.due_at ?? row.waits_since ?? row.enqueued_at,
+      due_at: row.due_at ?? row.enqueued_at,
       ...(checkpoint && { checkpoint }),
     };
   });

@@ -6,49 +6,30 @@
  * and their jobs are taken in the same order as all others. The claim decides in its own transaction whether there is
  * room, so to open a lane too often costs time, and nothing else.
  *
- * Where groups take turns, such a job has a row of its own, out of every index that a claim reads, and is admitted:
- *
- *     its turn comes ──▶ room? ──yes──▶ claimed
- *                          │no             ▲
- *                          ▼               │
- *                   waits for its key ──▶ due index      (jobs/limit-check.ts)
- *
- * Whatever makes room, takes away a ready job, or finds no room touches the key. Touched keys are processed at the end
- * of each operation, in the same transaction.
+ * Whatever makes room, takes it away, or finds none touches the key. Touched keys are processed at the end of each
+ * operation, in the same transaction.
  */
 import type { Holder } from '../../../allowance/holder';
-import { ADMITTED_AT_ONCE, admit } from '../../jobs/limit-check';
 import { forgetEnded } from '../../store/limits/changes';
+import type { KeyLanes } from '../../store/limits/lanes';
 import type { Limiter } from '../../store/limits/limiter';
-import { FORGET_AFTER_MS, firstWaiting, runningOf } from '../../store/limits/place';
+import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
 import { waitingUnder } from '../../store/limits/waiting';
 import type { QueueParts, Stored } from '../../store/parts';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
 
-/** What a look at a key has found. */
-interface Looked {
-  /** Not all were admitted that may be: the rest is, in the next turn. */
-  isCut: boolean;
-  /** Do jobs wait that name the key? */
-  isWaitedFor: () => boolean;
-}
-
 /**
- * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends. An
- * open window matters only to a job that waits while others, of lower priority, are ready: they would be taken before
- * it.
+ * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends.
+ * @param isWaitedFor do jobs wait that name the key?
  */
-function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, { isCut, isWaitedFor }: Looked): void {
-  let at = isCut ? now : Number.POSITIVE_INFINITY;
-  const grows = limiter.holder ? now : (limiter.resetsAt(now) ?? now);
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: () => boolean): void {
+  let at = Number.POSITIVE_INFINITY;
   const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
   if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
-  const [first] = (grows > now || ends > now) && limiter.mayHaveWaiting ? firstWaiting(q, limiter, 1) : [];
-  if (first || q.store.cursors.waitFor(limiter.key)) {
-    const isBelow = first !== undefined && limiter.mayHaveReadyBelow(first.priority);
-    const opens = isBelow ? grows : (limiter.opensAt(now) ?? now);
+  if (q.store.cursors.waitFor(limiter.key)) {
+    const opens = limiter.opensAt(now) ?? now;
     if (opens > now) at = Math.min(at, opens);
     if (ends > now) {
       q.store.limiters.overrides.awaitEnd(limiter.key, ends);
@@ -70,16 +51,11 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, { isCut, is
   if (limiter.checkAt !== null) q.wake.at(limiter.checkAt);
 }
 
-/**
- * Does the queue need a part of the key's allowance? Not while jobs are ready: what it gets would end unused where
- * no worker takes them.
- */
+/** Does the queue need a part of the key's allowance? Only while jobs were read that wait for it, or one has come. */
 function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: number): void {
   const { allowances } = q.store;
-  const mayWait = !limiter.hasReady && limiter.mayHaveWaiting;
   if (limiter.room(runningOf(q, limiter.key), now) > 0) limiter.hasArrived = false;
-  const isRead = limiter.hasArrived || q.store.cursors.waitFor(limiter.key);
-  const isAwaited = isRead || (mayWait && firstWaiting(q, limiter, 1).length > 0);
+  const isAwaited = limiter.hasArrived || q.store.cursors.waitFor(limiter.key);
   holder.needs = isAwaited && !limiter.isStopped(now);
   const looksAt = q.config.paused ? Number.POSITIVE_INFINITY : holder.looksAt(allowances.situation(limiter.key, now));
   holder.lookAt = Math.max(looksAt, q.config.shutUntil);
@@ -87,15 +63,14 @@ function lookAtAllowance(q: QueueParts, limiter: Limiter, holder: Holder, now: n
   q.wake.at(holder.lookAt);
 }
 
-/** Does memory know nothing that its row lacks? Ready jobs carry their limits with them. */
+/** Does memory know nothing that its row lacks? Jobs carry their limits with them. */
 function isForgettable(q: Stored, limiter: Limiter, now: number): boolean {
-  if (!limiter.isStored || limiter.hasReady || runningOf(q, limiter.key) > 0) return false;
+  if (!limiter.isStored || runningOf(q, limiter.key) > 0) return false;
   if (limiter.holder && !limiter.holder.isEmpty) {
     limiter.holder.letGo(now);
     return false;
   }
-  if (!limiter.usage.isEmpty(limiter.inForce(now), now)) return false;
-  return !limiter.mayHaveWaiting || firstWaiting(q, limiter, 1).length === 0;
+  return limiter.usage.isEmpty(limiter.inForce(now), now);
 }
 
 /** Processes the keys that the last operation touched. */
@@ -124,14 +99,13 @@ function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
 
 function lookAtKey(q: QueueParts, key: string, isWaitedFor: () => boolean, now: number): void {
   const limiter = q.store.limiters.find(key);
-  const isCut = limiter !== undefined && admit(q, limiter, now) >= ADMITTED_AT_ONCE;
   const running = runningOf(q, key);
   // A key that is not known is made again from the first job that names it.
   const [starts, runs] = limiter ? [limiter.room(running, now), limiter.room(running, now, true)] : [1, 1];
   let isNew = false;
   for (const scan of q.store.cursors.all()) if (scan.opens(key, starts, runs)) isNew = true;
   if (isNew) q.wake.callWorkers();
-  if (limiter) scheduleCheck(q, limiter, now, { isCut, isWaitedFor });
+  if (limiter) scheduleCheck(q, limiter, now, isWaitedFor);
 }
 
 /** Groups may start a job again whose rate lets them. */

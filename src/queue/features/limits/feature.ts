@@ -27,7 +27,6 @@ export class LimitsFeature implements Feature {
     // Otherwise its keys would wait until the clock has caught up.
     if (isFromBefore(this.askedAt, 0, now)) {
       const { limiters, cursors } = this.host.q.store;
-      limiters.touchWaiting();
       for (const key of cursors.keysBehind()) limiters.touch(key);
     }
     this.askedAt = now;

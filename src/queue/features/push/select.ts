@@ -180,10 +180,9 @@ export class PushSelector {
     return plan.calls.length;
   }
 
-  /** Moves what may not start out of the way, and admits what must go first: the next selection takes it. */
+  /** Schedules or discards what has no room and does not wait for it. */
   private endRound({ limits, selection }: Round): void {
     if (limits.setAside() >= CROWD) selection.starved = true;
-    if (limits.letIn()) selection.unfinished = true;
   }
 
   /** How many more calls this target could be sent before the platform delays one. */
@@ -251,7 +250,6 @@ export class PushSelector {
     if (plan.isClosed) return 'stop';
     const judged = limits.judge(row);
     if (judged) return judged;
-    if (limits.isOvertaking(row)) return 'stop';
     const suspect = hasCrashed(row);
     const chars = row.body.length + q.store.checkpoints.sizeOf(row.key);
     const crowded = chars > selection.chars && selection.chars < MAX_CHARS_UNDER_WAY;

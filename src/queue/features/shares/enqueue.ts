@@ -93,7 +93,7 @@ export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: num
     const limit = row.limit_key === null ? undefined : policyOf(q, row);
     if (limit) learn(q, limit, now);
     if (pending) move(q, row, 'commit', { state: STATE.pending }, now);
-    else move(q, row, 'commit', { state: STATE.waiting, availableAt: dueAt, limit }, now);
+    else move(q, row, 'commit', { state: STATE.waiting, availableAt: dueAt }, now);
     for (const old of superseded ? [...replaces, key] : replaces) cancelKey(q, old, now);
   }
 }

@@ -5,10 +5,7 @@
  * chunk takes, or when its oldest job has waited for as long as it may. That moment is known: no timer polls for it.
  * All of this is memory. It is bounded, and read again after an eviction.
  */
-import { positionInLine } from '../due-index';
-import type { JobRow } from '../job-row';
-import { laneOf } from '../limits/lanes';
-import { LINE, Scan } from '../scan';
+import { Scan } from '../scan';
 import { ChunkLane, type Gathered, type Offer } from './lane';
 
 /** Jobs and lanes that one consumer gathers. Beyond, the lane that is due first starts early. */
@@ -128,15 +125,6 @@ export class ChunkScan extends Scan {
   /** The group may start no job before this moment, epoch ms. */
   close(group: string, at: number): void {
     this.closed.set(group, at);
-  }
-
-  /** A job was gathered, and waits for its key. */
-  waits(row: JobRow): void {
-    const name = laneOf(row);
-    const { due_at, attempt, key, priority } = row;
-    if (name === undefined) return;
-    if (due_at === null) this.behindAt(LINE).add(name, positionInLine(row));
-    else this.behindAt(priority).add(name, { at: due_at, attempt, key });
   }
 
   /** It reads ahead, and would read all of them each time. */

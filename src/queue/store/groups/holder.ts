@@ -3,15 +3,12 @@ import type { Move } from '../../../job/states';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 
-/** The first of its group makes these moves: it was claimed, and did not start. */
-const STAYS_FIRST: ReadonlySet<Move> = new Set<Move>(['undoClaim', 'park']);
-
 /** After these moves a job that has begun holds its group up. All others leave what it holds as it was. */
-const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', ...STAYS_FIRST]);
+const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', 'undoClaim']);
 
 /**
- * The group that a job holds up after a move: it has begun, or it is the first one and waits for its key. A job that is
- * locked keeps what it holds. A dead letter that is redriven has not begun.
+ * The group that a job holds up after a move: it has begun, or was claimed and did not start. A job that is locked keeps
+ * what it holds. A dead letter that is redriven has not begun.
  */
 export function holdsGroup(
   kind: Move,
@@ -23,7 +20,7 @@ export function holdsGroup(
   if (after.state !== STATE.waiting) return null;
   const hasBegun = after.attempt > 0 || after.history?.includes('"snoozed":') === true;
   // One of a chunk goes back to its place among the others.
-  const staysFirst = STAYS_FIRST.has(kind) && !isInChunk;
+  const staysFirst = kind === 'undoClaim' && !isInChunk;
   if (staysFirst || (hasBegun && ENDS_ATTEMPT.has(kind))) return groupOfRow(after) ?? null;
   if (hasBegun) return before.holds_group;
   // One that has not begun gives its place up when it is given another time.

@@ -7,7 +7,7 @@ import type { Position } from '../due-index';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 import { isTooLate } from '../rows';
-import type { JobSelection, Verdict } from '../scan';
+import type { JobSelection, Scan, Verdict } from '../scan';
 import type { GroupGates } from './gates';
 import type { Turns } from './turns';
 
@@ -15,6 +15,8 @@ import type { Turns } from './turns';
 export interface Stream {
   peek(pageSize: number): JobRow | undefined;
   pass(row: JobRow, verdict: Verdict): boolean;
+  /** Was it read before, and has it waited for its key? */
+  isAgain(row: JobRow): boolean;
 }
 
 /**
@@ -38,13 +40,13 @@ interface Source {
   readonly held: number;
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
-  /** Groups keep ready jobs of this key from starting: they take its room from jobs of other groups. */
-  heldBack(key: string): void;
+  /** Knows the jobs that were read ahead, and wait for their keys. */
+  readonly scan: Pick<Scan, 'waits' | 'yields'>;
 }
 
 /** @returns whether it left something for later */
 export function selectInTurns(
-  { gates, blocks, find, isRunning, held, passedOver, heldBack }: Source,
+  { gates, blocks, find, isRunning, held, passedOver, scan }: Source,
   turns: Turns,
   ready: Stream,
   { priority, now }: { priority: number; now: number },
@@ -65,6 +67,7 @@ export function selectInTurns(
       const row = ready.peek(PAGE);
       isAllRead = row === undefined;
       if (!row) return;
+      const isAgain = ready.isAgain(row);
       ready.pass(row, 'pass');
       selection.hasMoved = true;
       ahead++;
@@ -73,17 +76,26 @@ export function selectInTurns(
       const position = positionOf(row);
       // One that runs takes another place if it comes back.
       if (isRunning(row.key)) continue;
+      // Others of its group have waited with it, and it is still the first one of them.
+      if (isAgain && gates.isStrict && group !== undefined) {
+        turns.freed(group);
+        continue;
+      }
       // A job that others wait for is known without being read, see `Scan.turnsAt`.
       if (gates.isStrict && row.holds_group !== null) continue;
       // However many they are, they take no memory; once their group is resumed, all are read again.
       else if (group !== undefined && gates.isPaused(group)) passedOver();
       // A rate delays no job whose start was counted before: it goes before those that it delays.
-      else if (group !== undefined && gates.goesOn(group, row)) turns.putBack(position, group);
+      else if (isAgain || (group !== undefined && gates.goesOn(group, row))) turns.putBack(position, group);
       // The line is read in the order of its numbers, whatever the clock said.
       else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
       // Others were read before it that became available later: all are read again, in order.
       else turns.isStale = true;
     }
+  };
+  /** It does not take the room of its key: jobs of other groups may have it. */
+  const yields = (row: JobRow): void => {
+    if (row.limit_key !== null && scan.yields(row)) isAllRead = false;
   };
   // More waits than this selection may read ahead: quiet groups may be among it.
   const isBehind = (): boolean => !isAllRead && !mayRead() && wantsMore();
@@ -123,11 +135,13 @@ export function selectInTurns(
         passedOver();
       } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
       else turns.block(lane);
-      if (row.limit_key !== null && plainKey(row.limit_key) !== group) heldBack(row.limit_key);
+      if (row.limit_key !== null && plainKey(row.limit_key) !== group) yields(row);
       continue;
     }
     const verdict = selection.look(row);
     if (verdict === 'stop') break;
+    if (verdict === 'wait') scan.waits(row);
+    else if (verdict !== 'take') yields(row);
     if (verdict === 'hold') {
       if (gates.isStrict && group !== undefined) turns.setLaneAside(lane);
       else turns.setAside(lane, positionOf(row));
@@ -140,7 +154,7 @@ export function selectInTurns(
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else {
-      // Once is enough: one that ended and runs again may stand in its old place, too, and must not be parked twice.
+      // Once is enough: one that ended and runs again may stand in its old place, too.
       keys.add(key);
       turns.drop(lane);
     }
@@ -153,7 +167,7 @@ const NOTHING = { body: '' };
 
 /** Does the job wait to be claimed, at this priority? */
 function isReady(row: JobRow, priority: number, now: number): boolean {
-  if (row.state !== STATE.waiting || row.ended_at !== null || row.waits_since !== null) return false;
+  if (row.state !== STATE.waiting || row.ended_at !== null) return false;
   return row.priority === priority && (row.due_at === null || row.due_at <= now);
 }
 

@@ -1,7 +1,8 @@
 /**
  * Jobs that one consumer has read and that wait for their keys: those of one rank, by key. While its key has no room, a
  * lane costs nothing. Once the key has room again, its lane is *open*: its jobs are taken among those that are read, in
- * the order of the rank, until one of them finds no room.
+ * the order of the rank, until one of them finds no room. Where groups take turns they are read ahead then; in a strict
+ * order they stay in their groups, which continue.
  *
  * All of this is memory, and a hint: the row of a job says whether it still waits. Losing it costs reads, never a job.
  */
@@ -197,6 +198,13 @@ export class KeyLanes {
     this.bound = Math.min(this.bound, position.key);
   }
 
+  /** A job waits for its key, which has no room. */
+  waits(name: string, position: Position): void {
+    this.add(name, position);
+    const lane = this.lanes.get(name);
+    if (lane) this.close(lane);
+  }
+
   /** The first job of the lane is taken, or waits no more. */
   shift(lane: KeyLane): void {
     this.change(lane, () => lane.shift());
@@ -231,6 +239,16 @@ export class KeyLanes {
       lane.left = Math.max(lane.left, most);
     });
     return !wasOpen;
+  }
+
+  /** One job of a closed lane may be taken. @returns whether there is such a lane */
+  opensForOne(name: string): boolean {
+    const lane = this.lanes.get(name);
+    if (!lane || lane.left > 0) return false;
+    this.change(lane, () => {
+      lane.left = 1;
+    });
+    return true;
   }
 
   /** Does a job wait in this lane that has no room, as far as is known? */

@@ -1,5 +1,4 @@
-/** One key in the memory of its queue: its limits, what it used, and how many of its jobs are ready to be claimed. */
-
+/** One key in the memory of its queue: its limits, and what it used. */
 import type { Holder, Situation } from '../../../allowance/holder';
 import { holds } from '../../../job/limits/overrides';
 import { type LimitOverride, type Limits, overridden, plainKey } from '../../../job/limits/policy';
@@ -20,12 +19,6 @@ interface StoredKey extends StoredUsage {
   named_at?: number;
 }
 
-/**
- * Jobs that are ready ahead of claims, at most: enough for the largest claim, few enough that opening a large window is
- * cheap. The next ones follow as these are claimed.
- */
-const AHEAD = 200;
-
 export class Limiter {
   limits: Limits = {};
   /** What the queue holds of the key's allowance; undefined: the key counts in this queue alone. */
@@ -41,19 +34,6 @@ export class Limiter {
   isCheckMoved = false;
   /** A job has come, and no part of the key's allowance since. */
   hasArrived = false;
-  /** False: no job waits for this key. True: some may. */
-  mayHaveWaiting = true;
-  /** The same for jobs whose attempt has begun: no rate delays these. */
-  mayHaveBegun: boolean;
-  /**
-   * Admitted and unclaimed jobs in the due index, by priority. Counted since this object started, so never too high:
-   * earlier ones are noticed when they are claimed.
-   */
-  private readonly ready = new Map<number, number>();
-  /** Those of them that need no start: it was counted before. */
-  private readonly readyBegun = new Map<number, number>();
-  /** Jobs may be ready that are not counted: the key was known before this object started, or they were forgotten. */
-  private hasUncounted: boolean;
 
   constructor(
     readonly key: string,
@@ -61,8 +41,6 @@ export class Limiter {
     row?: { check_at: number | null; data: string },
   ) {
     let stored: Partial<StoredKey> = {};
-    this.hasUncounted = row !== undefined;
-    this.mayHaveBegun = this.hasUncounted;
     if (row) {
       stored = readStored(row.data);
       this.checkAt = row.check_at;
@@ -153,53 +131,9 @@ export class Limiter {
     return this.holder ? this.opensAt(now) : this.usage.book(this.inForce(now), now);
   }
 
-  /** How many more jobs of this priority should be ready. Those of lower priority do not count. */
-  roomToAdmit(priority: number, running: number, now: number, hasBegun = false): number {
-    const before = sum(this.ready, priority);
-    const toRun = Math.min(this.room(running, now, true), AHEAD) - before;
-    if (hasBegun) return toRun;
-    return Math.min(toRun, Math.min(this.room(running, now), AHEAD) - before + sum(this.readyBegun, priority));
-  }
-
-  /** A job is ready. */
-  enters(priority: number, hasBegun: boolean): void {
-    for (const counts of this.countsOf(hasBegun)) counts.set(priority, (counts.get(priority) ?? 0) + 1);
-  }
-
-  /** A job is no longer ready: it was claimed, or moved. */
-  leaves(priority: number, hasBegun: boolean): void {
-    for (const counts of this.countsOf(hasBegun)) {
-      const count = counts.get(priority) ?? 0;
-      if (count > 1) counts.set(priority, count - 1);
-      else counts.delete(priority);
-    }
-  }
-
-  /** It is unknown how many jobs are ready. */
-  forgetReady(): void {
-    this.hasUncounted ||= this.ready.size > 0;
-    this.ready.clear();
-    this.readyBegun.clear();
-  }
-
-  private countsOf(hasBegun: boolean): Map<number, number>[] {
-    return hasBegun ? [this.ready, this.readyBegun] : [this.ready];
-  }
-
   /** How many of these jobs may not start now. */
   withoutRoom({ all, begun }: WaitingJobs, running: number, now: number): number {
     return Math.max(0, all - begun - this.room(running, now), all - this.room(running, now, true));
-  }
-
-  /** May a job of lower priority be ready? Also true if the object may have admitted one before it lost its memory. */
-  mayHaveReadyBelow(priority: number): boolean {
-    if (this.hasUncounted) return true;
-    for (const other of this.ready.keys()) if (other < priority) return true;
-    return false;
-  }
-
-  get hasReady(): boolean {
-    return this.ready.size > 0;
   }
 
   /** Notes starts. */
@@ -215,13 +149,6 @@ export class Limiter {
     this.isChanged = true;
     this.isCheckMoved = true;
   }
-}
-
-/** How many are counted, of these priorities and higher ones. */
-function sum(counts: ReadonlyMap<number, number>, least = Number.NEGATIVE_INFINITY): number {
-  let all = 0;
-  for (const [priority, count] of counts) if (priority >= least) all += count;
-  return all;
 }
 
 /** An unreadable row counts as a key without limits: it must not stop its queue. */

@@ -4,7 +4,6 @@
  * again.
  */
 import { LIMIT } from '../../../durable/sql';
-import { scopedKey } from '../../../job/limits/policy';
 import type { Allowances } from './allowances';
 import { Limiter } from './limiter';
 import type { Overrides } from './overrides';
@@ -22,8 +21,6 @@ export class Limiters {
   private readonly unmarked = new Set<Limiter>();
   private readonly marked = new Map<string, { check_at: number | null; data: string }>();
   private readonly touched = new Set<string>();
-  /** May any job wait behind a key in a row of its own? */
-  private mayHaveParked = true;
   /** No stored key is due before, epoch ms. */
   private nextRow = Number.POSITIVE_INFINITY;
 
@@ -39,54 +36,14 @@ export class Limiters {
     return Math.min(this.nextRow, this.overrides.nextEnd, this.allowances.nextLook);
   }
 
-  /**
-   * Forgets memory, except the overrides for all queues.
-   * @param doubtful leases were lost, so it is unknown which keys have room: all keys with waiting jobs are looked at
-   */
-  load(doubtful: boolean): void {
+  /** Forgets memory, except the overrides for all queues. */
+  load(): void {
     this.cache.clear();
     this.changed.clear();
     this.unmarked.clear();
     this.touched.clear();
-    this.overrides.load(this.sql);
+    this.overrides.forgetEnds();
     this.readNextCheck();
-    const parked = 'SELECT 1 FROM jobs INDEXED BY jobs_limited WHERE waits_since IS NOT NULL LIMIT 1';
-    this.mayHaveParked = this.sql.exec(parked).toArray().length > 0;
-    this.touchAllowances();
-    if (!doubtful) return;
-    this.touchWaiting();
-    if (this.touched.size > 0) this.nextRow = 0;
-  }
-
-  /** It is unknown which keys have room: looks at all that jobs wait for. */
-  touchWaiting(): void {
-    const waited = 'SELECT DISTINCT limit_key AS key FROM jobs WHERE waits_since IS NOT NULL';
-    for (const { key } of this.sql.exec<{ key: string }>(waited)) this.touched.add(key);
-  }
-
-  /** Other groups are paused than before: which jobs are ready is unknown. Looks at all keys that jobs wait for. */
-  forgetReady(): void {
-    for (const limiter of this.cache.values()) limiter.forgetReady();
-    this.touchWaiting();
-  }
-
-  /** Ready jobs of the key may not start, because of their groups: others are let in, as if none was ready. */
-  recount(key: string): void {
-    this.find(key)?.forgetReady();
-    this.touch(key);
-  }
-
-  /** What this queue holds of allowances is unknown: looks at their keys that jobs wait for. One seek for each. */
-  private touchAllowances(): void {
-    const next = `SELECT min(limit_key) AS key FROM jobs INDEXED BY jobs_limited
-      WHERE waits_since IS NOT NULL AND limit_key > ? AND limit_key < ?`;
-    const [first, end] = [scopedKey('', 'deployment'), scopedKey('~', 'deployment')];
-    for (let key: string | null = first; key !== null; ) {
-      key = this.sql.exec<{ key: string | null }>(next, key, end).one().key;
-      if (key === null) return;
-      this.touched.add(key);
-      this.nextRow = 0;
-    }
   }
 
   /** Reads when the first row is due. */
@@ -104,16 +61,8 @@ export class Limiters {
       .toArray()[0];
     if (!row) return undefined;
     const limiter = new Limiter(key, this, row);
-    limiter.mayHaveWaiting = this.mayHaveParked;
     this.cache.set(key, limiter);
     return limiter;
-  }
-
-  /** A job was put behind this key. */
-  parked(limiter: Limiter): void {
-    this.mayHaveParked = true;
-    limiter.mayHaveWaiting = true;
-    this.touch(limiter.key);
   }
 
   /** The key, new if it is not known. */
@@ -121,7 +70,6 @@ export class Limiters {
     let limiter = this.find(key);
     if (!limiter) {
       limiter = new Limiter(key, this);
-      limiter.mayHaveWaiting = this.mayHaveParked;
       this.cache.set(key, limiter);
     }
     return limiter;
@@ -185,7 +133,7 @@ export class Limiters {
     this.changed.clear();
     this.unmarked.clear();
     this.marked.clear();
-    if (this.cache.size > MAX_IDLE) this.dropIdle();
+    if (this.cache.size > MAX_IDLE) this.cache.clear();
   }
 
   /**
@@ -236,9 +184,5 @@ export class Limiters {
     limiter.isStored = true;
     limiter.isChanged = false;
     limiter.isCheckMoved = false;
-  }
-
-  private dropIdle(): void {
-    for (const [key, limiter] of this.cache) if (!limiter.hasReady) this.cache.delete(key);
   }
 }

@@ -7,7 +7,7 @@
  * the key.
  */
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
-import { LIMIT_SCOPES, type LimitOverride, plainKey, scopedKey } from '../../../job/limits/policy';
+import type { LimitOverride } from '../../../job/limits/policy';
 import type { QueueDefaults } from '../../../job/settings';
 import type { KeySettings } from '../../../rpc/allowances';
 
@@ -46,19 +46,10 @@ export class Overrides {
     return Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
   }
 
-  /** Finds out again which ends jobs wait for. One read for each override that ends. */
-  load(sql: SqlStorage): void {
+  /** It is unknown which ends jobs wait for: claims find out again. */
+  forgetEnds(): void {
     this.ends.clear();
     this.nextEnd = Number.POSITIVE_INFINITY;
-    const ending = [...this.said].filter(([, override]) => override.expires_at !== undefined).map(([key]) => key);
-    if (ending.length === 0) return;
-    const keys = ending.flatMap((key) => LIMIT_SCOPES.map((scope) => scopedKey(key, scope)));
-    const awaited = sql.exec<{ key: string }>(
-      `SELECT value AS key FROM json_each(?) WHERE EXISTS
-         (SELECT 1 FROM jobs WHERE limit_key = value AND waits_since IS NOT NULL)`,
-      JSON.stringify(keys),
-    );
-    for (const { key } of awaited) this.awaitEnd(key, this.said.get(plainKey(key))?.expires_at as number);
   }
 
   /** Jobs wait for the key, whose override ends then (epoch ms). */

@@ -19,7 +19,7 @@ export function waitingUnder({ store }: Stored, keys: ReadonlySet<string>, now: 
   for (const row of blocks.singles.after(0)) visit(row);
   for (const priority of priorities) for (const row of blocks.due.inTurn(priority, undefined, now, false)) visit(row);
   const own = `SELECT key, limit_key, attempt, history FROM jobs WHERE limit_key IS NOT NULL AND state = ${STATE.waiting}
-    AND coalesce(due_at, waits_since, 0) <= ?`;
+    AND coalesce(due_at, 0) <= ?`;
   for (const row of sql.exec<Pick<JobRow, 'key' | 'limit_key' | 'attempt' | 'history'>>(own, now)) visit(row);
   return found;
 }
