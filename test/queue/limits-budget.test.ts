@@ -30,7 +30,7 @@ const underKey = (key: string, concurrency: number, group = key): JobChange => (
 });
 
 /** How queues serve their groups. */
-const QUEUES: [string, groups?: Json][] = [
+const QUEUES: [string, groups: Json | undefined][] = [
   ['without groups', undefined],
   ['that serves its groups fairly', { order: 'fair' }],
 ];

@@ -281,10 +281,11 @@ function compareOrder(live: QueueParts, fresh: QueueParts, now: number): void {
 /** Where groups take turns, what comes first depends on what came before. But who waits for whom is stored. */
 function compareGroups(live: QueueParts, fresh: QueueParts): void {
   const holders = ({ store: { gates } }: QueueParts) => {
-    const { holders: of } = inside<{ holders: Map<string, number[]> }>(gates);
-    return [...of].map(([group, keys]) => [group, sorted(keys)] as const).sort(([a], [b]) => (a < b ? -1 : 1));
+    const { holders: of } = inside<{ holders: Map<string, number[]> | undefined }>(gates);
+    return of && [...of].map(([group, keys]) => [group, sorted(keys)] as const).sort(([a], [b]) => (a < b ? -1 : 1));
   };
-  same(holders(live), holders(fresh), 'jobs that hold their groups up');
+  const known = holders(live);
+  if (known) same(known, holders(fresh), 'jobs that hold their groups up');
   const running = ({ store: { leases } }: QueueParts) =>
     [...leases.runningByGroup].sort(([a], [b]) => (a < b ? -1 : 1));
   same(running(live), running(fresh), 'attempts of each group');

@@ -205,15 +205,18 @@ export const area: Area<GroupStep> = {
     regroup: (scene, { terms }) => regroup(scene, terms),
     'group-pause': (scene, step) => pause(scene, step.group, step.isPaused),
   },
-  begin(scene, { groups }) {
+  begin(scene, { groups, mostHolders }) {
     if (groups) regroup(scene, groups);
+    if (mostHolders !== undefined) groupsOf(scene.model).mostHolders = mostHolders;
+    boundHolders(scene);
   },
   clear(scene) {
     for (const name of groupsOf(scene.model).paused ?? []) pause(scene, name, false);
   },
   // What was saved for noisy groups is in memory only.
-  evicted: ({ model }) => {
-    groupsOf(model).turns = undefined;
+  evicted: (scene) => {
+    groupsOf(scene.model).turns = undefined;
+    boundHolders(scene);
   },
   histories: (length) => [
     { weight: 30, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder) },
@@ -222,6 +225,12 @@ export const area: Area<GroupStep> = {
     { weight: 20, arbitrary: historiesOf(length, fair, asIs) },
     { weight: 12, arbitrary: historiesOf(length, narrow, inStrictOrder) },
     { weight: 8, arbitrary: historiesOf(length, fc.constant(strict), inStrictOrder, pauses) },
+    {
+      weight: 15,
+      arbitrary: fc
+        .tuple(historiesOf(length, fc.constant(strict), inStrictOrder, again), fc.constantFrom(0, 1, 2))
+        .map(([history, mostHolders]) => ({ ...history, mostHolders })),
+    },
     { weight: 8, arbitrary: historiesOf(length, fair, asIs, pauses) },
     { weight: 8, arbitrary: crowds(length) },
     {
@@ -239,6 +248,14 @@ export const area: Area<GroupStep> = {
     },
   ],
 };
+
+/** So many are known in memory: the first look at more of them is at the rows. */
+function boundHolders({ model, q }: Scene): void {
+  const { mostHolders } = groupsOf(model);
+  if (mostHolders === undefined) return;
+  q.store.gates.mostHolders = mostHolders;
+  q.store.gates.load();
+}
 
 /** What was begun in an earlier strict order holds its group up in the next one: that is not played. */
 function onceStrict(history: History): History {

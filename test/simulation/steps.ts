@@ -53,6 +53,8 @@ export interface History {
   keepsNoDead?: boolean;
   /** Workers wait, and operations share transactions. */
   pulls?: boolean;
+  /** Jobs in memory at most that hold their groups up. */
+  mostHolders?: number;
   /** Attempts that its object runs at once, at most. */
   mostAtOnce?: number | undefined;
   /** In the end everything is done that there is to do. */

@@ -66,7 +66,8 @@ function ownedBy({ store: { gates } }: Stored, row: JobRow): Owned | undefined {
   const isHolder = gates.isStrict && row.holds_group !== null;
   const isGrouped = group !== undefined;
   return {
-    ...{ group, isHolder, isOutOfOrder: gates.isStrict && isGrouped && !isHolder },
+    ...{ group, isHolder, isFoundLater: gates.areFoundLater },
+    isOutOfOrder: gates.isStrict && isGrouped && !isHolder,
     goesOn: isGrouped && gates.goesOn(group, row),
   };
 }

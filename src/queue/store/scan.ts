@@ -10,6 +10,8 @@ export interface Owned {
   group: string | undefined;
   /** Do all others of its group wait for its end? */
   isHolder: boolean;
+  /** Is that found where it stands in the due index? */
+  isFoundLater: boolean;
   /** May others of its group that were read already have to wait for it? */
   isOutOfOrder: boolean;
   /** It continues, and does not wait for the rate of its group. */
@@ -122,13 +124,14 @@ export class Scan {
    */
   entered(priority: number, position: Position, owned?: Owned): void {
     const turns = this.turns.get(priority);
-    if (turns && owned?.isHolder) {
+    if (turns && owned?.isHolder && !owned.isFoundLater) {
       turns.putBack(position, owned.group, true);
       return;
     }
     const cursor = this.due.get(priority);
     if (!cursor || compare(position, cursor) > 0) return;
     if (!turns) this.due.set(priority, { ...position, key: position.key - 1 });
+    else if (owned?.isHolder) turns.putBack(position, owned.group, true);
     else if (owned?.goesOn) turns.putBack(position, owned.group);
     // Jobs that were enqueued before it in its millisecond may not be read yet: the line has a cursor of its own.
     else if (owned?.isOutOfOrder) turns.isStale = true;

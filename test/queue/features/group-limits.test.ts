@@ -42,21 +42,23 @@ describe('groups with a rate', () => {
   });
 
   it.each([
-    ['rate', { rate: { limit: 1, period: 'day' } }],
-    ['concurrency', { concurrency: 1 }],
-  ])('keep no places of a limit that they share with others, while their %s lets them start no job', async (_, a) => {
+    ['rate', 3, { rate: { limit: 1, period: 'day' } }],
+    ['concurrency', 3, { concurrency: 1 }],
+    ['rate', 900, { rate: { limit: 1, period: 'day' } }],
+    ['concurrency', 900, { concurrency: 1 }],
+  ])('keep no places of a limit that they share, while their %s lets %i jobs not start', async (_, count, a) => {
     const queue = await queueOf({ limits: { a } });
     const rate_limit = { key: 'shared', concurrency: 3 };
     const running = (await addAll(queue, ['b', 'c', 'd'], { rate_limit })) as string[];
     expect(await take(queue, 10)).toEqual(running);
-    const waiting = await addAll(queue, ['a', 'a', 'a', 'e', 'f', 'g'], { rate_limit });
+    const waiting = await addAll(queue, [...Array<string>(count).fill('a'), 'e', 'f', 'g'], { rate_limit });
     expect(await take(queue, 10)).toEqual([]);
     const [unlimited] = await addAll(queue, ['a']);
     expect(await take(queue, 10)).toEqual([unlimited]);
     for (const id of running) await server.ack(id);
     const taken: string[] = [];
     for (let claims = 0; claims < 2; claims++) taken.push(...(await take(queue, 10)));
-    expect(taken).toEqual(waiting.slice(3));
+    expect(taken).toEqual(waiting.slice(count));
   });
 
   it.each(['fair', 'strict'])('never exceed it in a %s order, whenever the object loses its memory', async (order) => {

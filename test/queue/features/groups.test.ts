@@ -214,12 +214,19 @@ describe('what happens to the first job of a group in strict order', () => {
     return { queue, ids };
   }
 
-  for (const evicted of [false, true]) {
-    const after = evicted ? ', also after an eviction' : '';
-    const evict = async (queue: TestQueue) => {
-      if (evicted) await queue.evict();
-    };
-
+  const memories: [after: string, evict: (queue: TestQueue) => Promise<void>][] = [
+    ['', async () => {}],
+    [', also after an eviction', (queue) => queue.evict()],
+    [
+      ', also where memory keeps none of those that hold their groups up',
+      (queue) =>
+        queue.inside(({ q }) => {
+          q.store.gates.mostHolders = 0;
+          q.load();
+        }),
+    ],
+  ];
+  for (const [after, evict] of memories) {
     it(`is the next one again when it was given back${after}`, async () => {
       const { queue, ids } = await running();
       await giveBack(ids[0]);

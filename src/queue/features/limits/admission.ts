@@ -2,7 +2,7 @@
  * What happens once a key may have room: an attempt of it ended, a window opened, limits were raised.
  *
  * A job whose key has no room costs nothing. Each consumer passes over it when it comes to it, and remembers it in a
- * lane of the key ({@link KeyLanes}). So ten thousand of them delay no other job. Here these lanes are opened again,
+ * lane of the key, see `store/limits/lanes`. So ten thousand of them delay no other job. Here these lanes are opened again,
  * and their jobs are taken in the same order as all others. The claim decides in its own transaction whether there is
  * room, so to open a lane too often costs time, and nothing else.
  *
@@ -11,7 +11,6 @@
  */
 import type { Holder } from '../../../allowance/holder';
 import { forgetEnded } from '../../store/limits/changes';
-import type { KeyLanes } from '../../store/limits/lanes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
 import { waitingUnder } from '../../store/limits/waiting';

@@ -3,6 +3,7 @@
  * started within the period of its rate, and, where the order is strict, whether a job of it has begun and must end
  * first. In memory; rebuilt from the leases, from one index, and from the starts.
  */
+import { LIMIT } from '../../../durable/sql';
 import type { GroupLimits } from '../../../job/group';
 import type { GroupRules } from '../../../job/group-rules';
 import type { JobRow } from '../job-row';
@@ -10,10 +11,13 @@ import { isBegun } from '../row-texts';
 import { GroupStarts } from './starts';
 
 /** Where a strict order holds, a job that has begun has this group in its row until it has ended. */
-const HOLDERS = 'SELECT key, holds_group FROM jobs WHERE holds_group IS NOT NULL ORDER BY key';
+const HOLDERS = `SELECT key, holds_group FROM jobs WHERE holds_group IS NOT NULL ORDER BY key ${LIMIT}`;
+const HOLDERS_OF = 'SELECT key FROM jobs WHERE holds_group = ? ORDER BY key';
 
 /** Why a group may not start another job now. `opensAt`: when its rate lets it, epoch ms. */
 export type Hold = { by: 'pause' | 'order' | 'concurrency' } | { by: 'rate'; opensAt: number };
+
+const NONE: readonly number[] = [];
 
 const BY_PAUSE: Hold = { by: 'pause' };
 const BY_ORDER: Hold = { by: 'order' };
@@ -21,8 +25,12 @@ const BY_CONCURRENCY: Hold = { by: 'concurrency' };
 
 export class GroupGates {
   readonly starts: GroupStarts;
-  /** Keys of jobs that have begun and wait to continue, by group. */
-  private readonly holders = new Map<string, number[]>();
+  /** Jobs that have begun and wait to continue, in memory at most: 7 MB. */
+  mostHolders = 50_000;
+  /** Their keys, by group; undefined: there are more, and each look at a group reads the index. */
+  private holders: Map<string, number[]> | undefined = new Map();
+  /** How many there are. */
+  private held = 0;
   /** Groups that may start a job which they could not start before. */
   private readonly freed = new Set<string>();
 
@@ -45,12 +53,17 @@ export class GroupGates {
 
   /** Rebuilds memory from storage. */
   load(): void {
-    this.holders.clear();
+    this.holders = new Map();
+    this.held = 0;
     this.freed.clear();
     this.starts.forget();
-    for (const { key, holds_group } of this.sql.exec<{ key: number; holds_group: string }>(HOLDERS)) {
-      this.holds(holds_group, key);
-    }
+    const rows = this.sql.exec<{ key: number; holds_group: string }>(HOLDERS, this.mostHolders + 1);
+    for (const { key, holds_group } of rows) this.holds(holds_group, key);
+  }
+
+  /** Are jobs that hold their groups up found only where they stand in the due index? Too many are there for memory. */
+  get areFoundLater(): boolean {
+    return this.holders === undefined;
   }
 
   get isStrict(): boolean {
@@ -76,8 +89,9 @@ export class GroupGates {
     const limits = this.limitsOf(group);
     const under = this.runningOf(group) + taken;
     if (this.isStrict) {
-      const holders = this.holders.get(group);
-      if (under > 0 || (holders !== undefined && !holders.includes(row.key))) return BY_ORDER;
+      if (under > 0) return BY_ORDER;
+      const holders = this.keysOf(group);
+      if (holders.length > 0 && !holders.includes(row.key)) return BY_ORDER;
     } else if (limits?.concurrency !== undefined && under >= limits.concurrency) return BY_CONCURRENCY;
     const rate = limits?.rate;
     if (!rate || isBegun(row) || this.starts.room(group, rate, taken, now) > 0) return undefined;
@@ -115,17 +129,17 @@ export class GroupGates {
 
   /** The job that must end before another one of its group starts; undefined: none has begun. */
   holderOf(group: string): number | undefined {
-    return this.holders.get(group)?.[0];
+    return this.keysOf(group)[0];
   }
 
   /** All of them: there are several where the queue had another order when they began. */
   holdersOf(group: string): readonly number[] {
-    return (this.isStrict && this.holders.get(group)) || [];
+    return this.isStrict ? this.keysOf(group) : [];
   }
 
-  /** Keys of the jobs that have begun and must end first, by group. */
+  /** Keys of the jobs that have begun and must end first, by group, unless they are found later. */
   get holding(): Iterable<readonly [string, readonly number[]]> {
-    return this.isStrict ? this.holders : [];
+    return (this.isStrict && this.holders) || [];
   }
 
   /** Attempts of the group that run. */
@@ -158,16 +172,35 @@ export class GroupGates {
     return groups;
   }
 
+  private keysOf(group: string): readonly number[] {
+    if (this.holders) return this.holders.get(group) ?? NONE;
+    return this.sql
+      .exec<{ key: number }>(HOLDERS_OF, group)
+      .toArray()
+      .map(({ key }) => key);
+  }
+
   private holds(group: string, key: number): void {
+    if (!this.holders) return;
     const keys = this.holders.get(group);
-    if (!keys) this.holders.set(group, [key]);
-    else if (!keys.includes(key)) keys.push(key);
+    if (keys?.includes(key)) return;
+    if (keys) keys.push(key);
+    else this.holders.set(group, [key]);
+    this.held++;
+    if (this.held > this.mostHolders) this.holders = undefined;
   }
 
   private release(group: string, key: number): void {
-    const keys = this.holders.get(group)?.filter((other) => other !== key) ?? [];
-    if (keys.length > 0) this.holders.set(group, keys);
-    else this.holders.delete(group);
+    const keys = this.holders?.get(group);
+    if (this.holders && keys?.includes(key)) {
+      this.held--;
+      if (keys.length > 1)
+        this.holders.set(
+          group,
+          keys.filter((other) => other !== key),
+        );
+      else this.holders.delete(group);
+    }
     this.free(group);
   }
 }

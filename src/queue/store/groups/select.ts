@@ -81,10 +81,13 @@ export function selectInTurns(
         turns.freed(group);
         continue;
       }
-      // A job that others wait for is known without being read, see `Scan.turnsAt`.
-      if (gates.isStrict && row.holds_group !== null) continue;
+      // A job that others wait for is known without being read, see `Scan.turnsAt`, unless there are too many.
+      if (gates.isStrict && row.holds_group !== null) {
+        if (gates.areFoundLater) turns.putBack(position, group, true);
+        continue;
+      }
       // However many they are, they take no memory; once their group is resumed, all are read again.
-      else if (group !== undefined && gates.isPaused(group)) passedOver();
+      if (group !== undefined && gates.isPaused(group)) passedOver();
       // A rate delays no job whose start was counted before: it goes before those that it delays.
       else if (isAgain || (group !== undefined && gates.goesOn(group, row))) turns.putBack(position, group);
       // The line is read in the order of its numbers, whatever the clock said.
