@@ -35,8 +35,6 @@ const LEGAL: Record<string, string> = {
   accumulate: `scheduled > scheduled, scheduled > available, scheduled > pending,
     available > scheduled, available > available, available > pending,
     pending > scheduled, pending > available, pending > pending`,
-  park: 'available > available',
-  admit: 'available > available',
   defer: 'available > scheduled, available > retryable',
   lock: 'scheduled > held, available > held, pending > held, retryable > held, cancelled > held, discarded > held',
   unlock: 'held > scheduled, held > available, held > pending, held > retryable, held > cancelled, held > discarded',

@@ -62,6 +62,29 @@ async function perJob(jobs: readonly JobChange[], inClaim: number, groups?: Json
   return (written - alarms) / jobs.length;
 }
 
+describe('after an eviction', () => {
+  it('attempts of jobs in blocks count under their keys, also of one that lives in the row of its lease', async () => {
+    const queue = new TestQueue();
+    await queue.api.pause();
+    await queue.api.resume();
+    // The first job of a key is written with the row of its key.
+    await queue.ack(await queue.addTaken(underKey('other', 1)));
+    const alone = await queue.addTaken(underKey('other', 1));
+    expect(await queue.rows('SELECT id FROM leases WHERE job IS NOT NULL')).toHaveLength(1);
+    const ids = (await queue.enqueue(...Array<JobChange>(5).fill(underKey('one', 2)))).map(({ id }) => id);
+    const next = (await queue.enqueue(underKey('other', 1)))[0]?.id as string;
+    expect((await queue.claim({ count: 2 })).map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    for (const done of [ids[0] as string, alone]) {
+      await queue.evict();
+      expect(await queue.claim()).toEqual([]);
+      expect(await queue.claim()).toEqual([]);
+      await queue.ack(done);
+      const [taken] = await queue.claim();
+      expect(taken?.id).toBe(done === alone ? next : ids[2]);
+    }
+  });
+});
+
 describe.each(QUEUES)('rows written for limited jobs in a queue %s', (_, groups) => {
   it('are those of other jobs where their keys have room', async () => {
     const plain = await perJob(
@@ -142,28 +165,5 @@ describe.each(QUEUES)('rows read by a claim of 100 jobs in a queue %s', (_, grou
 
   it.each([1_000, 100_000])('are at most ten with one key out of room and %i jobs', async (backlog) => {
     expect(Math.max(...(await claims(backlog, () => 'one', 1)))).toBeLessThanOrEqual(10);
-  });
-});
-
-describe('after an eviction', () => {
-  it('attempts of jobs in blocks count under their keys, also of one that lives in the row of its lease', async () => {
-    const queue = new TestQueue();
-    await queue.api.pause();
-    await queue.api.resume();
-    // The first job of a key is written with the row of its key.
-    await queue.ack(await queue.addTaken(underKey('other', 1)));
-    const alone = await queue.addTaken(underKey('other', 1));
-    expect(await queue.rows('SELECT id FROM leases WHERE job IS NOT NULL')).toHaveLength(1);
-    const ids = (await queue.enqueue(...Array<JobChange>(5).fill(underKey('one', 2)))).map(({ id }) => id);
-    const next = (await queue.enqueue(underKey('other', 1)))[0]?.id as string;
-    expect((await queue.claim({ count: 2 })).map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    for (const done of [ids[0] as string, alone]) {
-      await queue.evict();
-      expect(await queue.claim()).toEqual([]);
-      expect(await queue.claim()).toEqual([]);
-      await queue.ack(done);
-      const [taken] = await queue.claim();
-      expect(taken?.id).toBe(done === alone ? next : ids[2]);
-    }
   });
 });

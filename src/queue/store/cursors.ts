@@ -59,6 +59,8 @@ export class Cursors {
   readonly push = new Map<string, Scan>();
   /** What is gathered into chunks, by consumer. Those used last stand last. */
   readonly chunks = new Map<string, ChunkScan>();
+  /** Memory was lost: which keys jobs wait for is unknown, until claims have read them again. */
+  private isLost = true;
   /** Up to this key the line was discarded to make room. */
   shedUntil = 0;
   /** Up to this key the line has no job of the group that waits, as far as is known. */
@@ -69,6 +71,7 @@ export class Cursors {
 
   /** Memory may be wrong: reading starts over. */
   reset(): void {
+    this.isLost = true;
     this.shedUntil = 0;
     this.readFor.clear();
     for (const scan of this.all()) scan.reset(this.leases.head);
@@ -116,6 +119,17 @@ export class Cursors {
   /** What all of them have read ahead, see {@link Turns.held}. */
   get held(): number {
     return this.all().reduce((sum, { held }) => sum + held, 0);
+  }
+
+  /**
+   * A key has room for so many starts, and for so many jobs that have begun.
+   * @returns may jobs start that could not start before?
+   */
+  opens(key: string, starts: number, runs: number): boolean {
+    let isNew = this.isLost && (starts > 0 || runs > 0);
+    if (isNew) this.isLost = false;
+    for (const scan of this.all()) if (scan.opens(key, starts, runs)) isNew = true;
+    return isNew;
   }
 
   /** Do jobs that a consumer has read wait for this key, as far as is known without room? */

@@ -101,9 +101,7 @@ function lookAtKey(q: QueueParts, key: string, isWaitedFor: () => boolean, now: 
   const running = runningOf(q, key);
   // A key that is not known is made again from the first job that names it.
   const [starts, runs] = limiter ? [limiter.room(running, now), limiter.room(running, now, true)] : [1, 1];
-  let isNew = false;
-  for (const scan of q.store.cursors.all()) if (scan.opens(key, starts, runs)) isNew = true;
-  if (isNew) q.wake.callWorkers();
+  if (q.store.cursors.opens(key, starts, runs)) q.wake.callWorkers();
   if (limiter) scheduleCheck(q, limiter, now, isWaitedFor);
 }
 

@@ -115,6 +115,19 @@ describe('waiting fetches', () => {
     expect(await q.claim()).toMatchObject([{ id: ids[1], attempt: 1 }]);
   });
 
+  it('get a job whose key has room again, also where a request that failed has cost the memory of it', async () => {
+    const q = await emptyQueue();
+    const limit = { key: 'k', limits: { concurrency: 1 }, on_limit: 'wait' as const };
+    const limited = { limit, body: { rate_limit: { key: 'k', concurrency: 1 } } };
+    const [first, second] = await q.enqueue(limited, limited);
+    expect(await q.claim({ count: 2 })).toMatchObject([{ id: first?.id }]);
+    const next = await waitIn(q, 1);
+    await q.inside(({ sql }) => failOnce(sql, /INSERT INTO jobs/));
+    await expect(q.add({ pending: true })).rejects.toThrow('storage failed');
+    await q.ack(first?.id as string);
+    expect(await next.ids).toEqual([second?.id]);
+  });
+
   it('end when their time is up', async () => {
     const q = new TestQueue();
     await q.add({ scheduledAt: Date.now() + 60_000 });
