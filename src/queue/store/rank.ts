@@ -36,7 +36,7 @@ export class Rank {
   /** It held a row back for its consumer. */
   held = false;
   /** The first row of those that have waited for their keys and have room. */
-  private again: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;
+  private firstLane: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;
 
   /** @param after where it is read from, exclusive */
   constructor(
@@ -51,12 +51,12 @@ export class Rank {
 
   /** Has the row that comes next waited for its key? */
   isAgain(row: JobRow): boolean {
-    return this.again?.row === row;
+    return this.firstLane?.row === row;
   }
 
   peek(pageSize: number): JobRow | undefined {
     const row = this.nextRow(pageSize);
-    const again = this.firstAgain();
+    const again = this.again();
     if (!row || !again) return row ?? again;
     const { order, positionOf } = this.place;
     return order(positionOf(again), positionOf(row)) < 0 ? again : row;
@@ -66,9 +66,9 @@ export class Rank {
   pass(row: JobRow, verdict: Verdict): boolean {
     const isHeld = verdict === 'hold' || verdict === 'stop';
     const behind = this.place.behind();
-    if (behind && this.again?.row === row) {
-      const { lane } = this.again;
-      this.again = undefined;
+    if (behind && this.firstLane?.row === row) {
+      const { lane } = this.firstLane;
+      this.firstLane = undefined;
       if (verdict === 'wait') behind.close(lane);
       else if (verdict === 'hold') behind.setAside(lane);
       else if (verdict !== 'stop') behind.shift(lane);
@@ -98,15 +98,16 @@ export class Rank {
     }
   }
 
-  private firstAgain(): JobRow | undefined {
+  /** The first row of those that have waited for their keys and may have room. */
+  again(): JobRow | undefined {
     const behind = this.place.behind();
     for (;;) {
       const lane = behind?.first;
       if (!lane) return undefined;
-      if (this.again?.lane === lane && this.again.row.key === lane.key) return this.again.row;
+      if (this.firstLane?.lane === lane && this.firstLane.row.key === lane.key) return this.firstLane.row;
       const row = this.place.find(lane);
       if (row) {
-        this.again = { lane, row };
+        this.firstLane = { lane, row };
         return row;
       }
       behind.shift(lane);

@@ -194,17 +194,23 @@ class ReadyJobs implements Stream {
   }
 
   peek(pageSize: number): JobRow | undefined {
-    const due = this.due?.peek(pageSize);
-    const line = this.line?.peek(pageSize);
-    return due && (!line || comesFirst(due, line)) ? due : line;
+    return this.first(this.due?.peek(pageSize), this.line?.peek(pageSize));
   }
 
   pass(row: JobRow, verdict: Verdict): boolean {
     return this.rankOf(row)?.pass(row, verdict) === true;
   }
 
+  again(): JobRow | undefined {
+    return this.first(this.due?.again(), this.line?.again());
+  }
+
   isAgain(row: JobRow): boolean {
     return this.rankOf(row)?.isAgain(row) === true;
+  }
+
+  private first(due: JobRow | undefined, line: JobRow | undefined): JobRow | undefined {
+    return due && (!line || comesFirst(due, line)) ? due : line;
   }
 
   private rankOf(row: JobRow): Rank | undefined {

@@ -15,7 +15,9 @@ import type { Turns } from './turns';
 export interface Stream {
   peek(pageSize: number): JobRow | undefined;
   pass(row: JobRow, verdict: Verdict): boolean;
-  /** Was it read before, and has it waited for its key? */
+  /** The next one of those that were read before and have waited for their keys, if its key may have room. Reads no others. */
+  again(): JobRow | undefined;
+  /** Is it such a one? */
   isAgain(row: JobRow): boolean;
 }
 
@@ -62,38 +64,41 @@ export function selectInTurns(
   let isAllRead = false;
   const mayRead = (): boolean =>
     ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
+  const read = (row: JobRow): void => {
+    const isAgain = ready.isAgain(row);
+    ready.pass(row, 'pass');
+    selection.hasMoved = true;
+    ahead++;
+    if (row.body !== '') ownRows++;
+    const group = groupOfRow(row);
+    const position = positionOf(row);
+    // One that runs takes another place if it comes back.
+    if (isRunning(row.key)) return;
+    // Others of its group have waited with it, and it is still the first one of them.
+    if (isAgain && gates.isStrict && group !== undefined) {
+      turns.freed(group);
+      return;
+    }
+    // A job that others wait for is known without being read, see `Scan.turnsAt`, unless there are too many.
+    if (gates.isStrict && row.holds_group !== null) {
+      if (gates.areFoundLater) turns.putBack(position, group, true);
+      return;
+    }
+    // However many they are, they take no memory; once their group is resumed, all are read again.
+    if (group !== undefined && gates.isPaused(group)) passedOver();
+    // A rate delays no job whose start was counted before: it goes before those that it delays.
+    else if (isAgain || (group !== undefined && gates.goesOn(group, row))) turns.putBack(position, group);
+    // The line is read in the order of its numbers, whatever the clock said.
+    else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
+    // Others were read before it that became available later: all are read again, in order.
+    else turns.isStale = true;
+  };
   const readAhead = (): void => {
     while (mayRead() && !turns.isStale && wantsMore()) {
       const row = ready.peek(PAGE);
       isAllRead = row === undefined;
       if (!row) return;
-      const isAgain = ready.isAgain(row);
-      ready.pass(row, 'pass');
-      selection.hasMoved = true;
-      ahead++;
-      if (row.body !== '') ownRows++;
-      const group = groupOfRow(row);
-      const position = positionOf(row);
-      // One that runs takes another place if it comes back.
-      if (isRunning(row.key)) continue;
-      // Others of its group have waited with it, and it is still the first one of them.
-      if (isAgain && gates.isStrict && group !== undefined) {
-        turns.freed(group);
-        continue;
-      }
-      // A job that others wait for is known without being read, see `Scan.turnsAt`, unless there are too many.
-      if (gates.isStrict && row.holds_group !== null) {
-        if (gates.areFoundLater) turns.putBack(position, group, true);
-        continue;
-      }
-      // However many they are, they take no memory; once their group is resumed, all are read again.
-      if (group !== undefined && gates.isPaused(group)) passedOver();
-      // A rate delays no job whose start was counted before: it goes before those that it delays.
-      else if (isAgain || (group !== undefined && gates.goesOn(group, row))) turns.putBack(position, group);
-      // The line is read in the order of its numbers, whatever the clock said.
-      else if (!gates.isStrict || row.due_at === null || !turns.isLate(position)) turns.add(position, group);
-      // Others were read before it that became available later: all are read again, in order.
-      else turns.isStale = true;
+      read(row);
     }
   };
   /** It does not take the room of its key: jobs of other groups may have it. */
@@ -103,6 +108,12 @@ export function selectInTurns(
   // More waits than this selection may read ahead: quiet groups may be among it.
   const isBehind = (): boolean => !isAllRead && !mayRead() && wantsMore();
   turns.begin(selection.left, now);
+  // However many others were read ahead.
+  for (let count = 0; count < selection.left && mayRead(); count++) {
+    const row = ready.again();
+    if (!row) break;
+    read(row);
+  }
   readAhead();
   while (!selection.isFull && !turns.isStale) {
     const lane = turns.next(selection.left);
