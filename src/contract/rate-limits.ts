@@ -24,6 +24,8 @@ export interface RateLimitInQueue extends LimitsInForce {
   current_count: number;
   /** Jobs that wait for the key. */
   waiting: number;
+  /** The backlog is too long to be counted to its end: more may wait. */
+  complete?: false;
 }
 
 /** What a queue has of a limit over all queues. */
@@ -63,6 +65,8 @@ export interface RateLimitStatus extends LimitsInForce {
   waiting: number;
   /** The same as `waiting`. */
   waiting_count: number;
+  /** The backlog of a queue is too long to be counted to its end: more may wait. */
+  complete?: false;
   override?: OverrideInForce;
   /** Of jobs whose `scope` is the deployment; absent: there are none. */
   deployment?: DeploymentLimit;

@@ -30,6 +30,8 @@ export interface RateLimitView {
   window_resets_at?: number;
   /** Jobs that wait for room. */
   waiting: number;
+  /** The backlog was not counted to its end: more may wait. */
+  complete?: false;
   /** The key's own rate or throttle, even under an override. */
   own_period_ms?: number;
   override?: LimitOverride;

@@ -113,6 +113,7 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
     window_resets_at: latestReset([...views, ...(allowance ? [{ window_resets_at: allowance.resets_at }] : [])]),
     waiting,
     waiting_count: waiting,
+    ...(views.some(({ complete }) => complete === false) && { complete: false as const }),
     ...(shown && { override: renderOverride(shown) }),
     ...(deployment && { deployment }),
     queues: views.map((view) => ({
@@ -122,6 +123,7 @@ function renderRateLimit(c: AppContext, { key, views, override, allowance }: Lim
       active: view.active,
       current_count: view.current_count,
       waiting: view.waiting,
+      ...defined({ complete: view.complete }),
     })),
   };
 }

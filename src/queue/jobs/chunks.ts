@@ -11,7 +11,7 @@ import type { QueueParts } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { rowByKey } from '../store/row-lookup';
 import { bodyOf, groupOfRow } from '../store/row-texts';
-import { availableSince } from '../store/rows';
+import { availableSince, stateOf } from '../store/rows';
 import type { LimitCheck } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
 import { travelsAlone } from './suspects';
@@ -67,6 +67,10 @@ export class Chunks implements LaneRules {
       return 'pass';
     });
     this.isUnfinished = scan.unfinished;
+    for (const key of scan.takeEdited()) {
+      const row = rowByKey(this.q.store, key);
+      if (row && stateOf(row, false, now) === 'available') this.read(row);
+    }
     scan.look(this, now);
   }
 

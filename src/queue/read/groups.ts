@@ -1,25 +1,17 @@
 /**
  * The groups of a queue: how many jobs of each wait and run. Counted from what is stored whenever somebody asks:
- * nothing is kept for it. How much one answer reads is bounded, whatever the backlog: of jobs that wait since they were
- * enqueued, only heads of blocks are read, of others their rows.
+ * nothing is kept for it. How much one answer reads is bounded.
  */
 import { type GroupOrder, WEIGHTS } from '../../job/group';
-import { RANK_BIT } from '../../job/ids';
 import type { GroupsRequest, GroupsView, GroupView } from '../../rpc/groups';
 import { QUIET } from '../store/groups/turns';
-import { type JobRow, STATE } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
-import { groupOfRow } from '../store/row-texts';
-import { availableSince, idOf } from '../store/rows';
-import { groupIn } from './filter';
+import { idOf } from '../store/rows';
+import { eachAvailable } from './available';
 
-/** Jobs looked at for one answer: in the blocks of the line, and in those of the due index, which need no bodies. */
+/** Jobs looked at for one answer in each kind of blocks. */
 const MAX_HEADS = 25_000;
-
-/** The same of retry blocks and of rows, whose bodies name the groups; and characters of these. */
-const MAX_BODIES = 10_000;
-const MAX_CHARS = 32 * 1024 * 1024;
 
 /** A group as it is counted. */
 export type CountedGroup = Pick<GroupView, 'waiting' | 'limited' | 'oldest'>;
@@ -118,84 +110,20 @@ export function blockersOf(q: Named & Stored, groups: ReadonlySet<string>): Map<
 
 /** Visits the jobs that are available. @returns were these all? */
 export function eachWaiting(q: Stored, now: number, visit: (job: Waiting) => void): boolean {
-  const { blocks, leases, priorities } = q.store;
   const exceeds = roomOfKeys(q, now);
-  let complete = true;
-  const visitAll = (rows: Iterable<JobRow>, most: number, mostChars = Number.POSITIVE_INFINITY) => {
-    let [looked, chars] = [0, 0];
-    for (const row of rows) {
-      if (looked++ >= most || chars > mostChars) {
-        complete = false;
-        return;
-      }
-      chars += row.body.length;
-      if (leases.active.has(row.key)) continue;
-      visit({ group: groupOfRow(row), since: availableSince(row), isLimited: exceeds(row) });
-    }
-  };
-  const byPriority = [...priorities].sort((a, b) => b - a);
-  visitAll(blocks.line.after(leases.head, false), MAX_HEADS);
-  visitAll(
-    inTurn(byPriority, (priority) => blocks.due.inTurn(priority, undefined, now, false)),
-    MAX_HEADS,
-  );
-  visitAll(
-    inTurn(byPriority, (priority) => blocks.retries.inTurn(priority, undefined, now)),
-    MAX_BODIES,
-    MAX_CHARS,
-  );
-  return visitRows(q, now, exceeds, visit) && complete;
+  return eachAvailable(q, now, MAX_HEADS, ({ group, since, limitKey }) => {
+    visit({ group, since, isLimited: exceeds(limitKey) });
+  });
 }
 
 /** Counts available jobs by the keys that limit them: is there more than room for? */
 function roomOfKeys({ store }: Stored, now: number) {
   const left = new Map<string, number>();
-  return ({ limit_key: key }: Pick<JobRow, 'limit_key'>): boolean => {
+  return (key: string | null): boolean => {
     if (key === null) return false;
     const running = store.leases.runningByKey.get(key) ?? 0;
     const room = left.get(key) ?? store.limiters.find(key)?.room(running, now) ?? Number.POSITIVE_INFINITY;
     left.set(key, room - 1);
     return room <= 0;
   };
-}
-
-function* inTurn(priorities: readonly number[], rows: (priority: number) => Iterable<JobRow>): Generator<JobRow> {
-  for (const priority of priorities) yield* rows(priority);
-}
-
-type OwnRow = Pick<JobRow, 'key' | 'state' | 'enqueued_at' | 'due_at' | 'limit_key'> & {
-  grp: string | null;
-  chars: number;
-};
-
-/** Jobs with a row of their own, by the index that has them; SQLite reads one at a time. @returns were these all? */
-function visitRows(
-  q: Stored,
-  now: number,
-  exceeds: (row: Pick<JobRow, 'limit_key'>) => boolean,
-  visit: (job: Waiting) => void,
-): boolean {
-  const { sql, leases, priorities } = q.store;
-  const columns = `key, state, enqueued_at, due_at, limit_key, length(body) AS chars,
-    CASE WHEN json_valid(body) THEN ${groupIn('body', '$')} END AS grp`;
-  const sources: [from: string, ...bindings: number[]][] = [
-    ...[...priorities].map((priority): [string, number, number] => [
-      'jobs WHERE priority = ? AND due_at <= ?',
-      priority,
-      now,
-    ]),
-    [`jobs WHERE key > ? AND key < ${RANK_BIT}`, leases.head],
-  ];
-  let [looked, chars] = [0, 0];
-  for (const [place, [from, ...bindings]] of sources.entries()) {
-    const isLine = place === sources.length - 1;
-    for (const row of sql.exec<OwnRow>(`SELECT ${columns} FROM ${from}`, ...bindings)) {
-      if (looked++ >= MAX_BODIES || chars > MAX_CHARS) return false;
-      chars += row.chars;
-      if (row.state !== STATE.waiting || leases.active.has(row.key)) continue;
-      if (isLine && row.due_at !== null) continue;
-      visit({ group: row.grp ?? undefined, since: availableSince(row), isLimited: exceeds(row) });
-    }
-  }
-  return true;
 }

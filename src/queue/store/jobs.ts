@@ -244,6 +244,7 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
     if (isOpen(after)) q.store.depth.added(after);
   }
   if (!staysPut || row.expires_at !== after.expires_at) enters(q, after, now, staysPut);
+  if (staysPut && row.body !== after.body) for (const scan of q.store.cursors.chunks.values()) scan.edit(row.key);
   if (end) {
     q.wake.at(keepUntil ?? now + q.config.retentionMs(end));
     noteFailure(q, after, end === 'cancelled', history ?? historyOf(after), now);

@@ -13,8 +13,8 @@ import type { Holder } from '../../../allowance/holder';
 import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
-import { waitingUnder } from '../../store/limits/waiting';
 import type { QueueParts, Stored } from '../../store/parts';
+import { waitingUnder } from './waiting';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
@@ -88,12 +88,12 @@ export function seeToTouched(q: QueueParts, now: number): void {
 }
 
 function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
-  let waiting: ReadonlyMap<string, unknown> | undefined;
-  const waitingJobs = () => {
+  let waiting: ReturnType<typeof waitingUnder> | undefined;
+  const isWaitedFor = (key: string): boolean => {
     waiting ??= waitingUnder(q, new Set(keys), now);
-    return waiting;
+    return !waiting.isAll || waiting.counts.has(key);
   };
-  for (const key of keys) lookAtKey(q, key, () => waitingJobs().has(key), now);
+  for (const key of keys) lookAtKey(q, key, () => isWaitedFor(key), now);
 }
 
 function lookAtKey(q: QueueParts, key: string, isWaitedFor: () => boolean, now: number): void {

@@ -4,8 +4,8 @@ import { LIMIT_SCOPES, type LimitScope, plainKey, scopedKey } from '../../../job
 import type { RateLimitView } from '../../../rpc/limits';
 import type { Limiter, WaitingJobs } from '../../store/limits/limiter';
 import { runningOf } from '../../store/limits/place';
-import { waitingUnder } from '../../store/limits/waiting';
 import type { Named, Stored } from '../../store/parts';
+import { waitingUnder } from './waiting';
 
 /** Keys named in one answer. */
 const MAX_KEYS = 10_000;
@@ -23,8 +23,11 @@ export function rateLimits(q: Named & Stored, keys: readonly string[], now: numb
       return limiter ? [{ limiter, scope }] : [];
     }),
   );
-  const waiting = waitingUnder(q, new Set(known.map(({ limiter }) => limiter.key)), now);
-  return known.map(({ limiter, scope }) => view(q, limiter, scope, waiting.get(limiter.key), now));
+  const { counts, isAll } = waitingUnder(q, new Set(known.map(({ limiter }) => limiter.key)), now);
+  return known.map(({ limiter, scope }) => ({
+    ...view(q, limiter, scope, counts.get(limiter.key), now),
+    ...(!isAll && { complete: false as const }),
+  }));
 }
 
 function view(

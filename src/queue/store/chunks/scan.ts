@@ -43,6 +43,8 @@ export class ChunkScan extends Scan {
   /** Lanes that changed since they were last looked at. `freed`: the group may start a job again. */
   private readonly changed = new Map<ChunkLane, 'changed' | 'freed'>();
   readonly ready = new Set<ChunkLane>();
+  /** Gathered jobs that were changed where they stand. */
+  private readonly edited = new Set<number>();
   /** Groups that start no job before a moment, epoch ms. */
   private readonly closed = new Map<string, number>();
   /** In order; stale ones are passed over. */
@@ -76,6 +78,18 @@ export class ChunkScan extends Scan {
     lane.add(job);
     this.byKey.set(job.key, lane);
     this.note(lane, 'changed');
+  }
+
+  /** The job was changed, and keeps its place: whether it may share a call may be different now. */
+  edit(key: number): void {
+    if (this.byKey.has(key)) this.edited.add(key);
+  }
+
+  /** The keys of the jobs that were changed since the last call. */
+  takeEdited(): number[] {
+    const keys = [...this.edited];
+    this.edited.clear();
+    return keys;
   }
 
   /** The job waits here no more. */
@@ -153,7 +167,8 @@ export class ChunkScan extends Scan {
     super.reset(head);
     // What it passes over is gathered only, or for other consumers.
     this.exact = false;
-    for (const memory of [this.lanes, this.byKey, this.byGroup, this.changed, this.ready, this.closed]) memory.clear();
+    const { lanes, byKey, byGroup, changed, ready, closed, edited } = this;
+    for (const memory of [lanes, byKey, byGroup, changed, ready, closed, edited]) memory.clear();
     this.moments.length = 0;
   }
 

@@ -50,6 +50,18 @@ describe('a chunk that a worker fetches', () => {
     expect(jobs[0]?.chunk).toMatchObject({ jobs: 2 });
   });
 
+  it('leaves a job alone that is on its last attempt since it was changed', async () => {
+    const queue = new TestQueue();
+    const ids = await addAll(queue, 4);
+    expect(await fetch(queue)).toEqual([]);
+    await server.ok(200, 'PATCH', `${V1}/jobs/${ids[1]}`, { max_attempts: 1 });
+    const jobs = await fetch(queue);
+    expect(idsOf(jobs)).toEqual([ids[1]]);
+    expect(jobs[0]).not.toHaveProperty('chunk');
+    ids.push(...(await addAll(queue, 2)));
+    expect(idsOf(await fetch(queue))).toEqual(ids.filter((id) => id !== ids[1]));
+  });
+
   it('is gathered for this worker alone: one that says nothing of chunks gets jobs at once', async () => {
     const queue = new TestQueue();
     const ids = await addAll(queue, 3);
