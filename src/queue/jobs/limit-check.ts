@@ -13,6 +13,7 @@ import { limiterOf, policyOf, runningOf } from '../store/limits/place';
 import { noteQueueStarts } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
+import { entersDueIndex } from '../store/row-places';
 import { isBegun } from '../store/row-texts';
 import { stateOf } from '../store/rows';
 import { drop } from './drop';
@@ -115,20 +116,24 @@ function isCrowded(q: QueueParts, limiter: Limiter, now: number): boolean {
   return concurrency !== undefined && runningOf(q, limiter.key) >= concurrency && limiter.room(0, now) > 0;
 }
 
-/** A job whose turn has come finds its limit reached. Two rows written. */
+/**
+ * A job whose turn has come finds its limit reached. Two rows written, unless it waits after all: since it was passed,
+ * others of its key have started. Then it is read again.
+ */
 function refuse(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
   const action = actionOf(q, limiter, row, now);
-  if (action === 'reschedule') reschedule(q, row, limiter, now);
-  else if (action !== 'wait') drop(q, row, 'rate_limited', now);
+  if (action === 'drop') drop(q, row, 'rate_limited', now);
+  else if (action === 'wait' || !reschedule(q, row, limiter, now)) entersDueIndex(q, row, now);
 }
 
-/** It is scheduled for a moment of its own. */
-function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): void {
+/** It is scheduled for a moment of its own. @returns whether there is any */
+function reschedule(q: QueueParts, row: JobRow, limiter: Limiter, now: number): boolean {
   const at = limiter.book(now);
-  if (at === undefined) return;
+  if (at === undefined) return false;
   limiter.isChanged = true;
   q.store.limiters.save(limiter);
   move(q, row, 'defer', { availableAt: at }, now);
+  return true;
 }
 
 /** A job that was claimed. */

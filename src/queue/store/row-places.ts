@@ -43,7 +43,7 @@ export function enters(q: Named & Stored & Woken, row: JobRow, now: number, stay
 }
 
 /** Notes a row of the due index for cursors, priorities, and whatever starts it once it is due. */
-function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
+export function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
   const at = row.due_at as number;
   q.store.priorities.add(row.priority);
   const position = { at, attempt: row.attempt, key: row.key };

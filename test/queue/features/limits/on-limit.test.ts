@@ -75,12 +75,21 @@ describe('on_limit reschedule', () => {
     }
   });
 
-  it('waits for a place among the jobs that run, whose end no one can foresee', async () => {
+  it.each([
+    [{}, {}],
+    [{ rate: 100, period: 'minute' }, {}],
+    [{ rate: 100, period: 'minute' }, { groups: { order: 'fair' } }],
+    [{ rate: 100, period: 'minute' }, { groups: { order: 'strict' } }],
+  ])('waits for a place among the jobs that run, whose end no one can foresee: %j %j', async (rate, config) => {
     const queue = new TestQueue();
-    const [first, second] = await addManyTo(queue, 2, { key: 'k', concurrency: 1, on_limit: 'reschedule' });
+    await server.configure(queue.name, config);
+    const limit = { key: 'k', concurrency: 1, ...rate, on_limit: 'reschedule' };
+    const first = await addTo(queue, limit, { group: 'a' });
+    const second = await addTo(queue, limit, { group: 'b' });
     expect(await fetchFrom(queue)).toEqual([first]);
-    expect(await server.state(second as string)).toBe('available');
-    await ack(first as string);
+    expect(await server.state(second)).toBe('available');
+    expect(await fetchFrom(queue)).toEqual([]);
+    await ack(first);
     expect(await fetchFrom(queue)).toEqual([second]);
   });
 });
