@@ -12,7 +12,7 @@ import { selectReady } from '../store/ranks';
 import { rowByKey } from '../store/row-lookup';
 import { bodyOf, groupOfRow } from '../store/row-texts';
 import { availableSince, stateOf } from '../store/rows';
-import type { LimitCheck } from './limit-check';
+import { type LimitCheck, roomFor } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
 import { travelsAlone } from './suspects';
 
@@ -164,7 +164,7 @@ export class Chunks implements LaneRules {
       if (group !== undefined && !lane.isStrict) {
         const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
         if (this.isHeld(group, row, taken)) {
-          this.isUnfinished ||= scan.yields(row);
+          this.isUnfinished ||= roomFor(q, row, now) > 0 && scan.yields(row);
           continue;
         }
         joining.set(group, (joining.get(group) ?? 0) + 1);

@@ -43,6 +43,8 @@ export class Scan {
 
   /** What was read and waits for its key, by rank. */
   readonly behind = new Map<RankName, KeyLanes>();
+  /** The keys of jobs that were read ahead again since their keys have room, and were not looked at since. */
+  private readonly again = new Set<number>();
 
   /** How far the line is taken, as far as this consumer can tell; 0: it cannot. */
   get head(): number {
@@ -87,6 +89,17 @@ export class Scan {
     return this.turns.size > 0 ? room : Number.POSITIVE_INFINITY;
   }
 
+  /** A job that has waited for its key is read ahead again: it may take a part of the room. */
+  readsAgain(key: number): void {
+    if (this.again.size >= MAX_AGAIN) this.again.clear();
+    this.again.add(key);
+  }
+
+  /** A job is looked at. @returns was it read again since its key has room, and not looked at since? */
+  looksAgain(key: number): boolean {
+    return this.again.delete(key);
+  }
+
   /** A job was read ahead, and waits for its key, which has no room. */
   waits(row: JobRow): void {
     const name = laneOf(row);
@@ -97,7 +110,7 @@ export class Scan {
   }
 
   /**
-   * A job that was read again does not take the room of its key: another one may have it.
+   * A job does not take the room of its key: another one may have it.
    * @returns whether one waits for it
    */
   yields(row: JobRow): boolean {
@@ -212,8 +225,12 @@ export class Scan {
     this.due.clear();
     this.turns.clear();
     this.behind.clear();
+    this.again.clear();
   }
 }
+
+/** Keys of jobs that were read again and not looked at since, at most. */
+const MAX_AGAIN = 50_000;
 
 /** The rank of a job that waits. */
 const rankOf = ({ due_at, priority }: JobRow): RankName => (due_at === null ? LINE : priority);

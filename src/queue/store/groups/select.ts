@@ -43,7 +43,7 @@ interface Source {
   /** Jobs of a paused group were read that wait: the line is not taken up to here. */
   passedOver(): void;
   /** Knows the jobs that were read ahead, and wait for their keys. */
-  readonly scan: Pick<Scan, 'waits' | 'yields'>;
+  readonly scan: Pick<Scan, 'readsAgain' | 'looksAgain' | 'waits' | 'yields'>;
 }
 
 /** @returns whether it left something for later */
@@ -66,6 +66,7 @@ export function selectInTurns(
     ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
   const read = (row: JobRow): void => {
     const isAgain = ready.isAgain(row);
+    if (isAgain) scan.readsAgain(row.key);
     ready.pass(row, 'pass');
     selection.hasMoved = true;
     ahead++;
@@ -101,9 +102,9 @@ export function selectInTurns(
       read(row);
     }
   };
-  /** It does not take the room of its key: jobs of other groups may have it. */
+  /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
   const yields = (row: JobRow): void => {
-    if (row.limit_key !== null && scan.yields(row)) isAllRead = false;
+    if (scan.yields(row)) isAllRead = false;
   };
   // More waits than this selection may read ahead: quiet groups may be among it.
   const isBehind = (): boolean => !isAllRead && !mayRead() && wantsMore();
@@ -141,6 +142,7 @@ export function selectInTurns(
       selection.hasMoved = true;
       continue;
     }
+    const isAgain = row.limit_key !== null && scan.looksAgain(key);
     const taken = group === undefined ? 0 : (starting.get(group) ?? 0);
     const hold = group === undefined ? undefined : gates.holdOf(group, row, taken, now);
     if (hold) {
@@ -149,13 +151,16 @@ export function selectInTurns(
         passedOver();
       } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
       else turns.block(lane);
-      if (row.limit_key !== null && plainKey(row.limit_key) !== group) yields(row);
+      if (isAgain && plainKey(row.limit_key as string) !== group) yields(row);
       continue;
     }
     const verdict = selection.look(row);
-    if (verdict === 'stop') break;
+    if (verdict === 'stop') {
+      if (isAgain) scan.readsAgain(key);
+      break;
+    }
     if (verdict === 'wait') scan.waits(row);
-    else if (verdict !== 'take') yields(row);
+    else if (verdict !== 'take' && isAgain) yields(row);
     if (verdict === 'hold') {
       if (gates.isStrict && group !== undefined) turns.setLaneAside(lane);
       else turns.setAside(lane, positionOf(row));
@@ -168,8 +173,8 @@ export function selectInTurns(
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else {
-      // Once is enough: one that ended and runs again may stand in its old place, too.
-      keys.add(key);
+      // Once is enough: one that ended and runs again may stand in its old place, too. What waits may be read again.
+      if (verdict !== 'wait') keys.add(key);
       turns.drop(lane);
     }
   }
