@@ -11,22 +11,23 @@ import { put, rows } from '../durable/sql';
 import { type AllowanceView, DESK_PREFIX, type LeaseAnswer, type LeaseRequest } from '../rpc/allowances';
 import { REGISTER } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
-
-const ROUND_MS = 24 * 3_600_000;
+import { FirstRow, ROUND_MS } from './first-row';
 
 /** Queues called at once. The platform allows 1,000 calls in an event. */
 const MAX_CALLS = 100;
 
 export class AllowanceDesk {
   private desk: Desk | undefined;
-  private preparing: Promise<void> | undefined;
+  private readonly first: FirstRow;
 
   private constructor(
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
     private readonly tables: Schema,
     private readonly key: string,
-  ) {}
+  ) {
+    this.first = new FirstRow(ctx, env, tables);
+  }
 
   /** Undefined: the object with this name is not the desk of an allowance. */
   static of(ctx: DurableObjectState, env: Env): AllowanceDesk | undefined {
@@ -36,7 +37,7 @@ export class AllowanceDesk {
   }
 
   async lease(request: LeaseRequest): Promise<LeaseAnswer> {
-    await this.prepare();
+    await this.first.prepare();
     const { answer, holder, key, calls } = this.opened().lease(request, Date.now());
     const { sql } = this.ctx.storage;
     if (key) put(sql, 'allowance', { key: this.key, data: JSON.stringify(key) });
@@ -106,18 +107,5 @@ export class AllowanceDesk {
     if (!at || (await queueObject(this.env, queue).deskCalls(this.key, recall))) return;
     const holder = this.opened().gone(queue, at);
     if (holder) put(this.ctx.storage.sql, 'leased', { queue, data: JSON.stringify(holder) });
-  }
-
-  /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
-  private async prepare(): Promise<void> {
-    if (this.tables.exist()) return;
-    this.preparing ??= (async () => {
-      await lockObject(this.env, REGISTER).register(this.ctx.id.name ?? '');
-      this.tables.create();
-      await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
-    })().finally(() => {
-      this.preparing = undefined;
-    });
-    await this.preparing;
   }
 }

@@ -21,20 +21,19 @@ import type { AllowanceApi, AllowanceView, LeaseAnswer, LeaseRequest } from '../
 import {
   MAX_RESERVATION_MS,
   type OpenTicket,
-  REGISTER,
   type ReleaseRequest,
   type Reservation,
   type ReserveRequest,
   type UniqueLockApi,
 } from '../rpc/locks';
 import { MAX_TICKET_AGE_MS } from '../rpc/queue';
-import { lockObject, queueObject } from '../rpc/stubs';
+import { queueObject } from '../rpc/stubs';
 import { AllowanceDesk } from './allowance-desk';
+import { FirstRow, ROUND_MS } from './first-row';
 
 /** A ticket of this age is refused by its queue, even if the two clocks differ by as much again: it cannot be open. */
 const CERTAIN_AFTER_MS = 3 * MAX_TICKET_AGE_MS;
 
-const ROUND_MS = 24 * 3_600_000;
 /** Rows looked at in one step of a round. */
 const ROUND_STEP = 500;
 /** Bounds of one alarm: rows and queues; the next one continues soon, ms. The platform allows 1,000 calls. */
@@ -64,12 +63,12 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   private readonly known = new Map<string, number>();
   private expiry: ReturnType<typeof setTimeout> | undefined;
   private readonly tables = new Schema(this.ctx.storage, LOCKS, this.ctx.id.name);
-  private preparing: Promise<void> | undefined;
+  private readonly first = new FirstRow(this.ctx, this.env, this.tables);
   /** What the object is if its name is that of an allowance: nothing else of this class is used then. */
   private readonly desk = AllowanceDesk.of(this.ctx, this.env);
 
   async reserve(request: ReserveRequest): Promise<Outcome<Reservation>> {
-    await this.prepare();
+    await this.first.prepare();
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.giveUp(waiting), request.wait_ms);
       const waiting: Waiting = { request, resolve, reject, timer };
@@ -300,19 +299,6 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
 
   private remove(fingerprint: string, queue: string): void {
     this.query('DELETE FROM holders WHERE fingerprint = ? AND queue = ?', fingerprint, queue);
-  }
-
-  /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
-  private async prepare(): Promise<void> {
-    if (this.tables.exist()) return;
-    this.preparing ??= (async () => {
-      await lockObject(this.env, REGISTER).register(this.ctx.id.name ?? '');
-      this.tables.create();
-      await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
-    })().finally(() => {
-      this.preparing = undefined;
-    });
-    await this.preparing;
   }
 }
 

@@ -146,7 +146,7 @@ export function insert(
   if (!inLine && row.state === STATE.waiting) row.due_at = at;
   check(move, 'none', positionOf(row, false, now));
   const isTogether = together && move === 'enqueue' && mayWaitInLine(limit) && row.due_at !== null;
-  if ((inLine || isTogether) && isPlain(row, now))
+  if ((inLine || isTogether) && isPlain(row) && row.created_at === now)
     q.store.blocks.add({ ...row, at: now, ...(group !== undefined && { group }) });
   else writeRow(q.store.sql, row);
   q.store.written.spend(row.body.length);
@@ -167,9 +167,9 @@ export function insert(
 export const mayWaitInLine = (limit: LimitPolicy | undefined): boolean => !limit || limit.on_limit === 'wait';
 
 /** Do its body, type and id say everything about it, so that it can join a block? */
-function isPlain(row: JobRow, now: number): boolean {
-  if (row.expires_at !== null || row.history !== null || row.attempt > 0 || row.claims > 0) return false;
-  return row.created_at === now && row.enqueued_at === now;
+export function isPlain(row: JobRow): boolean {
+  if (row.expires_at !== null || row.history !== null || row.holds_group !== null) return false;
+  return row.attempt === 0 && row.claims === 0 && row.created_at === row.enqueued_at;
 }
 
 /** Writes ordinary immediate jobs of one type under consecutive numbers: one row for many. */

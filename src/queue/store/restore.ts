@@ -9,7 +9,7 @@ import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job
 import type { JobHistory } from '../../job/record';
 import { isInLine } from './columns';
 import { type JobRow, STATE } from './job-row';
-import { check, mayWaitInLine, positionOf } from './jobs';
+import { check, isPlain, mayWaitInLine, positionOf } from './jobs';
 import { learn, policyOf } from './limits/place';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
@@ -150,10 +150,4 @@ export class Restoration {
     this.completed = Math.max(this.completed, sequenceOf(row.key));
     q.wake.at(own ?? endedAt + q.config.retentionMs('completed'));
   }
-}
-
-/** Do its body, type and id say everything about it, so that it can join a block? */
-function isPlain({ expires_at, history, attempt, claims, created_at, enqueued_at, holds_group }: JobRow) {
-  const isSpecial = expires_at !== null || history !== null || holds_group !== null;
-  return !isSpecial && attempt === 0 && claims === 0 && created_at === enqueued_at;
 }
