@@ -90,8 +90,8 @@ export class Turns {
   }
 
   /**
-   * A key before which no job of the line waits here. What is read later has a higher key, so an older answer still
-   * holds: most claims use that.
+   * A key before which no job of the line waits here. What is read later has a higher key or lowers the answer, so an
+   * older one still holds: most claims use that.
    * @param line the key up to which the line was read
    */
   inLineFrom(line: number): number {
@@ -120,6 +120,7 @@ export class Turns {
    * @param isHolder all others of its group wait for its end
    */
   putBack(position: Position, group: string | undefined, isHolder = false): void {
+    this.bound = Math.min(this.bound, position.key);
     const lane = this.laneOf(group);
     this.count(lane, () => lane.putBack(isHolder ? { ...position, at: Number.NEGATIVE_INFINITY } : position));
     // It may be what the others of its group wait for.
