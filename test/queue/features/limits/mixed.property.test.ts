@@ -44,7 +44,7 @@ type Step =
   | { op: 'claim'; count: number; types: string[] | undefined }
   | { op: 'end'; count: number; how: 'ack' | 'retry' | 'undo' }
   | { op: 'pass'; ms: number }
-  | { op: 'evict' };
+  | { op: 'forget' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -72,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ op: fc.constant('pass' as const), ms: fc.constantFrom(1, 400, 1_000, 5_000) }) },
-  { weight: 1, arbitrary: fc.constant<Step>({ op: 'evict' }) },
+  { weight: 1, arbitrary: fc.constant<Step>({ op: 'forget' }) },
 );
 
 const groups = fc.constantFrom<(Json | null)[]>(
@@ -141,7 +141,7 @@ async function play(played: Played, one: Step, isStrict: boolean): Promise<void>
   else if (one.op === 'claim') await played.claim(one.count, one.types);
   else if (one.op === 'end') await played.end(one.count, one.how);
   else if (one.op === 'pass') clock.advance(one.ms);
-  else await played.queue.evict();
+  else await played.queue.inside(({ q }) => q.load());
 }
 
 describe('limits of every kind beside each other', () => {
