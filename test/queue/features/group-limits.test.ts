@@ -79,6 +79,17 @@ describe('groups with a rate', () => {
     expect(await take(queue, 1)).toEqual([waiting]);
   });
 
+  it('start in the end when the object is evicted while some of those that their limit lets in wait', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const rate_limit = { key: 'shared', rate: 2, period: 'PT5S' };
+    const ids = await addAll(queue, ['a', 'a', 'b', 'b'], { rate_limit });
+    expect(await take(queue, 20)).toEqual(ids.slice(0, 2));
+    clock.advance(5_000);
+    expect(await take(queue, 1)).toEqual(ids.slice(2, 3));
+    await queue.evict();
+    expect(await take(queue, 20)).toEqual(ids.slice(3));
+  });
+
   it.each(['fair', 'strict'])('never exceed it in a %s order, whenever the object loses its memory', async (order) => {
     const queue = await queueOf({ order, rate: { limit: 3, period: 10_000 } });
     const groups = ['a', 'b', 'c'];
