@@ -110,7 +110,7 @@ export class Rank {
         this.firstLane = { lane, row };
         return row;
       }
-      behind.shift(lane);
+      behind.drop(lane);
     }
   }
 

@@ -8,7 +8,7 @@ import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
 import { isTooLate } from '../rows';
 import type { JobSelection, Scan, Verdict } from '../scan';
-import type { GroupGates } from './gates';
+import type { GroupGates, Hold } from './gates';
 import type { Turns } from './turns';
 
 /** The ready jobs of one priority in order. */
@@ -64,15 +64,23 @@ export function selectInTurns(
   let isAllRead = false;
   const mayRead = (): boolean =>
     ahead < MAX_AHEAD && ownRows < MAX_ROWS_AHEAD && blocks.read - readBefore < MAX_BLOCKS_AHEAD;
+  /** Why the group of a job keeps it from starting. */
+  const holdOf = (row: JobRow, group: string | undefined): Hold | undefined =>
+    group === undefined ? undefined : gates.holdOf(group, row, starting.get(group) ?? 0, now);
+  /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
+  const yields = (row: JobRow): void => {
+    if (scan.yields(row)) isAllRead = false;
+  };
   const read = (row: JobRow): void => {
     const isAgain = ready.isAgain(row);
-    if (isAgain) scan.readsAgain(row.key);
     ready.pass(row, 'pass');
     selection.hasMoved = true;
     ahead++;
     if (row.body !== '') ownRows++;
     const group = groupOfRow(row);
     const position = positionOf(row);
+    if (isAgain && isShared(row, group) && holdOf(row, group)) yields(row);
+    else if (isAgain) scan.readsAgain(row.key);
     // One that runs takes another place if it comes back.
     if (isRunning(row.key)) return;
     // Others of its group have waited with it, and it is still the first one of them.
@@ -101,10 +109,6 @@ export function selectInTurns(
       if (!row) return;
       read(row);
     }
-  };
-  /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
-  const yields = (row: JobRow): void => {
-    if (scan.yields(row)) isAllRead = false;
   };
   // More waits than this selection may read ahead: quiet groups may be among it.
   const isBehind = (): boolean => !isAllRead && !mayRead() && wantsMore();
@@ -143,15 +147,14 @@ export function selectInTurns(
       continue;
     }
     const isAgain = row.limit_key !== null && scan.looksAgain(key);
-    const taken = group === undefined ? 0 : (starting.get(group) ?? 0);
-    const hold = group === undefined ? undefined : gates.holdOf(group, row, taken, now);
+    const hold = holdOf(row, group);
     if (hold) {
       if (hold.by === 'pause') {
         turns.forget(lane);
         passedOver();
       } else if (hold.by === 'rate') turns.close(lane, hold.opensAt);
       else turns.block(lane);
-      if (isAgain && plainKey(row.limit_key as string) !== group) yields(row);
+      if (isAgain && isShared(row, group)) yields(row);
       continue;
     }
     const verdict = selection.look(row);
@@ -169,7 +172,7 @@ export function selectInTurns(
     selection.hasMoved = true;
     if (verdict === 'take') {
       keys.add(key);
-      if (group !== undefined) starting.set(group, taken + 1);
+      if (group !== undefined) starting.set(group, (starting.get(group) ?? 0) + 1);
       turns.taken(lane);
     } else if (gates.isStrict && group !== undefined && !isTooLate(row, now)) turns.block(lane);
     else {
@@ -180,6 +183,11 @@ export function selectInTurns(
   }
   turns.end(isBehind());
   return !turns.isEmpty || (!isAllRead && !selection.isFull);
+}
+
+/** Do jobs of other groups count under its key, as far as its name shows? */
+function isShared({ limit_key: key }: JobRow, group: string | undefined): boolean {
+  return key !== null && group !== undefined && plainKey(key) !== group;
 }
 
 const NOTHING = { body: '' };

@@ -205,7 +205,13 @@ export class KeyLanes {
     if (lane) this.close(lane);
   }
 
-  /** The first job of the lane is taken, or waits no more. */
+  /** The first job of the lane waits no more where it stood, and takes nothing of the room. */
+  drop(lane: KeyLane): void {
+    lane.left++;
+    this.shift(lane);
+  }
+
+  /** The first job of the lane is taken, or may be. */
   shift(lane: KeyLane): void {
     this.change(lane, () => lane.shift());
     if (!lane.isEmpty) return;
