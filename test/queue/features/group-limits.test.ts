@@ -79,6 +79,17 @@ describe('groups with a rate', () => {
     expect(await take(queue, 1)).toEqual([waiting]);
   });
 
+  it('have the room that one of them leaves which was cancelled while it waited', async () => {
+    const queue = await queueOf({ order: 'fair' });
+    const [running, cancelled, next] = await addAll(queue, ['a', 'a', 'b'], {
+      rate_limit: { key: 'shared', concurrency: 1 },
+    });
+    expect(await take(queue, 10)).toEqual([running]);
+    await server.ok(200, 'DELETE', `${V1}/jobs/${cancelled}`);
+    await server.ack(running);
+    expect(await take(queue, 1)).toEqual([next]);
+  });
+
   it('start in the end when the object is evicted while some of those that their limit lets in wait', async () => {
     const queue = await queueOf({ order: 'fair' });
     const rate_limit = { key: 'shared', rate: 2, period: 'PT5S' };
