@@ -122,7 +122,8 @@ export class Cursors {
   }
 
   /**
-   * A key has room for so many starts, and for so many jobs that have begun.
+   * A key has room.
+   * @param starts for jobs that have not begun @param runs for those that have
    * @returns may jobs start that could not start before?
    */
   opens(key: string, starts: number, runs: number): boolean {

@@ -2,9 +2,9 @@
  * What happens once a key may have room: an attempt of it ended, a window opened, limits were raised.
  *
  * A job whose key has no room costs nothing. Each consumer passes over it when it comes to it, and remembers it in a
- * lane of the key, see `store/limits/lanes`. So ten thousand of them delay no other job. Here these lanes are opened again,
- * and their jobs are taken in the same order as all others. The claim decides in its own transaction whether there is
- * room, so to open a lane too often costs time, and nothing else.
+ * lane of the key, see `store/limits/lanes`. So ten thousand of them delay no other job. Here these lanes are opened
+ * again, and their jobs are taken in the same order as all others. The claim decides in its own transaction whether
+ * there is room, so to open a lane too often costs time, and nothing else.
  *
  * Whatever makes room, takes it away, or finds none touches the key. Touched keys are processed at the end of each
  * operation, in the same transaction.

@@ -1,6 +1,6 @@
 /**
- * Keys that limit jobs: admits jobs when a key has room again, a window opens, or an override ends. Groups with a rate
- * continue when their windows open.
+ * Keys that limit jobs: their jobs start when a key has room again, a window opens, or an override ends. Groups with a
+ * rate continue when their windows open.
  */
 import type { MessageKind } from '../../../durable/outbox-relay';
 import { isFromBefore } from '../../../job/limits/starts';

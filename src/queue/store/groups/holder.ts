@@ -7,8 +7,8 @@ import { groupOfRow } from '../row-texts';
 const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', 'undoClaim']);
 
 /**
- * The group that a job holds up after a move: it has begun, or was claimed and did not start. A job that is locked keeps
- * what it holds. A dead letter that is redriven has not begun.
+ * The group that a job holds up after a move: it has begun, or was claimed and did not start. A job that is locked
+ * keeps what it holds. A dead letter that is redriven has not begun.
  */
 export function holdsGroup(
   kind: Move,

@@ -15,7 +15,7 @@ import type { Turns } from './turns';
 export interface Stream {
   peek(pageSize: number): JobRow | undefined;
   pass(row: JobRow, verdict: Verdict): boolean;
-  /** The next one of those that were read before and have waited for their keys, if its key may have room. Reads no others. */
+  /** The next one of those that have waited for their keys and were read before, if its key may have room. */
   again(): JobRow | undefined;
   /** Is it such a one? */
   isAgain(row: JobRow): boolean;
