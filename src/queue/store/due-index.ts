@@ -18,6 +18,17 @@ export function compare(a: Position, b: Position): number {
   return a.at - b.at || a.attempt - b.attempt || a.key - b.key;
 }
 
+/** Where a row stands in its part of the due index. */
+export const positionOf = ({
+  due_at,
+  attempt,
+  key,
+}: {
+  due_at: number | null;
+  attempt: number;
+  key: number;
+}): Position => ({ at: due_at as number, attempt, key });
+
 /** Where a job stands in the line, which is in the order of its numbers. */
 export const positionInLine = ({ enqueued_at, key }: { enqueued_at: number; key: number }): Position => ({
   at: enqueued_at,

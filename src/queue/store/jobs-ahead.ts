@@ -2,9 +2,9 @@
 import { LIMIT } from '../../durable/sql';
 import { RANK_BIT } from '../../job/ids';
 import { STANDS_IN_LINE } from './columns';
-import { compare, START } from './due-index';
+import { compare, positionOf, START } from './due-index';
 import type { JobRow } from './job-row';
-import { comesFirst, positionOf, type Ranks } from './ranks';
+import { comesFirst, type Ranks } from './ranks';
 import type { Scan } from './scan';
 
 /** Rows that one count looks at, at most. */

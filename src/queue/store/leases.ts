@@ -63,7 +63,7 @@ export class LeaseTable {
   /** All slots were taken, until one of the attempts ended. */
   private wasFull = false;
   /** A lease could not be read when memory was rebuilt: which jobs it held is unknown. */
-  hasLost = false;
+  private hasLost = false;
   private free: number[] = [];
   private nextId = 1;
   /** The row that was granted last; 0 if memory was rebuilt since. */

@@ -36,7 +36,7 @@ export class Rank {
   /** It held a row back for its consumer. */
   held = false;
   /** The first row of those that have waited for their keys and have room. */
-  private firstLane: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;
+  private firstAgain: { lane: NonNullable<KeyLanes['first']>; row: JobRow } | undefined;
 
   /** @param after where it is read from, exclusive */
   constructor(
@@ -51,7 +51,7 @@ export class Rank {
 
   /** Has the row that comes next waited for its key? */
   isAgain(row: JobRow): boolean {
-    return this.firstLane?.row === row;
+    return this.firstAgain?.row === row;
   }
 
   peek(pageSize: number): JobRow | undefined {
@@ -66,9 +66,9 @@ export class Rank {
   pass(row: JobRow, verdict: Verdict): boolean {
     const isHeld = verdict === 'hold' || verdict === 'stop';
     const behind = this.place.behind();
-    if (behind && this.firstLane?.row === row) {
-      const { lane } = this.firstLane;
-      this.firstLane = undefined;
+    if (behind && this.firstAgain?.row === row) {
+      const { lane } = this.firstAgain;
+      this.firstAgain = undefined;
       if (verdict === 'wait') behind.close(lane);
       else if (verdict === 'hold') behind.setAside(lane);
       else if (verdict !== 'stop') behind.shift(lane);
@@ -104,10 +104,10 @@ export class Rank {
     for (;;) {
       const lane = behind?.first;
       if (!lane) return undefined;
-      if (this.firstLane?.lane === lane && this.firstLane.row.key === lane.key) return this.firstLane.row;
+      if (this.firstAgain?.lane === lane && this.firstAgain.row.key === lane.key) return this.firstAgain.row;
       const row = this.place.find(lane);
       if (row) {
-        this.firstLane = { lane, row };
+        this.firstAgain = { lane, row };
         return row;
       }
       behind.drop(lane);

@@ -13,7 +13,16 @@ import { LIMIT } from '../../durable/sql';
 import { RANK_BIT, sequenceOf } from '../../job/ids';
 import type { Blocks } from './blocks';
 import { isInLine, ownRow, ROW_COLUMNS, readRows, STANDS_IN_LINE } from './columns';
-import { compare, compareInLine, nextIn, type Position, positionInLine, prioritiesIn, START } from './due-index';
+import {
+  compare,
+  compareInLine,
+  nextIn,
+  type Position,
+  positionInLine,
+  positionOf,
+  prioritiesIn,
+  START,
+} from './due-index';
 import type { GroupGates } from './groups/gates';
 import { type Stream, selectInTurns } from './groups/select';
 import { type JobRow, STATE } from './job-row';
@@ -115,11 +124,6 @@ function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, aft
     },
   ]);
   return merged([inBlocks, again, own], limit, (a, b) => compare(positionOf(a), positionOf(b)));
-}
-
-/** Position of a row in its part of the due index. */
-export function positionOf({ due_at, attempt, key }: Pick<JobRow, 'due_at' | 'attempt' | 'key'>): Position {
-  return { at: due_at as number, attempt, key };
 }
 
 /** What both kinds of ranks need of a consumer. */

@@ -2,6 +2,7 @@
 
 import type { Active } from './active';
 import { isInLine } from './columns';
+import { positionOf } from './due-index';
 import { type JobRow, STATE } from './job-row';
 import type { Named, Stored, Woken } from './parts';
 import { groupOfRow } from './row-texts';
@@ -46,7 +47,7 @@ export function enters(q: Named & Stored & Woken, row: JobRow, now: number, stay
 export function entersDueIndex(q: Named & Stored & Woken, row: JobRow, now: number): void {
   const at = row.due_at as number;
   q.store.priorities.add(row.priority);
-  const position = { at, attempt: row.attempt, key: row.key };
+  const position = positionOf(row);
   const owned = ownedBy(q, row);
   // Where it stood before, it must not be taken: it was given a later time, or it ran or had ended and begins again.
   if (owned && (owned.group === undefined || owned.isOutOfOrder)) {

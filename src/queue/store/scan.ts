@@ -1,6 +1,6 @@
 /** How far one consumer of jobs has read, and what it says of a job. */
 import type { GroupRules } from '../../job/group-rules';
-import { compare, compareInLine, type Position, positionInLine, START } from './due-index';
+import { compare, compareInLine, type Position, positionInLine, positionOf, START } from './due-index';
 import { Turns } from './groups/turns';
 import type { JobRow } from './job-row';
 import { KeyLanes, laneName, laneOf } from './limits/lanes';
@@ -104,8 +104,7 @@ export class Scan {
   waits(row: JobRow): void {
     const name = laneOf(row);
     if (name === undefined) return;
-    const { due_at, attempt, key } = row;
-    const position = due_at === null ? positionInLine(row) : { at: due_at, attempt, key };
+    const position = row.due_at === null ? positionInLine(row) : positionOf(row);
     this.behindAt(rankOf(row)).waits(name, position);
   }
 

@@ -14,7 +14,7 @@ import { forgetEnded } from '../../store/limits/changes';
 import type { Limiter } from '../../store/limits/limiter';
 import { FORGET_AFTER_MS, runningOf } from '../../store/limits/place';
 import type { QueueParts, Stored } from '../../store/parts';
-import { waitingUnder } from './waiting';
+import { type WaitingUnder, waitingUnder } from './waiting';
 
 /** Keys looked at in one transaction. */
 const KEYS_PER_TURN = 200;
@@ -23,7 +23,7 @@ const KEYS_PER_TURN = 200;
  * When the key must be looked at without any other reason: its window opens for waiting jobs, or its override ends.
  * @param isWaitedFor do jobs wait that name the key?
  */
-function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: () => boolean): void {
+function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor: (key: string) => boolean): void {
   let at = Number.POSITIVE_INFINITY;
   const ends = q.store.limiters.overrides.get(limiter.name)?.expires_at ?? now;
   if (limiter.holder) lookAtAllowance(q, limiter, limiter.holder, now);
@@ -38,7 +38,7 @@ function scheduleCheck(q: QueueParts, limiter: Limiter, now: number, isWaitedFor
   const isOver = limiter.checkAt === null || limiter.checkAt <= now;
   if (!Number.isFinite(at)) {
     if (!isOver) return;
-    if (isForgettable(q, limiter, now) && !isWaitedFor()) {
+    if (isForgettable(q, limiter, now) && !isWaitedFor(limiter.key)) {
       q.store.limiters.remove(limiter);
       return;
     }
@@ -88,15 +88,15 @@ export function seeToTouched(q: QueueParts, now: number): void {
 }
 
 function lookAt(q: QueueParts, keys: readonly string[], now: number): void {
-  let waiting: ReturnType<typeof waitingUnder> | undefined;
+  let waiting: WaitingUnder | undefined;
   const isWaitedFor = (key: string): boolean => {
     waiting ??= waitingUnder(q, new Set(keys), now);
     return !waiting.isAll || waiting.counts.has(key);
   };
-  for (const key of keys) lookAtKey(q, key, () => isWaitedFor(key), now);
+  for (const key of keys) lookAtKey(q, key, isWaitedFor, now);
 }
 
-function lookAtKey(q: QueueParts, key: string, isWaitedFor: () => boolean, now: number): void {
+function lookAtKey(q: QueueParts, key: string, isWaitedFor: (key: string) => boolean, now: number): void {
   const limiter = q.store.limiters.find(key);
   const running = runningOf(q, key);
   // A key that is not known is made again from the first job that names it.

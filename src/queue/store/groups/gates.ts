@@ -191,16 +191,11 @@ export class GroupGates {
   }
 
   private release(group: string, key: number): void {
-    const keys = this.holders?.get(group);
-    if (this.holders && keys?.includes(key)) {
-      this.held--;
-      if (keys.length > 1)
-        this.holders.set(
-          group,
-          keys.filter((other) => other !== key),
-        );
-      else this.holders.delete(group);
-    }
+    const keys = this.holders?.get(group) ?? NONE;
+    const others = keys.filter((other) => other !== key);
+    this.held -= keys.length - others.length;
+    if (others.length > 0) this.holders?.set(group, others);
+    else this.holders?.delete(group);
     this.free(group);
   }
 }

@@ -249,12 +249,7 @@ export class KeyLanes {
 
   /** One job of a closed lane may be taken. @returns whether there is such a lane */
   opensForOne(name: string): boolean {
-    const lane = this.lanes.get(name);
-    if (!lane || lane.left > 0) return false;
-    this.change(lane, () => {
-      lane.left = 1;
-    });
-    return true;
+    return this.lanes.has(name) && this.opens(name, 1);
   }
 
   /** Does a job wait in this lane that has no room, as far as is known? */
