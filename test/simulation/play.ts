@@ -68,6 +68,8 @@ export class Play {
     if (step.op === 'fault') for (const { beforeFault } of EXTRAS) await beforeFault?.(this.scene);
     this.scene.observe();
     const turn = await prepare(this.scene, inner);
+    // A push may have begun meanwhile: what fails or dies in this step does not undo it.
+    this.scene.observe();
     if (step.op === 'die' && !isLonger && !step.durable) {
       this.withoutTrace(turn);
     } else {
