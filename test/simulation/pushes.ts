@@ -194,6 +194,15 @@ class Pushes {
     }
     await this.hearEnds(scene);
     await this.read();
+    this.forgetUnawaited(scene);
+  }
+
+  /** Where a call could not be made, or is over, nobody waits for an answer any more: the run ends with its lease. */
+  private forgetUnawaited({ model }: Scene): void {
+    const awaited = new Set(this.open.flatMap(({ open }) => open.map(({ id }) => id)));
+    for (const { lease } of model.jobs) {
+      if (lease?.pushed && !awaited.has(lease.pushed.delivery)) lease.timeoutAt = Number.POSITIVE_INFINITY;
+    }
   }
 
   /** Calls whose end came from the queue: their time was up, or nobody wanted their answer. */

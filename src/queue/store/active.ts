@@ -15,13 +15,16 @@ export interface Active {
   expiresAt: number;
   /** …and a heartbeat moves it to now + this, in ms. */
   visibilityMs: number;
-  /** Execution limit; no heartbeat moves it. */
+  /** Execution limit; no heartbeat moves it. {@link NEVER} where nobody is there to end it. */
   timeoutAt: number;
   /** The attempt is over but could not be ended: it is looked at again at this time. */
   putOff?: number;
   /** Name of the target, when pushed. */
   target?: string;
-  /** Pushed by this object before a restart, so nothing awaits the answer. Its lease runs on, but it takes no slot. */
+  /**
+   * Pushed before a restart of this object, or in a call that could not be made: nothing awaits the answer. Its lease
+   * runs on, but it takes no slot.
+   */
   orphaned?: true;
   /** Suspected of killing its handler Worker: nothing else runs there meanwhile. */
   solo?: true;
@@ -36,6 +39,9 @@ export interface Active {
   /** Did the job come from the due index (true) or from the line of immediate jobs? */
   indexed: boolean;
 }
+
+/** The end of no attempt, epoch ms. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** A pushed attempt's lease ends this long after its execution limit, ms: the dispatcher's own timer comes first. */
 export const LEASE_BEYOND_TIMEOUT_MS = 10_000;

@@ -1,5 +1,5 @@
 /** The text of a lease row. */
-import type { Active } from './active';
+import { type Active, NEVER } from './active';
 import type { SingleRow } from './singles';
 
 /** The content of a lease row. */
@@ -61,7 +61,7 @@ export function restored(
   const underWay = pushed?.claim === claim ? pushed : undefined;
   return {
     ...{ key, type, claim, attempt, leaseId, startedAt: lease.s, expiresAt, visibilityMs, indexed: indexed === 1 },
-    timeoutAt: isPushed && !underWay ? Number.MAX_SAFE_INTEGER : timeoutAt,
+    timeoutAt: isPushed && !underWay ? NEVER : timeoutAt,
     ...(lease.w !== undefined && { workerId: lease.w }),
     ...(isPushed && { target: lease.t as string }),
     ...(isPushed && !underWay && { orphaned: true as const }),

@@ -12,7 +12,7 @@
  * Memory holds only what runs right now, never the backlog.
  */
 import { bytesOf, grouped } from '../../job/size';
-import type { Active } from './active';
+import { type Active, NEVER } from './active';
 import type { Blocks } from './blocks';
 import { STATE } from './job-row';
 import { type LeaseRow, leasedBy, leaseText, readLease, restored } from './lease-row';
@@ -208,6 +208,19 @@ export class LeaseTable {
     if (members.size === 0) {
       this.live.delete(active.leaseId);
       this.free.push(active.leaseId);
+    }
+  }
+
+  /** The call of these pushes is over. Nothing awaits an answer for those that still run: their leases end them. */
+  callOver(batch: readonly { readonly active: Active }[]): void {
+    this.underWay.delete(batch);
+    for (const { active: one } of batch) {
+      // Memory may have been rebuilt since.
+      const active = this.active.get(one.key);
+      if (active?.claim !== one.claim) continue;
+      this.pushed.delete(active);
+      active.orphaned = true;
+      active.timeoutAt = NEVER;
     }
   }
 

@@ -242,7 +242,7 @@ export class Pump implements Feature {
     const mayFollow = await counted(this.runner.run(target, batch));
     target.openCalls--;
     this.charsUnderWay -= chars;
-    this.host.q.store.leases.underWay.delete(batch);
+    this.host.q.store.leases.callOver(batch);
     target.health.trialEnded();
     // Where everything was looked at and nothing waits for room or a moment, an ended call brings no work: a selection
     // would be a transaction for nothing, one of the four of a lone job.
