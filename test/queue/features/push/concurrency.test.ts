@@ -80,6 +80,31 @@ describe('the concurrency of a queue', () => {
     for (const id of ids) expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
   });
 
+  it('counts no job whose call could not be made: its lease ends that attempt, and the next one comes at once', async () => {
+    const gate = new Gate('PLAIN');
+    const queue = new TestQueue('unmade');
+    await server.configure('unmade', { concurrency: 1 });
+    const complaints = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    await queue.inside(({ q: { store } }) => {
+      const { read } = store.progress;
+      store.progress.read = () => {
+        store.progress.read = read;
+        throw new Error('storage failed at what a runner is shown');
+      };
+    });
+    const ids = await many(2, 'wide.gate', 'unmade', gate.args);
+    await gate.waiting(1);
+    expect(complaints.mock.lastCall).toMatchObject(['tocsin: a call could not be made', expect.any(Error)]);
+    expect(await server.counts('unmade')).toMatchObject({ active: 2 });
+    await gate.open();
+    await until(async () => (await server.counts('unmade')).completed === 1, 'the other job to be done');
+    clock.advance(((await queue.armedAt()) as number) - Date.now());
+    await queue.alarm();
+    for (const id of ids) await server.jobIn(id, 'completed');
+    const lost = (await Promise.all(ids.map((id) => server.job(id)))).filter(({ attempt }) => attempt === 2);
+    expect(lost).toMatchObject([{ errors: [{ code: 'visibility_timeout', backoff_ms: 0 }] }]);
+  });
+
   it('is 10 unless it is set, over all targets together', async () => {
     const plain = new Gate('PLAIN');
     const work = new Gate('WORK');
