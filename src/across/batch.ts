@@ -2,7 +2,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, atIndex, duplicate, eventualOutcomeOf, type Outcome, payloadTooLarge } from '../job/errors';
+import { ApiError, atIndex, duplicate, type Outcome, payloadTooLarge } from '../job/errors';
 import { routeCandidate, routeOf } from '../job/ids';
 import { charsToTell, MAX_EXISTING_CHARS, pack, tooMuchToTell } from '../job/message';
 import type { NewJob } from '../job/record';
@@ -170,37 +170,36 @@ export interface BatchOptions {
 
 /**
  * Enqueues every group, or none, and returns the jobs in the order of the batch. One queue takes its jobs in one
- * transaction; several use {@link allOrNothing}. An error names the entry's place in the batch.
+ * transaction; several use {@link allOrNothing}.
+ * @throws {ApiError} with the entry's place in the batch
  */
-export function enqueueAcross(
+export async function enqueueAcross(
   env: Env,
   groups: readonly BatchGroup[],
   { ticket, beforeDeciding, complete, idempotency, here }: BatchOptions = {},
-): Promise<Outcome<EnqueuedJob[]>> {
+): Promise<EnqueuedJob[]> {
   const finish = (receipts: readonly EnqueueReceipt[]) => {
     const jobs = inBatchOrder(groups, receipts);
     return tellable(complete ? complete(jobs) : jobs);
   };
-  return eventualOutcomeOf(async () => {
-    const [first, ...rest] = groups;
-    if (!first) return finish([]);
-    // A queue that remembers its answer must know all of it.
-    const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
-    if (isAlone) {
-      // An answer that stays in the object need not be packed.
-      const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
-      const receipt = await takerOf(env, first.queue, here).enqueue(sent, ticket, idempotency);
-      return finish([unpackReceipt(accepted(first, receipt))]);
-    }
-    const others = rest.map(({ queue }) => queue);
-    const participants: Participants = { batch: ticket ?? uuidv7(), coordinator: first.queue, others };
-    const { jobs } = await allOrNothing<EnqueueReceipt>(env, participants, {
-      prepare: async () => ({ agreed: true, answer: { jobs: finish(await prepare(env, groups, participants)) } }),
-      beforeDeciding,
-      once: idempotency,
-    });
-    return jobs;
+  const [first, ...rest] = groups;
+  if (!first) return finish([]);
+  // A queue that remembers its answer must know all of it.
+  const isAlone = rest.length === 0 && !beforeDeciding && !(idempotency && complete);
+  if (isAlone) {
+    // An answer that stays in the object need not be packed.
+    const sent = here?.queue === first.queue ? first.jobs : pack(first.jobs);
+    const receipt = await takerOf(env, first.queue, here).enqueue(sent, ticket, idempotency);
+    return finish([unpackReceipt(accepted(first, receipt))]);
+  }
+  const others = rest.map(({ queue }) => queue);
+  const participants: Participants = { batch: ticket ?? uuidv7(), coordinator: first.queue, others };
+  const { jobs } = await allOrNothing<EnqueueReceipt>(env, participants, {
+    prepare: async () => ({ agreed: true, answer: { jobs: finish(await prepare(env, groups, participants)) } }),
+    beforeDeciding,
+    once: idempotency,
   });
+  return jobs;
 }
 
 /**

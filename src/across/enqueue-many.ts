@@ -4,7 +4,7 @@
  */
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
-import { ApiError, duplicate, type ErrorData, type Outcome, unwrap } from '../job/errors';
+import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
 import { pack } from '../job/message';
 import type { NewJob } from '../job/record';
 import { haveSchemasChanged } from '../job/schemas/misfit';
@@ -12,7 +12,7 @@ import { type EnqueuedJob, type IdempotencyKey, unpackOutcomes } from '../rpc/re
 import { queueObject } from '../rpc/stubs';
 import { type BatchEntry, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
-import { enqueueAll, enqueueEntries, recallJobs } from './enqueue';
+import { enqueueEntry, enqueueNew, recallJobs } from './enqueue';
 import { underSchemas } from './schemas';
 
 /** The outcomes of the entries. */
@@ -43,12 +43,12 @@ export async function enqueueAllOrNone(
   idempotency: IdempotencyKey | undefined,
 ): Promise<Enqueued> {
   const accepted = entries.flatMap((entry) => (entry.ok ? [entry.value] : []));
-  if (accepted.length < entries.length) {
-    refuseTooManyQueues(accepted);
-    return { outcomes: rolledBack(entries), replayed: false };
-  }
-  const { outcome, replayed } = await enqueueAll(env, accepted, true, idempotency);
-  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed };
+  refuseTooManyQueues(accepted);
+  if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
+  const earlier = await recallJobs(env, accepted, idempotency);
+  if (earlier) return { outcomes: earlier.map((value) => ({ ok: true, value })), replayed: true };
+  const outcome = await eventualOutcomeOf(() => enqueueNew(env, accepted, true, idempotency));
+  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: false };
   const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
   // An error that no entry has caused belongs to the whole request.
   if (typeof index !== 'number') throw new ApiError(outcome.error);
@@ -149,8 +149,7 @@ async function enqueueAlone(
 ): Promise<Outcome<EnqueuedJob>> {
   const [earlier] = (await recallJobs(env, [entry], idempotency)) ?? [];
   if (earlier) return { ok: true, value: earlier };
-  const outcome = await enqueueEntries(env, [entry], false, idempotency);
-  return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
+  return enqueueEntry(env, entry, idempotency);
 }
 
 /** No key of a client has a line break, so it cannot be taken for one of these. */

@@ -1,6 +1,6 @@
 /** Enqueues validated jobs, into any number of queues: all of them or none. */
 import type { Env } from '../config';
-import { eventualOutcomeOf, type Outcome, unwrap } from '../job/errors';
+import { eventualOutcomeOf, type Outcome, unwrap, withoutIndex } from '../job/errors';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
 import {
   type BatchEntry,
@@ -21,6 +21,7 @@ import { enqueueReserved, globalPolicy } from './unique';
  * @param entries at least one
  * @param numbered name the entry's place in errors
  * @returns one job for each entry, in order
+ * @throws {ApiError} then nothing was enqueued
  */
 export async function enqueueEntries(
   env: Env,
@@ -28,21 +29,43 @@ export async function enqueueEntries(
   numbered: boolean,
   idempotency?: IdempotencyKey,
   here?: Here,
-): Promise<Outcome<EnqueuedJob[]>> {
+): Promise<EnqueuedJob[]> {
   const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
-  const outcome = await eventualOutcomeOf(async () => {
+  try {
     const jobs = await underSchemas(env, entries, (checked) =>
-      untilDecided(async () =>
+      untilDecided(() =>
         isGlobal
           ? enqueueReserved(env, checked, idempotency)
-          : unwrap(await enqueueAcross(env, groupByQueue(checked), { idempotency, here })),
+          : enqueueAcross(env, groupByQueue(checked), { idempotency, here }),
       ),
     );
     return withBodies(entries.map(jobOf), jobs);
+  } catch (error) {
+    throw numbered ? error : withoutIndex(error);
+  }
+}
+
+/** The same for one entry. @returns its job, or why there is none */
+export function enqueueEntry(env: Env, entry: BatchEntry, idempotency?: IdempotencyKey): Promise<Outcome<EnqueuedJob>> {
+  return eventualOutcomeOf(async () => {
+    const [job] = await enqueueEntries(env, [entry], false, idempotency);
+    return job as EnqueuedJob;
   });
-  if (outcome.ok || numbered) return outcome;
-  const { index: _, ...details } = outcome.error.details ?? {};
-  return { ok: false, error: { ...outcome.error, details } };
+}
+
+/**
+ * As {@link enqueueEntries}, for entries with ids that clients chose, once no request has been recognised as an earlier one.
+ * @throws {ApiError} 409 `duplicate` when an id is taken; then nothing was enqueued, as after every other
+ */
+export async function enqueueNew(
+  env: Env,
+  entries: readonly BatchEntry[],
+  numbered: boolean,
+  idempotency?: IdempotencyKey,
+  here?: Here,
+): Promise<EnqueuedJob[]> {
+  await refuseTakenIds(env, entries, numbered);
+  return enqueueEntries(env, entries, numbered, idempotency, here);
 }
 
 /**
@@ -59,29 +82,10 @@ export async function enqueueOnce(
   idempotency?: IdempotencyKey,
   here?: Here,
 ): Promise<{ jobs: EnqueuedJob[]; replayed: boolean }> {
-  const { outcome, replayed } = await enqueueAll(env, entries, numbered, idempotency, here);
-  return { jobs: unwrap(outcome), replayed };
-}
-
-/**
- * The same for callers that need an outcome for each entry.
- * @throws {ApiError} an error of the whole request: too many queues, or a key that was used for another one
- */
-export async function enqueueAll(
-  env: Env,
-  entries: readonly BatchEntry[],
-  numbered: boolean,
-  idempotency?: IdempotencyKey,
-  here?: Here,
-): Promise<{ outcome: Outcome<EnqueuedJob[]>; replayed: boolean }> {
   refuseTooManyQueues(entries);
   const earlier = await recallJobs(env, entries, idempotency, here);
-  if (earlier) return { outcome: { ok: true, value: earlier }, replayed: true };
-  const outcome = await eventualOutcomeOf(async () => {
-    await refuseTakenIds(env, entries, numbered);
-    return unwrap(await enqueueEntries(env, entries, numbered, idempotency, here));
-  });
-  return { outcome, replayed: false };
+  if (earlier) return { jobs: earlier, replayed: true };
+  return { jobs: await enqueueNew(env, entries, numbered, idempotency, here), replayed: false };
 }
 
 /**

@@ -59,15 +59,13 @@ export async function enqueueReserved(
     );
     const groups = coordinatedBy(coordinator, groupByQueue(resolution.entries));
     const { cancels, complete } = resolution;
-    const enqueue = async () =>
-      unwrap(
-        await enqueueAcross(env, groups, {
-          ticket: reservations.ticket,
-          ...(cancels.length > 0 && { beforeDeciding: () => cancelAll(env, cancels) }),
-          complete,
-          idempotency,
-        }),
-      );
+    const enqueue = () =>
+      enqueueAcross(env, groups, {
+        ticket: reservations.ticket,
+        ...(cancels.length > 0 && { beforeDeciding: () => cancelAll(env, cancels) }),
+        complete,
+        idempotency,
+      });
     return groups.length === 0 ? complete([]) : await reservations.use(enqueue);
   } finally {
     await reservations.release();

@@ -99,6 +99,13 @@ export function atIndex(error: unknown, index: number): unknown {
   return new ApiError({ ...error.data, details: { ...error.data.details, index } });
 }
 
+/** An error without the place of an entry, for a sender of one. Anything but an {@link ApiError} stays as it is. */
+export function withoutIndex(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { index: _, ...details } = error.data.details ?? {};
+  return new ApiError({ ...error.data, details });
+}
+
 /**
  * A refusal that the same request would get again.
  * @param more `details`, `hint`, `type`, as far as there are any

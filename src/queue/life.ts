@@ -5,7 +5,7 @@
  */
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
-import { enqueueEntries, enqueueOnce } from '../across/enqueue';
+import { enqueueEntry, enqueueOnce } from '../across/enqueue';
 import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
@@ -253,9 +253,8 @@ export class QueueLife {
   }
 
   /** Enqueues here a job that is unique across queues: other queues may decide about it. */
-  async enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
-    const outcome = await enqueueEntries(this.env, [{ queue: this.name, job }], false);
-    return outcome.ok ? { ok: true, value: outcome.value[0] as EnqueuedJob } : outcome;
+  enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>> {
+    return enqueueEntry(this.env, { queue: this.name, job });
   }
 
   /** Another queue. */
