@@ -54,7 +54,7 @@ export function enqueueEntry(env: Env, entry: BatchEntry, idempotency?: Idempote
 }
 
 /**
- * As {@link enqueueEntries}, for entries with ids that clients chose, once no request has been recognised as an earlier one.
+ * As {@link enqueueEntries}, for entries with ids that clients chose.
  * @throws {ApiError} 409 `duplicate` when an id is taken; then nothing was enqueued, as after every other
  */
 export async function enqueueNew(

@@ -147,7 +147,7 @@ export type Warned = string | Pick<EnqueuedJob, 'warning'>;
 export function warningTexts(about: readonly Warned[], unknown?: UnknownMembers): string[] {
   const others = about.flatMap((one) => (typeof one === 'string' ? one : (one.warning ?? [])));
   const texts = [...(unknown?.warnings ?? []), ...others];
-  return [...new Set(texts)].slice(0, MAX_WARNINGS);
+  return texts.length === 0 ? texts : [...new Set(texts)].slice(0, MAX_WARNINGS);
 }
 
 /** The fullest of the nearly full queues. */

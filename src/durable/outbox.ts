@@ -93,6 +93,7 @@ export class Outbox {
 
   /** Writes what was gathered, in as few rows as size allows. Call once, at the end of the transaction. */
   flush(): void {
+    if (this.gathered.length === 0) return;
     const chunks = new Map<string, { of: Gathered; items: string[]; chars: number }>();
     for (const of of this.gathered) {
       const id = `${of.kind} ${of.address}`;

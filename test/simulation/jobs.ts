@@ -16,6 +16,7 @@ import type { EnqueueReceipt } from '../../src/rpc/receipts';
 import { holds, same } from './agree';
 import type { Area, Turn } from './area';
 import type { JobOrder, LimitKey, ModelJob } from './model';
+import { groupOf, isStrict } from './model-groups';
 import { pressureOf, queueOf, settingsOf } from './model-queue';
 import { order, orders, pick } from './orders';
 import * as reports from './reports';
@@ -229,6 +230,8 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
         (id, now) => patch(q, { id, ...request(step.change, now) }, now),
         (job) => {
           if (job.state !== 'waiting' && job.state !== 'pending') return 409;
+          // It would order nothing.
+          if ((step.change.priority ?? 0) !== 0 && isStrict(model) && groupOf(job) !== undefined) return 422;
           model.patch(job, step.change, scene.now);
           return 200;
         },

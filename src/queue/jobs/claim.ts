@@ -224,7 +224,8 @@ class Puller {
     const jobs = grant(q, [...rows, ...together.flat()], terms, now);
     noteStarts(q, jobs, now);
     this.bytes = round.bytes;
-    this.note(jobs);
+    if (together.length === 0) this.claimed.push(...jobs);
+    else this.note(jobs);
     this.isUnfinished = limits.setAside() >= CROWD || scan.unfinished || chunks?.isUnfinished === true;
   }
 

@@ -15,7 +15,7 @@ export interface Active {
   expiresAt: number;
   /** …and a heartbeat moves it to now + this, in ms. */
   visibilityMs: number;
-  /** Execution limit; no heartbeat moves it. {@link NEVER} where nobody is there to end it. */
+  /** Execution limit; no heartbeat moves it. {@link NEVER} where nothing awaits the answer. */
   timeoutAt: number;
   /** The attempt is over but could not be ended: it is looked at again at this time. */
   putOff?: number;

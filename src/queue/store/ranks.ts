@@ -50,12 +50,20 @@ export function readPriorities({ sql, blocks }: Pick<Ranks, 'sql' | 'blocks'>): 
   return new Set([...blocks.due.priorities(), ...blocks.retries.priorities(), ...prioritiesIn(sql, 'jobs')]);
 }
 
+/** Queries of {@link readPage}, put together once: every claim needs them. */
+const seek = (where: string) => `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} ${LIMIT}`;
+const SEEKS = {
+  line: seek(`key > ? AND key < ? AND ${STANDS_IN_LINE} ORDER BY key`),
+  sameAttempt: seek('priority = ? AND due_at = ? AND attempt = ? AND key > ? ORDER BY key'),
+  sameMoment: seek('priority = ? AND due_at = ? AND attempt > ? ORDER BY attempt, key'),
+  later: seek('priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, attempt, key'),
+};
+
 /** Reads rows by one seek after the other until there are `limit`, or more of their bodies than one claim may take. */
-function readPage(sql: SqlStorage, limit: number, seeks: { where: string; bindings: number[] }[]): RankPage {
+function readPage(sql: SqlStorage, limit: number, seeks: { query: string; bindings: number[] }[]): RankPage {
   const rows: JobRow[] = [];
   let chars = 0;
-  for (const { where, bindings } of seeks) {
-    const query = `SELECT ${ROW_COLUMNS} FROM jobs WHERE ${where} ${LIMIT}`;
+  for (const { query, bindings } of seeks) {
     for (const row of readRows(sql, query, ...bindings, limit - rows.length)) {
       rows.push(row);
       chars += row.body.length;
@@ -95,8 +103,7 @@ function merged(pages: readonly RankPage[], limit: number, inOrder: (a: JobRow, 
 function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: boolean): RankPage {
   const inBlocks = pageOf(blocks.line.after(after, bodies), limit);
   const end = endOf(inBlocks)?.key ?? RANK_BIT;
-  const where = `key > ? AND key < ? AND ${STANDS_IN_LINE} ORDER BY key`;
-  const own = readPage(sql, limit, [{ where, bindings: [after, end] }]);
+  const own = readPage(sql, limit, [{ query: SEEKS.line, bindings: [after, end] }]);
   return merged([inBlocks, own], limit, (a, b) => a.key - b.key);
 }
 
@@ -107,21 +114,12 @@ function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, aft
   const until = endOf(again)?.due_at ?? endOf(inBlocks)?.due_at ?? now;
   // One comparison of the whole position would read all jobs of its millisecond again: there may be very many.
   const sameMoment = [
-    {
-      where: 'priority = ? AND due_at = ? AND attempt = ? AND key > ? ORDER BY key',
-      bindings: [priority, after.at, after.attempt, after.key],
-    },
-    {
-      where: 'priority = ? AND due_at = ? AND attempt > ? ORDER BY attempt, key',
-      bindings: [priority, after.at, after.attempt],
-    },
+    { query: SEEKS.sameAttempt, bindings: [priority, after.at, after.attempt, after.key] },
+    { query: SEEKS.sameMoment, bindings: [priority, after.at, after.attempt] },
   ];
   const own = readPage(sql, limit, [
     ...(after.at > START.at && after.at <= until ? sameMoment : []),
-    {
-      where: 'priority = ? AND due_at > ? AND due_at <= ? ORDER BY due_at, attempt, key',
-      bindings: [priority, after.at, until],
-    },
+    { query: SEEKS.later, bindings: [priority, after.at, until] },
   ]);
   return merged([inBlocks, again, own], limit, (a, b) => compare(positionOf(a), positionOf(b)));
 }
@@ -251,8 +249,7 @@ export function selectReady(
   };
   scan.emptied = true;
   let isStale = false;
-  const priorities = [...new Set([...ranks.priorities, 0])].sort((a, b) => b - a);
-  for (const priority of priorities) {
+  for (const priority of inTurn(ranks.priorities)) {
     const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
@@ -273,6 +270,14 @@ export function selectReady(
   scan.unfinished =
     isStale || mustGoBack || selection.isCutShort || (selection.isFull && !selection.isSated && selection.hasMoved);
   return selection.taken;
+}
+
+/** The line's priority, when nothing waits elsewhere. */
+const DEFAULT_ONLY: readonly number[] = [0];
+
+/** The highest priority first; that of the line is always among them. */
+function inTurn(priorities: ReadonlySet<number>): readonly number[] {
+  return priorities.size === 0 ? DEFAULT_ONLY : [...new Set([...priorities, 0])].sort((a, b) => b - a);
 }
 
 /** Takes jobs as they come. @returns whether it left something for later */

@@ -107,7 +107,9 @@ export class Waiters {
   }
 
   get anyHoping(): boolean {
-    return this.hopeful.size > 0 && !this.hoping().next().done;
+    // Asked after every commit: without a generator.
+    if (this.hopeful.size > 0) for (const waiter of this.waiting) if (this.hasHope(waiter)) return true;
+    return false;
   }
 
   /** Is one of them for jobs of this type? */
