@@ -50,6 +50,9 @@ function play(scene: Scene, asked: ChunkStep): void {
   withinLimits(model, taken, scene.now);
   if (groupsOf(model).terms) ofGroups(scene, taken);
   for (const job of taken) model.claim(job, step.worker, 0, scene.now);
+  for (const members of chunks.values()) {
+    if (members.length > 1) for (const { lease } of members) if (lease) lease.isShared = true;
+  }
   for (const { record } of views) same(record.attempt, taken.find(({ id }) => id === record.id)?.attempt, record.id);
   if (chunks.size < step.count && startsLeft(model, scene.now) > 0) nothingIsReady(scene, step, available, taken);
 }

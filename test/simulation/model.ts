@@ -88,6 +88,8 @@ export interface ModelJob {
     visibility: number;
     timeoutAt: number;
     pushed?: { delivery: string; limit: number };
+    /** It has a chunk in common with others. */
+    isShared?: true;
   };
   /** Attempt that completed it. */
   completedBy?: number;
