@@ -520,6 +520,8 @@ export class Model {
       wasRedriven: true,
     });
     this.awake(job);
+    // It keeps the place of one that was to be retried, but has not begun any more.
+    job.holdsOn = false;
     delete job.begun;
     delete job.reason;
     delete job.forgotten;

@@ -144,7 +144,9 @@ class Pushes {
         return { id, attempt, delivery };
       }),
     );
-    const running = model.jobs.filter(({ lease }) => lease?.pushed && this.own.has(lease.pushed.delivery)).length;
+    // One whose call could not be made takes no place; of those that were just claimed, nobody knows that yet.
+    const takesPlace = (delivery: string) => this.own.has(delivery) && this.handed.get(delivery)?.isSent === true;
+    const running = model.jobs.filter(({ lease }) => lease?.pushed && takesPlace(lease.pushed.delivery)).length;
     const active = scene.world.quietly(
       () => new Set([...q.store.leases.active.keys()].map((key) => idOf(q.route, rowByKey(q.store, key) as never))),
     );
