@@ -2,7 +2,7 @@
  * What is in memory must be what an object that is constructed now would read from storage: nothing may be known only here, and
  * nothing stored may be unknown. What is no copy of storage but a bound or a hint is compared as what it promises; each says why.
  */
-import { sequenceOf } from '../../src/job/ids';
+import { RANK_BIT, sequenceOf } from '../../src/job/ids';
 import type { QueueEngine } from '../../src/queue/engine';
 import { stats } from '../../src/queue/read/stats';
 import { countArchived } from '../../src/queue/store/archive';
@@ -311,8 +311,12 @@ function mayPrecede(a: JobRow, b: JobRow): boolean {
   // Within the line numbers decide alone.
   if (a.due_at === null && b.due_at === null) return a.key < b.key;
   if (at !== bt) return at < bt;
-  // One that was tried stands behind the others of its moment, so one of the line may go before it that has a higher number.
-  if (a.due_at === null || b.due_at === null) return sequenceOf(a.key) < sequenceOf(b.key) || a.attempt < b.attempt;
+  // In the due index one that was tried stands behind the others of its moment, and one that was never in the line behind those that
+  // were. So one of the line may go before it that has a higher number.
+  if (a.due_at === null || b.due_at === null) {
+    const mayStandBehind = a.due_at === null && b.key >= RANK_BIT;
+    return sequenceOf(a.key) < sequenceOf(b.key) || a.attempt < b.attempt || mayStandBehind;
+  }
   return a.attempt !== b.attempt ? a.attempt < b.attempt : a.key < b.key;
 }
 
