@@ -46,9 +46,8 @@ export async function enqueueAllOrNone(
   refuseTooManyQueues(accepted);
   if (accepted.length < entries.length) return { outcomes: rolledBack(entries), replayed: false };
   const earlier = await recallJobs(env, accepted, idempotency);
-  if (earlier) return { outcomes: earlier.map((value) => ({ ok: true, value })), replayed: true };
-  const outcome = await eventualOutcomeOf(() => enqueueNew(env, accepted, true, idempotency));
-  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: false };
+  const outcome = await eventualOutcomeOf(async () => earlier ?? enqueueNew(env, accepted, true, idempotency));
+  if (outcome.ok) return { outcomes: outcome.value.map((value) => ({ ok: true, value })), replayed: !!earlier };
   const index = outcome.error.details?.index ?? (accepted.length === 1 ? 0 : undefined);
   // An error that no entry has caused belongs to the whole request.
   if (typeof index !== 'number') throw new ApiError(outcome.error);
