@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statfsSync } from 'node:fs';
 import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { buildSync } from 'esbuild';
 import { defineConfig } from 'vitest/config';
@@ -64,6 +64,18 @@ const ISOLATED = [
   // Takes as long as many files, in an object that lives as long.
   'test/simulation/**/*.test.ts',
 ];
+
+/** Tests that take this long, ms, hang. */
+const HANG_MS = 300_000;
+
+/** Files with tests that `npm test` leaves out, or plays a part of: `--mode long` runs them whole. They say so by what they import. */
+const LONG = globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes("/long';"));
+
+/** Modes whose files share one Worker. */
+const SHARED = ['shared', 'long'];
+
+/** What each mode runs, where that is not everything. */
+const INCLUDED: Record<string, string[]> = { isolated: ISOLATED, long: LONG };
 
 export default defineConfig(({ mode }) => ({
   plugins: [
@@ -154,23 +166,24 @@ export default defineConfig(({ mode }) => ({
     }),
   ],
   test: {
-    include: mode === 'isolated' ? ISOLATED : ['test/**/*.test.ts'],
+    include: INCLUDED[mode] ?? ['test/**/*.test.ts'],
     // test/testing/inside is another Worker's: test/testing/vitest.config.ts runs it.
-    exclude: ['test/testing/inside/**', ...(mode === 'shared' ? ISOLATED : [])],
-    isolate: mode !== 'shared',
+    exclude: ['test/testing/inside/**', ...(SHARED.includes(mode) ? ISOLATED : [])],
+    isolate: !SHARED.includes(mode),
     setupFiles: [
       'test/support/module-once.ts',
       'test/support/platform.ts',
-      ...(mode === 'shared' ? ['test/support/shared.ts'] : []),
+      ...(SHARED.includes(mode) ? ['test/support/shared.ts'] : []),
     ],
     // By itself vitest would leave one of two cores alone. Files that need a Worker each run beside the others of `npm test`.
     maxWorkers: mode === 'isolated' ? 1 : 2,
-    // Longer than tests wait for what they observe, whose own error says what did not happen, also where a machine is busy.
-    testTimeout: 60_000,
-    // What a file begins with empties what the one before it has left, however much that is.
-    hookTimeout: 60_000,
+    // Only a test that hangs reaches it, also where four other processes want the same two cores: no test names a shorter one. It is
+    // longer than tests wait for what they observe, whose own error says what did not happen.
+    testTimeout: HANG_MS,
+    hookTimeout: HANG_MS,
     provide: {
       sharedRetryVectors: sharedRetryVectors(),
+      long: mode === 'long',
       simulation: {
         // The suite plays the same histories each time, so that it fails for a change only. `npm run test:all` plays more,
         // `npm run test:simulation` others.

@@ -16,6 +16,7 @@ const SUITES = {
     // What must see things happen within a second.
     alone: ['browser'],
     beside: [
+      'long',
       'simulation -- --runs 1500 --seed 20261124',
       'fuzz -- --runs 10000 --seed 2',
       'docs',

@@ -3,6 +3,10 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' } })],
-  // What handlers log is shown where a test fails.
-  test: { silent: 'passed-only' },
+  test: {
+    // For tests that hang. A busy machine can take many times as long as yours.
+    testTimeout: 60_000,
+    // What handlers log is shown where a test fails.
+    silent: 'passed-only',
+  },
 });

@@ -8,8 +8,9 @@ import { type Call, Desk, type HolderRow, type KeyRow } from '../../src/allowanc
 import { Holder } from '../../src/allowance/holder';
 import type { Limits } from '../../src/job/limits/policy';
 import type { KeySettings, LeaseRequest } from '../../src/rpc/allowances';
+import { histories } from '../support/long';
 
-const RUNS = 300;
+const RUNS = histories(300);
 
 const NONE: KeySettings = { version: 0 };
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('the audit page', { timeout: 60_000 }, () => {
+describe('the audit page', { timeout: 900_000 }, () => {
   const board = dashboard();
   before(async () => {
     const as = (role, ...request) => board.callClosed(KEYS[role], ...request);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('the events page', { timeout: 60_000 }, () => {
+describe('the events page', { timeout: 900_000 }, () => {
   const board = dashboard();
   const enqueue = (type, queue, args = [{}]) => board.call('POST', 'jobs', { type, args, queue });
   const row = (page, text) => page.getByRole('row').filter({ hasText: text });

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
+import { SOON_MS } from './support/pages.mjs';
 import { puller } from './support/pull.mjs';
 
-describe('the failures page', { timeout: 60_000 }, () => {
+describe('the failures page', { timeout: 900_000 }, () => {
   const board = dashboard();
   const worker = puller((...request) => board.call(...request));
   const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
@@ -91,7 +92,7 @@ describe('the failures page', { timeout: 60_000 }, () => {
     const page = await board.newPage('/ui/failures?queue=fail.live');
     await Promise.all([live(page), rowOf(page, 'Box <n> is full').getByText('1 dead').waitFor()]);
     await worker.dead('fail.live', { type: 'SmtpError', message: 'Box 2 is full' });
-    await rowOf(page, 'Box <n> is full').getByText('2 dead').waitFor({ timeout: 1_000 });
+    await rowOf(page, 'Box <n> is full').getByText('2 dead').waitFor({ timeout: SOON_MS });
     await worker.dead('fail.live', { type: 'Brand new', message: 'never seen before' });
     await page.getByRole('button', { name: '1 newer' }).click();
     await rowOf(page, 'never seen before').waitFor();

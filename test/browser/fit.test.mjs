@@ -20,7 +20,7 @@ const PATTERNS = [
   ),
 ].map(([, path]) => path);
 
-describe('the pages', { timeout: 120_000 }, () => {
+describe('the pages', { timeout: 900_000 }, () => {
   const board = dashboard();
   let paths;
   before(async () => {

@@ -9,7 +9,7 @@ const TEN_MINUTES = 600_000;
 /** Shorter than the page waits for an answer. */
 const STEP_MS = 5_000;
 
-describe('an open page, while nothing happens', { timeout: 120_000 }, () => {
+describe('an open page, while nothing happens', { timeout: 900_000 }, () => {
   const board = dashboard();
   before(() => board.call('POST', 'jobs', { type: 'wait.for.worker', args: [], queue: 'idle' }));
 

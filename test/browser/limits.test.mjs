@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { dashboard, KEYS } from './support/index.mjs';
 import { answer, assertFitForAll } from './support/pages.mjs';
 
-describe('the page of limits', { timeout: 60_000 }, () => {
+describe('the page of limits', { timeout: 900_000 }, () => {
   const board = dashboard();
   const enqueue = (key, queue) =>
     board.call('POST', 'jobs', {

@@ -2,16 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { dashboard } from './support/index.mjs';
+import { SOON_MS } from './support/pages.mjs';
 
-/** An update must be seen within a second. */
-const SOON_MS = 1_000;
-
-describe('live updates', { timeout: 60_000 }, () => {
+describe('live updates', { timeout: 900_000 }, () => {
   const board = dashboard();
   const live = (page) => page.getByRole('button', { name: /^Live updates: Live/ }).waitFor();
   const enqueue = (type, queue) => board.call('POST', 'jobs', { type, args: [{}], queue });
 
-  it('show an event and the count that it changed within a second', async () => {
+  it('show an event and the count that it changed', async () => {
     await enqueue('first.of.all', 'seen');
     const [events, queues] = [await board.newPage('/ui/events'), await board.newPage('/ui/queues?name=seen')];
     await Promise.all([live(events), live(queues)]);

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { dashboard, KEYS } from './support/index.mjs';
 import { answer, assertFitForAll, live, SOON_MS } from './support/pages.mjs';
 
-describe('the overview', { timeout: 60_000 }, () => {
+describe('the overview', { timeout: 900_000 }, () => {
   const board = dashboard();
   const enqueue = (queue, args = {}, type = 'wait.for.worker') =>
     board.call('POST', 'jobs', { type, args: [args], queue });
@@ -121,7 +121,7 @@ describe('the overview', { timeout: 60_000 }, () => {
     await live(page);
     await page.getByText('first of the overview').waitFor();
     await enqueue('over.fails', { fail: 'second, of another kind', final: true }, 'work.do');
-    await page.getByRole('button', { name: /^\d+ newer$/ }).click({ timeout: 2 * SOON_MS });
+    await page.getByRole('button', { name: /^\d+ newer$/ }).click({ timeout: SOON_MS });
     await page.getByText('second, of another kind').waitFor();
     await page.getByRole('link', { name: 'All failures' }).waitFor();
   });

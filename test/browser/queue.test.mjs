@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { dashboard, KEYS } from './support/index.mjs';
 import { answer, assertFitForAll, live, SOON_MS } from './support/pages.mjs';
 
-describe('the page of a queue', { timeout: 60_000 }, () => {
+describe('the page of a queue', { timeout: 900_000 }, () => {
   const board = dashboard();
   const enqueue = (queue, more = {}) =>
     board.call('POST', 'jobs', { type: 'wait.for.worker', args: [], queue, ...more });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertAccessible, assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('the schedules page', { timeout: 60_000 }, () => {
+describe('the schedules page', { timeout: 900_000 }, () => {
   const board = dashboard();
   const cron = (name, expression, timezone, arg = {}) =>
     board.call('POST', 'cron', {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('the settings page', { timeout: 60_000 }, () => {
+describe('the settings page', { timeout: 900_000 }, () => {
   const board = dashboard();
   const row = (page, text) => page.getByRole('row').filter({ hasText: text });
 

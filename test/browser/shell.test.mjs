@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertAccessible, assertNoSideways, dashboard, KEYS } from './support/index.mjs';
 
-describe('the dashboard', { timeout: 60_000 }, () => {
+describe('the dashboard', { timeout: 900_000 }, () => {
   const board = dashboard();
   before(async () => {
     for (const queue of ['mail', 'reports', 'keys.a', 'keys.b']) {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { assertAccessible, assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('the webhooks page', { timeout: 60_000 }, () => {
+describe('the webhooks page', { timeout: 900_000 }, () => {
   const board = dashboard();
   /** Answers as its path says, and remembers what it was sent. */
   const sent = [];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { assertSound, dashboard, KEYS } from './support/index.mjs';
 
-describe('workflows', { timeout: 60_000 }, () => {
+describe('workflows', { timeout: 900_000 }, () => {
   const board = dashboard();
   const step = (type, arg = {}) => ({ type, args: [arg], options: { queue: 'flows', retry: { max_attempts: 1 } } });
   const start = (name, more) => board.call('POST', 'workflows', { name, ...more });

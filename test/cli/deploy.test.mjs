@@ -66,7 +66,7 @@ const deploy = (args = [], env = {}) =>
   run(['deploy', ...args], { TARGETS: JSON.stringify(['schedule: * * * * *', url]), ...env });
 const APPLY = `POST /ojs/v1/admin/deployment/apply Bearer ${KEY}`;
 
-describe('tocsin deploy', { timeout: 60_000 }, () => {
+describe('tocsin deploy', { timeout: 900_000 }, () => {
   it('hands its arguments to wrangler, and puts into effect what is declared where that has deployed to', async () => {
     const { code, stdout, stderr } = await deploy(['--env', 'production', '--minify'], { TOCSIN_KEY: KEY });
     assert.equal(code, 0, stderr);

@@ -36,7 +36,7 @@ async function fill(queue, count) {
   }
 }
 
-describe('tocsin export and import', { timeout: 120_000 }, () => {
+describe('tocsin export and import', { timeout: 900_000 }, () => {
   it('write a queue into a file, and put the file into another deployment', async () => {
     await fill('mail', 1200);
     const file = path('mail.ndjson');

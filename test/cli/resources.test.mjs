@@ -35,7 +35,7 @@ async function text(...args) {
   return stdout;
 }
 
-describe('tocsin', { timeout: 180_000 }, () => {
+describe('tocsin', { timeout: 900_000 }, () => {
   it('makes alert rules from options or a file, turns them off and on, and deletes them', async () => {
     assert.equal(await text('alerts'), 'No alert rules.\n');
     const late = ['alerts', 'add', 'mail is late', '--queue', 'mail', '--metric', 'oldest_age', '--above', '5m'];

@@ -11,6 +11,7 @@ import { factsOf, OPTION_NAMES, type OptionName, optionsThat } from '../../src/j
 import { camelName } from '../../src/producer/names';
 import { CLIENT_OPTIONS } from '../../src/producer/options';
 import { until } from '../support/clock';
+import { histories } from '../support/long';
 import { freshName } from '../support/queue';
 import { type Json, server, V1 } from '../support/server';
 import { liveClient } from './live-client';
@@ -127,7 +128,7 @@ describe.each(['minimal', 'full'])('the answer to an enqueue, %s', (answers) => 
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: histories(40) },
     );
   });
 });
@@ -148,7 +149,7 @@ describe('the answer over a socket', () => {
         const job = told(await speaking.enqueue('mail.send', [1], given));
         expect(job).toEqual(await shown(speaking, job.id));
       }),
-      { numRuns: 40 },
+      { numRuns: histories(40) },
     );
     expect(sockets.length).toBeGreaterThan(0);
   });
@@ -169,7 +170,7 @@ describe('a job like another', () => {
         expect(job).not.toHaveProperty('scheduled_at');
         expect(job).not.toHaveProperty('expires_at');
       }),
-      { numRuns: 10 },
+      { numRuns: histories(10) },
     );
   });
 });
@@ -189,7 +190,7 @@ describe('a job that is changed', () => {
         const bare = await client.patch(id, none as JobPatch);
         for (const name of Object.keys(change)) expect(bare).not.toHaveProperty(name);
       }),
-      { numRuns: 10 },
+      { numRuns: histories(10) },
     );
   });
 

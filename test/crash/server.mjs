@@ -15,7 +15,7 @@ import { HANDLERS } from './queues.mjs';
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const binary = createRequire(import.meta.url)('workerd').default;
 
-const START_LIMIT_MS = 15_000;
+const START_LIMIT_MS = 120_000;
 
 /** Makes one module of `entry`, a path from the root of the project. */
 export function bundle(entry, outfile) {

@@ -14,7 +14,7 @@ import { listens } from './server.mjs';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 120_000;
 
 export class Serving {
   #program;

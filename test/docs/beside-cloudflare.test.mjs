@@ -22,7 +22,7 @@ async function jobs(query) {
   return answer.jobs;
 }
 
-describe('the queue beside those of Cloudflare', { timeout: 180_000 }, () => {
+describe('the queue beside those of Cloudflare', { timeout: 900_000 }, () => {
   before(async () => {
     mkdirSync(join(folder, 'src'));
     writeFileSync(join(folder, 'src/index.ts'), blockIn('ts'));

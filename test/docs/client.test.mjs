@@ -28,13 +28,13 @@ const WORKED = ['default', 'orders', 'payments', 'mail', 'reports'];
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-snippets-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-it('the TypeScript of the documents compiles', { timeout: 120_000 }, async () => {
+it('the TypeScript of the documents compiles', { timeout: 900_000 }, async () => {
   const snippets = documents().flatMap(snippetsOf);
   assert.ok(snippets.length >= GUIDES.length + 3, `only ${snippets.length} snippets were found`);
   assert.equal(await typeCheck(join(folder, 'types'), snippets), '');
 });
 
-describe('the client as the guides show it', { timeout: 180_000 }, () => {
+describe('the client as the guides show it', { timeout: 900_000 }, () => {
   const pages = GUIDES.map((page) => ({ page, name: basename(page), snippets: snippetsOf(`docs/${page}.md`) }));
   const stop = new AbortController();
   let server;

@@ -22,7 +22,7 @@ const MAX_GZIPPED_KIB = 453;
 
 const sizes = (text) => /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(text).slice(1).map(Number);
 
-describe('wrangler deploy --dry-run', { timeout: 120_000 }, () => {
+describe('wrangler deploy --dry-run', { timeout: 900_000 }, () => {
   it('builds the queue from the plain configuration, which binds nothing, and is as large as the page says', async () => {
     const output = await dryRun('plain', 'wrangler.toml');
     assert.match(output, /No bindings found/);

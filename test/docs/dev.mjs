@@ -11,7 +11,7 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** How long a `wrangler dev` may take until it serves, and how long it may take to end, in ms. */
 const START_MS = 60_000;
-const END_MS = 10_000;
+const END_MS = 60_000;
 /** Pause between two looks at something that is waited for, in ms. */
 const LOOK_MS = 100;
 

@@ -63,7 +63,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe('a client with generated types', { timeout: 120_000 }, () => {
+describe('a client with generated types', { timeout: 900_000 }, () => {
   it('compiles, and enqueues a job', async () => {
     const program = client.replaceAll('http://localhost:8787', server.url);
     assert.equal(await compiled(program), '');

@@ -27,7 +27,7 @@ function project(name, code, config) {
   return join(folder, name, 'wrangler.toml');
 }
 
-describe('the queue in one’s own Worker', { timeout: 120_000 }, () => {
+describe('the queue in one’s own Worker', { timeout: 900_000 }, () => {
   before(async () => {
     const other = project('shop', blocks.ts[1], blocks.toml[1]);
     const own = project('greetings', blocks.ts[0], blocks.toml[0]);

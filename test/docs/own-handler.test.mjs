@@ -65,7 +65,7 @@ async function completed(server, id, limitMs) {
   }
 }
 
-describe('a handler Worker of one’s own', { timeout: 300_000 }, () => {
+describe('a handler Worker of one’s own', { timeout: 900_000 }, () => {
   it('is bound with the lines that the documents show', () => {
     const lines = readFileSync(join(root, QUEUE), 'utf8').split('\n').slice(1).join('\n');
     const plain = readFileSync(join(root, 'wrangler.toml'), 'utf8').replaceAll(

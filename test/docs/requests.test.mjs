@@ -51,7 +51,7 @@ function membersIn(text) {
   });
 }
 
-describe('the requests that the documents show', { timeout: 120_000 }, () => {
+describe('the requests that the documents show', { timeout: 900_000 }, () => {
   before(async () => {
     server = await dev(['wrangler.toml'], { state: join(folder, 'state'), registry: join(folder, 'registry') });
   });

@@ -52,7 +52,7 @@ function run(...args) {
   }
 }
 
-describe('the tests that the page shows', { timeout: 120_000 }, () => {
+describe('the tests that the page shows', { timeout: 900_000 }, () => {
   before(() => {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'dir');
     write('package.json', '{"type":"module"}');

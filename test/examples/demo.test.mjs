@@ -7,7 +7,7 @@ import { makeFolder, npmRun, root } from './processes.mjs';
 
 const SAMPLES = 'examples/documents/samples';
 
-describe('npm run demo', { timeout: 120_000 }, () => {
+describe('npm run demo', { timeout: 900_000 }, () => {
   const folder = makeFolder();
   let run;
   let page;

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** How long a script may take to end after npm has, and the pause between two looks, in ms. */
-const END_MS = 10_000;
+const END_MS = 60_000;
 const LOOK_MS = 50;
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -10,7 +10,7 @@ import { unstable_readConfig as readConfig } from 'wrangler';
 import { FREE_PORTS } from '../docs/dev.mjs';
 import { makeFolder, npmRun, root } from './processes.mjs';
 
-describe('npm start', { timeout: 120_000 }, () => {
+describe('npm start', { timeout: 900_000 }, () => {
   const folder = makeFolder();
   const runs = [];
   after(() => {
@@ -72,7 +72,7 @@ describe('npm start', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the development server', { timeout: 120_000 }, () => {
+describe('the development server', { timeout: 900_000 }, () => {
   const folder = makeFolder();
   let run;
   let url;

@@ -7,7 +7,7 @@ const HOUR = 3_600_000;
 const installed = lacksRedis() ? undefined : peers();
 const lacking = lacksRedis() ?? installed.problem;
 
-describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', lacking), timeout: 300_000 }, () => {
+describe('moving from BullMQ', { skip: lacking && leftOut('Moving from BullMQ', lacking), timeout: 900_000 }, () => {
   let source;
   let here;
   let client;

@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 const lacking = lacksPostgres() ?? peers().problem;
 const skip = lacking && leftOut('Moving from graphile-worker', lacking);
 
-describe('moving from graphile-worker', { skip, timeout: 300_000 }, () => {
+describe('moving from graphile-worker', { skip, timeout: 900_000 }, () => {
   let source;
   let here;
   let tools;

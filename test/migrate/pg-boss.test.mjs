@@ -6,7 +6,7 @@ import { counted, lacksPostgres, leftOut, madeOf, peers, postgres, projectWith, 
 const HOUR = 3_600_000;
 const lacking = lacksPostgres() ?? peers().problem;
 
-describe('moving from pg-boss', { skip: lacking && leftOut('Moving from pg-boss', lacking), timeout: 300_000 }, () => {
+describe('moving from pg-boss', { skip: lacking && leftOut('Moving from pg-boss', lacking), timeout: 900_000 }, () => {
   let source;
   let here;
   let boss;

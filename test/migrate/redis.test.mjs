@@ -6,7 +6,7 @@ import { lacksRedis, leftOut, redis, typed } from './kit.mjs';
 
 const lacking = lacksRedis();
 
-describe('reading Redis', { skip: lacking && leftOut('Reading Redis', lacking), timeout: 60_000 }, () => {
+describe('reading Redis', { skip: lacking && leftOut('Reading Redis', lacking), timeout: 900_000 }, () => {
   let source;
   let reader;
   let Redis;

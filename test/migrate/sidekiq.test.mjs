@@ -13,7 +13,7 @@ const lacking =
   lacksRedis() ??
   (hasSidekiq() ? undefined : 'there is no Ruby with Sidekiq 6 (Debian 12: apt-get install ruby-sidekiq).');
 
-describe('moving from Sidekiq', { skip: lacking && leftOut('Moving from Sidekiq', lacking), timeout: 300_000 }, () => {
+describe('moving from Sidekiq', { skip: lacking && leftOut('Moving from Sidekiq', lacking), timeout: 900_000 }, () => {
   let source;
   let here;
   let ids;

@@ -228,7 +228,7 @@ describe('the packed package', () => {
     typeCheck(options, 'usage.ts', 'worker.ts');
   });
 
-  it('tests a Worker that holds the queue', { timeout: 120_000 }, () => {
+  it('tests a Worker that holds the queue', { timeout: 900_000 }, () => {
     for (const [name, text] of Object.entries(TESTED)) writeFileSync(join(project, name), text);
     const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     for (const name of ['@cloudflare/vitest-pool-workers', 'vitest', ...Object.keys(dependencies)]) {

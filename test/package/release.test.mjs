@@ -34,7 +34,7 @@ const release = (tag) =>
     env: { GITHUB_SERVER_URL: 'https://github.com', GITHUB_REPOSITORY: 'acme/tocsin' },
   });
 
-describe('a release', { timeout: 300_000 }, () => {
+describe('a release', { timeout: 900_000 }, () => {
   before(() => {
     const files = ok('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
       cwd: root,

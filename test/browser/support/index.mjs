@@ -18,7 +18,7 @@ export { KEYS } from './server.mjs';
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** Longest wait for something on a page, in ms. */
-const WAIT_MS = 10_000;
+const WAIT_MS = 60_000;
 
 /** Started by the first file that needs it; all files run in one process. */
 let shared;

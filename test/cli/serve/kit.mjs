@@ -50,8 +50,6 @@ export async function kit() {
       await server.ready();
       return server;
     },
-    /** Of all servers that were started: the shortest time until one said that it serves, ms. */
-    quickest: () => Math.min(...[...running].map(({ tookMs }) => tookMs)),
     async close() {
       for (const server of running) await server.kill();
       rmSync(folder, { recursive: true, force: true });
@@ -64,7 +62,6 @@ class Serve {
   #waiting = new Set();
 
   constructor(program, cwd, args, env) {
-    this.startedAt = performance.now();
     // A group of its own, to be killed as a whole.
     this.child = spawn(process.execPath, [program, 'serve', '--port', '0', ...args], {
       ...{ cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
@@ -86,7 +83,6 @@ class Serve {
 
   async ready() {
     const { url, state } = await this.said(/^serving /);
-    this.tookMs = performance.now() - this.startedAt;
     this.url = url;
     this.state = state;
   }

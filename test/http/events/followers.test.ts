@@ -87,7 +87,7 @@ describe('followers and the object that they follow', () => {
     await expect(response.text()).rejects.toThrow('does not read');
     expect(raw.closed).toBe(4008);
     expect(raw.characters).toBeLessThan(1024 * 1024);
-  }, 30_000);
+  });
 
   it('are answered by the runtime when they ask whether it is there: it sleeps on', async () => {
     const queue = new TestQueue();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { clock, SECOND, until } from '../../support/clock';
+import { isLong } from '../../support/long';
 import { freshName, TestQueue } from '../../support/queue';
 import { server, UNKNOWN_ID, V1 } from '../../support/server';
 import { longEvents, SocketClient } from '../../support/streams';
@@ -151,43 +152,42 @@ describe('the WebSocket', () => {
     expect(client.closed?.code).toBe(1008);
   });
 
-  it('cuts off clients that do not answer its pings, whatever else they send, and none that do, however slowly', async () => {
-    const queue = new TestQueue();
-    await server.enqueue(queue.name);
-    const [silent, chatty, slow] = [await SocketClient.open(), await SocketClient.open(), await SocketClient.open()];
-    chatty.socket.addEventListener('message', () => {
-      chatty.say('ping');
-      for (const n of [undefined, 0, 1, chatty.count('ping')]) chatty.say({ action: 'pong', n });
-    });
-    // It is eight pings behind.
-    slow.socket.addEventListener('message', ({ data }) => {
-      const late = slow.last('ping', 8);
-      if (String(data).startsWith('{"type":"ping"') && late) slow.say({ action: 'pong', n: late.n });
-    });
-    for (const client of [silent, chatty, slow]) await client.subscribe(`queue:${queue.name}`);
-    // As many events as a client is sent in a second.
-    const second = async () => {
-      clock.advance(SECOND);
-      await longEvents(queue, 100);
-    };
-    clock.set(Date.now());
-    await until(
-      async () => {
+  it.runIf(isLong)(
+    'cuts off clients that do not answer its pings, whatever else they send, and none that do, however slowly',
+    async () => {
+      const queue = new TestQueue();
+      await server.enqueue(queue.name);
+      const [silent, chatty, slow] = [await SocketClient.open(), await SocketClient.open(), await SocketClient.open()];
+      chatty.socket.addEventListener('message', () => {
+        chatty.say('ping');
+        for (const n of [undefined, 0, 1, chatty.count('ping')]) chatty.say({ action: 'pong', n });
+      });
+      // It is eight pings behind.
+      slow.socket.addEventListener('message', ({ data }) => {
+        const late = slow.last('ping', 8);
+        if (String(data).startsWith('{"type":"ping"') && late) slow.say({ action: 'pong', n: late.n });
+      });
+      for (const client of [silent, chatty, slow]) await client.subscribe(`queue:${queue.name}`);
+      // As many events as a client is sent in a second.
+      const second = async () => {
+        clock.advance(SECOND);
+        await longEvents(queue, 100);
+      };
+      clock.set(Date.now());
+      await until(async () => {
         await second();
         return silent.closed && chatty.closed;
-      },
-      'the clients that do not answer to be cut off',
-      60_000,
-    );
-    for (let i = 0; i < 4; i++) await second();
-    for (const { closed } of [silent, chatty]) {
-      expect(closed).toEqual({ code: 1013, reason: 'the client does not confirm that it reads' });
-    }
-    expect(slow.closed).toBeUndefined();
-    const { n } = slow.last('ping', 1) ?? {};
-    expect(n).toBeGreaterThan(slow.messages.length);
-    slow.socket.close();
-  }, 90_000);
+      }, 'the clients that do not answer to be cut off');
+      for (let i = 0; i < 4; i++) await second();
+      for (const { closed } of [silent, chatty]) {
+        expect(closed).toEqual({ code: 1013, reason: 'the client does not confirm that it reads' });
+      }
+      expect(slow.closed).toBeUndefined();
+      const { n } = slow.last('ping', 1) ?? {};
+      expect(n).toBeGreaterThan(slow.messages.length);
+      slow.socket.close();
+    },
+  );
 
   it('counts what it answers', async () => {
     const client = await SocketClient.open();

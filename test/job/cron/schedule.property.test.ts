@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseExpression } from '../../../src/job/cron/expression';
 import { dueFires } from '../../../src/job/cron/missed';
 import { firesBetween, lastFire, nextFire, type Schedule } from '../../../src/job/cron/schedule';
+import { histories } from '../../support/long';
 
 const MINUTE = 60_000;
 
@@ -122,7 +123,7 @@ describe('the next fire', () => {
         expect(next).toBeGreaterThan(after);
         return matches(f, zone, next) || nearChange(zone, next);
       }),
-      { numRuns: 400 },
+      { numRuns: histories(400) },
     );
   });
 
@@ -140,7 +141,7 @@ describe('the next fire', () => {
         expect(found).toEqual(expected);
         return true;
       }),
-      { numRuns: 150 },
+      { numRuns: histories(150) },
     );
   });
 
@@ -152,7 +153,7 @@ describe('the next fire', () => {
         if (next === undefined) return true;
         return nextFire(schedule, Math.floor(after + (next - 1 - after) * share)) === next;
       }),
-      { numRuns: 300 },
+      { numRuns: histories(300) },
     );
   });
 
@@ -162,7 +163,7 @@ describe('the next fire', () => {
         const fires = firesBetween(scheduleOf(textOf(f), zone), after, after + 400 * 1440 * MINUTE, 300);
         return fires.every((at, index) => index === 0 || at > (fires[index - 1] as number));
       }),
-      { numRuns: 60 },
+      { numRuns: histories(60) },
     );
   });
 
@@ -189,7 +190,7 @@ describe('a window', () => {
         expect(inWindow).toEqual(expected);
         return true;
       }),
-      { numRuns: 100 },
+      { numRuns: histories(100) },
     );
   });
 });
@@ -204,7 +205,7 @@ describe('the last fire up to a moment', () => {
         const all = [from, ...firesBetween(schedule, from, from + span, 10_000)];
         return lastFire(schedule, from, from + span) === all.at(-1);
       }),
-      { numRuns: 60 },
+      { numRuns: histories(60) },
     );
   });
 

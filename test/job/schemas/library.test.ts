@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { FORMATS } from '../../../src/job/schemas/formats';
 import { validatorOf } from '../../../src/job/schemas/validator';
 import { Work } from '../../../src/job/schemas/work';
+import { histories } from '../../support/long';
 
 /** Values that meet each other often. */
 const scalar = fc.constantFrom<unknown>(null, true, 0, 1, 2.5, 6, '', 'a', 'ab', 'bbb', '😀');
@@ -81,7 +82,7 @@ describe('validation', () => {
         const [args, instance] = isAboutFirst ? [[value ?? null], value ?? null] : [[value], [value]];
         expect(validatorOf(schema)(args, new Work()).length === 0).toBe(validator.validate(instance).valid);
       }),
-      { numRuns: 5_000 },
+      { numRuns: histories(5_000) },
     );
   });
 

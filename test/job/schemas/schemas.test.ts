@@ -6,6 +6,7 @@ import { Pattern } from '../../../src/job/schemas/pattern';
 import { byVersion, Registry } from '../../../src/job/schemas/registry';
 import { validatorOf } from '../../../src/job/schemas/validator';
 import { Work } from '../../../src/job/schemas/work';
+import { histories } from '../../support/long';
 
 const find = (schema: JsonSchema, args: unknown[]) => validatorOf(checkSchema(schema, 'schema'))(args, new Work());
 const fieldOf = (schema: unknown): string => {
@@ -165,7 +166,7 @@ describe('a pattern', () => {
         const pattern = Pattern.of(source);
         return typeof pattern !== 'string' && pattern.test(text, new Work()) === native.test(text);
       }),
-      { numRuns: 3_000 },
+      { numRuns: histories(3_000) },
     );
   });
 });

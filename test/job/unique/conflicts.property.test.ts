@@ -5,6 +5,7 @@ import { ApiError, outcomeOf } from '../../../src/job/errors';
 import type { Coalesced, NewJob, UniquePolicy } from '../../../src/job/record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../../../src/job/states';
 import { type Candidate, ConflictPlanner, isEarlierEntry, type Placement } from '../../../src/job/unique/conflicts';
+import { histories } from '../../support/long';
 
 const NOW = 1_000_000;
 const FINGERPRINTS = ['a', 'b'];
@@ -237,7 +238,7 @@ describe('a plan', () => {
       fc.property(stored(JOB_STATES), fc.array(entry, { maxLength: 6 }), (existing, entries) => {
         expect(byThePlan(existing, entries)).toEqual(byTheContract(existing, entries));
       }),
-      { numRuns: 3000 },
+      { numRuns: histories(3000) },
     );
   });
 

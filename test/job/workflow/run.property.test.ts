@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseWorkflow } from '../../../src/job/workflow/parse';
 import { jobsBelow, nodeAt, type WorkflowPlan } from '../../../src/job/workflow/plan';
 import { type JobEnd, Run } from '../../../src/job/workflow/run';
+import { histories } from '../../support/long';
 
 type Json = Record<string, unknown>;
 
@@ -133,7 +134,7 @@ describe('a run', () => {
           expect(run.state).toBe(expected.state);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: histories(2000) },
     );
   });
 
@@ -152,7 +153,7 @@ describe('a run', () => {
         const jobs = jobsBelow(plan, 0).map((index) => run.stateOf(index));
         expect(run.state === 'completed').toBe(jobs.every((state) => state === 'completed'));
       }),
-      { numRuns: 1000 },
+      { numRuns: histories(1000) },
     );
   });
 

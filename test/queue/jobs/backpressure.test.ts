@@ -268,7 +268,7 @@ describe('drop_oldest', () => {
     ['jobs', { max_size: 100 }, 100],
     ['bytes', { max_size_bytes: 100 * BYTES_OF_ONE }, 100],
   ])('with a bound of %s far below what waits', (_, terms, left) => {
-    it('takes new jobs at the usual price, and comes down to the bound in turns', { timeout: 60_000 }, async () => {
+    it('takes new jobs at the usual price, and comes down to the bound in turns', async () => {
       const queue = new TestQueue();
       const ids = await addManyTo(queue, 3_000);
       await server.configure(queue.name, { ...terms, overflow_policy: 'drop_oldest' });

@@ -19,6 +19,7 @@ import {
 import { ArchiveBuffer } from '../../../src/queue/store/archive-buffer';
 import type { ArchivedJob } from '../../../src/queue/store/rows';
 import { clock, DAY, T0 } from '../../support/clock';
+import { histories, isLong } from '../../support/long';
 import { type JobChange, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -190,7 +191,7 @@ describe('the archive', () => {
           forgetArchivedCount(sql);
           expect(inMemory).toBe(countArchived(sql));
         }),
-        { numRuns: 80 },
+        { numRuns: histories(80) },
       );
     });
   });
@@ -358,9 +359,9 @@ describe('pages of a list', () => {
         }
         expect(seen).toEqual(jobs.map(({ id }) => id).reverse());
       }),
-      { numRuns: 25 },
+      { numRuns: histories(25) },
     );
-  }, 30_000);
+  });
 
   it('count what they list, for every state and type', async () => {
     const queue = new TestQueue();
@@ -388,26 +389,29 @@ describe('pages of a list', () => {
 });
 
 describe('a job as large as its parts may be', () => {
-  it('completes within what a row of the platform holds, and hurts no other job in the same commit', async () => {
-    const queue = new TestQueue();
-    // What a workflow gives a job: its arguments and the results of those before it.
-    const args = ['語'.repeat(524_000)];
-    const large = await queue.add({ body: { args, retry: steady(100, 0) }, retry: steady(100, 0) });
-    const small = await queue.add();
-    for (let attempt = 0; attempt < 12; attempt++) {
+  it.runIf(isLong)(
+    'completes within what a row of the platform holds, and hurts no other job in the same commit',
+    async () => {
+      const queue = new TestQueue();
+      // What a workflow gives a job: its arguments and the results of those before it.
+      const args = ['語'.repeat(524_000)];
+      const large = await queue.add({ body: { args, retry: steady(100, 0) }, retry: steady(100, 0) });
+      const small = await queue.add();
+      for (let attempt = 0; attempt < 12; attempt++) {
+        await queue.claim({ count: 2 });
+        await queue.nack(large, { message: '語'.repeat(8_000) });
+      }
       await queue.claim({ count: 2 });
-      await queue.nack(large, { message: '語'.repeat(8_000) });
-    }
-    await queue.claim({ count: 2 });
-    const result = JSON.stringify('語'.repeat(65_500));
-    await queue.inside(async ({ instance }) => {
-      const acks = [
-        instance.settle({ kind: 'completed', job_id: large, result }),
-        instance.settle({ kind: 'completed', job_id: small }),
-      ];
-      for (const { ok } of await Promise.all(acks)) expect(ok).toBe(true);
-    });
-    expect(await queue.get(large)).toMatchObject({ state: 'completed', result });
-    expect(await queue.state(small)).toBe('completed');
-  });
+      const result = JSON.stringify('語'.repeat(65_500));
+      await queue.inside(async ({ instance }) => {
+        const acks = [
+          instance.settle({ kind: 'completed', job_id: large, result }),
+          instance.settle({ kind: 'completed', job_id: small }),
+        ];
+        for (const { ok } of await Promise.all(acks)) expect(ok).toBe(true);
+      });
+      expect(await queue.get(large)).toMatchObject({ state: 'completed', result });
+      expect(await queue.state(small)).toBe('completed');
+    },
+  );
 });

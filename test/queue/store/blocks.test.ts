@@ -12,6 +12,7 @@ import { BlockTable } from '../../../src/queue/store/block-table';
 import { DueBlocks } from '../../../src/queue/store/due-blocks';
 import { afterAllAt, compare, type Position, START } from '../../../src/queue/store/due-index';
 import { clock, DAY, T0 } from '../../support/clock';
+import { histories } from '../../support/long';
 import { type JobChange, refusal, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -518,7 +519,7 @@ describe.each(['blocks', 'due_blocks'])('the table %s', (name) => {
         }
       };
       const transaction = fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() });
-      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: isDue ? 100 : 200 });
+      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: histories(isDue ? 100 : 200) });
     });
   });
 });

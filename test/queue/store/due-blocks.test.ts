@@ -6,6 +6,7 @@ import { read } from '../../../src/job/metrics/meter';
 import type { JobState } from '../../../src/job/states';
 import { answers } from '../../support/answers';
 import { clock, DAY, T0 } from '../../support/clock';
+import { isLong } from '../../support/long';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -97,8 +98,8 @@ const STEPS: [string, (queue: TestQueue, id: (place: number) => string) => Promi
 
 describe('jobs that wait together', () => {
   it.each([
-    ['as long as the object lives', false],
-    ['whenever the object has lost its memory', true],
+    ...(isLong ? [['as long as the object lives', false] as const] : []),
+    ['whenever the object has lost its memory', true] as const,
   ])('are reported as those that came one by one, %s', async (_, evicted) => {
     const [together, apart] = [new TestQueue(), new TestQueue()];
     const idsOf = {

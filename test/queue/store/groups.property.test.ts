@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Lane } from '../../../src/queue/store/groups/lane';
 import { QUIET, Turns } from '../../../src/queue/store/groups/turns';
+import { histories } from '../../support/long';
 
 const SEED = 20_260_124;
 const NAMES = [undefined, 'a', 'b', 'c'] as const;
@@ -162,7 +163,7 @@ describe('turns of groups', () => {
       const naive = new Naive();
       for (const act of all) naive.play(act);
     });
-    fc.assert(property, { numRuns: 400, seed: SEED });
+    fc.assert(property, { numRuns: histories(400), seed: SEED });
   });
 
   it('give noisy groups shares by their weights, whatever a claim takes', () => {
@@ -197,7 +198,7 @@ describe('turns of groups', () => {
       });
       expect(keys).toEqual(all.map((_, index) => index));
     });
-    fc.assert(property, { numRuns: 200, seed: SEED });
+    fc.assert(property, { numRuns: histories(200), seed: SEED });
   });
 
   it('hold a bounded number of groups, however many wait, and some for each consumer whatever the others hold', () => {

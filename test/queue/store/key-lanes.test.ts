@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compare, type Position } from '../../../src/queue/store/due-index';
 import { KeyLanes } from '../../../src/queue/store/limits/lanes';
+import { histories } from '../../support/long';
 
 const at = (key: number): Position => ({ at: Math.floor(key / 10), attempt: 0, key });
 const every = Number.POSITIVE_INFINITY;
@@ -79,7 +80,7 @@ describe('jobs that wait for their keys', () => {
           expect(taken).toEqual(keys.filter((key) => nameOf(key) === name).sort((a, b) => a - b));
         }
       }),
-      { numRuns: 200 },
+      { numRuns: histories(200) },
     );
   });
 });

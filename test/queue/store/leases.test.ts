@@ -11,7 +11,7 @@ clock.startAtT0();
 const MANY = 170_000;
 
 describe('a queue with very many leases', () => {
-  it('opens again, and knows what runs and until when', { timeout: 60_000 }, async () => {
+  it('opens again, and knows what runs and until when', async () => {
     const queue = new TestQueue();
     const waiting = await queue.add({ priority: 1 });
     await queue.inside(({ sql }) => {

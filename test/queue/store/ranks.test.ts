@@ -11,6 +11,7 @@ import { Blocks } from '../../../src/queue/store/blocks';
 import { nextDue, readPriorities, selectReady } from '../../../src/queue/store/ranks';
 import { Scan } from '../../../src/queue/store/scan';
 import { clock, T0 } from '../../support/clock';
+import { histories } from '../../support/long';
 import { steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -217,7 +218,7 @@ describe('selectReady', () => {
           expect(nextDue(ranks, now)).toBe(future.length === 0 ? undefined : Math.min(...future));
         }
       };
-      fc.assert(fc.property(fc.array(action, { maxLength: 60 }), play), { numRuns: 150 });
+      fc.assert(fc.property(fc.array(action, { maxLength: 60 }), play), { numRuns: histories(150) });
     });
   });
 });

@@ -16,6 +16,7 @@ import { RetryBlocks } from '../../../src/queue/store/retry-blocks';
 import { answers } from '../../support/answers';
 import { clock, DAY, T0 } from '../../support/clock';
 import { failOnce } from '../../support/faults';
+import { histories, isLong } from '../../support/long';
 import { type JobChange, newJob, steady, TestQueue } from '../../support/queue';
 
 clock.startAtT0();
@@ -135,8 +136,8 @@ async function running(queue: TestQueue): Promise<string[]> {
 
 describe('jobs that fail together', () => {
   it.each([
-    ['as long as the object lives', false],
-    ['whenever the object has lost its memory', true],
+    ...(isLong ? [['as long as the object lives', false] as const] : []),
+    ['whenever the object has lost its memory', true] as const,
   ])('are reported as those that failed one by one, %s', async (_, evicted) => {
     const [together, apart] = [new TestQueue(), new TestQueue()];
     const idsOf = async (queue: TestQueue) => (await queue.enqueue(...JOBS)).map(({ id }) => id);
@@ -587,7 +588,7 @@ describe('retry blocks', () => {
         for (const entries of left.values()) expect(entries.some(({ key }) => table.holds(key))).toBe(true);
       };
       const transaction = fc.record({ steps: fc.array(step, { maxLength: 6 }), fails: fc.boolean() });
-      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: 300 });
+      fc.assert(fc.property(fc.array(transaction, { maxLength: 12 }), play), { numRuns: histories(300) });
     });
   });
 });

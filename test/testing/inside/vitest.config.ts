@@ -3,4 +3,6 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   plugins: [cloudflareTest({ wrangler: { configPath: './wrangler.toml' } })],
+  // For tests that hang. A busy machine takes many times as long as one at rest.
+  test: { testTimeout: 60_000 },
 });

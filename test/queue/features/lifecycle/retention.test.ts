@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { removalMoment } from '../../../../src/job/retention';
 import { clock, DAY, HOUR, T0 } from '../../../support/clock';
+import { histories } from '../../../support/long';
 import { TestQueue } from '../../../support/queue';
 import { type Json, server, V1 } from '../../../support/server';
 
@@ -196,9 +197,9 @@ describe('a completed job of its own retention', () => {
         }
         expect(await queue.armedAt()).toBeNull();
       }),
-      { numRuns: 12 },
+      { numRuns: histories(12) },
     );
-  }, 60_000);
+  });
 });
 
 describe('the retention of a job', () => {

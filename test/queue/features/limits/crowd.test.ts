@@ -12,7 +12,7 @@ const TARGETS = 24;
 const blocked = { key: 'blocked', concurrency: 1 };
 
 describe('ten thousand jobs of a key without room', () => {
-  it('do not hold back a job behind them, for which they are read once', { timeout: 60_000 }, async () => {
+  it('do not hold back a job behind them, for which they are read once', async () => {
     const queue = new TestQueue();
     const [first] = await addManyTo(queue, 10_000, blocked);
     expect(await fetchFrom(queue, 1)).toEqual([first]);
@@ -38,9 +38,9 @@ describe('ten thousand jobs of a key without room', () => {
     await queue.startCounting();
     expect(await fetchFrom(queue)).toEqual([]);
     expect((await queue.counted()).read).toBeLessThan(20);
-  }, 60_000);
+  });
 
-  it('start one by one, by a few reads each', { timeout: 60_000 }, async () => {
+  it('start one by one, by a few reads each', async () => {
     const queue = new TestQueue();
     const ids = await addManyTo(queue, 10_000, blocked);
     await queue.startCounting();
@@ -57,7 +57,7 @@ describe('ten thousand jobs of a key without room', () => {
 });
 
 describe('a delayed job that comes behind a crowd of its key', () => {
-  it('lets those go first that the window has room for, by a few reads each', { timeout: 60_000 }, async () => {
+  it('lets those go first that the window has room for, by a few reads each', async () => {
     const queue = new TestQueue();
     const rated = { key: 'rated', rate: { limit: 10, period: 'PT10S' } };
     const ids = await addManyTo(queue, 10, rated);
@@ -76,7 +76,7 @@ describe('a delayed job that comes behind a crowd of its key', () => {
 });
 
 describe('a crowd that workers pull', () => {
-  it('is not looked through again for handlers that take other types', { timeout: 60_000 }, async () => {
+  it('is not looked through again for handlers that take other types', async () => {
     const queue = new TestQueue();
     await addManyTo(queue, 3_000);
     await addManyTo(queue, 3_000, undefined, { priority: 5 });

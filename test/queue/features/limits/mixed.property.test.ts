@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Limits, OnLimit } from '../../../../src/job/limits/policy';
 import { clock, T0 } from '../../../support/clock';
+import { histories } from '../../../support/long';
 import { type JobChange, TestQueue } from '../../../support/queue';
 import { type Json, server } from '../../../support/server';
 
@@ -165,7 +166,7 @@ describe('limits of every kind beside each other', () => {
         }
         expect(left).toBe(0);
       }),
-      { numRuns: 60 },
+      { numRuns: histories(60) },
     );
-  }, 180_000);
+  });
 });

@@ -129,5 +129,5 @@ describe('a job that takes its call down', () => {
       expect((await server.jobIn(id as string, 'completed')).attempt).toBeLessThanOrEqual(2);
     }
     expect(await server.jobIn(ids[1] as string, 'discarded')).toMatchObject({ error: { type: 'timeout' } });
-  }, 15_000);
+  });
 });

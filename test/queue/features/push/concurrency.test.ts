@@ -203,9 +203,7 @@ describe('the concurrency of a target and of a type', () => {
 });
 
 describe('a crowd of one type', () => {
-  it('keeps no other type from its handler, and is not read again for each job that ends', {
-    timeout: 60_000,
-  }, async () => {
+  it('keeps no other type from its handler, and is not read again for each job that ends', async () => {
     const gate = new Gate('WORK');
     const queue = 'crowded';
     for (let n = 0; n < 5; n++) await many(1000, 'work.narrow', queue, gate.args);

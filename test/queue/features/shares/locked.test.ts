@@ -7,6 +7,7 @@ import { unwrap } from '../../../../src/job/errors';
 import type { JobState } from '../../../../src/job/states';
 import type { BulkAction } from '../../../../src/rpc/operations';
 import { clock, T0, until } from '../../../support/clock';
+import { histories } from '../../../support/long';
 import { type JobChange, newJob, refusal, steady, TestQueue } from '../../../support/queue';
 
 clock.startAtT0();
@@ -417,9 +418,9 @@ it('all jobs are cancelled or none, and none that a worker was given, at any int
       for (const queue of operation.queues) given.push(...(await queue.claimAll()));
       expect(given.sort()).toEqual(decided ? [] : operation.ids.flat().sort());
     }),
-    { numRuns: 40 },
+    { numRuns: histories(40) },
   );
-}, 60_000);
+});
 
 it('the rows that it costs are bounded by its jobs', async () => {
   const operation = await new Operation('cancel').add(...Array<JobChange>(100).fill({ priority: 1 }));
