@@ -10,9 +10,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
 import { CliError } from '../failure';
-import { type Door, knock, openDoor } from './door';
+import { openDoor } from './door';
 import { FORMAT, isEmpty, knownFolder, openFolder, type StateFolder } from './folder';
-import { leftBehind } from './runtime';
+import { leftBehind } from './left-behind';
+import { type Door, knock } from './local-socket';
 
 /** The file of a backup that says what is in it. It is written last: without it a backup is not whole. */
 const LIST = 'backup.json';
@@ -131,7 +132,7 @@ async function copyRunning({ objects }: StateFolder, part: string, door: Door, n
 async function copyResting(folder: StateFolder, part: string, now: () => number) {
   const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
   try {
-    const left = leftBehind(folder, join(folder.run, 'config.capnp'));
+    const left = leftBehind(folder);
     if (left !== undefined) {
       const message = `A workerd that was left behind (process ${left}) still writes to this folder.`;
       throw new CliError(message, 'npx tocsin serve ends it; or end it yourself.');

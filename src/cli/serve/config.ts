@@ -2,7 +2,7 @@
  * The configuration of the runtime, as text of Cap'n Proto. Variables are named only, so the key of a cluster is the
  * one secret in it: the runtime takes that from nowhere else.
  */
-import { parse } from 'node:path';
+import { basename, parse } from 'node:path';
 import { type Module, SERVED } from './bundle';
 import type { Cluster } from './cluster';
 import type { ServedWorker } from './worker';
@@ -23,7 +23,7 @@ export interface RuntimeConfig {
   /** Where requests come in. */
   address: string;
   tls?: { certificate: string; key: string };
-  /** Where the program reaches the queue's Worker. */
+  /** Where the program reaches the queue's Worker: the runtime starts in the folder of this socket. */
   inner?: string;
   cluster?: Cluster;
   /** Networks that Workers may reach beside the public one. */
@@ -89,7 +89,7 @@ function sockets({ workers, address, tls, inner }: RuntimeConfig): string[] {
   const outer = `(name = "http", address = ${quote(address)}, ${protocol}, service = ${name})`;
   if (inner === undefined) return [outer];
   const served = `(name = ${name}, entrypoint = "${SERVED}")`;
-  return [outer, `(name = "inner", address = ${quote(`unix:${inner}`)}, http = (), service = ${served})`];
+  return [outer, `(name = "inner", address = ${quote(`unix:${basename(inner)}`)}, http = (), service = ${served})`];
 }
 
 function workerText({ worker, modules, variables }: BuiltWorker): string {

@@ -6,26 +6,14 @@
  *     run/          made again at each start: the configuration, the bundles, the sockets
  */
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CliError } from '../failure';
+import { isWindows } from './local-socket';
 
 /** Of the folder and of backups. */
 export const FORMAT = 1;
 const MARK = 'tocsin.json';
-
-/** Longest path of a socket, bytes; systems differ a little. */
-const MAX_SOCKET_PATH = 100;
 
 /** Where a state folder has its parts. */
 export interface StateFolder {
@@ -40,6 +28,8 @@ export interface StateFolder {
   inner?: string;
   /** Has the number of the workerd that uses the databases. */
   pid: string;
+  /** Has the number of the `serve` that started it. */
+  parent: string;
 }
 
 /**
@@ -82,29 +72,20 @@ export function isEmpty(path: string): boolean {
 
 function partsOf(path: string): StateFolder {
   const run = join(path, 'run');
-  const inner = { inner: socketAt(path, 'worker.sock') };
   return {
     path,
     objects: join(path, 'objects'),
     run,
     pid: join(run, 'workerd.pid'),
-    door: socketAt(path, 'serve.sock'),
-    ...(process.platform !== 'win32' && inner),
+    parent: join(run, 'serve.pid'),
+    door: isWindows ? pipeOf(path) : join(run, 'serve.sock'),
+    ...(!isWindows && { inner: join(run, 'worker.sock') }),
   };
 }
 
-/** Where a socket of the folder is: a path below a deep folder would be too long for one. */
-function socketAt(path: string, name: string): string {
-  const id = () => createHash('sha256').update(realpathSync(path)).digest('hex').slice(0, 16);
-  if (process.platform === 'win32') return `\\\\.\\pipe\\tocsin-${id()}-${name}`;
-  const near = join(path, 'run', name);
-  if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) return near;
-  const far = join(tmpdir(), `tocsin-${userInfo().uid}`);
-  mkdirSync(far, { recursive: true, mode: 0o700 });
-  if (statSync(far).uid !== userInfo().uid)
-    throw new CliError(`${far} belongs to somebody else.`, 'Name a shorter --state.');
-  chmodSync(far, 0o700);
-  return join(far, `${id()}-${name}`);
+function pipeOf(path: string): string {
+  const id = createHash('sha256').update(realpathSync(path)).digest('hex').slice(0, 16);
+  return `\\\\.\\pipe\\tocsin-${id}-serve.sock`;
 }
 
 interface Mark {

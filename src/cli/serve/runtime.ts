@@ -5,10 +5,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CliError } from '../failure';
 import type { StateFolder } from './folder';
+import { reach } from './local-socket';
 import type { Level, Log } from './log';
 
 /** Pauses before another start, ms: twice as long each time. */
@@ -36,6 +38,8 @@ export interface RuntimeOptions {
   isExperimental: boolean;
   /** It listens. */
   ready(port: number): void;
+  /** Does this process still have the lock of the folder? */
+  mayStart(): Promise<boolean>;
 }
 
 export class Runtime {
@@ -76,14 +80,17 @@ export class Runtime {
     const { inner } = this.options.folder;
     if (inner === undefined) return Promise.resolve(undefined);
     return new Promise((resolve) => {
-      const sent = request({ socketPath: inner, path, method: 'POST', timeout: withinMs }, (got) => {
-        let text = '';
-        got.setEncoding('utf8').on('data', (piece: string) => {
-          text += piece;
-        });
-        got.on('end', () => resolve(got.statusCode === 200 ? JSON.parse(text) : undefined));
-        got.on('error', () => resolve(undefined));
-      });
+      const sent = request(
+        { createConnection: () => reach(inner, (short) => connect(short)), path, method: 'POST', timeout: withinMs },
+        (got) => {
+          let text = '';
+          got.setEncoding('utf8').on('data', (piece: string) => {
+            text += piece;
+          });
+          got.on('end', () => resolve(got.statusCode === 200 ? JSON.parse(text) : undefined));
+          got.on('error', () => resolve(undefined));
+        },
+      );
       sent.on('timeout', () => sent.destroy());
       sent.on('error', () => resolve(undefined));
       sent.end();
@@ -155,6 +162,8 @@ export class Runtime {
     const child = spawn(binary, ['serve', '--control-fd=3', '--import-path=/', ...experimental, ...port, file], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: process.platform !== 'win32',
+      // The configuration names the socket in this folder without it: a path may be too long for a socket.
+      cwd: folder.run,
       env,
     });
     this.child = child;
@@ -164,6 +173,7 @@ export class Runtime {
     };
     child.stdout?.setEncoding('utf8').on('data', log.reader(heard));
     child.stderr?.setEncoding('utf8').on('data', log.reader(heard));
+    writeFileSync(folder.parent, `${process.pid}\n`);
     if (child.pid !== undefined) writeFileSync(folder.pid, `${child.pid}\n`);
     const died = new Promise<string>((resolve) => {
       child.once('error', (error) => resolve(error.message));
@@ -213,7 +223,7 @@ export class Runtime {
       await pause(this.pauseMs);
       this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
       await this.held?.released;
-      if (!this.ending) why = await this.launch();
+      if (!this.ending && (await this.options.mayStart())) why = await this.launch();
     }
   }
 
@@ -241,42 +251,4 @@ function stateOf(file: string): string | undefined {
     // A thread that has ended writes nothing more.
     return 'T';
   }
-}
-
-/**
- * The workerd that a killed `serve` left behind, if it still runs: two at one folder would write over each other. Its
- * number may be another's by now, so its arguments must name the configuration.
- */
-export function leftBehind({ pid: file }: StateFolder, config: string): number | undefined {
-  let pid: number;
-  try {
-    pid = Number(readFileSync(file, 'utf8'));
-  } catch {
-    return undefined;
-  }
-  return Number.isInteger(pid) && pid > 1 && argumentsOf(pid).includes(config) ? pid : undefined;
-}
-
-function argumentsOf(pid: number): string {
-  try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    if (process.platform === 'win32') {
-      const query = `(Get-CimInstance Win32_Process -Filter 'ProcessId=${pid}').CommandLine`;
-      return execFileSync('powershell', ['-NoProfile', '-Command', query], { encoding: 'utf8' });
-    }
-    return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
-  } catch {
-    // There is no such process.
-    return '';
-  }
-}
-
-/** Ends a workerd that was left behind. @throws {CliError} where it does not end */
-export async function endLeftBehind(pid: number, config: string): Promise<void> {
-  process.kill(pid, 'SIGKILL');
-  for (let looks = 0; looks < STOP_MS / 10; looks++) {
-    if (!argumentsOf(pid).includes(config)) return;
-    await pause(10);
-  }
-  throw new CliError(`A workerd that was left behind (process ${pid}) does not end.`);
 }

@@ -1,7 +1,7 @@
 /** A running `tocsin serve`, from its first line to its last. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
 import { CliError, usageError } from '../failure';
@@ -11,10 +11,12 @@ import { type ClusterOptions, clusterOf, OF_THE_CLUSTER } from './cluster';
 import { type BuiltWorker, configText } from './config';
 import { openDoor } from './door';
 import { openFolder } from './folder';
+import { configOf, endLeftBehind, refuseServed } from './left-behind';
+import type { InUse } from './lock';
 import { Log } from './log';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
-import { endLeftBehind, leftBehind, Runtime } from './runtime';
+import { Runtime } from './runtime';
 import { countKeys, readVariables } from './variables';
 import type { ServedWorker } from './worker';
 
@@ -63,14 +65,19 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const url = (port: number) => `${tls ? 'https' : 'http'}://${hostText(options.host)}:${port}`;
   const self = { pid: process.pid, url: url(options.port) };
   let runtime: Runtime | undefined;
-  const door = await openDoor(folder.door, folder.path, self, (request) => answer(request, runtime, log));
+  let lose: (error: InUse) => void = () => undefined;
+  const lost = new Promise<never>((_, reject) => {
+    lose = reject;
+  });
+  lost.catch(() => undefined);
+  // First: one that is there may be about to mend its sockets.
+  await refuseServed(folder);
+  const door = await openDoor(folder.door, folder.path, self, (request) => answer(request, runtime, log), lose);
   try {
-    const file = join(folder.run, 'config.capnp');
-    const left = leftBehind(folder, file);
-    if (left !== undefined) {
-      log.warn(`ending workerd ${left}, which a serve that was killed left behind`);
-      await endLeftBehind(left, file);
-    }
+    const file = configOf(folder);
+    await endLeftBehind(folder, (left) =>
+      log.warn(`ending workerd ${left}, which a serve that was killed left behind`),
+    );
     for (const warning of workers.flatMap((worker) => worker.warnings)) log.warn(warning);
     const built: BuiltWorker[] = [];
     for (const [at, worker] of workers.entries()) {
@@ -99,15 +106,16 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
     });
     runtime = new Runtime({
       ...{ binary, file, folder, log, now: terminal.now, host: hostText(options.host) },
-      env: { ...environment(terminal), ...variables.runtime, ...variables.shared, ...variables.queue },
+      env: { ...environment(terminal), ...inFull(variables.runtime), ...variables.shared, ...variables.queue },
       isExperimental: cluster !== undefined,
+      mayStart: door.check,
       ready: (port) => {
         told(port);
         // What the code declares takes effect, although no one has called yet.
         void runtime?.ask('/wake', START_MS);
       },
     });
-    await untilEnded(runtime, log, options.grace, cluster ? HAND_OVER_MS : CLOSE_MS);
+    await Promise.race([untilEnded(runtime, log, options.grace, cluster ? HAND_OVER_MS : CLOSE_MS), lost]);
   } finally {
     runtime?.killNow();
     door.close();
@@ -231,7 +239,14 @@ function authorities({ env }: Terminal): string[] {
 /** What the runtime itself needs of the environment. */
 function environment({ env }: Terminal): Record<string, string> {
   const names = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'SystemRoot', 'TMPDIR'];
-  return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+  const given = names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
+  return inFull(Object.fromEntries(given) as Record<string, string>);
+}
+
+/** Paths as they are from the folder where the runtime starts. */
+function inFull(variables: Readonly<Record<string, string>>): Record<string, string> {
+  const isPath = (name: string) => /_(FILE|DIR)$/.test(name);
+  return Object.fromEntries(Object.entries(variables).map(([name, is]) => [name, isPath(name) ? resolve(is) : is]));
 }
 
 const hostText = (host: string) => (isIP(host) === 6 ? `[${host}]` : host);

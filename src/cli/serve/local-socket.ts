@@ -1,0 +1,192 @@
+/**
+ * Sockets in the state folder, at which processes of this machine ask each other. A line of JSON each way; what was
+ * asked for lasts as long as the connection.
+ */
+import { randomBytes } from 'node:crypto';
+import { chmodSync, renameSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CliError } from '../failure';
+
+/** How the process behind a socket describes itself. */
+export interface Occupant {
+  id: string;
+  pid: number;
+  /** Absent: a command that uses the folder for a moment. */
+  url?: string;
+  /** It asks for the lock and does not have it yet. */
+  isCandidate?: boolean;
+}
+
+/** What a request gets: an answer, and what to do when its connection ends. */
+export type Answerer = (request: string) => Promise<{ answer: object; ended?: () => void }>;
+
+/** A socket of this process that others can find. */
+export interface OpenSocket {
+  /** False once somebody removed or replaced it. */
+  isThere(): boolean;
+  close(): void;
+}
+
+/** A socket that somebody listens at answers within this time, ms. */
+const ANSWER_MS = 2_000;
+
+/** Longest path of a socket, bytes; systems differ a little. */
+const MAX_SOCKET_PATH = 100;
+
+export const isWindows = process.platform === 'win32';
+
+/**
+ * Calls `use` with a path of the socket that is short enough for the system: below a deep folder, one that is relative
+ * to the folder. `use` must bind or connect before it returns.
+ */
+export function reach<T>(path: string, use: (path: string) => T): T {
+  if (isWindows || Buffer.byteLength(path) <= MAX_SOCKET_PATH) return use(path);
+  const before = process.cwd();
+  process.chdir(dirname(path));
+  try {
+    return use(basename(path));
+  } finally {
+    process.chdir(before);
+  }
+}
+
+/**
+ * Listens at a socket, in the place of one that is there. It gets its name when it already listens: one that refuses a
+ * connection is dead. Closing removes the name only where it still is that of this socket.
+ * @param self answers `who`
+ */
+export async function answerAt(path: string, self: () => Occupant, answer: Answerer): Promise<OpenSocket> {
+  const server = createServer((socket) => serve(socket, self, answer));
+  if (isWindows) {
+    await listening(server, path);
+    return { isThere: () => true, close: () => server.close() };
+  }
+  // Node removes the name that it bound when it closes, whoever has that by then: so nobody ever has it again.
+  const bound = join(dirname(path), `.${randomBytes(9).toString('base64url')}`);
+  await reach(bound, (short) => listening(server, short));
+  chmodSync(bound, 0o600);
+  const own = inode(bound);
+  renameSync(bound, path);
+  const isThere = () => inode(path) === own;
+  return {
+    isThere,
+    close: () => {
+      if (isThere()) rmSync(path, { force: true });
+      server.close();
+    },
+  };
+}
+
+function inode(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function listening(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, () => resolve());
+  });
+}
+
+function serve(socket: Socket, self: () => Occupant, answer: Answerer): void {
+  let ended: (() => void) | undefined;
+  let isOver = false;
+  let rest = '';
+  socket.setEncoding('utf8');
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    isOver = true;
+    ended?.();
+    ended = undefined;
+  });
+  socket.on('data', (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) void take(line);
+  });
+  const take = async (request: string) => {
+    if (request === 'who') return void socket.write(`${JSON.stringify(self())}\n`);
+    const given = await answer(request).catch((error: Error) => ({
+      answer: { error: error.message },
+      ended: undefined,
+    }));
+    ended?.();
+    ended = given.ended;
+    if (isOver) ended?.();
+    else socket.write(`${JSON.stringify(given.answer)}\n`);
+  };
+}
+
+/** Who listens at a socket; undefined: no one. One that does not answer in time is somebody, too. */
+export async function occupantOf(path: string): Promise<Partial<Occupant> | undefined> {
+  const door = await knock(path);
+  if (!door) return undefined;
+  try {
+    return await door.ask('who');
+  } catch {
+    // It ended between the two, or it stands still.
+    return door.isOver() ? undefined : {};
+  } finally {
+    door.close();
+  }
+}
+
+/** A connection to a running `serve`. */
+export interface Door {
+  /** @throws {CliError} where it says no, or nothing in time */
+  ask(request: string, withinMs?: number): Promise<Record<string, unknown>>;
+  /** Has the connection ended? */
+  isOver(): boolean;
+  close(): void;
+}
+
+/** What a connection fails with where no one listens. */
+const NO_ONE = ['ENOENT', 'ENOTDIR', 'ECONNREFUSED', 'ECONNRESET', 'ENOTSOCK'];
+
+/** Connects. @returns undefined where no one listens @throws {CliError} where that cannot be found out */
+export async function knock(path: string): Promise<Door | undefined> {
+  const socket = reach(path, (short) => connect(short));
+  const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    socket.once('connect', () => resolve(undefined));
+    socket.once('error', resolve);
+  });
+  if (failed && NO_ONE.includes(failed.code ?? '')) return undefined;
+  if (failed) throw new CliError(`${path} cannot be reached: ${failed.message}.`, 'Another user may serve the folder.');
+  let isOver = false;
+  let rest = '';
+  const waiting: ((line: string | undefined) => void)[] = [];
+  socket.setEncoding('utf8');
+  socket.on('error', () => socket.destroy());
+  socket.on('close', () => {
+    isOver = true;
+    for (const give of waiting.splice(0)) give(undefined);
+  });
+  socket.on('data', (piece) => {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) waiting.shift()?.(line);
+  });
+  return {
+    isOver: () => isOver,
+    close: () => socket.destroy(),
+    async ask(request, withinMs = ANSWER_MS) {
+      const answered = new Promise<string | undefined>((resolve) => {
+        if (isOver) resolve(undefined);
+        else waiting.push(resolve);
+      });
+      socket.write(`${request}\n`);
+      const late = new AbortController();
+      const line = await Promise.race([
+        answered,
+        pause(withinMs, undefined, { signal: late.signal }).catch(() => undefined),
+      ]);
+      late.abort();
+      if (line === undefined) throw new CliError('The process that serves this folder does not answer.');
+      const answer = JSON.parse(line) as Record<string, unknown>;
+      if (typeof answer.error === 'string') throw new CliError(answer.error);
+      return answer;
+    },
+  };
+}
