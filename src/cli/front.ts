@@ -19,8 +19,10 @@ const VARIABLE = 'LOCALHOST_SECRET';
 /** Hosts that no name server decides about. */
 const LOCAL = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 
-/** Headers of a client that development servers obey, and those that are between two ends of a connection. */
-const DROPPED = /^(?:mf-.*|tocsin-localhost-secret|connection|keep-alive|proxy-.*|transfer-encoding|upgrade|expect)$/i;
+/** Headers of a client that say where it is and what it called, which are judged here. */
+const CLAIMS = 'mf-.*|tocsin-localhost-secret|cf-connecting-ip|true-client-ip|forwarded|x-forwarded-.*|x-real-ip';
+/** These, and those that are between two ends of a connection. */
+const DROPPED = new RegExp(`^(?:${CLAIMS}|connection|keep-alive|proxy-.*|transfer-encoding|upgrade|expect)$`, 'i');
 
 /** The runtime closes a connection that rests for 5 s: it is not used again shortly before. */
 const REST_MS = 3_000;
@@ -108,8 +110,8 @@ async function opened(server: Server, port: number, host: string, isSecond: bool
 }
 
 /** The headers of a request as wrangler gets them. */
-function headersOf({ rawHeaders, headers, method = 'GET' }: IncomingMessage, secret: string): string[] {
-  const passed = withoutDropped(rawHeaders);
+function headersOf({ rawHeaders, headers, method = 'GET', socket }: IncomingMessage, secret: string): string[] {
+  const passed = [...withoutDropped(rawHeaders), 'CF-Connecting-IP', socket.remoteAddress ?? ''];
   if (LOCAL.test(headers.host ?? '')) passed.push(HEADER, secret);
   if (headers['transfer-encoding'] !== undefined) passed.push('Transfer-Encoding', 'chunked');
   else if (headers['content-length'] === undefined && !['GET', 'HEAD'].includes(method))

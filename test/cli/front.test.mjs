@@ -76,11 +76,23 @@ describe('the server before wrangler', () => {
       'MF-Original-URL': 'http://localhost/',
       'mf-route-override': 'x',
       'Tocsin-Localhost-Secret': 'x',
+      'CF-Connecting-IP': '192.0.2.1',
+      'X-Forwarded-Proto': 'http://localhost/?',
+      'X-Forwarded-Host': 'localhost',
+      Forwarded: 'host=localhost',
+      'X-Real-IP': '192.0.2.1',
       Authorization: 'Bearer k',
       Accept: ['a', 'b'],
     });
-    assert.deepEqual(Object.keys(headers).sort(), ['accept', 'authorization', 'connection', 'host']);
+    assert.deepEqual(Object.keys(headers).sort(), [
+      'accept',
+      'authorization',
+      'cf-connecting-ip',
+      'connection',
+      'host',
+    ]);
     assert.deepEqual([url, headers.host, headers.accept], ['/x?y=%20', 'evil.example', 'a, b']);
+    assert.equal(headers['cf-connecting-ip'], '127.0.0.1');
   });
 
   it('takes bodies of any size and form', async () => {

@@ -138,6 +138,9 @@ describe('the variables of tocsin serve', () => {
     assert.match(text, /\(name = "API_KEYS", fromEnvironment = "API_KEYS"\)/);
     assert.match(text, /\(name = "PLAIN", text = "a\\"b\\x0a"\)/);
     assert.doesNotMatch(text, /old/);
+    // What a client says of itself counts behind a proxy alone.
+    assert.match(text, /http = \(injectRequestHeaders = \[.*\(name = "X-Forwarded-Proto"\).*\]\)/);
+    assert.doesNotMatch(text, /forwardedProtoHeader/);
     assert.equal(quote('\\"\u0001é'), '"\\\\\\"\\x01é"');
   });
 });

@@ -135,7 +135,7 @@ describe('HTTPS', { skip: lacks('openssl') }, () => {
   });
 
   it('is served by nginx, as documented', { skip: lacks('nginx') }, async () => {
-    const server = await serve('nginx');
+    const server = await serve('nginx', ['--behind-proxy']);
     const port = await freePort();
     const documented = replaced(block('server {'), [
       ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
@@ -156,7 +156,7 @@ describe('HTTPS', { skip: lacks('openssl') }, () => {
   });
 
   it('is served by Caddy, as documented', { skip: lacks('caddy') }, async () => {
-    const server = await serve('caddy');
+    const server = await serve('caddy', ['--behind-proxy']);
     const port = await freePort();
     const documented = replaced(block('# Caddyfile'), [
       [`${HOST} {`, `${HOST}:${port} {\n\tbind 127.0.0.1\n\ttls ${certificate} ${key}`],

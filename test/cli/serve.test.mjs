@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { root } from '../docs/dev.mjs';
@@ -31,6 +32,16 @@ const newState = () => join(tocsin.folder, `state-${++states}`);
 
 /** Number and arguments of each process. */
 const processes = () => execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' });
+
+/** A request with these headers, `Host` among them. @returns its status and text */
+function send(url, method, path, headers, body) {
+  return new Promise((resolve, reject) => {
+    const sent = request(url + path, { method, headers, agent: false }, async (answer) => {
+      resolve([answer.statusCode, (await answer.setEncoding('utf8').toArray()).join('')]);
+    });
+    sent.on('error', reject).end(body);
+  });
+}
 
 /** Ends a server as systemd and Docker do. */
 async function end(server) {
@@ -84,6 +95,47 @@ describe('tocsin serve', () => {
     const id = await server.add({ type: 'greeting.write', args: ['Ada'] });
     assert.deepEqual((await server.result(id)).result, { text: 'Hello, Ada!' });
     await end(server);
+  });
+
+  it('takes the address of a request from no header but Host, unless a proxy is in front', async () => {
+    const server = await tocsin.serve(['--state', newState()]);
+    await server.add({ type: 'any.job', args: ['private'] });
+    const named = ['localhost', 'http://localhost/ojs/v1/jobs?', 'http'].flatMap((value) =>
+      ['X-Forwarded-Proto', 'X-Forwarded-Host', 'Forwarded', 'X-Real-IP', 'MF-Original-URL'].map((name) => [
+        name,
+        value,
+      ]),
+    );
+    for (const [name, value] of named) {
+      const [status, text] = await send(server.url, 'GET', '/ojs/v1/jobs', { Host: 'evil.example', [name]: value });
+      assert.deepEqual([status, /private/.test(text)], [401, false], `${name}: ${value}`);
+    }
+    assert.equal((await send(server.url, 'GET', '/ojs/v1/jobs', { Host: 'localhost:1' }))[0], 200);
+    await end(server);
+  });
+
+  it('counts failed logins by the address that the client connects from, or that the proxy in front names', async () => {
+    const guess = async (server, headers) => {
+      const all = { Host: 'queue.example.com', 'Content-Type': 'application/json', ...headers };
+      return (await send(server.url, 'POST', '/ojs/v1/admin/session', all, '{"key":"wrong"}'))[0];
+    };
+    const env = { API_KEYS: 'sesame' };
+    const open = await tocsin.serve(['--state', newState()], { env });
+    for (let n = 0; n < 10; n++) assert.equal(await guess(open, { 'CF-Connecting-IP': `192.0.2.${n}` }), 401);
+    assert.equal(await guess(open, { 'CF-Connecting-IP': '192.0.2.99' }), 429);
+    await end(open);
+
+    const proxied = await tocsin.serve(['--state', newState(), '--behind-proxy'], { env });
+    const from = (address) => ({ 'CF-Connecting-IP': address, 'X-Forwarded-Proto': 'https' });
+    for (let n = 0; n < 10; n++) assert.equal(await guess(proxied, from('192.0.2.1')), 401);
+    assert.deepEqual([await guess(proxied, from('192.0.2.1')), await guess(proxied, from('192.0.2.2'))], [429, 401]);
+    const page = { ...from('192.0.2.2'), Origin: 'https://queue.example.com' };
+    assert.equal(await guess(proxied, page), 401);
+    await end(proxied);
+
+    const refused = await tocsin.run(['serve', '--port', '0', '--state', newState(), '--behind-proxy']);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /No key is set, so every client of the proxy could do everything/);
   });
 
   it('starts a workerd that died again, and what is due meanwhile runs without a request', async () => {

@@ -39,6 +39,7 @@ export function serveCommand(terminal: Terminal): Command {
     .option('--cluster <bucket>', 'experimental: share the queues with other processes, through s3://bucket/prefix')
     .option('--cluster-address <host:port>', 'where this process listens for the others; default: this machine only')
     .option('--cluster-advertise <host:port>', 'where the others reach this process, if that is another address')
+    .option('--behind-proxy', 'trust X-Forwarded-Proto and CF-Connecting-IP, which a proxy in front sets')
     .option('--tls-cert <file>', 'serve HTTPS with this certificate chain (PEM)')
     .option('--tls-key <file>', 'the private key of the certificate (PEM)')
     .addOption(

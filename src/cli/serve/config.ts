@@ -22,6 +22,8 @@ export interface RuntimeConfig {
   objects: string;
   /** Where requests come in. */
   address: string;
+  /** Requests come through a proxy, which says who sent them and over which protocol. */
+  behindProxy?: boolean;
   tls?: { certificate: string; key: string };
   /** Where the program reaches the queue's Worker: the runtime starts in the folder of this socket. */
   inner?: string;
@@ -80,12 +82,29 @@ function clusterText({ cluster }: RuntimeConfig): string {
     .join(', ')}),`;
 }
 
-function sockets({ workers, address, tls, inner }: RuntimeConfig): string[] {
+/** Headers by which a proxy says what it knows of a request. Any client may send them. */
+const FORWARDED = [
+  'CF-Connecting-IP',
+  'Forwarded',
+  'MF-Original-URL',
+  'True-Client-IP',
+  'X-Forwarded-For',
+  'X-Forwarded-Host',
+  'X-Forwarded-Port',
+  'X-Forwarded-Prefix',
+  'X-Forwarded-Proto',
+  'X-Real-IP',
+];
+
+function sockets({ workers, address, behindProxy = false, tls, inner }: RuntimeConfig): string[] {
   const name = quote(serviceOf(workers[0]?.worker.name ?? ''));
-  // A proxy that ends TLS says so: cookies and addresses are then those of HTTPS.
+  // A header without a value is removed.
+  const options = behindProxy
+    ? 'forwardedProtoHeader = "X-Forwarded-Proto"'
+    : `injectRequestHeaders = [${FORWARDED.map((header) => `(name = ${quote(header)})`).join(', ')}]`;
   const protocol = tls
-    ? `https = (options = (), tlsOptions = (keypair = (${pair(tls)})))`
-    : 'http = (forwardedProtoHeader = "X-Forwarded-Proto")';
+    ? `https = (options = (${options}), tlsOptions = (keypair = (${pair(tls)})))`
+    : `http = (${options})`;
   const outer = `(name = "http", address = ${quote(address)}, ${protocol}, service = ${name})`;
   if (inner === undefined) return [outer];
   const served = `(name = ${name}, entrypoint = "${SERVED}")`;

@@ -63,7 +63,8 @@ export async function answerAt(path: string, self: () => Occupant, answer: Answe
     await listening(server, path);
     return { isThere: () => true, close: () => server.close() };
   }
-  // Node removes the name that it bound when it closes, whoever has that by then: so nobody ever has it again.
+  // Node removes the path that it bound when it closes, even if that names another socket by then. So it binds one
+  // that is never used again.
   const bound = join(dirname(path), `.${randomBytes(9).toString('base64url')}`);
   await reach(bound, (short) => listening(server, short));
   chmodSync(bound, 0o600);

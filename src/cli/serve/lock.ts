@@ -1,6 +1,6 @@
 /**
- * The lock of a state folder. The kernel keeps it: who has it listens at a socket in the folder, and a socket refuses
- * connections as soon as its process has ended, however that came.
+ * The lock of a state folder. The kernel keeps it: its owner listens at a socket in the folder, and a socket refuses
+ * connections as soon as its process has ended, SIGKILL included.
  *
  *     candidate   listens at `lock-<id>`, a name that is never used again
  *                 → refused, where another socket is that of an owner, or of a candidate with a smaller id

@@ -24,6 +24,8 @@ export interface ServeOptions extends WorkersOptions, ClusterOptions {
   state: string;
   host: string;
   port: number;
+  /** Forwarded headers count: a proxy that sets them is the only client. */
+  behindProxy?: boolean;
   tlsCert?: string;
   tlsKey?: string;
   envFile?: string;
@@ -58,7 +60,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
   const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
-  if (keys === 0) openLoopback(variables.queue, options.host);
+  if (keys === 0) openLoopback(variables.queue, options);
   const tls = tlsOf(options);
 
   const folder = openFolder(options.state, cluster?.bucket);
@@ -90,6 +92,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       ...{ workers: built, objects: folder.objects, networks, authorities: authorities(terminal) },
       ...{ address: `${hostText(options.host)}:${options.port}`, ...(tls && { tls }) },
       ...(folder.inner !== undefined && { inner: folder.inner }),
+      ...(options.behindProxy && { behindProxy: true }),
       ...(cluster && { cluster }),
     });
     writeFileSync(file, config, { mode: 0o600 });
@@ -204,11 +207,17 @@ function checkDates(workers: readonly ServedWorker[], version: string, newestDat
   throw new CliError(message, 'npm install workerd@1 brings the newest.');
 }
 
+const SET_KEYS = 'Set API_KEYS in the environment, or in the file of --env-file.';
+
 /** Without a key only this machine is served, and only where the address says so. */
-function openLoopback(queue: Record<string, string>, host: string): void {
+function openLoopback(queue: Record<string, string>, { host, behindProxy }: ServeOptions): void {
+  if (behindProxy) {
+    const message = 'No key is set, so every client of the proxy could do everything.';
+    throw new CliError(message, SET_KEYS, 'no_key');
+  }
   if (!/^(localhost|127\.\d+\.\d+\.\d+|::1)$/.test(host)) {
     const message = `No key is set, so ${host} would be open to everybody who reaches it.`;
-    throw new CliError(message, 'Set API_KEYS in the environment, or in the file of --env-file.', 'no_key');
+    throw new CliError(message, SET_KEYS, 'no_key');
   }
   queue.ALLOW_LOCALHOST ??= 'true';
 }

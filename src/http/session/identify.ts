@@ -18,6 +18,9 @@ import type { AppContext, Caller } from '../context';
 /** URLs of a loopback host; nothing may come between it and its port or path. */
 const LOOPBACK = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(?=[/?#]|$)/i;
 
+/** The same for the header `Host`, which a browser takes from the address of its page. */
+const LOOPBACK_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
+
 /** The query parameter that carries a key. */
 const PARAMETER = 'access_token';
 
@@ -41,8 +44,11 @@ export const ANYONE: Caller = { open: true, name: null, role: 'admin', scopes: S
 export async function identify(c: AppContext, presented: () => string | undefined): Promise<Caller> {
   const { apiKeys, localhost, localhostSecret } = readAccess(c.env);
   if (apiKeys.length === 0) {
-    // The URL's own host is what the client connected to; forwarding headers are only its claims.
-    const isLocal = LOOPBACK.test(c.req.url) && isVouchedFor(c, localhostSecret);
+    // A server may make the URL of what the client says in other headers, so `Host` is judged itself.
+    const isLocal =
+      LOOPBACK.test(c.req.url) &&
+      LOOPBACK_HOST.test(c.req.header('Host') ?? 'localhost') &&
+      isVouchedFor(c, localhostSecret);
     if (!localhost || !isLocal)
       throw unauthorized('This deployment has no API key, so it is closed.', howToOpen(isLocal));
     return ANYONE;
@@ -92,6 +98,15 @@ function mayUseCookie(c: AppContext): boolean {
   if (origin !== undefined) return isOwnOrigin(c, origin);
   const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
   return isRead || c.req.header('Sec-Fetch-Site') === 'same-origin';
+}
+
+/**
+ * The address of the client: as Cloudflare or a trusted proxy says it, else that of the connection. `tocsin serve`
+ * removes the header from requests that come through no proxy.
+ */
+export function clientAddress(c: AppContext): string | undefined {
+  const { clientIp } = (c.req.raw.cf ?? {}) as { clientIp?: string };
+  return c.req.header('CF-Connecting-IP') ?? clientIp?.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
 }
 
 /** Is this the origin of the server's own pages? */

@@ -10,7 +10,7 @@ import { type AppContext, type Caller, json, noContent, seesEverything } from '.
 import { readBody } from '../request/body';
 import { serve } from '../route';
 import { attempts } from './attempts';
-import { COOKIE, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
+import { COOKIE, clientAddress, identify, isOwnOrigin, isSecure, SECURE_COOKIE } from './identify';
 
 /** Longest key that is read, in characters: a cookie holds no more. And the body around it, in bytes. */
 const MAX_KEY = 3_000;
@@ -27,7 +27,7 @@ async function logIn(c: AppContext) {
   refuseForeignPages(c);
   // If no key is required there is none to guess.
   const isGuess = c.get('caller') === undefined && readAccess(c.env).apiKeys.length > 0;
-  const forgive = isGuess ? attempts.begin(c.req.header('CF-Connecting-IP'), Date.now()) : undefined;
+  const forgive = isGuess ? attempts.begin(clientAddress(c), Date.now()) : undefined;
   const { key } = await readBody(c, MAX_LOGIN_BYTES);
   if (typeof key !== 'string' || key === '' || key.length > MAX_KEY) {
     throw invalidRequest('key', `key is required and must be a string of at most ${MAX_KEY} characters.`);
@@ -68,5 +68,12 @@ function cookie(c: AppContext, key: string, maxAge?: number) {
 function refuseForeignPages(c: AppContext): void {
   const origin = c.req.header('Origin');
   if (origin === undefined || isOwnOrigin(c, origin)) return;
-  throw refusal(403, 'forbidden', `Pages of ${origin} may not log in here.`, { details: { field: 'Origin', origin } });
+  const own = new URL(c.req.url);
+  const isOtherProtocol = URL.canParse(origin) && new URL(origin).host === own.host;
+  throw refusal(403, 'forbidden', `Pages of ${origin} may not log in here.`, {
+    details: { field: 'Origin', origin },
+    ...(isOtherProtocol && {
+      hint: `This server takes its own address to be ${own.origin}. Start tocsin serve with --behind-proxy if a proxy that sets X-Forwarded-Proto serves HTTPS for it.`,
+    }),
+  });
 }

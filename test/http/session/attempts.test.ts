@@ -21,6 +21,21 @@ describe('an address', () => {
     await guarded.ok(200, 'GET', `${V1}/admin/session`, undefined, headers);
   });
 
+  it('is that of the connection where no proxy names one', async () => {
+    const from = async (clientIp: string) => {
+      const request = new Request(`http://localhost${V1}/admin/session`, {
+        ...{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"key":"wrong"}' },
+        cf: { clientIp },
+      } as RequestInit);
+      return (await guarded.send(request)).status;
+    };
+    for (let i = 0; i < 10; i++) expect(await from(`192.0.2.9:${5_000 + i}`)).toBe(401);
+    expect(await from('192.0.2.9:7')).toBe(429);
+    for (let i = 0; i < 10; i++) expect(await from(`[2001:db8:0:7::${i}]:443`)).toBe(401);
+    expect(await from('[2001:db8:0:7::99]:443')).toBe(429);
+    expect(await from('192.0.2.10:7')).toBe(401);
+  });
+
   it('may log in as often as it likes with the right key', async () => {
     for (let i = 0; i < 30; i++) expect((await login('right', '192.0.2.3')).status).toBe(200);
   });

@@ -162,6 +162,14 @@ describe('where no key is asked for', () => {
     expect(await status({})).toBe(200);
   });
 
+  it('a request with another Host than this machine is refused, whatever its URL was made of', async () => {
+    const local = TestServer.with({ ALLOW_LOCALHOST: 'true', API_KEYS: '' });
+    const status = async (host: string) => (await local.call('GET', SESSION, undefined, { Host: host })).status;
+    for (const host of ['localhost', '127.0.0.1:8787', '[::1]:1']) expect(await status(host)).toBe(200);
+    for (const host of ['evil.example', 'localhost.evil.example', 'localhost/x', 'evil@localhost', 'a, localhost'])
+      expect(await status(host)).toBe(401);
+  });
+
   it('code of the account is trusted whatever keys there are', async () => {
     const app = createApp({ trusted: true });
     const variables = { ...env, API_KEYS: 'k' } as unknown as Env;
