@@ -16,7 +16,7 @@ import queue from '../../migrations/queue.sql';
 import queue9 from '../../migrations/queue_9.sql';
 import queue10 from '../../migrations/queue_10.sql';
 import workflow from '../../migrations/workflow.sql';
-import { ApiError, invalidConfiguration } from '../job/errors';
+import { ApiError, invalidConfiguration, unavailable } from '../job/errors';
 import { readFact, rows, writeMeta } from './sql';
 
 /** What one kind of object stores. */
@@ -66,6 +66,11 @@ export const ALLOWANCE: SchemaVersion = {
   steps: {},
 };
 
+/** The newest version that this code supports, by kind of object. */
+export const SUPPORTED: Readonly<Record<string, number>> = Object.fromEntries(
+  [QUEUE, DIRECTORY, WORKFLOW, LOCKS, ALLOWANCE].map(({ object, version }) => [object, version]),
+);
+
 /** An alarm that rings while the database is refused rings again after this, ms. */
 const STANDBY_MS = 60_000;
 
@@ -83,7 +88,8 @@ export class Schema {
 
   /**
    * Are the tables there? Those of an earlier version are brought up to date.
-   * @throws {ApiError} 500 `invalid_configuration` when they are of a version that this code does not know
+   * @throws {ApiError} when they are of a version that this code does not know: 503 `newer_state` for a later one, 500
+   *   `invalid_configuration` for one from which no step leads here
    */
   exist(): boolean {
     if (this.ready) return true;
@@ -152,12 +158,13 @@ export class Schema {
   private unknown(stored: number): ApiError {
     const { name } = this;
     const { object, version } = this.current;
-    return new ApiError({
-      ...invalidConfiguration(
-        `The ${object} ${name} is stored in version ${stored} of its schema; this code supports version ${version}.`,
-        { object, name, stored_version: stored, known_version: version },
-      ).data,
-      hint: stored > version ? 'Deploy the newer version again.' : 'First deploy a release between the two.',
-    });
+    const message = `The ${object} ${name} is stored in version ${stored} of its schema; this code supports version ${version}.`;
+    const details = { object, name, stored_version: stored, known_version: version };
+    if (stored > version) {
+      const hint = 'Deploy the newer version again.';
+      return new ApiError({ ...unavailable(message, STANDBY_MS / 1_000).data, type: 'newer_state', details, hint });
+    }
+    const { data } = invalidConfiguration(message, details);
+    return new ApiError({ ...data, hint: 'First deploy a release between the two.' });
   }
 }

@@ -20,4 +20,6 @@ export interface Deployment {
    * @returns calls to handlers that are under way
    */
   rest(until: number): number;
+  /** The newest version of each kind of object that it can open; absent in 0.2.0 and before. */
+  readonly schemas?: Readonly<Record<string, number>>;
 }

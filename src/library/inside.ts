@@ -7,6 +7,7 @@ import { allObjects } from '../across/objects';
 import { resetAll } from '../across/reset';
 import { TocsinClient } from '../client/client';
 import type { Env } from '../config';
+import { SUPPORTED } from '../durable/schema';
 import type { HandlerWorker } from '../handler/worker-types';
 import { createApp } from '../http/app';
 import { rest } from '../queue/store/shutdown';
@@ -48,6 +49,7 @@ export const inside: Deployment = {
   },
   objects: () => allObjects(env as unknown as Env),
   rest,
+  schemas: SUPPORTED,
   async reset() {
     await resetAll(env as unknown as Env);
     forgetApplied();

@@ -8,6 +8,7 @@ import { DEPLOYMENT, type Deployment } from './deployment';
 
 /**
  * - `POST /rest?ms=1500`: for this time no more jobs are handed out; `{calls}` are under way
+ * - `POST /schemas`: `{schemas}`, the newest version of each kind of object that the Worker can open
  * - `POST /wake`: what the code declares takes effect, although no one has called yet
  */
 export class TocsinServed extends WorkerEntrypoint {
@@ -17,6 +18,7 @@ export class TocsinServed extends WorkerEntrypoint {
     if (!deployment) return Response.json({ error: 'This Worker holds no queue.' }, { status: 501 });
     if (pathname === '/rest')
       return Response.json({ calls: deployment.rest(Date.now() + Number(searchParams.get('ms'))) });
+    if (pathname === '/schemas') return Response.json({ schemas: deployment.schemas ?? {} });
     const { status } = await deployment.client.server.health();
     return Response.json({ status });
   }

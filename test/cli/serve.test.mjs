@@ -179,6 +179,28 @@ describe('tocsin serve', () => {
     await end(second);
   });
 
+  it('refuses the state of a newer version, also from a backup', async () => {
+    const state = newState();
+    await end(await tocsin.serve(['--state', state]));
+    const mark = JSON.parse(readFileSync(join(state, 'tocsin.json'), 'utf8'));
+    assert.ok(mark.schemas.queue > 0 && mark.schemas.directory > 0, JSON.stringify(mark));
+    const newer = { ...mark, schemas: { ...mark.schemas, queue: mark.schemas.queue + 1 } };
+    writeFileSync(join(state, 'tocsin.json'), JSON.stringify(newer));
+    const [backup, restored] = [newState(), newState()];
+    assert.equal((await tocsin.run(['backup', backup, '--state', state])).code, 0);
+    assert.equal((await tocsin.run(['restore', backup, '--state', restored])).code, 0);
+    for (const folder of [state, restored]) {
+      const refused = await tocsin.run(['serve', '--port', '0', '--state', folder]);
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /each queue is stored in version \d+ of its schema; this version supports \d+/);
+      assert.doesNotMatch(refused.stdout, /serving/);
+      assert.deepEqual(JSON.parse(readFileSync(join(folder, 'tocsin.json'), 'utf8')).schemas, newer.schemas);
+    }
+    writeFileSync(join(state, 'tocsin.json'), '{"format":1}');
+    await end(await tocsin.serve(['--state', state]));
+    assert.deepEqual(JSON.parse(readFileSync(join(state, 'tocsin.json'), 'utf8')), mark);
+  });
+
   it('refuses a cluster without a key, a bucket that is none, and the state of another kind', async () => {
     const refuses = async (args, env, code, said) => {
       const refused = await tocsin.run(['serve', '--port', '0', ...args], { env });

@@ -135,14 +135,19 @@ describe('a schema', () => {
     await inEmpty((storage) => {
       new Schema(storage, SECOND).create();
       expect(refusalOf(() => new Schema(storage, FIRST, 'home').exist()).data).toMatchObject({
-        status: 500,
-        code: 'invalid_configuration',
+        status: 503,
+        code: 'unavailable',
+        type: 'newer_state',
+        retryable: true,
+        headers: { 'Retry-After': '60' },
         message: 'The letter box home is stored in version 2 of its schema; this code supports version 1.',
         details: { stored_version: 2, known_version: 1 },
         hint: 'Deploy the newer version again.',
       });
       const without = { ...THIRD, steps: {} };
-      expect(refusalOf(() => new Schema(storage, without).create()).data.hint).toContain('between');
+      const tooOld = refusalOf(() => new Schema(storage, without).create()).data;
+      expect(tooOld).toMatchObject({ status: 500, code: 'invalid_configuration' });
+      expect(tooOld.hint).toContain('between');
       expect(new Schema(storage, SECOND).refusal).toBeUndefined();
     });
   });
@@ -171,7 +176,7 @@ describe('an object whose database is of a later version', () => {
     return before;
   }
 
-  const refused = { status: 500, body: { error: { code: 'invalid_configuration', retryable: false } } };
+  const refused = { status: 503, body: { error: { code: 'unavailable', type: 'newer_state', retryable: true } } };
   const add = (queue: string) => ({ type: 'test.job', args: [], options: { queue } });
 
   it.each<[string, string, unknown]>([

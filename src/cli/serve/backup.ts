@@ -11,7 +11,16 @@ import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
 import { CliError } from '../failure';
 import { openDoor } from './door';
-import { FORMAT, isEmpty, knownFolder, openFolder, type StateFolder } from './folder';
+import {
+  FORMAT,
+  isEmpty,
+  knownFolder,
+  noteSchemas,
+  openFolder,
+  type Schemas,
+  type StateFolder,
+  schemasOf,
+} from './folder';
 import { leftBehind } from './left-behind';
 import { type Door, knock } from './local-socket';
 
@@ -25,6 +34,8 @@ interface List {
   format: number;
   tocsin: string;
   taken_at: string;
+  /** Absent in backups of earlier versions. */
+  schemas?: Schemas;
   /** By path below `objects`: bytes and SHA-256. */
   files: Record<string, [bytes: number, hash: string]>;
 }
@@ -51,7 +62,13 @@ export async function backUp(state: string, target: string, now: () => number): 
     const door = await knock(folder.door);
     const held = door ? await copyRunning(folder, part, door, now) : await copyResting(folder, part, now);
     const files = await listFiles(join(part, 'objects'));
-    const list: List = { format: FORMAT, tocsin: version, taken_at: new Date(held.at).toISOString(), files: {} };
+    const list: List = {
+      format: FORMAT,
+      tocsin: version,
+      taken_at: new Date(held.at).toISOString(),
+      schemas: schemasOf(folder),
+      files: {},
+    };
     for (const [path, { size }] of files) list.files[path] = [size, await keep(join(part, 'objects', path))];
     await writeFile(join(part, LIST), `${JSON.stringify(list)}\n`);
     await keep(join(part, LIST));
@@ -86,6 +103,7 @@ export async function restore(backup: string, state: string): Promise<Copied> {
   const folder = openFolder(state);
   const door = await openDoor(folder.door, folder.path, { pid: process.pid }, refuse);
   try {
+    if (list.schemas) noteSchemas(folder, list.schemas);
     for (const path of Object.keys(list.files)) {
       await mkdir(dirname(join(folder.objects, path)), { recursive: true, mode: 0o700 });
       await copyFile(join(from, 'objects', path), join(folder.objects, path), constants.COPYFILE_FICLONE);

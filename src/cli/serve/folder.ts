@@ -6,7 +6,16 @@
  *     run/          made again at each start: the configuration, the bundles, the sockets
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { CliError } from '../failure';
 import { isWindows } from './local-socket';
@@ -88,10 +97,38 @@ function pipeOf(path: string): string {
   return `\\\\.\\pipe\\tocsin-${id}-serve.sock`;
 }
 
+/** Versions of the schemas of what is stored, by kind of object. */
+export type Schemas = Readonly<Record<string, number>>;
+
 interface Mark {
   format?: unknown;
   /** The bucket that has the state: what lies here is the copy of one process, which may be old. */
   cluster?: string;
+  /** The newest that a `serve` had here. */
+  schemas?: Schemas;
+}
+
+/** The schemas of what a folder has, as far as they were noted. */
+export const schemasOf = ({ path }: StateFolder): Schemas => readMark(join(path, MARK)).schemas ?? {};
+
+/**
+ * Notes which schemas the state of a folder has from now on.
+ * @param supported what the Worker can open
+ * @throws {CliError} where the folder has a newer one
+ */
+export function noteSchemas(folder: StateFolder, supported: Schemas): void {
+  const file = join(folder.path, MARK);
+  const mark = readMark(file);
+  const { schemas = {} } = mark;
+  for (const [kind, version] of Object.entries(supported)) {
+    const stored = schemas[kind] ?? 0;
+    if (stored <= version) continue;
+    const message = `${folder.path} has the state of a newer version: each ${kind} is stored in version ${stored} of its schema; this version supports ${version}.`;
+    throw new CliError(message, 'Start the newer version again, or restore a backup of this one.', 'newer_state');
+  }
+  if (Object.entries(supported).every(([kind, version]) => schemas[kind] === version)) return;
+  writeFileSync(`${file}.new`, `${JSON.stringify({ ...mark, schemas: { ...schemas, ...supported } })}\n`);
+  renameSync(`${file}.new`, file);
 }
 
 function readMark(file: string): Mark {

@@ -10,9 +10,8 @@ import { modulesOf } from './bundle';
 import { type ClusterOptions, clusterOf, OF_THE_CLUSTER } from './cluster';
 import { type BuiltWorker, configText } from './config';
 import { openDoor } from './door';
-import { openFolder } from './folder';
+import { noteSchemas, openFolder, type Schemas, type StateFolder } from './folder';
 import { configOf, endLeftBehind, refuseServed } from './left-behind';
-import type { InUse } from './lock';
 import { Log } from './log';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
@@ -67,7 +66,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   const url = (port: number) => `${tls ? 'https' : 'http'}://${hostText(options.host)}:${port}`;
   const self = { pid: process.pid, url: url(options.port) };
   let runtime: Runtime | undefined;
-  let lose: (error: InUse) => void = () => undefined;
+  let lose: (error: unknown) => void = () => undefined;
   const lost = new Promise<never>((_, reject) => {
     lose = reject;
   });
@@ -113,9 +112,11 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
       isExperimental: cluster !== undefined,
       mayStart: door.check,
       ready: (port) => {
-        told(port);
-        // What the code declares takes effect, although no one has called yet.
-        void runtime?.ask('/wake', START_MS);
+        void opened(folder, runtime as Runtime).then(() => {
+          told(port);
+          // What the code declares takes effect, although no one has called yet.
+          void runtime?.ask('/wake', START_MS);
+        }, lose);
       },
     });
     await Promise.race([untilEnded(runtime, log, options.grace, cluster ? HAND_OVER_MS : CLOSE_MS), lost]);
@@ -126,6 +127,12 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
 }
 
 const START_MS = 10_000;
+
+/** @throws {CliError} where the state is newer than what the Worker can open */
+async function opened(folder: StateFolder, runtime: Runtime): Promise<void> {
+  const { schemas = {} } = ((await runtime.ask('/schemas', START_MS)) ?? {}) as { schemas?: Schemas };
+  noteSchemas(folder, schemas);
+}
 
 /** Runs it until a signal, then lets what runs come to its end. A second signal waits for nothing. */
 async function untilEnded(runtime: Runtime, log: Log, graceMs: number, closeMs: number): Promise<void> {
