@@ -31,34 +31,44 @@ export function activityOfEach(env: Env, queues: readonly { name: string }[]): P
 /** Minimum interval between reads of the directory for probes, per isolate, ms. */
 const PING_EVERY_MS = 5_000;
 
-let pings = new WeakMap<Env, { at: number; answer: DirectoryHealth | undefined }>();
+/** Of storage, as a probe learns it: what it has, or why it cannot be used. */
+export type Ping = { health: DirectoryHealth } | { failure: unknown };
+
+let pings = new WeakMap<Env, { at: number; ping: Ping }>();
+/** Where storage could not be written lately: it is well when it was written again. */
+let doubts = new WeakSet<Env>();
 onEmptied(() => {
   pings = new WeakMap();
+  doubts = new WeakSet();
 });
+
+/** A request failed because storage could not be used: probes find out whether that is over. */
+export function doubtStorage(env: Env): void {
+  if (!doubts.has(env)) pings.delete(env);
+  doubts.add(env);
+}
 
 /**
  * Does storage answer, and how many queues and workers are there? Makes at most one call in {@link PING_EVERY_MS}.
  * @param now epoch ms
  * @param note called with a failure
- * @returns undefined: it did not answer, now or a moment ago
  */
-export async function ping(
-  env: Env,
-  now: number,
-  note: (error: unknown) => void,
-): Promise<DirectoryHealth | undefined> {
+export async function ping(env: Env, now: number, note: (error: unknown) => void): Promise<Ping> {
   const last = pings.get(env);
-  if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.answer;
+  if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.ping;
   // Probes meanwhile get the last known answer.
   if (last) pings.set(env, { ...last, at: now });
-  let answer: DirectoryHealth | undefined;
+  let ping: Ping;
   try {
-    answer = await directoryObject(env).health();
-  } catch (error) {
-    note(error);
+    const isDoubted = doubts.has(env);
+    ping = { health: await directoryObject(env).health(isDoubted) };
+    if (isDoubted) doubts.delete(env);
+  } catch (failure) {
+    note(failure);
+    ping = { failure };
   }
-  pings.set(env, { at: now, answer });
-  return answer;
+  pings.set(env, { at: now, ping });
+  return ping;
 }
 
 /** Queues asked for their events at a time: each answers with up to 2 MiB. */

@@ -44,8 +44,10 @@ export interface Healthy extends HealthOfBackend<'ok', 'ok'> {
   workers: Pick<WorkerCounts, 'total' | 'stale'> & { active: number };
 }
 
-/** It does not reach what it stores in. */
-export type Unhealthy = HealthOfBackend<'unhealthy', 'unreachable'>;
+/** It does not reach what it stores in, or cannot write there. */
+export interface Unhealthy extends HealthOfBackend<'unhealthy', 'unreachable'> {
+  backend: { type: string; status: 'unreachable'; reason?: string };
+}
 
 /** A step that the server takes with each job. */
 export interface MiddlewareStep {

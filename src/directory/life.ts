@@ -8,6 +8,7 @@ import { Followers } from '../durable/followers';
 import { type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
 import { DIRECTORY, Schema } from '../durable/schema';
+import { writeMeta } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
 import { type Outcome, outcomeOf, unwrap } from '../job/errors';
 import { type DirectoryHealth, type KeyedOperation, MAX_QUEUES_AT_ONCE } from '../rpc/directory';
@@ -186,8 +187,12 @@ export class DirectoryLife {
     return outcomeOf(() => this.followers.accept(wanted));
   }
 
-  /** The answer to a probe. */
-  async health(now: number): Promise<DirectoryHealth> {
+  /** The answer to a probe. @param mustWrite fails where storage cannot be written */
+  async health(now: number, mustWrite = false): Promise<DirectoryHealth> {
+    if (mustWrite && this.tables.exist()) {
+      writeMeta(this.sql, 'probed_at', now);
+      await this.ctx.storage.sync();
+    }
     const total = this.queues.count();
     const paused = Math.min(total, await this.paused.count(now));
     return { queues: { total, paused }, workers: this.workers.summary(now) };

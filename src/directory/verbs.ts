@@ -22,7 +22,7 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
   resolve: ({ queues }, routes) => queues.resolve(routes),
   unregister: (life, name, until) => life.unregister(name, until),
-  health: (life) => life.health(Date.now()),
+  health: (life, mustWrite) => life.health(Date.now(), mustWrite),
 
   readings: (life, queues, fresh) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
   queueChanged: ({ readings }, queue) => readings.changed(queue),

@@ -1,6 +1,8 @@
 /** The only place where an error becomes JSON. */
+import { doubtStorage } from '../across/statistics';
 import type { ErrorBody } from '../contract/errors';
 import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
+import { storageFailure } from '../job/storage-failure';
 import { quote } from '../job/text';
 import { type AppContext, unredacted } from './context';
 
@@ -69,6 +71,11 @@ function errorData(thrown: unknown, c: AppContext): ErrorData {
   const told = apiErrorData(thrown);
   if (told) return told;
   console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
+  const failure = storageFailure(thrown);
+  if (failure) {
+    doubtStorage(c.env);
+    return failure;
+  }
   if (isPassing(thrown)) return unavailable('The storage of this queue is overloaded or moving.').data;
   return { status: 500, code: 'backend_error', message: 'The request failed unexpectedly.', retryable: true };
 }

@@ -150,8 +150,11 @@ export interface DirectoryApi
   resolve(routes: number[]): Promise<KnownQueue[]>;
   /** Forgets a queue that was registered at or before `until` (epoch ms). */
   unregister(name: string, until: number): Promise<void>;
-  /** How many there are of what; of the queues that are paused, as it was a minute ago at most. */
-  health(): Promise<DirectoryHealth>;
+  /**
+   * How many there are of what; of the queues that are paused, as it was a minute ago at most.
+   * @param mustWrite something is written first: fails where storage cannot be written
+   */
+  health(mustWrite?: boolean): Promise<DirectoryHealth>;
   /** The settings of all queues; null when there are none. @param queue with its declarations */
   queueDefaults(queue?: string): Promise<QueueDefaults | null>;
   /** What the code of the deployment declares; null: nothing ever. */

@@ -19,12 +19,13 @@ export function failOnce(sql: SqlStorage, pattern: RegExp, after = 0): void {
 /**
  * Every statement in this storage that matches `pattern` throws instead of running. Call it inside the object.
  * @param spares asked at each of them: may it run all the same?
+ * @param message of the runtime; absent: one that names the statement
  * @returns ends that
  */
-export function failAlways(sql: SqlStorage, pattern: RegExp, spares = () => false): () => void {
+export function failAlways(sql: SqlStorage, pattern: RegExp, spares = () => false, message?: string): () => void {
   const exec = sql.exec;
   sql.exec = ((query: string, ...bindings: unknown[]) => {
-    if (pattern.test(query) && !spares()) throw new Error(`storage fails at: ${query.trim().slice(0, 60)}`);
+    if (pattern.test(query) && !spares()) throw new Error(message ?? `storage fails at: ${query.trim().slice(0, 60)}`);
     return exec.call(sql, query, ...bindings);
   }) as SqlStorage['exec'];
   return () => {

@@ -3,8 +3,9 @@ import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
 import { readConfig, VERSION } from '../../config';
 import * as contract from '../../contract/system';
-import { notFound } from '../../job/errors';
+import { apiErrorData, notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
+import { storageFailure } from '../../job/storage-failure';
 import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
@@ -115,19 +116,20 @@ export const adminSystemRoutes = serve(contract.adminSystem, {
 async function health(c: AppContext) {
   const now = Date.now();
   const common = { version: VERSION, uptime_seconds: uptime(now) };
-  const known = await ping(c.env, now, (error) => {
+  const found = await ping(c.env, now, (error) => {
     console.error(`${c.get('requestId')} health check failed:`, error);
   });
-  if (!known) {
-    const backend = { type: 'durable-objects', status: 'unreachable' as const };
+  if ('failure' in found) {
+    const reason = (apiErrorData(found.failure) ?? storageFailure(found.failure))?.message;
+    const backend = { type: 'durable-objects', status: 'unreachable' as const, ...(reason && { reason }) };
     return json(c, { status: 'unhealthy' as const, ...common, backend }, 503, { 'Retry-After': '5' });
   }
-  const { total, stale } = known.workers;
+  const { total, stale } = found.health.workers;
   return json(c, {
     status: 'ok' as const,
     ...common,
     backend: { type: 'durable-objects', status: 'ok' as const },
-    queues: known.queues,
+    queues: found.health.queues,
     workers: { total, active: total - stale, stale },
   });
 }

@@ -17,6 +17,7 @@ import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
 import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
+import { storageFailure } from '../../../../job/storage-failure';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import {
   type Connection,
@@ -229,7 +230,7 @@ export class WorkerSockets {
     } catch (thrown) {
       const error = apiErrorData(thrown);
       if (!error) console.error('tocsin: a message of a worker could not be handled:', thrown);
-      line.tellError(error ?? NOT_DONE, id);
+      line.tellError(error ?? storageFailure(thrown) ?? NOT_DONE, id);
       if (!isRead && error && error.status < 500 && ++line.faults > MAX_FAULTS) {
         this.cutOff(line, POLICY, 'too many messages that cannot be read');
       }
