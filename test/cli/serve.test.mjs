@@ -1,6 +1,6 @@
 /** `tocsin serve` as it is packed: it serves, dies, comes back, ends well, and is backed up meanwhile. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -296,6 +296,18 @@ describe('tocsin serve', () => {
     const { code, stdout } = await tocsin.run(['backup', join(tocsin.folder, 'resting'), '--state', state]);
     assert.equal(code, 0);
     assert.match(stdout, /Nothing was running/);
+  });
+
+  it('warns of a limit of open files that is too low', { skip: process.platform === 'win32' }, async () => {
+    const args = [join(tocsin.folder, 'dist/cli/index.js'), 'serve', '--port', '0', '--state', newState()];
+    const limited = ['-c', 'ulimit -n 256 && exec "$0" "$@"', process.execPath, ...args];
+    const child = spawn('sh', limited, { cwd: tocsin.project, env: { ...process.env, API_KEYS: '' } });
+    let text = '';
+    for await (const piece of child.stdout.setEncoding('utf8')) {
+      text += piece;
+      if (text.includes('"message":"serving ')) child.kill('SIGTERM');
+    }
+    assert.match(text, /"level":"warn".*the limit of open files is 256;/);
   });
 
   it('says what to install, which callers it would be open to, and what a folder is', async () => {

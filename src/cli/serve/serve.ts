@@ -13,6 +13,7 @@ import { openDoor } from './door';
 import { noteSchemas, openFolder, type Schemas, type StateFolder } from './folder';
 import { configOf, endLeftBehind, refuseServed } from './left-behind';
 import { Log } from './log';
+import { openFilesWarning } from './open-files';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
 import { Runtime } from './runtime';
@@ -79,7 +80,7 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
     await endLeftBehind(folder, (left) =>
       log.warn(`ending workerd ${left}, which a serve that was killed left behind`),
     );
-    for (const warning of workers.flatMap((worker) => worker.warnings)) log.warn(warning);
+    for (const warning of [...workers.flatMap((worker) => worker.warnings), ...openFilesWarning()]) log.warn(warning);
     const built: BuiltWorker[] = [];
     for (const [at, worker] of workers.entries()) {
       const modules = await modulesOf(worker, folder.run, `worker-${at}`, at === 0);
