@@ -158,6 +158,30 @@ describe('moving from graphile-worker', { skip, timeout: 900_000 }, () => {
     assert.deepEqual(report.jobs, { found: 6, moved: 0, there: 5, superseded: 0, refused: 1 });
   });
 
+  it('names what cannot be a job with its id, moves all else, and finds both in a dry run', async () => {
+    const added = async (payload, runAt = 'now') => {
+      const sql = "SELECT id FROM graphile_worker.add_job('odd', $1::json, run_at => $2::timestamptz)";
+      return (await db.query(sql, [payload, runAt])).rows[0].id;
+    };
+    const cut = await added('{"text":"\\ud83d"}');
+    const never = await added('{}', 'infinity');
+    const huge = await added('[1e400]');
+    const nul = await added('{"text":"\\u0000","n":9007199254740993}');
+    const past = await added('{}', '-infinity');
+    const dry = await migrate('--as', 'default=odd', '--dry-run');
+    const { code, report } = await migrate('--as', 'default=odd');
+    assert.equal(code, 1);
+    assert.deepEqual([dry.report.jobs, dry.report.refused], [{ ...report.jobs, moved: 7, there: 0 }, report.refused]);
+    const messages = Object.fromEntries(report.refused.map(({ id, message }) => [id, message]));
+    assert.match(messages[cut], /a lone surrogate/);
+    assert.match(messages[never], /would never run/);
+    assert.match(messages[huge], /beyond the range of doubles/);
+    assert.deepEqual(Object.keys(messages).sort(), [cut, never, huge, ids.large].sort());
+    const text = await here.textOf(`/jobs/${madeOf(await here.jobs(), nul).id}`);
+    assert.match(text, /"args":\[\{"text":"\\u0000","n":9007199254740993\}\]/);
+    assert.equal(madeOf(await here.jobs(), past).state, 'available');
+  });
+
   it('says where it is not', async () => {
     const { code, stderr } = await migrate('--schema', 'public');
     assert.equal(code, 1);

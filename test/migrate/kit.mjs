@@ -75,6 +75,8 @@ export async function target() {
     text: (args, { env = {}, cwd } = {}) =>
       program.run(['migrate', ...args], { env: { TOCSIN_URL: server.url, ...env }, ...(cwd && { cwd }) }),
     jobs: () => listed('/jobs?limit=100', 'jobs'),
+    /** The text of an answer, in which numbers are as they were written. */
+    textOf: async (path) => (await fetch(`${server.url}/ojs/v1${path}`)).text(),
     crons: () => listed('/cron?per_page=100', 'crons'),
     /** Fetches one job of a queue as a worker does, and completes it. */
     async runNext(queue) {

@@ -167,6 +167,20 @@ describe('moving from pg-boss', { skip: lacking && leftOut('Moving from pg-boss'
     assert.deepEqual([(await here.runNext('bulk')).args, (await here.runNext('bulk')).args], [[{ n: 0 }], [{ n: 1 }]]);
   });
 
+  it('keeps each integer, and names what would never run', async () => {
+    await boss.createQueue('odd');
+    const [exact, never] = [await boss.send('odd', {}), await boss.send('odd', {})];
+    await db.query(`UPDATE pgboss.job SET data = '{"n":9007199254740993}', keep_until = 'infinity' WHERE id = $1`, [
+      exact,
+    ]);
+    await db.query("UPDATE pgboss.job SET start_after = 'infinity' WHERE id = $1", [never]);
+    const { report } = await migrate('--queue', 'odd');
+    assert.deepEqual([report.jobs.moved, report.refused.map(({ id }) => id)], [1, [never]]);
+    const text = await here.textOf(`/jobs/${madeOf(await here.jobs(), exact).id}`);
+    assert.match(text, /"args":\[\{"n":9007199254740993\}\]/);
+    assert.doesNotMatch(text, /expires_at/);
+  });
+
   it('says what is missing: the package, the schema', async () => {
     const bare = await here.migrate(['pg-boss', source.connectionString], { cwd: '/' });
     assert.match(bare.stderr, /npm install pg/);

@@ -1,6 +1,6 @@
 /** What jobs and schedulers of BullMQ mean here. Pure: what Redis holds in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, FOR_A_TIME, type FoundSchedule, inRange, type Mapped, messageOf, ranOf } from './found';
+import { type Finding, FOR_A_TIME, type FoundSchedule, inRange, type Mapped, ranOf, readJson, readOne } from './found';
 
 /** The members of a job's hash that are read. Names differ among versions. */
 export const JOB_MEMBERS = [
@@ -96,7 +96,7 @@ function uniqueOf(id: string, given: Deduplication, found: string | undefined): 
 /** A job. @param dueAt epoch ms, where it is delayed */
 export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Finding {
   const { name = '' } = hash;
-  try {
+  return readOne('job', { id, queue, name }, () => {
     const opts = JSON.parse(hash.opts ?? '{}') as Options;
     const attempts = Number(hash.atm ?? hash.attemptsMade ?? 0);
     const retry = retryOf(opts, attempts);
@@ -110,7 +110,7 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
         queue,
         name,
         createdAt: Number(hash.timestamp ?? 0),
-        args: [JSON.parse(hash.data ?? '{}')],
+        args: [readJson(hash.data ?? '{}')],
       },
       options: {
         ...{ ...retry.options, ...priority.options, ...retention.options, ...unique.options },
@@ -119,9 +119,7 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
       ran: ranOf(attempts, hash.failedReason),
       remarks: [...retry.remarks, ...priority.remarks, ...retention.remarks, ...unique.remarks],
     };
-  } catch (error) {
-    return { kind: 'broken', of: 'job', id, queue, name, message: messageOf(error) };
-  }
+  });
 }
 
 /** What is known of a scheduler. */
@@ -136,14 +134,19 @@ export interface Scheduler {
 }
 
 /** A scheduler. @param now epoch ms */
-export function scheduleOf(queue: string, { id, hash: own, next, pending }: Scheduler, now: number): Finding {
-  const hash: Hash = { name: pending?.name, data: pending?.data, opts: pending?.opts, ...own };
-  const { name = id } = hash;
+export function scheduleOf(queue: string, scheduler: Scheduler, now: number): Finding {
+  const { id, hash, pending } = scheduler;
+  const name = hash.name ?? pending?.name ?? id;
+  return readOne('schedule', { id, queue, name }, () => readSchedule(queue, name, scheduler, now));
+}
+
+function readSchedule(queue: string, name: string, scheduler: Scheduler, now: number): Finding {
+  const { id, hash: own, next, pending } = scheduler;
+  const hash: Hash = { data: pending?.data, opts: pending?.opts, ...own };
   const every = Number(hash.every ?? 0);
-  if (!hash.pattern && !every)
-    return { kind: 'broken', of: 'schedule', id, queue, name, message: 'it has neither pattern nor interval' };
+  if (!hash.pattern && !every) throw new Error('it has neither pattern nor interval');
   const job = jobOf(queue, 'repeat:', { name, data: hash.data, opts: hash.opts });
-  if (job.kind !== 'job') return { kind: 'broken', of: 'schedule', id, queue, name, message: 'its job cannot be read' };
+  if (job.kind !== 'job') throw new Error(job.kind === 'broken' ? job.message : 'its job cannot be read');
   const given = hash.startDate === undefined ? undefined : Number(hash.startDate);
   // Intervals count from there: they keep their moments.
   const start = every > 0 ? nextOf(next, every, now) : given !== undefined && given > now ? given : undefined;

@@ -1,4 +1,8 @@
 /** What is found in another system, in words that all of them share, and how one is read. */
+import { parseExactly } from '../../job/envelope/exact';
+import { unstorable } from '../../job/envelope/json-text';
+import { MAX_DEPTH, outlineOf } from '../../job/envelope/nesting';
+import { cut } from '../../job/text';
 import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
 import type { RateLimitOptions } from '../../producer/limits';
 import type { UniqueOptions } from '../../producer/unique';
@@ -112,12 +116,49 @@ export function* left(what: string, count: number, todo: string): Generator<Foun
   if (count > 0) yield { kind: 'left', what, count, todo };
 }
 
+/** Reads a job or a schedule. Whatever is wrong with it is reported under its id, and concerns it alone. */
+export function readOne(of: FoundBroken['of'], { id, queue, name }: Origin, read: () => Finding): Finding {
+  try {
+    return read();
+  } catch (error) {
+    return { kind: 'broken', of, id, queue, name, message: messageOf(error) };
+  }
+}
+
+/**
+ * The value of a JSON text. Integers stay exact, also those that a double cannot hold.
+ * @throws {Error} for a text that is not JSON, and for a value that a job here cannot hold
+ */
+export function readJson(text: string): unknown {
+  const outline = outlineOf(text, MAX_DEPTH);
+  if (outline.depth > MAX_DEPTH) throw new Error(`it nests more than ${MAX_DEPTH} levels deep`);
+  const value = parseExactly(text, outline);
+  const problem = unstorable(text, value, outline);
+  if (problem) throw new Error(`it contains ${problem.what}`);
+  return value;
+}
+
+/** The epoch ms of a time of PostgreSQL; `infinity` is infinite. @throws {Error} for one beyond the year 9999 */
+export function epochOf(time: string): number {
+  if (time === 'infinity') return Number.POSITIVE_INFINITY;
+  if (time === '-infinity' || time.endsWith(' BC')) return Number.NEGATIVE_INFINITY;
+  const ms = Date.parse(time);
+  if (Number.isNaN(ms)) throw new Error(`its time ${time} cannot be represented here`);
+  return ms;
+}
+
+/** When a job starts, if that is in the future. @throws {Error} for one that never starts */
+export function startingAt(ms: number, now: number): Pick<WorkOptions, 'delayUntil'> {
+  if (ms === Number.POSITIVE_INFINITY) throw new Error('its start is infinity: it would never run');
+  return ms > now ? { delayUntil: new Date(ms) } : {};
+}
+
 /** Longest text of an error that goes along with a job, in characters. */
 const MAX_ERROR = 1000;
 
 /** The runs behind a job; undefined where there are none. */
 export function ranOf(attempts: number, error: string | undefined): FoundJob['ran'] {
-  return attempts > 0 ? { attempts, error: error?.slice(0, MAX_ERROR) } : undefined;
+  return attempts > 0 ? { attempts, error: error && cut(error, MAX_ERROR).toWellFormed() } : undefined;
 }
 
 /** The remark about jobs that are unique for a time. Two that wait may have the same key: neither may be dropped. */

@@ -1,6 +1,6 @@
 /** What jobs and crontabs of graphile-worker mean here. Pure: rows and lines in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, inRange, messageOf, ranOf, type WorkOptions } from './found';
+import { epochOf, type Finding, inRange, messageOf, ranOf, startingAt, type WorkOptions } from './found';
 
 /** A row of its table of jobs as JSON, with the names of the task and of the queue. */
 export interface Row {
@@ -76,11 +76,10 @@ export function jobOf(row: Row, now: number): Finding {
     key: row.key ?? null,
     retry,
   });
-  const start = new Date(row.run_at);
   return {
     ...{ kind: 'job', id: row.id, queue: QUEUE, name: row.task, args: [row.payload] },
-    createdAt: Date.parse(row.created_at),
-    options: { ...options, ...(start.getTime() > now && { delayUntil: start }) },
+    createdAt: epochOf(row.created_at),
+    options: { ...options, ...startingAt(epochOf(row.run_at), now) },
     ran: ranOf(row.attempts, row.last_error ?? undefined),
     remarks: row.flags ? [...remarks, 'flags'] : remarks,
   };

@@ -1,9 +1,10 @@
 /** Reads graphile-worker out of PostgreSQL: its tables as they are now, or as they were called and cut before. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasDigits } from '../../job/envelope/json-text';
 import { CliError, usageError } from '../failure';
 import { installed, pathFrom } from '../installed';
-import { type Finding, type ForeignQueues, left, messageOf, type Opening } from './found';
+import { type Finding, type ForeignQueues, left, messageOf, type Opening, readJson, readOne } from './found';
 import { crontabOf, jobOf, QUEUE, REMARKS, type Row } from './graphile-worker-job';
 import { Postgres } from './postgres';
 
@@ -28,12 +29,13 @@ export async function openGraphileWorker({ url, within = SCHEMA, now, crontab }:
     LEFT JOIN ${table('job_queues')} queues ON queues.id = jobs.job_queue_id`;
 
   async function* read(): AsyncGenerator<Finding> {
-    const sql = `SELECT to_jsonb(jobs) - 'payload' || jsonb_build_object(
-        'id', jobs.id::text, 'task', ${named[0]}, 'named_queue', ${named[1]}) AS job, jobs.payload
+    // As text: jsonb cannot hold each payload that json can, and a number not each integer.
+    const sql = `SELECT jobs.id::text AS id, ${named[0]} AS task, ${named[1]} AS named_queue, row_to_json(jobs)::text AS job
       FROM ${table('jobs')} jobs ${hasTasks ? joined : ''}
       WHERE jobs.locked_at IS NULL AND jobs.attempts < jobs.max_attempts ORDER BY jobs.id`;
-    for await (const { job, payload } of db.all<{ job: Row; payload: unknown }>(sql)) {
-      yield jobOf({ ...job, payload }, now);
+    for await (const { job, ...own } of db.all<Pick<Row, 'id' | 'task' | 'named_queue'> & { job: string }>(sql)) {
+      const origin = { id: own.id, queue: QUEUE, name: own.task };
+      yield readOne('job', origin, () => jobOf({ ...(readJson(job) as Row), ...own }, now));
     }
     if (lines !== undefined) yield* crontabOf(lines, parsePayload);
     const [counts] = await db.rows<{ running: number; failed: number }>(`SELECT
@@ -68,5 +70,11 @@ function textOf(file: string): string {
 function parsePayload(payload: string): unknown {
   const worker = pathFrom(join(process.cwd(), 'package.json'), 'graphile-worker');
   const json5 = installed<{ parse(text: string): unknown }>('json5', worker === undefined ? [] : [worker]);
-  return (json5 ?? JSON).parse(payload);
+  try {
+    return readJson(payload);
+  } catch (error) {
+    if (!json5 || !(error instanceof SyntaxError)) throw error;
+  }
+  if (hasDigits(payload, 16)) throw new Error('JSON5 rounds its long integers: write it as JSON');
+  return json5.parse(payload);
 }

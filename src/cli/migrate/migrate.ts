@@ -2,7 +2,7 @@
 import type { TocsinClient } from '../../client/client';
 import { usageError } from '../failure';
 import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
-import type { ForeignQueues, Opening } from './found';
+import type { ForeignQueues, FoundSchedule, Opening } from './found';
 import { SCHEMA as GRAPHILE_WORKER_SCHEMA, openGraphileWorker } from './graphile-worker';
 import type { Renamed } from './names';
 import { openPgBoss, SCHEMA as PG_BOSS_SCHEMA } from './pg-boss';
@@ -56,14 +56,17 @@ export async function migrate(migration: Migration): Promise<Tally> {
   try {
     if (queues) await checkNames(source, queues);
     const sender = new Sender({ tocsin, system, within, renamed, tally, now, pause });
+    const schedules: FoundSchedule[] = [];
     for await (const found of source.read(queues)) {
       if (found.kind === 'job') await sender.job(found);
-      else if (found.kind === 'schedule') await sender.schedule(found);
+      else if (found.kind === 'schedule') schedules.push(found);
       else if (found.kind === 'left') tally.left(found);
       else tally.refuse(found, 'unreadable', found.message);
       progress(tally);
     }
     await sender.flush();
+    // The last ones: none fires before the jobs are there, or after a run that broke off.
+    for (const found of schedules) await sender.schedule(found);
     return tally;
   } finally {
     await source.close();

@@ -95,7 +95,7 @@ export function idOf(
 ): string {
   const origin = JSON.stringify([system, within, hasOwnId ? '' : queue, id]);
   const digest = createHash('sha256').update(origin).digest('hex');
-  const ms = Math.min(Math.max(0, Math.floor(createdAt)), 2 ** 48 - 1);
+  const ms = Math.min(Math.max(0, Math.floor(createdAt) || 0), 2 ** 48 - 1);
   const time = ms.toString(16).padStart(12, '0');
   const variant = (0x8 + (Number.parseInt(digest[3] as string, 16) % 4)).toString(16);
   const parts = [time.slice(0, 8), time.slice(8), `7${digest.slice(0, 3)}`, variant + digest.slice(4, 7)];

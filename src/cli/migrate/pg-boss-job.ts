@@ -1,6 +1,6 @@
 /** What jobs and schedules of pg-boss mean here. Pure: rows in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, FOR_A_TIME, inRange, type Mapped, messageOf, ranOf, type WorkOptions } from './found';
+import { epochOf, type Finding, FOR_A_TIME, inRange, type Mapped, ranOf, startingAt, type WorkOptions } from './found';
 
 /** A row as JSON. Versions before 10 have the same columns without underscores. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -28,9 +28,9 @@ const number = (row: Row, name: string): number | undefined => {
   const value = column(row, name);
   return value === undefined ? undefined : Number(value);
 };
-const moment = (row: Row, name: string): Date | undefined => {
+const moment = (row: Row, name: string): number | undefined => {
   const value = text(row, name);
-  return value === undefined ? undefined : new Date(value);
+  return value === undefined ? undefined : epochOf(value);
 };
 
 /** The runs that are left, and their delays. @param made runs behind the job */
@@ -133,23 +133,19 @@ function errorOf(output: unknown): string | undefined {
 /** A job. */
 export function jobOf(row: Row, now: number): Finding {
   const [id, name] = [text(row, 'id') ?? '', text(row, 'name') ?? ''];
-  try {
-    const made = row.state === 'retry' ? (number(row, 'retry_count') ?? 0) + 1 : 0;
-    const { options, remarks } = optionsOf(row, made);
-    const [start, keepUntil] = [moment(row, 'start_after'), moment(row, 'keep_until')];
-    return {
-      ...{ kind: 'job', id, queue: name, name, args: [row.data ?? null], remarks },
-      createdAt: moment(row, 'created_on')?.getTime() ?? 0,
-      options: {
-        ...options,
-        ...(start && start.getTime() > now && { delayUntil: start }),
-        ...(keepUntil && { expiresAt: keepUntil }),
-      },
-      ran: ranOf(made, errorOf(row.output)),
-    };
-  } catch (error) {
-    return { kind: 'broken', of: 'job', id, queue: name, name, message: messageOf(error) };
-  }
+  const made = row.state === 'retry' ? (number(row, 'retry_count') ?? 0) + 1 : 0;
+  const { options, remarks } = optionsOf(row, made);
+  const keepUntil = moment(row, 'keep_until') ?? Number.POSITIVE_INFINITY;
+  return {
+    ...{ kind: 'job', id, queue: name, name, args: [row.data ?? null], remarks },
+    createdAt: moment(row, 'created_on') ?? 0,
+    options: {
+      ...options,
+      ...startingAt(moment(row, 'start_after') ?? 0, now),
+      ...(keepUntil < Number.POSITIVE_INFINITY && { expiresAt: new Date(Math.max(0, keepUntil)) }),
+    },
+    ran: ranOf(made, errorOf(row.output)),
+  };
 }
 
 /** What a schedule sends may say of itself; what it does not say, its queue does. */

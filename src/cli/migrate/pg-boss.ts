@@ -1,10 +1,19 @@
 /** Reads pg-boss out of PostgreSQL: the tables of versions 7 to 12, whose columns differ little. */
-import { type Finding, type ForeignQueues, left, type Opening } from './found';
+import { type Finding, type ForeignQueues, type FoundLeft, left, type Opening, readJson, readOne } from './found';
 import { jobOf, REMARKS, type Row, scheduleOf } from './pg-boss-job';
 import { Postgres } from './postgres';
 
 /** The usual schema. */
 export const SCHEMA = 'pgboss';
+
+/** A row as JSON text, so that no number in it is rounded. */
+interface Named {
+  name: string;
+  job: string;
+}
+
+/** Stands for a job of a flow, which stays. */
+const OF_FLOW: FoundLeft = { kind: 'left', what: 'jobs of flows', count: 1, todo: '' };
 
 /** Its own queues, for schedules and the like. */
 const NOT_OWN = "name NOT LIKE '\\_\\_pgboss\\_\\_%'";
@@ -31,21 +40,27 @@ export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promis
   async function* read(wanted: readonly string[] | undefined): AsyncGenerator<Finding> {
     const [where, values] = wantedOf(wanted);
     let ofFlows = 0;
-    const sql = `SELECT to_jsonb(job) AS job FROM ${schema}.job
+    const sql = `SELECT id::text, name, row_to_json(job)::text AS job FROM ${schema}.job
       WHERE state < 'active' AND ${where} ORDER BY job.created_on, id`;
     // Older columns have no underscores.
     const isOld = !(await hasColumn('job', 'created_on'));
-    for await (const { job } of db.all<{ job: Row }>(isOld ? sql.replace('created_on', 'createdon') : sql, values)) {
-      if (job.blocked === true || job.blocking === true) ofFlows++;
-      else yield jobOf(job, now);
+    const rows = db.all<Named & { id: string }>(isOld ? sql.replace('created_on', 'createdon') : sql, values);
+    for await (const { id, name, job } of rows) {
+      const found = readOne('job', { id, queue: name, name }, () => {
+        const row = readJson(job) as Row;
+        return row.blocked === true || row.blocking === true ? OF_FLOW : jobOf(row, now);
+      });
+      if (found === OF_FLOW) ofFlows++;
+      else yield found;
     }
     const known = (await db.has('queue'))
       ? await db.rows<{ queue: Row }>(`SELECT to_jsonb(queue) AS queue FROM ${schema}.queue WHERE ${where}`, values)
       : [];
     const byName = new Map(known.map(({ queue }) => [queue.name, queue]));
-    const planned = `SELECT to_jsonb(schedule) AS schedule FROM ${schema}.schedule WHERE ${where} ORDER BY name`;
-    for (const { schedule } of await db.rows<{ schedule: Row }>(planned, values)) {
-      yield scheduleOf(schedule, byName.get(schedule.name) ?? {});
+    const planned = `SELECT name, row_to_json(schedule)::text AS job FROM ${schema}.schedule WHERE ${where} ORDER BY name`;
+    for (const { name, job } of await db.rows<Named>(planned, values)) {
+      const read = () => scheduleOf(readJson(job) as Row, byName.get(name) ?? {});
+      yield readOne('schedule', { id: name, queue: name, name }, read);
     }
     yield* left('jobs of flows', ofFlows, 'Let the old workers finish them, or enqueue them as a workflow.');
     const counted = `SELECT state::text, count(*)::int AS count FROM ${schema}.job

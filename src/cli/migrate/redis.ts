@@ -2,6 +2,7 @@
  * Reads a Redis server. The protocol of the dozen commands that are needed is small. So no client has to be installed
  * for an application that is written in Ruby.
  */
+import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -182,7 +183,7 @@ export class Redis {
       case ':':
         return Number(rest);
       case '$':
-        return rest === '-1' ? null : (await this.#take(Number(rest) + 2)).toString('utf8', 0, Number(rest));
+        return rest === '-1' ? null : textOf((await this.#take(Number(rest) + 2)).subarray(0, Number(rest)));
       case '*': {
         if (rest === '-1') return null;
         const items: Reply[] = [];
@@ -229,6 +230,15 @@ export class Redis {
       : undefined;
     return new CliError(`Redis at ${this.shown}: ${message}`, hint, 'source_failed');
   }
+}
+
+/**
+ * Bytes as text. Those that are not UTF-8 become halves of surrogate pairs: the check of what can be stored then
+ * refuses their job, where a replacement character would alter it.
+ */
+function textOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString();
+  return bytes.toString('latin1').replace(/[\x80-\xff]/g, (char) => String.fromCharCode(0xdc00 + char.charCodeAt(0)));
 }
 
 /** A text as a pattern that matches it alone. */

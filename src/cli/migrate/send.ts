@@ -3,8 +3,11 @@ import type { TocsinClient } from '../../client/client';
 import { type CronEntry, wireCron } from '../../client/cron-entry';
 import type { EnqueueOutcome } from '../../client/enqueue';
 import { parseCron } from '../../job/cron/definition';
+import { parsePayloads } from '../../job/envelope/exact';
+import { parseJson } from '../../job/envelope/json';
 import { parseJob } from '../../job/envelope/parse';
 import { ApiError } from '../../job/errors';
+import { cut } from '../../job/text';
 import { ConflictError, InvalidJobError, NotFoundError, TocsinError } from '../../producer/errors';
 import { type JobOptions, type NewJob, prepare } from '../../producer/job';
 import { wired } from '../../producer/names';
@@ -50,22 +53,37 @@ export class Sender {
 
   /** Takes a job. It is sent with others, {@link flush} sends the last ones. */
   async job(found: FoundJob): Promise<void> {
-    const { system, within, renamed, tally, now } = this.sending;
+    const { system, within, renamed, tally } = this.sending;
     const { queue, type } = placeOf(found, renamed);
     tally.found(found, { queue, type });
     const id = idOf(system, within, found);
     const from = { system, queue: found.queue, id: found.id, ...found.ran };
-    const options = { ...found.options, queue, id, meta: { migrated_from: from } };
+    const job = { type, args: found.args, options: { ...found.options, queue, id, meta: { migrated_from: from } } };
+    const bytes = await this.#checked(found, () => this.#sizeOf(job));
+    if (bytes === undefined) return;
+    if (this.#batch.length === MAX_JOBS || this.#bytes + bytes > MAX_BYTES) await this.flush();
+    this.#batch.push({ found, job });
+    this.#bytes += bytes;
+  }
+
+  /** What a check answers; undefined: it has thrown, and this was refused. */
+  async #checked<T>(found: FoundJob | FoundSchedule, check: () => T | Promise<T>): Promise<T | undefined> {
     try {
-      const { json } = prepare(type, found.args, options);
-      parseJob(JSON.parse(json), { now: now() });
-      const bytes = Buffer.byteLength(json);
-      if (this.#batch.length === MAX_JOBS || this.#bytes + bytes > MAX_BYTES) await this.flush();
-      this.#batch.push({ found, job: { type, args: found.args, options } });
-      this.#bytes += bytes;
+      return await check();
     } catch (error) {
-      refuse(tally, found, error);
+      const code =
+        error instanceof ApiError ? error.data.code : error instanceof TocsinError ? error.code : 'unreadable';
+      this.sending.tally.refuse(found, code, messageOf(error));
+      return undefined;
     }
+  }
+
+  /** Bytes of a job, which is read as the server reads those of a request. @throws {Error} */
+  #sizeOf({ type, args, options }: Ready['job']): number {
+    const { json } = prepare(type, args, options ?? {});
+    const { jobs } = parseJson(`{"jobs":[${json}]}`, parsePayloads) as { jobs: [Record<string, unknown>] };
+    parseJob(jobs[0], { now: this.sending.now() });
+    return Buffer.byteLength(json);
   }
 
   /** Sends what is held. */
@@ -83,12 +101,24 @@ export class Sender {
     let batch = all;
     for (let tries = 1; batch.length > 0; tries++) {
       const isLast = tries >= this.#tries;
-      const items = await this.#patiently(() =>
-        tocsin.enqueueEach(batch.map(({ job }) => job)).then(({ items }) => items),
-      );
-      batch = batch.filter((ready, index) => !this.#isSettled(ready, items[index] as EnqueueOutcome, isLast));
+      try {
+        const { items } = await this.#patiently(() => tocsin.enqueueEach(batch.map(({ job }) => job)));
+        batch = batch.filter((ready, index) => !this.#isSettled(ready, items[index] as EnqueueOutcome, isLast));
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        return await this.#divided(tocsin, batch, error);
+      }
       if (batch.length > 0) await this.#pause(tries);
     }
+  }
+
+  /** Finds the jobs for which a whole request was refused, and sends the others. */
+  async #divided(tocsin: TocsinClient, batch: readonly Ready[], error: TocsinError): Promise<void> {
+    const half = Math.ceil(batch.length / 2);
+    const [only] = batch;
+    if (half === batch.length && only) return this.sending.tally.refuse(only.found, error.code, error.message);
+    await this.#send(tocsin, batch.slice(0, half));
+    await this.#send(tocsin, batch.slice(half));
   }
 
   #isSettled({ found, job }: Ready, { status, job: known, error }: EnqueueOutcome, isLast: boolean): boolean {
@@ -124,7 +154,7 @@ export class Sender {
 
   /** Puts a schedule, unless it is there: an operator may have changed it since. */
   async schedule(found: FoundSchedule): Promise<void> {
-    const { system, renamed, tally, tocsin, now } = this.sending;
+    const { system, renamed, tally, tocsin } = this.sending;
     const { queue, type } = placeOf(found, renamed);
     tally.found(found, { queue, type });
     const { expression, timezone, startAt, endAt, limit, missedPolicy, enabled, args } = found;
@@ -135,27 +165,34 @@ export class Sender {
       ...(endAt && { endAt }),
       ...(limit !== undefined && { limit }),
       ...(enabled !== undefined && { enabled }),
-      description: `From ${system}: ${found.id} of ${found.queue}.`.slice(0, 1000),
+      description: cut(`From ${system}: ${found.id} of ${found.queue}.`, 1000),
       job: { type, args, options: { ...found.options, queue } },
     } satisfies CronEntry;
+    if ((await this.#checked(found, () => this.#checkCron(entry))) === undefined) return;
     try {
-      await parseCron(JSON.parse(JSON.stringify(wired(wireCron(entry)))), { now: now() });
       if (tocsin && (await isThere(tocsin, entry.name))) return tally.settled(found, 'there');
       if (tocsin) await this.#patiently(() => tocsin.cron.put(entry));
       tally.settled(found, 'moved');
     } catch (error) {
-      refuse(tally, found, error);
+      if (!isRefusal(error)) throw error;
+      tally.refuse(found, error.code, error.message);
     }
+  }
+
+  /** @throws {Error} for a schedule that the server would refuse, or whose integers it would round */
+  async #checkCron(entry: CronEntry): Promise<true> {
+    const text = JSON.stringify(wired(wireCron(entry)));
+    const value = parseJson(text) as Record<string, unknown>;
+    await parseCron(value, { now: this.sending.now() });
+    const args = JSON.stringify(entry.job.args);
+    if (JSON.stringify(JSON.parse(args)) !== args) throw new Error('a schedule cannot hold integers beyond 2^53');
+    return true;
   }
 }
 
-/** Counts a refusal. @throws what is none */
-function refuse(tally: Tally, found: FoundJob | FoundSchedule, error: unknown): void {
-  const isRefusal = error instanceof InvalidJobError || error instanceof ConflictError;
-  if (error instanceof ApiError) tally.refuse(found, error.data.code, messageOf(error));
-  else if (isRefusal) tally.refuse(found, error.code, error.message);
-  else throw error;
-}
+/** Is this what was sent, and not the server, that has to change? */
+const isRefusal = (error: unknown): error is TocsinError =>
+  error instanceof InvalidJobError || error instanceof ConflictError;
 
 async function isThere(tocsin: TocsinClient, name: string): Promise<boolean> {
   try {

@@ -1,6 +1,18 @@
 /** What jobs of Sidekiq mean here. Pure: what Redis holds in, what is sent out. */
+
+import { isObject, parseObject } from '../../job/envelope/fields';
+import { quote } from '../../job/text';
 import type { RetryPolicy } from '../../producer/envelope';
-import { type Finding, FOR_A_TIME, type FoundJob, type FoundSchedule, type Mapped, messageOf, ranOf } from './found';
+import {
+  type Finding,
+  FOR_A_TIME,
+  type FoundJob,
+  type FoundSchedule,
+  type Mapped,
+  ranOf,
+  readJson,
+  readOne,
+} from './found';
 
 /** A job as Sidekiq, Active Job and some gems write it. Times are s, from version 8 on ms. */
 interface Payload {
@@ -90,18 +102,31 @@ function uniqueOf({ unique_for, lock, lock_ttl, lock_digest, unique_digest }: Pa
  * @param dueAt epoch s, where it waits for a time
  */
 export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
-  let payload: Payload;
-  try {
-    payload = JSON.parse(json) as Payload;
-  } catch (error) {
-    return broken('?', queue ?? '?', '?', messageOf(error));
-  }
-  const { jid, tags, expiry, retry_count, error_class, error_message } = payload;
-  const from = queue ?? payload.queue ?? 'default';
+  const origin = originOf(json, queue);
+  return readOne('job', origin, () => {
+    const payload = readJson(json);
+    if (isObject(payload) && typeof payload.jid === 'string' && Array.isArray(payload.args)) {
+      return readJob(payload, origin.queue, dueAt);
+    }
+    throw new Error(`it has no jid, class or args: ${quote(json)}`);
+  });
+}
+
+/** Whose it is, as far as it can be read: an element of a list may be anything. */
+function originOf(json: string, queue?: string) {
+  const found: Record<string, unknown> = parseObject(json) ?? {};
+  const textOf = (name: string) => (typeof found[name] === 'string' ? found[name] : undefined);
+  return {
+    id: textOf('jid') ?? '?',
+    queue: queue ?? textOf('queue') ?? 'default',
+    name: textOf('wrapped') ?? textOf('class') ?? '?',
+  };
+}
+
+function readJob(payload: Payload, from: string, dueAt: number | undefined): Finding {
+  const { jid = '', tags, expiry, retry_count, error_class, error_message } = payload;
   const { name, args } = workOf(payload);
-  if (jid === undefined || name === '' || !Array.isArray(payload.args)) {
-    return broken(jid ?? '?', from, name, 'it has no jid, class or args');
-  }
+  if (typeof name !== 'string' || name === '') throw new Error('it has no class');
   const made = retry_count === undefined ? 0 : retry_count + 1;
   const error = [error_class, error_message].filter(Boolean).join(': ');
   const found: [Remark, boolean][] = [
@@ -126,30 +151,24 @@ export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
   return job;
 }
 
-function broken(id: string, queue: string, name: string, message: string): Finding {
-  return { kind: 'broken', of: 'job', id, queue, name, message };
-}
-
 /** An entry of the gem sidekiq-cron: its hash. */
 export function scheduleOf(key: string, hash: Readonly<Partial<Record<string, string>>>): Finding {
   const id = hash.name ?? key;
   const name = hash.klass ?? hash.class ?? '';
-  try {
-    const message = JSON.parse(hash.message || '{}') as Payload;
+  return readOne('schedule', { id, queue: hash.queue ?? '?', name }, () => {
+    const message = readJson(hash.message || '{}') as Payload;
     const { args } = workOf(message);
     const { expression, timezone } = cronOf(hash.cron ?? '');
     const schedule: FoundSchedule = {
       ...{ kind: 'schedule', id, queue: message.queue ?? hash.queue ?? 'default', name, expression, timezone },
-      args: message.args ? args : (JSON.parse(hash.args || '[]') as unknown[]),
+      args: message.args ? args : (readJson(hash.args || '[]') as unknown[]),
       options: { retry: retryOf(message, 0) },
       missedPolicy: 'skip',
       ...(hash.status === 'disabled' && { enabled: false }),
       remarks: message.wrapped === undefined ? [] : ['Active Job'],
     };
     return schedule;
-  } catch (error) {
-    return { kind: 'broken', of: 'schedule', id, queue: hash.queue ?? '?', name, message: messageOf(error) };
-  }
+  });
 }
 
 /** An expression may end in a time zone there. */
