@@ -33,8 +33,10 @@ export async function readSections(path: string, visitor: Visitor = {}): Promise
   let lines = 0;
   try {
     for await (const line of linesOf(pieces(createReadStream(path)))) {
+      lines++;
+      if (line === '' && (!reader || reader.end)) continue;
       if (!reader || reader.end) {
-        reader = new PartReader(0, lines);
+        reader = new PartReader(0, lines - 1);
         await reader.take(line);
         await visitor.begin?.(queueOf(reader));
       } else {
@@ -44,7 +46,6 @@ export async function readSections(path: string, visitor: Visitor = {}): Promise
           await visitor.part?.(part, reader.headerText);
         }
       }
-      lines++;
       if (!reader.end) continue;
       const queue = queueOf(reader);
       if (queue === null) contents.isDeployment = true;

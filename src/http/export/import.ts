@@ -2,12 +2,10 @@
 import { importCron, importInto, readCron } from '../../across/import';
 import type { Imported } from '../../contract/export';
 import type { CronDefinition } from '../../job/cron/definition';
-import { parseExactly } from '../../job/envelope/exact';
 import { isObject, readName, readObject, readWord } from '../../job/envelope/fields';
-import { parseJson } from '../../job/envelope/json';
 import { ApiError, invalidPayload, invalidRequest, refusal, unsupported } from '../../job/errors';
 import { FileError, linesOf, type Part, PartReader } from '../../job/export/file';
-import { readStoredJob } from '../../job/export/stored-job';
+import { parseLine, readStoredJob } from '../../job/export/stored-job';
 import { MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
 import { changed } from '../../job/settings';
 import type { ImportPart } from '../../rpc/export';
@@ -129,7 +127,7 @@ class Import {
     for (const [index, text] of part.lines.entries()) {
       const line = part.firstLine + index;
       await at(line, async () => {
-        const value = parseJson(text, parseExactly);
+        const value = parseLine(text);
         const [[name, member] = ['', undefined], ...others] = isObject(value) ? Object.entries(value) : [];
         if (others.length > 0) throw new FileError(line, 'must have one member.');
         if (name === 'job') jobs.push(await readStoredJob(member, { ...context, path: 'job' }));

@@ -6,7 +6,7 @@
  * A raw number does not survive a call between objects. So payloads cross as text.
  */
 import { hasDigits } from './json-text';
-import { MAX_DEPTH, nestingDepth, type Outline } from './nesting';
+import { MAX_SHOWN_DEPTH, nestingDepth, type Outline } from './nesting';
 
 /** What the runtime has and the types do not know yet. */
 interface RawJson {
@@ -18,8 +18,8 @@ const json = JSON as unknown as RawJson;
 
 /** A text without this many digits in a row has no such integer. */
 const LONG = 16;
-/** Levels of values that may be revived. */
-const MOST_RECURSION = 5 * MAX_DEPTH;
+/** Levels of values that may be revived: those of a stored value, and of a line in a file around it. */
+export const MOST_RECURSION = MAX_SHOWN_DEPTH + 10;
 const INTEGER = /^-?\d+$/;
 
 /** Members that hold payloads, and members that lead to jobs and reports with payloads. */

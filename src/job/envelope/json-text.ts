@@ -26,13 +26,15 @@ interface Reached {
 /**
  * What in a parsed value could not be stored and given back as it was, or undefined.
  * @param text the JSON that `value` was parsed from; it and its outline tell cheaply when there is nothing to look for
+ * @param mayBeTorn halves of surrogate pairs pass: they are in JSON that is stored already
  */
-export function unstorable(text: string, value: unknown, outline: Outline): Unstorable | undefined {
+export function unstorable(text: string, value: unknown, outline: Outline, mayBeTorn = false): Unstorable | undefined {
   if (!isSuspicious(text, outline)) return undefined;
   const stack: Reached[] = [{ item: value }];
   for (let from = stack.pop(); from; from = stack.pop()) {
     const { item } = from;
-    if (typeof item === 'string' && LONE_SURROGATE.test(item)) return { what: 'a lone surrogate', path: [] };
+    if (typeof item === 'string' && !mayBeTorn && LONE_SURROGATE.test(item))
+      return { what: 'a lone surrogate', path: [] };
     if (typeof item === 'number' && !Number.isFinite(item)) return { what: BEYOND_DOUBLES, path: pathTo(from) };
     if (typeof item !== 'object' || item === null) continue;
     for (const [name, entry] of Object.entries(item)) {

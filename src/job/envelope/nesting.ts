@@ -4,9 +4,10 @@
 export const MAX_DEPTH = 100;
 
 /**
- * Deepest nesting that is shown of what was stored before there was a bound: much more cannot be written as JSON here.
+ * Deepest nesting that is shown and exported of what was stored before there was a bound: much more cannot be written as
+ * JSON here.
  */
-const MAX_SHOWN_DEPTH = 500;
+export const MAX_SHOWN_DEPTH = 500;
 
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };

@@ -9,7 +9,8 @@
  *
  * A part is a run of lines with a hash of its own, over the header and these lines. So a reader checks each part before
  * it acts on it, and may continue behind any part. The last line has the hash of all these hashes. The same lines make
- * the same parts, however they are read.
+ * the same parts, however they are read. Programs that pass a file on may end lines in CRLF, and add empty lines and a
+ * byte order mark: these belong to no line.
  */
 
 /** Of the files that this code writes; it reads no later one. */
@@ -154,6 +155,7 @@ export class PartReader {
   end: ExportEnd | undefined;
   private line = 0;
   private lines: string[] = [];
+  private firstLine = 0;
   private chars = 0;
   private total = 0;
   private jobs = 0;
@@ -176,6 +178,7 @@ export class PartReader {
   async take(text: string): Promise<Part | undefined> {
     this.line += this.line === 1 ? 1 + this.skipped : 1;
     if (text.length > MAX_LINE_CHARS) throw this.wrong(`has more than ${MAX_LINE_CHARS} characters.`);
+    if (text === '') return undefined;
     if (!this.header) {
       this.begin(text);
       return undefined;
@@ -186,6 +189,7 @@ export class PartReader {
       await this.finish(text);
       return undefined;
     }
+    if (this.lines.length === 0) this.firstLine = this.before + this.line;
     this.lines.push(text);
     this.chars += text.length;
     const isLong = this.lines.length > PART_LINES || this.chars - text.length >= PART_CHARS;
@@ -228,9 +232,10 @@ export class PartReader {
       throw this.wrong(`part ${number} should have ${count} lines and has ${lines.length}.`);
     }
     const found = await partHash(this.headerText, lines);
-    const firstLine = this.before + this.line - lines.length;
+    const { firstLine } = this;
     if (found !== hash) {
-      const where = lines.length === 1 ? `line ${firstLine}` : `lines ${firstLine} to ${firstLine + lines.length - 1}`;
+      const lastLine = this.before + this.line - 1;
+      const where = lines.length === 1 ? `line ${firstLine}` : `lines ${firstLine} to ${lastLine}`;
       throw this.wrong(`part ${number}, ${where}, is not as it was exported: its hash is ${found}, not ${hash}.`);
     }
     this.last = number;
@@ -278,7 +283,7 @@ export class PartReader {
 const isCounts = (value: unknown): value is Record<string, number> =>
   typeof value === 'object' && value !== null && Object.values(value).every((n) => Number.isSafeInteger(n) && n >= 0);
 
-/** Cuts a stream of text into lines. @throws {FileError} for one without end */
+/** Cuts a stream of text into lines, without their ends. @throws {FileError} for one without end */
 export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<string> {
   let begun: string[] = [];
   let chars = 0;
@@ -287,17 +292,22 @@ export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<st
     let from = 0;
     for (let at = chunk.indexOf('\n'); at >= 0; at = chunk.indexOf('\n', from)) {
       begun.push(chunk.slice(from, at));
-      const text = begun.join('');
+      yield bare(begun.join(''), line);
       begun = [];
       chars = 0;
       from = at + 1;
       line++;
-      yield text;
     }
     begun.push(chunk.slice(from));
     chars += chunk.length - from;
     if (chars > MAX_LINE_CHARS) throw new FileError(line, `has more than ${MAX_LINE_CHARS} characters.`);
   }
-  const rest = begun.join('');
+  const rest = bare(begun.join(''), line);
   if (rest !== '') yield rest;
+}
+
+/** A line without what is no part of it. */
+function bare(text: string, line: number): string {
+  const begun = line === 1 && text.startsWith('\ufeff') ? 1 : 0;
+  return text.slice(begun, text.endsWith('\r') ? -1 : undefined);
 }

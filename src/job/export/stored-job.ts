@@ -2,6 +2,7 @@
  * A job as an exported file has it: what is stored of it, whatever the clock says. A job that runs is one that waits,
  * its attempt unused. Times are epoch milliseconds.
  */
+import { MOST_RECURSION, parseExactly } from '../envelope/exact';
 import {
   isObject,
   optional,
@@ -15,11 +16,14 @@ import {
   readUuidV7,
   readWord,
 } from '../envelope/fields';
+import { unstorable } from '../envelope/json-text';
 import { isJobType, TYPE_RULE } from '../envelope/names';
+import { outlineOf } from '../envelope/nesting';
 import { type ParseContext, parseJob, withFingerprint } from '../envelope/parse';
-import { invalidRequest } from '../errors';
+import { invalidPayload, invalidRequest } from '../errors';
+import type { LogLine } from '../log';
 import { optionsThat } from '../options';
-import type { JobBody } from '../record';
+import type { Coalesced, JobBody, JobErrorEntry, JobHistory, Snoozed, UnusedClaims } from '../record';
 
 /** `waiting`: it is scheduled, available or retryable, by its `due_at` and the clock. `dead`: a dead letter. */
 export const STORED_STATES = ['waiting', 'pending', 'completed', 'cancelled', 'discarded', 'dead'] as const;
@@ -61,6 +65,25 @@ export interface CompletedRun {
   progress?: { progress: number; message?: string; data?: Record<string, unknown>; at: number };
 }
 
+/**
+ * Parses a line of a file. Whatever a queue has stored comes in again. So a value may have halves of surrogate pairs, and
+ * nests as deeply as it did there, which requests may not.
+ * @throws {ApiError} 400
+ */
+export function parseLine(text: string): unknown {
+  const outline = outlineOf(text, MOST_RECURSION);
+  if (outline.depth > MOST_RECURSION) throw invalidPayload(`The line nests more than ${MOST_RECURSION} levels deep.`);
+  let value: unknown;
+  try {
+    value = parseExactly(text, outline);
+  } catch {
+    throw invalidPayload('The line is not valid JSON.');
+  }
+  const problem = unstorable(text, value, outline, true);
+  if (problem) throw invalidPayload(`The line contains ${problem.what}.`);
+  return value;
+}
+
 /** The end of the year 9999. */
 const MAX_TIME = 253_402_300_799_999;
 const readMoment = readInteger(0, MAX_TIME);
@@ -82,19 +105,20 @@ const orNull =
   (value, field) =>
     value === null ? null : read(value, field);
 
-type Members = Readonly<Record<string, { read: Reader<unknown>; required?: true }>>;
+/** Named by the type of what is stored, so that none can be forgotten. */
+type Members<Name extends string> = Readonly<Record<Name, { read: Reader<unknown>; required?: true }>>;
 
 const must = (read: Reader<unknown>) => ({ read, required: true as const });
 const may = (read: Reader<unknown>) => ({ read });
 
 /** An object of these members and no others. */
-function exactly(members: Members): Reader<Record<string, unknown>> {
+function exactly<T extends object>(members: Members<keyof T & string>): Reader<Record<string, unknown>> {
   return (value, field) => {
     const object = readObject(value, field);
     for (const name of Object.keys(object)) {
       if (!Object.hasOwn(members, name)) throw invalidRequest(`${field}.${name}`, `${field}.${name} is not known.`);
     }
-    for (const [name, { read, required }] of Object.entries(members)) {
+    for (const [name, { read, required }] of Object.entries<Members<string>[string]>(members)) {
       const path = `${field}.${name}`;
       if (object[name] !== undefined) read(object[name], path);
       else if (required) throw invalidRequest(path, `${path} is required.`);
@@ -103,7 +127,7 @@ function exactly(members: Members): Reader<Record<string, unknown>> {
   };
 }
 
-const readFailure = exactly({
+const readFailure = exactly<JobErrorEntry>({
   attempt: must(readCount),
   occurred_at: must(readMoment),
   duration_ms: must(orNull(readLength)),
@@ -119,14 +143,14 @@ const readFailure = exactly({
   target: may(readString),
 });
 
-const readLogLine = exactly({
+const readLogLine = exactly<LogLine>({
   at: must(readMoment),
   level: must(readWord(['debug', 'info', 'warn', 'error'])),
   message: must(readString),
   fields: may(readAny),
 });
 
-const readHistory = exactly({
+const readHistory = exactly<JobHistory>({
   error: may(readFailure),
   errors: may(readList(1000, readFailure)),
   started_at: may(readMoment),
@@ -140,12 +164,17 @@ const readHistory = exactly({
   unreported: may(readBoolean),
   dead_letter: may(readBoolean),
   snoozed: may(
-    exactly({ since: must(readMoment), until: must(readMoment), signal: may(readString), claim: must(readCount) }),
+    exactly<Snoozed>({
+      since: must(readMoment),
+      until: must(readMoment),
+      signal: may(readString),
+      claim: must(readCount),
+    }),
   ),
   begun: may(readCount),
   log: may(readList(100, readLogLine)),
   unused: may(
-    exactly({
+    exactly<UnusedClaims>({
       attempt: must(readCount),
       claim: must(readCount),
       count: must(readCount),
@@ -155,20 +184,29 @@ const readHistory = exactly({
   ),
 });
 
-const readRun = exactly({
+const readRun = exactly<CompletedRun>({
   started_at: must(readMoment),
   result: may(readAny),
   timeout_ms: may(readCount),
   worker_id: may(readString),
   target: may(readString),
   progress: may(
-    exactly({ progress: must(readNumber(1)), message: may(readString), data: may(readObject), at: must(readMoment) }),
+    exactly<NonNullable<CompletedRun['progress']>>({
+      progress: must(readNumber(1)),
+      message: may(readString),
+      data: may(readObject),
+      at: must(readMoment),
+    }),
   ),
 });
 
-const readCheckpoint = exactly({ sequence: must(readCount), created_at: must(readMoment), content: must(readObject) });
+const readCheckpoint = exactly<NonNullable<StoredJob['checkpoint']>>({
+  sequence: must(readCount),
+  created_at: must(readMoment),
+  content: must(readObject),
+});
 
-const readJobLine = exactly({
+const readJobLine = exactly<StoredJob>({
   id: must(readUuidV7),
   type: must(readString),
   state: must(readWord(STORED_STATES)),
@@ -192,7 +230,7 @@ const BESIDE = ['type', 'args', 'meta', 'expires_at_written', 'fingerprint', 'co
 const STORED_OPTIONS = optionsThat('stored');
 const BODY: ReadonlySet<string> = new Set([...BESIDE, ...STORED_OPTIONS]);
 
-const readCoalesced = exactly({ since: must(readMoment), calls: must(readCount) });
+const readCoalesced = exactly<Coalesced>({ since: must(readMoment), calls: must(readCount) });
 const FINGERPRINT = /^[0-9a-f]{64}$/;
 
 /** Where a job is read from, and where it goes. */

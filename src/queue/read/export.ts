@@ -3,6 +3,8 @@
  * between two pages, each job that was there at the beginning is in one page at most, as it was when that was read, and
  * is left out only when it was gone by then.
  */
+
+import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
 import type { StoredJob, StoredState } from '../../job/export/stored-job';
 import { sequenceOf } from '../../job/ids';
@@ -54,6 +56,7 @@ export function exportPage(
   const archived = ended ? archivedAfter(q.store.sql, after, Math.min(next, until), PAGE_CHARS) : undefined;
   const top = Math.min(next, until, archived?.until ?? until);
   const page = new Page(top);
+  page.leaveOut('damaged', archived?.damaged ?? 0);
   const entries = merged(
     keys.filter((key) => sequenceOf(key) <= top),
     archived?.jobs ?? [],
@@ -103,7 +106,7 @@ class Page {
   add(key: number, job: Omit<StoredJob, 'body' | 'history' | 'checkpoint' | 'run'>, texts: Texts): void {
     const { body, ...others } = texts;
     const members = Object.entries({ ...others, body: this.bodyOf(body) });
-    const written = members.flatMap(([name, text]) => (text === undefined ? [] : [`"${name}":${text}`]));
+    const written = members.flatMap(([name, text]) => (text === undefined ? [] : [`"${name}":${this.cut(text)}`]));
     const line = `{"job":${JSON.stringify(job).slice(0, -1)},${written.join(',')}}}\n`;
     this.lines.push(line);
     this.chars += line.length;
@@ -115,8 +118,19 @@ class Page {
     this.last = sequenceOf(key);
   }
 
-  leaveOut(what: string): void {
-    this.not_kept[what] = (this.not_kept[what] ?? 0) + 1;
+  leaveOut(what: string, count = 1): void {
+    if (count > 0) this.not_kept[what] = (this.not_kept[what] ?? 0) + count;
+  }
+
+  /** The text of a value. What no answer shows, because it nests too deeply, is not exported either. */
+  textOf(value: unknown): string {
+    const kept = shown(value);
+    if (kept !== value) this.leaveOut('too_deep');
+    return JSON.stringify(kept);
+  }
+
+  private cut(text: string): string {
+    return nestingDepth(text, MAX_SHOWN_DEPTH) <= MAX_SHOWN_DEPTH ? text : this.textOf(JSON.parse(text));
   }
 
   /** A workflow stays where it is: its job becomes one of its own. */
@@ -187,12 +201,12 @@ function addArchived(q: Named & Stored, page: Page, stored: ArchivedJob): void {
     ...{ created_at, enqueued_at, ended_at },
   };
   const history = { first_started_at: f, errors, log };
-  const result = farResult(q.store.sql, stored) ?? ('r' in stored ? JSON.stringify(stored.r) : undefined);
-  const run = JSON.stringify({ started_at, timeout_ms: push, worker_id: w, target: g, progress: pg });
+  const result = farResult(q.store.sql, stored) ?? ('r' in stored ? page.textOf(stored.r) : undefined);
+  const run = page.textOf({ started_at, timeout_ms: push, worker_id: w, target: g, progress: pg });
   page.add(k, job, {
-    history: Object.values(history).some((value) => value !== undefined) ? JSON.stringify(history) : undefined,
+    history: Object.values(history).some((value) => value !== undefined) ? page.textOf(history) : undefined,
     checkpoint: stored.cp ? checkpointText(q, k) : undefined,
     run: result === undefined ? run : `${run.slice(0, -1)},"result":${result}}`,
-    body: JSON.stringify(stored.b),
+    body: page.textOf(stored.b),
   });
 }

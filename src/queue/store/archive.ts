@@ -177,7 +177,7 @@ export function archivedAfter(
   after: number,
   until: number,
   maxChars: number,
-): { jobs: ArchivedJob[]; until: number } {
+): { jobs: ArchivedJob[]; until: number; damaged: number } {
   const top = Math.min(until, windowAbove(sql, after));
   // Any job up to there is in a chunk that starts within one span below.
   const places = sql
@@ -200,7 +200,9 @@ export function archivedAfter(
   const keys = taken.map(({ k }) => k);
   const found = findArchived(sql, keys);
   const last = taken.length < places.length ? sequenceOf(keys.at(-1) as number) : top;
-  return { jobs: keys.flatMap((key) => found.get(key) ?? []), until: last };
+  const lost = 'SELECT sum(jobs) AS n FROM archive WHERE lo > ? AND lo <= ? AND NOT json_valid(data)';
+  const damaged = sql.exec<{ n: number | null }>(lost, after, last).one().n ?? 0;
+  return { jobs: keys.flatMap((key) => found.get(key) ?? []), until: last, damaged };
 }
 
 /** The highest number of a window of chunks that begins after a number. */

@@ -110,6 +110,32 @@ describe('a file that is not as it was exported', () => {
   });
 });
 
+describe('a file that was passed on by other programs', () => {
+  const cases: [string, (text: string) => string][] = [
+    ['with CRLF', (text) => text.replaceAll('\n', '\r\n')],
+    ['with an empty line at its end', (text) => `${text}\n`],
+    ['with empty lines between all others', (text) => text.replaceAll('\n', '\n\n')],
+    ['with empty lines in CRLF', (text) => text.replaceAll('\n', '\r\n\r\n')],
+    ['with a byte order mark', (text) => `\ufeff${text}`],
+    ['without its last line end', (text) => text.slice(0, -1)],
+  ];
+
+  it.each(cases)('is imported: %s', async (_, change) => {
+    const file = await manyJobs('mail', 600);
+    await server.reset();
+    expect(await imported('mail', change(file))).toMatchObject({ imported: 600, complete: true });
+    expect(await exported('mail')).toBe(file);
+  });
+
+  it('is refused with the lines that it has, if it was altered too', async () => {
+    const file = (await manyJobs('mail', 49)).replace('"args":[7]', '"args":[8]').replaceAll('\n', '\n\n');
+    await server.reset();
+    const [status, line, message] = await refusalOf(file);
+    expect([status, line]).toEqual([400, 103]);
+    expect(message).toContain('lines 3 to 102,');
+  });
+});
+
 describe('a line that says what no job can be', () => {
   it.each<[Json, string]>([
     [job({ id: 'x' }), 'job.id'],
