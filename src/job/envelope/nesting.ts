@@ -4,8 +4,8 @@
 export const MAX_DEPTH = 100;
 
 /**
- * Deepest nesting that is shown and exported of what was stored before there was a bound: much more cannot be written as
- * JSON here.
+ * Deepest nesting that is shown and exported of what was stored before there was a bound: much more cannot be written
+ * as JSON here.
  */
 export const MAX_SHOWN_DEPTH = 500;
 

@@ -306,7 +306,7 @@ export async function* linesOf(chunks: AsyncIterable<string>): AsyncGenerator<st
   if (rest !== '') yield rest;
 }
 
-/** A line without what is no part of it. */
+/** A line without its carriage return, and the first one without its byte order mark. */
 function bare(text: string, line: number): string {
   const begun = line === 1 && text.startsWith('\ufeff') ? 1 : 0;
   return text.slice(begun, text.endsWith('\r') ? -1 : undefined);

@@ -66,8 +66,8 @@ export interface CompletedRun {
 }
 
 /**
- * Parses a line of a file. Whatever a queue has stored comes in again. So a value may have halves of surrogate pairs, and
- * nests as deeply as it did there, which requests may not.
+ * Parses a line of a file. Whatever a queue has stored comes in again. So a value may have halves of surrogate pairs,
+ * and nests as deeply as it did there, which requests may not.
  * @throws {ApiError} 400
  */
 export function parseLine(text: string): unknown {
