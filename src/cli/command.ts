@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { TocsinClient } from '../client/client';
 import { wired } from '../producer/names';
 import { type ConnectionOptions, connect, type Endpoint, endpointOf, type Write, writer } from './connection';
-import type { Terminal } from './output';
+import { jsonText, printable, type Terminal } from './output';
 
 /** What a command over HTTP works with. */
 export interface Session<Options> {
@@ -42,9 +42,9 @@ export function session<Options extends object>(terminal: Terminal, options: Opt
   return opened;
 }
 
-/** Prints JSON, with the names of the wire, or text. */
+/** Prints JSON, with the names of the wire, or text. Neither steers the terminal, whatever producers have written. */
 export function print(terminal: Terminal, json: boolean | undefined, value: object, text: () => string): void {
-  const shown = json ? JSON.stringify({ ...(wired(value) as object), ...warningsOf(terminal) }) : text();
+  const shown = json ? jsonText({ ...(wired(value) as object), ...warningsOf(terminal) }) : printable(text());
   if (shown !== '') terminal.out(`${shown}\n`);
 }
 

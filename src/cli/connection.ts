@@ -3,7 +3,7 @@ import { TocsinClient } from '../client/client';
 import { createRequests, type Requests } from '../client/requests';
 import { createSend } from '../client/transport';
 import { usageError } from './failure';
-import { printable, type Terminal } from './output';
+import { notice, type Terminal } from './output';
 
 /** Where `tocsin dev` serves. */
 export const DEFAULT_URL = 'http://localhost:8787';
@@ -52,7 +52,7 @@ const TIMEOUT_MS = 30_000;
 function warner(options: ConnectionOptions, terminal: Terminal): (warning: string) => void {
   return (warning) => {
     if (options.json) terminal.warnings.push(warning);
-    else terminal.err(printable(`warning: ${warning}\n`));
+    else notice(terminal, `warning: ${warning}`);
   };
 }
 

@@ -21,6 +21,14 @@ export function usageError(message: string, hint?: string): CliError {
   return new CliError(message, hint, 'usage', EXIT.usage);
 }
 
+/** Why a file could not be written, in words; anything else as it is. */
+export function notWritten(path: string, error: unknown): unknown {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  if (code === undefined || syscall === undefined) return error;
+  const hint = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free some space, or name another disk.' : undefined;
+  return new CliError(`${path} cannot be written: ${message}.`, hint, 'not_written');
+}
+
 /** A failure as it is printed. */
 export interface PrintedFailure {
   code: string;

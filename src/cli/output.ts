@@ -82,7 +82,9 @@ export function brief(entries: readonly Fact[], full: boolean): [text: string, i
 export function facts(entries: readonly Fact[]): string {
   const shown = entries.filter(([, value]) => value !== undefined && value !== '');
   const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${textOf(value)}`).join('\n');
+  // The lines of a value are indented, so that none passes for a fact.
+  const indented = (value: unknown) => textOf(value).replaceAll('\n', `\n${' '.repeat(width + 2)}`);
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${indented(value)}`).join('\n');
 }
 
 /** A value as text: strings as they are, anything else as JSON. */
@@ -91,15 +93,29 @@ export function textOf(value: unknown): string {
 }
 
 function oneLine(value: unknown, longest = Number.POSITIVE_INFINITY): string {
-  const text = printable(textOf(value ?? '').replace(/\s+/g, ' '));
+  const text = onOneLine(textOf(value ?? ''));
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
 }
 
-/** Without characters that steer the terminal or turn the direction of a line: producers write what they like. */
-export function printable(text: string): string {
+/** Characters that steer a terminal or turn the direction of a line. */
+const STEERING =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '�');
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text without characters that steer the terminal: producers write what they like. */
+export const printable = (text: string): string => text.replace(STEERING, '�');
+
+/** The same on one line: a line end in it could pass for the end of the message. */
+export const onOneLine = (text: string): string => printable(text.replace(/\s+/g, ' '));
+
+/** JSON on one line, in which these characters are escaped. */
+export function jsonText(value: unknown): string {
+  const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value).replace(STEERING, escaped);
 }
+
+/** Says something beside the answer. */
+export const notice = (terminal: Pick<Terminal, 'err'>, text: string): void => terminal.err(`${printable(text)}\n`);
 
 /** A name as it can be pasted into a shell: names of signals and targets may have any characters. */
 export function shellWord(name: string): string {

@@ -31,7 +31,7 @@ import { workflowsCommand } from './commands/workflows';
 import { DEFAULT_URL, withoutPassword } from './connection';
 import { EXIT, failureOf } from './failure';
 import { optionIn } from './option';
-import { printable, type Terminal } from './output';
+import { jsonText, notice, type Terminal } from './output';
 
 /** The commands of `tocsin`. */
 export function createProgram(terminal: Terminal, version: string): Command {
@@ -106,11 +106,8 @@ export async function run(program: Command, args: readonly string[], terminal: T
     const { exitCode, ...failure } =
       error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, { url, key });
     const { message, hint } = failure;
-    terminal.err(
-      json
-        ? `${JSON.stringify({ error: failure, ...warningsOf(terminal) })}\n`
-        : printable(`${program.name()}: ${message}\n${hint ? `→ ${hint}\n` : ''}`),
-    );
+    if (json) terminal.err(`${jsonText({ error: failure, ...warningsOf(terminal) })}\n`);
+    else notice(terminal, `${program.name()}: ${message}${hint ? `\n→ ${hint}` : ''}`);
     return exitCode;
   }
 }

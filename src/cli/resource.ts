@@ -8,7 +8,7 @@ import { wired, wireName } from '../producer/names';
 import { remote, type Session, session } from './command';
 import type { ConnectionOptions } from './connection';
 import { CliError, usageError } from './failure';
-import { facts, printable, type Terminal, table, textOf, timeText, whenText } from './output';
+import { facts, type Terminal, table, textOf, timeText, whenText } from './output';
 
 /** What is printed: a value under `--json`, else the text. */
 export interface Said {
@@ -139,7 +139,7 @@ export function shown(
   const known = Object.entries(item).filter(([name]) => !Object.hasOwn(beside, name));
   const told = facts(known.map(([name, value]) => [wireName(name).replaceAll('_', ' '), factOf(name, value, now)]));
   const text = [told, ...Object.values(beside)].filter(Boolean).join('\n\n');
-  return { value: { [member]: item }, text: printable(text) };
+  return { value: { [member]: item }, text };
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;

@@ -6,8 +6,15 @@ import { processScreen } from './screen';
 
 /** Reads and writes this process. */
 export function processTerminal(): Terminal {
-  // A reader that has seen enough, like `head`, is not a failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader that has seen enough, like `head`, is not a failure.
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(`tocsin: The output cannot be written: ${error.message}.\n`, () => process.exit(1));
+  });
+  // No one is left to tell.
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exit(1);
+  });
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),

@@ -1,6 +1,6 @@
 /** `tocsin export`, `tocsin import` */
-import { createWriteStream, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { createWriteStream, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,8 +9,8 @@ import { type Imported, Sender } from '../../client/export';
 import { isJobLine } from '../../job/export/file';
 import { remote, type Session, session } from '../command';
 import { type ConnectionOptions, requestsTo } from '../connection';
-import { usageError } from '../failure';
-import { type Terminal, table } from '../output';
+import { notWritten, usageError } from '../failure';
+import { notice, type Terminal, table } from '../output';
 import { type DeploymentImported, deploymentText, importDeployment } from '../transfer/deployment';
 import { ProgressLine } from '../transfer/progress';
 import { type Contents, readSections } from '../transfer/sections';
@@ -39,21 +39,33 @@ export function exportCommand(terminal: Terminal) {
         });
         return;
       }
-      // A file of this name is always a whole one.
-      const part = `${output}.part`;
-      const file = await open(part, 'w');
-      try {
-        const written = await exportTo(opened, queues, async (text) => void (await file.write(text)));
-        await file.sync();
-        await file.close();
-        renameSync(part, output);
-        opened.answer({ file: output, queues: written }, () => table(['QUEUE', 'JOBS'], written.map(cellsOf)));
-      } catch (error) {
-        await file.close().catch(() => undefined);
-        rmSync(part, { force: true });
-        throw error;
-      }
+      const written = await inFile(output, (write) => exportTo(opened, queues, write));
+      opened.answer({ file: output, queues: written }, () => table(['QUEUE', 'JOBS'], written.map(cellsOf)));
     });
+}
+
+type Write = (text: string) => Promise<void>;
+
+/** Writes a file that only its user may read. One of this name is always whole: it gets its name at the end. */
+async function inFile<T>(path: string, fill: (write: Write) => Promise<T>): Promise<T> {
+  // A device or a pipe cannot be replaced.
+  const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? true;
+  const part = isFile ? `${path}.part` : path;
+  let file: FileHandle | undefined;
+  try {
+    if (isFile) rmSync(part, { force: true });
+    const opened = await open(part, isFile ? 'wx' : 'w', 0o600);
+    file = opened;
+    const filled = await fill((text) => opened.appendFile(text));
+    if (isFile) await file.sync();
+    await file.close();
+    if (isFile) renameSync(part, path);
+    return filled;
+  } catch (error) {
+    await file?.close().catch(() => undefined);
+    if (file && isFile) rmSync(part, { force: true });
+    throw notWritten(path, error);
+  }
 }
 
 interface Exported {
@@ -66,7 +78,7 @@ const cellsOf = ({ queue, jobs }: Exported) => [queue, jobs];
 async function exportTo(
   { tocsin, options, terminal }: Session<ExportFlags>,
   named: readonly string[],
-  write: (text: string) => Promise<void>,
+  write: Write,
 ): Promise<Exported[]> {
   const queues = [...named];
   if (named.length === 0) {
@@ -121,7 +133,11 @@ export function importCommand(terminal: Terminal) {
       try {
         const path = folder === undefined ? file : join(folder, 'file');
         // It is read twice: once to check it, once to send it.
-        if (folder !== undefined) await pipeline(process.stdin, createWriteStream(path));
+        if (folder !== undefined) {
+          await pipeline(process.stdin, createWriteStream(path)).catch((error) => {
+            throw notWritten(path, error);
+          });
+        }
         const contents = await readSections(path);
         await importFrom(opened, path, contents);
       } finally {
@@ -136,7 +152,7 @@ async function importFrom(opened: Session<ImportFlags>, path: string, contents: 
   if (renamed !== undefined && (contents.queues.length !== 1 || contents.isDeployment)) {
     throw usageError('--queue is for a file of one queue.', 'Export that queue alone: tocsin export <queue>');
   }
-  const warn = (warning: string) => terminal.err(`warning: ${warning}\n`);
+  const warn = (warning: string) => notice(terminal, `warning: ${warning}`);
   const { safely } = requestsTo(endpoint, { onWarning: warn });
   const settings: DeploymentImported = { imported: 0, known: 0, not_kept: {} };
   const all: Imported[] = [];

@@ -4,7 +4,7 @@ import type { JobLogLine, JobStep } from '../../client/results';
 import { NotFoundError } from '../../producer/errors';
 import { json, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
-import { brief, type Fact, printable, type Terminal } from '../output';
+import { brief, type Fact, type Terminal } from '../output';
 import { explain, jobFacts, logText, stepText } from '../why';
 
 /** Lines of the log that are shown beside a job. */
@@ -60,7 +60,7 @@ async function show(terminal: Terminal, id: string, options: ShowOptions, factsF
     const [done, areCut] = stepsOf(steps, now, full);
     const rest = isCut || areCut ? `Values end in "…" where they are cut. Show all: tocsin job ${id} --full` : '';
     const last = logOf(log.slice(-LAST_LINES));
-    return printable([...(factsFirst ? [known, said] : [said, known]), done, last, rest].filter(Boolean).join('\n\n'));
+    return [...(factsFirst ? [known, said] : [said, known]), done, last, rest].filter(Boolean).join('\n\n');
   });
 }
 
@@ -94,5 +94,5 @@ function stepsOf(steps: Record<string, JobStep>, now: number, full: boolean): [t
 }
 
 function logOf(lines: readonly JobLogLine[]): string {
-  return printable(lines.map(logText).join('\n'));
+  return lines.map(logText).join('\n');
 }

@@ -4,7 +4,7 @@ import type { MaintenanceState } from '../../client/maintenance';
 import type { Duration } from '../../producer/envelope';
 import { remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
-import { printable, type Terminal, timeText } from '../output';
+import { type Terminal, timeText } from '../output';
 
 /** Shows, starts and ends maintenance. */
 export function maintenanceCommand(terminal: Terminal): Command {
@@ -41,5 +41,5 @@ function stateText({ enabled, reason, startedAt, endsAt, pendingQueues }: Mainte
   if (!enabled) return `off${untold}`;
   const end = endsAt === null ? '' : `, ends ${timeText(endsAt, now)}`;
   const why = reason === null ? '' : `: ${reason.replace(/\s+/g, ' ')}`;
-  return printable(`on since ${timeText(startedAt ?? undefined, now)}${end}${why}`) + untold;
+  return `on since ${timeText(startedAt ?? undefined, now)}${end}${why}${untold}`;
 }

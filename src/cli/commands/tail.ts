@@ -6,7 +6,7 @@ import type { JobResult } from '../../client/results';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { failureOf } from '../failure';
-import { printable, type Terminal, textOf } from '../output';
+import { notice, printable, type Terminal, textOf } from '../output';
 
 interface Options extends ConnectionOptions {
   queue?: string[];
@@ -26,7 +26,7 @@ export function tailCommand(terminal: Terminal): Command {
       const stop = new AbortController();
       const signal = AbortSignal.any([interrupted, stop.signal]);
       const onConnection = (error?: unknown) =>
-        terminal.err(error ? `${failureOf(error, endpoint).message} Reconnecting.\n` : 'Connected again.\n');
+        notice(terminal, error ? `${failureOf(error, endpoint).message} Reconnecting.` : 'Connected again.');
       const query = options.queue ? { queue: options.queue } : {};
       const wanted = typeFilter(options.type);
       const client = tocsin.with({ signal });

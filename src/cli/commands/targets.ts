@@ -4,7 +4,7 @@ import type { TargetStatus } from '../../client/targets';
 import { remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError } from '../failure';
-import { printable, type Terminal, table, whenText } from '../output';
+import { type Terminal, table, whenText } from '../output';
 
 /** Lists the handlers that jobs are pushed to, and tries one that is down. */
 export function targetsCommand(terminal: Terminal): Command {
@@ -22,7 +22,7 @@ export function targetsCommand(terminal: Terminal): Command {
         const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
         const outcome = await tocsin.targets.resume(name);
         const { tried, resumed, queues } = outcome;
-        answer(outcome, () => printable(resumedText(name, tried, resumed)));
+        answer(outcome, () => resumedText(name, tried, resumed));
         const down = queues.find(({ state }) => state !== 'up');
         if (down === undefined) return;
         const error = down.lastError ?? 'it does not accept calls';

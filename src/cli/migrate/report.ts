@@ -1,5 +1,5 @@
 /** What a migration did, for humans. */
-import { printable, table } from '../output';
+import { table } from '../output';
 import type { Moved, Remark, Tally } from './tally';
 
 /** The report. @param isDry nothing was sent */
@@ -21,7 +21,7 @@ export function reportText(tally: Tally, isDry: boolean): string {
     ]),
     isDry ? 'This was a dry run: nothing was sent.' : '',
   ];
-  return printable(parts.filter((part) => part !== '').join('\n\n'));
+  return parts.filter((part) => part !== '').join('\n\n');
 }
 
 /** What is counted, in one line. */

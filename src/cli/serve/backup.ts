@@ -5,11 +5,24 @@
  */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, existsSync, type Stats } from 'node:fs';
-import { copyFile, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
-import { CliError } from '../failure';
+import { isObject, parseObject } from '../../job/envelope/fields';
+import { CliError, notWritten } from '../failure';
 import { openDoor } from './door';
 import {
   FORMAT,
@@ -70,14 +83,14 @@ export async function backUp(state: string, target: string, now: () => number): 
       files: {},
     };
     for (const [path, { size }] of files) list.files[path] = [size, await keep(join(part, 'objects', path))];
-    await writeFile(join(part, LIST), `${JSON.stringify(list)}\n`);
+    await writeFile(join(part, LIST), `${JSON.stringify(list)}\n`, { mode: 0o600 });
     await keep(join(part, LIST));
     await rm(whole, { recursive: true, force: true });
     await rename(part, whole);
     return { folder: whole, ...sum(list), ...(held.ms !== undefined && { heldMs: held.ms }) };
   } catch (error) {
     await rm(part, { recursive: true, force: true });
-    throw error;
+    throw notWritten(whole, error);
   }
 }
 
@@ -85,11 +98,7 @@ export async function backUp(state: string, target: string, now: () => number): 
 export async function restore(backup: string, state: string): Promise<Copied> {
   const from = resolve(backup);
   if (!existsSync(join(from, LIST))) throw new CliError(`${from} is not a whole backup: it has no ${LIST}.`);
-  const list = JSON.parse(await readFile(join(from, LIST), 'utf8')) as List;
-  if (list.format !== FORMAT) {
-    const message = `${from} has the form ${list.format} of tocsin ${list.tocsin}; this version knows ${FORMAT}.`;
-    throw new CliError(message, 'Use the version that made it, or a newer one.');
-  }
+  const list = readList(join(from, LIST), await readFile(join(from, LIST), 'utf8'));
   for (const [path, [bytes, hash]] of Object.entries(list.files)) {
     const file = join(from, 'objects', path);
     if (!existsSync(file)) throw new CliError(`${file} is missing: nothing was restored.`);
@@ -105,15 +114,44 @@ export async function restore(backup: string, state: string): Promise<Copied> {
   try {
     if (list.schemas) noteSchemas(folder, list.schemas);
     for (const path of Object.keys(list.files)) {
-      await mkdir(dirname(join(folder.objects, path)), { recursive: true, mode: 0o700 });
-      await copyFile(join(from, 'objects', path), join(folder.objects, path), constants.COPYFILE_FICLONE);
+      await copyPrivately(join(from, 'objects', path), join(folder.objects, path));
       await keep(join(folder.objects, path));
     }
+  } catch (error) {
+    // A part of a state must not be served.
+    await rm(folder.path, { recursive: true, force: true }).catch(() => undefined);
+    throw notWritten(folder.path, error);
   } finally {
     door.close();
   }
   return { folder: folder.path, ...sum(list) };
 }
+
+/**
+ * Reads the list of a backup. A path in it stays below the folder that it is copied into.
+ * @throws {CliError} for one that no backup has, or of another form
+ */
+function readList(file: string, text: string): List {
+  const list = (parseObject(text) ?? {}) as Partial<List>;
+  const wrong = (what: string) => new CliError(`${file} ${what}: nothing was restored.`, 'Is it a whole backup?');
+  if (list.format === undefined) throw wrong('is not the list of a backup');
+  if (list.format !== FORMAT) {
+    const message = `${file} has the form ${list.format} of tocsin ${list.tocsin}; this version knows ${FORMAT}.`;
+    throw new CliError(message, 'Use the version that made it, or a newer one.');
+  }
+  if (!isObject(list.files)) throw wrong('lists no files');
+  for (const [path, facts] of Object.entries(list.files)) {
+    if (!isBelow(path)) throw wrong(`lists ${JSON.stringify(path)}, which is not a path inside of a backup`);
+    const [bytes, hash] = Array.isArray(facts) ? facts : [];
+    if (!Number.isSafeInteger(bytes) || typeof hash !== 'string')
+      throw wrong(`does not describe ${JSON.stringify(path)}`);
+  }
+  return list as List;
+}
+
+/** Is this a path that leads down from any folder, on any system? */
+const isBelow = (path: string): boolean =>
+  !/[\0\\:]/.test(path) && path.split('/').every((name) => name !== '' && name !== '.' && name !== '..');
 
 const refuse = () => Promise.reject(new CliError('The folder is being copied; try again.'));
 
@@ -164,10 +202,8 @@ async function copyResting(folder: StateFolder, part: string, now: () => number)
 
 /** @returns false where the file is gone: a database that was closed has no log */
 async function copied(objects: string, part: string, path: string): Promise<boolean> {
-  const to = join(part, 'objects', path);
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   try {
-    await copyFile(join(objects, path), to, constants.COPYFILE_FICLONE);
+    await copyPrivately(join(objects, path), join(part, 'objects', path));
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
@@ -175,15 +211,35 @@ async function copied(objects: string, part: string, path: string): Promise<bool
   }
 }
 
-/** All files below a folder, by their paths in it. */
-async function listFiles(folder: string): Promise<Map<string, Stats>> {
+/** Copies a file so that only its user may read the copy. */
+async function copyPrivately(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  await copyFile(from, to, constants.COPYFILE_FICLONE);
+  await chmod(to, 0o600);
+}
+
+/**
+ * All files below a folder, by their paths in it. Links are followed: an operator may keep a part on another disk.
+ * @param above the folders that it is in, by their real paths
+ * @throws {CliError} for what is neither a file nor a folder, and for a link that leads nowhere or in a circle
+ */
+async function listFiles(folder: string, above: readonly string[] = []): Promise<Map<string, Stats>> {
+  const real = await realpath(folder);
+  if (above.includes(real)) throw new CliError(`${folder} is a link to a folder that it is in.`, 'Remove the link.');
   const found = new Map<string, Stats>();
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  for (const entry of entries) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    const facts = await stat(path).catch(() => undefined);
-    if (facts) found.set(path.slice(folder.length + 1).replaceAll('\\', '/'), facts);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name === 'lost+found') continue;
+    const path = join(folder, entry.name);
+    const facts = await stat(path).catch((error: NodeJS.ErrnoException) => error);
+    if (facts instanceof Error) {
+      // workerd deletes the log of a database that it closes.
+      if (facts.code === 'ENOENT' && !entry.isSymbolicLink()) continue;
+      throw new CliError(`${path} cannot be read (${facts.code}): the backup would not be whole.`, 'Mend the link.');
+    }
+    if (facts.isFile()) found.set(entry.name, facts);
+    else if (facts.isDirectory()) {
+      for (const [name, below] of await listFiles(path, [...above, real])) found.set(`${entry.name}/${name}`, below);
+    } else throw new CliError(`${path} is neither a file nor a folder: the backup would not be whole.`, 'Remove it.');
   }
   return found;
 }

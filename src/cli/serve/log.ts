@@ -1,4 +1,5 @@
 /** What `tocsin serve` prints: a line of JSON for everything, its own words and those of the Workers. */
+import { jsonText, onOneLine } from '../output';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
@@ -37,10 +38,10 @@ export class Log {
   /** Prints a line. @param more members beside the four that each line has */
   line(level: Level, source: LogSource, message: string, more: object = {}, at = this.now()): void {
     const time = new Date(at).toISOString();
-    if (!this.pretty) this.write(`${JSON.stringify({ time, level, source, message, ...more })}\n`);
+    if (!this.pretty) this.write(`${jsonText({ time, level, source, message, ...more })}\n`);
     else {
       const [on, off] = this.colours && COLOURS[level] ? [COLOURS[level], '\u001b[0m'] : ['', ''];
-      this.write(`${time.slice(11, 23)} ${on}${level.padEnd(5)} ${source.padEnd(7)} ${message}${off}\n`);
+      this.write(`${time.slice(11, 23)} ${on}${level.padEnd(5)} ${source.padEnd(7)} ${onOneLine(message)}${off}\n`);
     }
   }
 

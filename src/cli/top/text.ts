@@ -1,5 +1,5 @@
 /** Text in a terminal: how many columns it takes, and how it is cut. What others wrote is made harmless first. */
-import { printable } from '../output';
+import { onOneLine } from '../output';
 
 /**
  * Marks that join or vary what stands before them. Terminals differ in how wide they draw what is joined, so the parts
@@ -9,7 +9,7 @@ const JOINERS = /[\u200b-\u200d\u2060]|[\ufe00-\ufe0f]|\ufeff|\p{Emoji_Modifier}
 
 /** What others wrote, as one line that neither steers the terminal nor turns its direction. */
 export function foreign(text: string): string {
-  return printable(text.replace(/\s+/g, ' ')).replace(JOINERS, '').trim();
+  return onOneLine(text).replace(JOINERS, '').trim();
 }
 
 /** Characters that take two columns, as the terminals of East Asia have them, and pictures. */
