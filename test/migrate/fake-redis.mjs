@@ -31,6 +31,9 @@ const ANSWERS = {
     ),
 };
 
+/** The value of a key that has another type than is asked for. */
+export const OTHER_TYPE = Symbol('other type');
+
 /** Serves values. @returns its address, and how to end it */
 export async function fakeRedis(values) {
   const server = createServer((socket) => {
@@ -42,7 +45,11 @@ export async function fakeRedis(values) {
         const count = Number(lines[at].slice(1));
         const words = Array.from({ length: count }, (_, index) => lines[at + 2 + 2 * index]);
         at += 1 + 2 * count;
-        socket.write(ANSWERS[words[0]](values, ...words.slice(1)));
+        const [verb, ...rest] = words;
+        const isOther = values[rest[0]] === OTHER_TYPE;
+        socket.write(
+          isOther ? '-WRONGTYPE Operation against a key of another type\r\n' : ANSWERS[verb](values, ...rest),
+        );
       }
     });
   });

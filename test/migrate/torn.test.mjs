@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { load } from '../cli/cli.mjs';
-import { fakeRedis } from './fake-redis.mjs';
+import { fakeRedis, OTHER_TYPE } from './fake-redis.mjs';
 
 const { migrate, InvalidJobError, NotFoundError, UnavailableError } = await load(
   'migrate/migrate.ts',
@@ -148,6 +148,23 @@ describe('one thing that cannot be a job', () => {
       ],
     );
     assert.deepEqual(texts, ['[{"n":9007199254740993}]', '[{"__proto__":1,"nul":"\\u0000"}]']);
+  });
+
+  it('may be a key of another program', async () => {
+    const ours = {
+      queues: ['default'],
+      'queue:default': [sidekiq('good')],
+      cron_jobs_of_mine: OTHER_TYPE,
+      processes: OTHER_TYPE,
+    };
+    assert.deepEqual((await both('sidekiq', ours)).jobs, [1, 0]);
+    const theirs = {
+      'bull:mail:meta': {},
+      'bull:mail:wait': ['2', '1'],
+      'bull:mail:1': OTHER_TYPE,
+      'bull:mail:2': bullmq('{}'),
+    };
+    assert.deepEqual((await both('bullmq', theirs)).jobs, [1, 0]);
   });
 
   it('is found where the queue refuses a whole request for it', async () => {

@@ -106,7 +106,7 @@ export class Redis {
       const replies: Reply[] = [];
       for (const _ of some) replies.push(await this.#answer());
       for (const reply of replies) {
-        const values = reply as (string | null)[];
+        const values = (reply as (string | null)[] | null) ?? [];
         yield Object.fromEntries(members.flatMap((name, at) => (values[at] == null ? [] : [[name, values[at]]])));
       }
     }
@@ -191,6 +191,8 @@ export class Redis {
         return items;
       }
       default:
+        // The key of another program, whose name fits by chance: theirs is not there.
+        if (line.startsWith('-WRONGTYPE')) return null;
         throw new Error(line[0] === '-' ? rest : `an answer that is not Redis's: ${line.slice(0, 40)}`);
     }
   }
