@@ -47,7 +47,7 @@ export interface Webhook {
   /** Why nothing is sent any more: the receiver answered 410, or failed for days. */
   disabled_reason?: Disabled['reason'];
   disabled_at?: Time;
-  /** Until when the former secret signs, too. */
+  /** Until when the last former secret signs, too. */
   former_secret_until?: Time;
 }
 
@@ -169,8 +169,11 @@ export const webhooks = {
   remove: del<{ 204: null; errors: 404 | 409 }>(`${LIST}/:id`, write('delete')),
   /** Sends a test to a subscription, also while it is not active. */
   test: post<{ 200: WebhookTest; errors: 404 }>(`${LIST}/:id/test`, write('test')),
-  /** Gives a subscription another secret. The former one signs as well for a day. */
-  rotate: post<{ body: SecretRequest; 200: SecretRotated; errors: 404 }>(`${LIST}/:id/rotate-secret`, write('rotate')),
+  /** Gives a subscription another secret. Each former one signs as well for a day after it was replaced. */
+  rotate: post<{ body: SecretRequest; 200: SecretRotated; errors: 404 | 409 }>(
+    `${LIST}/:id/rotate-secret`,
+    write('rotate'),
+  ),
   /** Lists deliveries, the newest first. */
   deliveries: get<{ query: DeliveryQuery; 200: DeliveryList; errors: 404 }>(DELIVERIES, READ),
   /** Shows a delivery with its last attempts. */

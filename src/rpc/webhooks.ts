@@ -89,7 +89,7 @@ export interface WebhookListApi {
   createWebhook(members: DeclarableWebhook, secret: string): Promise<Outcome<ChangedWebhook>>;
   /** Replaces the members that are given; null removes one. 404. */
   changeWebhook(id: string, change: WebhookChange): Promise<Outcome<ChangedWebhook>>;
-  /** The former secret signs for another day. 404. */
+  /** Each former secret signs for another day. 404; 409 when too many do. */
   rotateWebhook(id: string, secret: string): Promise<Outcome<ChangedWebhook>>;
   /** Whatever waits to be delivered is dropped. 409 while alert rules name it. @returns whether there was one */
   deleteWebhook(id: string): Promise<Outcome<boolean>>;

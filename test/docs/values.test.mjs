@@ -196,7 +196,7 @@ const SAID = {
     `the first ${own('dispatch/webhook', 'MAX_KEPT')} characters of an answer`,
     `Answer 2xx within ${seconds(own('dispatch/webhook', 'TIMEOUT_MS'))} s`,
     `any data of yours to store with it, ${job('webhook/parse', 'MAX_METADATA_BYTES') / 1024} KiB.`,
-    `Both secrets sign for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours.`,
+    `Each former secret signs for ${job('webhook/subscription', 'FORMER_SECRET_MS') / 3_600_000} hours after it was replaced`,
   ],
   'docs/operate/why-waiting.md': [
     `are counted up to ${queue('store/jobs-ahead', 'MAX_COUNTED')} rows`,

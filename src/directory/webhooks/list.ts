@@ -12,7 +12,7 @@ import { conflict, notFound } from '../../job/errors';
 import {
   type DeclarableWebhook,
   type Disabled,
-  FORMER_SECRET_MS,
+  rotated,
   routeFor,
   type Webhook,
   type WebhookRoute,
@@ -101,11 +101,10 @@ export class WebhookList {
     return this.write(changed(after as unknown as Webhook, now), now);
   }
 
-  /** @throws {ApiError} 404 */
+  /** @throws {ApiError} 404, 409 when too many former secrets still sign */
   rotate(id: string, secret: string, now: number): Webhook {
     const before = this.must(id);
-    const former = { secret: before.secret, until: now + FORMER_SECRET_MS };
-    return this.write(changed({ ...before, secret, former }, now), now);
+    return this.write(changed({ ...before, ...rotated(before, secret, now) }, now), now);
   }
 
   /** Its receiver was given up. @returns undefined when it was changed since, or is gone */

@@ -50,9 +50,10 @@ function toldOf({ type, subject, data }: Json): Told {
   const where = queue === undefined ? '' : ` in ${text(queue)}`;
   if (type === 'alert.firing' || type === 'alert.resolved') {
     const verb = type === 'alert.firing' ? 'fires' : 'has resolved';
+    const why = reason === undefined ? '' : ` Reason: ${text(reason)}.`;
     return {
       title: `${text(name)} ${verb}${where}`,
-      detail: `${text(metric)} is ${text(value)}; the bound is ${text(above)}.`,
+      detail: `${text(metric)} is ${text(value)}; the bound is ${text(above)}.${why}`,
     };
   }
   const said = isObject(error) ? error.message : (error ?? message ?? reason);

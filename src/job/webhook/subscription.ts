@@ -1,4 +1,5 @@
 /** Subscriptions: which events are sent to which URL. */
+import { conflict } from '../errors';
 import { EVENT_TYPES, eventTypesNamed, STATE_CHANGED } from '../event-types';
 import type { WebhookForm } from './form';
 
@@ -29,6 +30,13 @@ export interface Disabled {
   at: number;
 }
 
+/** A secret that a rotation replaced. */
+interface FormerSecret {
+  secret: string;
+  /** It signs too until then, epoch ms. */
+  until: number;
+}
+
 /** A subscription. Times in epoch ms. */
 export interface Webhook {
   /** `wh_` + UUIDv7. */
@@ -44,8 +52,10 @@ export interface Webhook {
   /** The format of what is sent; absent: the event itself. */
   format?: WebhookForm;
   secret: string;
-  /** The secret before, which signs too until then. */
-  former?: { secret: string; until: number };
+  /** The secret before. */
+  former?: FormerSecret;
+  /** Those before `former`, the newest first: of rotations within the grace period of each other. */
+  earlier?: FormerSecret[];
   created_at: number;
   updated_at: number;
   /** Rises with each change. */
@@ -60,7 +70,10 @@ export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active
 export type DeclarableWebhook = WebhookMembers & Pick<Webhook, 'declared'>;
 
 /** After a rotation the former secret signs for this time, ms. */
-export const FORMER_SECRET_MS = 86_400_000;
+const FORMER_SECRET_MS = 86_400_000;
+
+/** Former secrets that sign at the same time: each is a signature in a header. */
+const MAX_FORMER = 10;
 
 /**
  * Types that come again and again while a job runs: they are sent to subscriptions that name them, not to those that
@@ -115,7 +128,32 @@ export function routeFor({ id, events, filter, active }: Webhook, queue?: string
   return { id, events, ...filter };
 }
 
+type Secrets = Pick<Webhook, 'secret' | 'former' | 'earlier'>;
+
 /** The secrets that sign at `now` (epoch ms), the current one first. */
-export function secretsAt({ secret, former }: Pick<Webhook, 'secret' | 'former'>, now: number): string[] {
-  return former && former.until > now ? [secret, former.secret] : [secret];
+export function secretsAt(webhook: Secrets, now: number): string[] {
+  return [webhook.secret, ...formerAt(webhook, now).map(({ secret }) => secret)];
+}
+
+/**
+ * The secrets after a rotation at `now`, epoch ms. Every former secret signs until its own grace period ends: the
+ * receiver may have any of them, because the answer to a rotation can be lost.
+ * @throws {ApiError} 409 when too many former secrets still sign
+ */
+export function rotated(before: Secrets, secret: string, now: number): Secrets {
+  if (secret === before.secret) return before;
+  const replaced = { secret: before.secret, until: now + FORMER_SECRET_MS };
+  const kept = formerAt(before, now).filter((one) => one.secret !== secret);
+  if (kept.length >= MAX_FORMER) {
+    const until = new Date(Math.min(...kept.map((one) => one.until))).toISOString();
+    throw conflict(`${MAX_FORMER} former secrets of this subscription still sign. Rotate again after ${until}.`, {
+      max_former_secrets: MAX_FORMER,
+      retry_at: until,
+    });
+  }
+  return { secret, former: replaced, earlier: kept };
+}
+
+function formerAt({ former, earlier = [] }: Secrets, now: number): FormerSecret[] {
+  return former ? [former, ...earlier].filter(({ until }) => until > now) : [];
 }

@@ -371,4 +371,47 @@ describe('an operator', () => {
     expect(withOld).toThrow();
     expect(alone?.headers['x-ojs-signature']).toMatch(/^sha256=[0-9a-f]{64}$/);
   });
+
+  it('rotates again within the day: each former secret signs until its own day is over', async () => {
+    const receiver = new Receiver();
+    const { id, secret: first } = await subscribe(receiver, ENQUEUED);
+    const rotate = async () => (await server.ok(200, 'POST', `${LIST}/${id}/rotate-secret`)).secret as string;
+    const signing = async (secrets: unknown[], count: number) => {
+      await server.enqueue(freshName());
+      const last = (await receiver.received(count)).at(-1);
+      const signs = (secret: unknown) => new Webhook(secret as string).verify(last?.body ?? '', last?.headers ?? {});
+      return secrets.map((secret) => {
+        try {
+          signs(secret);
+          return true;
+        } catch {
+          return false;
+        }
+      });
+    };
+    const second = await rotate();
+    clock.at(DAY / 2);
+    const third = await rotate();
+    expect(await signing([first, second, third], 1)).toEqual([true, true, true]);
+    expect(await server.ok(200, 'GET', `${LIST}/${id}`)).toMatchObject({ former_secret_until: iso(T0 + 1.5 * DAY) });
+    clock.at(DAY);
+    expect(await signing([first, second, third], 2)).toEqual([false, true, true]);
+    clock.at(1.5 * DAY);
+    expect(await signing([first, second, third], 3)).toEqual([false, false, true]);
+  });
+
+  it('refuses a rotation while ten former secrets sign, and drops none of them', async () => {
+    const { id, secret } = await subscribe(new Receiver(), ENQUEUED);
+    const path = `${LIST}/${id}/rotate-secret`;
+    const same = await server.ok(200, 'POST', path, { secret });
+    expect(same.subscription).not.toHaveProperty('former_secret_until');
+    for (let at = 0; at < 10; at++) await server.ok(200, 'POST', path);
+    const refused = await server.call('POST', path);
+    expect(refused.status).toBe(409);
+    expect(refused.body).toMatchObject({
+      error: { code: 'conflict', details: { max_former_secrets: 10, retry_at: iso(T0 + DAY) } },
+    });
+    clock.at(DAY);
+    await server.ok(200, 'POST', path);
+  });
 });
