@@ -175,8 +175,11 @@ interface QueueEvents {
   };
   /** A number was above the bound of a rule for too long. */
   'alert.firing': OfAlert;
-  /** The number is well below the bound again. */
-  'alert.resolved': OfAlert;
+  /** The number is well below the bound again, or nothing watches it any more. */
+  'alert.resolved': OfAlert & {
+    /** Why it ended although the number did not fall: the rule was deleted, disabled or given another queue. */
+    reason?: 'queue_deleted' | 'rule_removed';
+  };
 }
 
 /** Of the workers that pull. */

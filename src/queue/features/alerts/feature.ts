@@ -21,6 +21,7 @@ import {
 } from '../../../job/alert/rule';
 import { formatDuration } from '../../../job/duration';
 import { defined } from '../../../job/envelope/fields';
+import type { EventData } from '../../../job/event-data';
 import { errorRate, errorRateChangesAt, errorWindowFrom } from '../../../job/metrics/series';
 import type { Feature, Host } from '../../feature';
 import { oldestAvailable } from '../../read/stats';
@@ -40,15 +41,19 @@ const LOOK_AFTER_MS = 5_000;
 /** A rate of errors needs at least this many attempts. */
 const LEAST_ATTEMPTS = 5;
 
-type States = Record<string, AlertState>;
+/** A rule that fires keeps what its end is reported with: by then the rule may be deleted. */
+type StoredState = AlertState & { rule?: AlertRule };
+type States = Record<string, StoredState>;
+
+type EndReason = EventData['alert.resolved']['reason'];
 
 export class AlertWatch implements Feature {
   readonly messages: readonly MessageKind[];
   private lookedAt = Number.NEGATIVE_INFINITY;
   /** When the alarm must check, epoch ms. Undefined: not known yet. */
   private lookAt: number | undefined;
-  /** Of the settings that the rules came with. */
-  private version: number | undefined;
+  /** The rules that were checked last, see {@link current}. */
+  private version: number | 'deleting' | undefined;
 
   constructor(private readonly host: Host) {
     this.messages = [alertMessages(host)];
@@ -62,7 +67,7 @@ export class AlertWatch implements Feature {
 
   steps(now: number, when: 'before' | 'after'): TransactionStep[] {
     const { q } = this.host;
-    const isChanged = this.version !== q.config.defaults?.version;
+    const isChanged = this.version !== this.current;
     if (when === 'before' || (this.rules.length === 0 && !isChanged)) return [];
     if (!isChanged && isWithin(this.lookedAt, LOOK_EVERY_MS, now) && now < (this.lookAt ?? now)) {
       this.lookBy(this.lookedAt + LOOK_AFTER_MS);
@@ -75,8 +80,16 @@ export class AlertWatch implements Feature {
     return [{ run: (at) => this.look(at), failed }];
   }
 
+  /** A queue that is being deleted watches nothing. */
   private get rules(): readonly AlertRule[] {
-    return this.host.q.config.defaults?.alerts ?? [];
+    const { defaults, removal } = this.host.q.config;
+    return removal ? [] : (defaults?.alerts ?? []);
+  }
+
+  /** Changes whenever the rules do: the version of the settings that they came with. */
+  private get current(): number | 'deleting' | undefined {
+    const { defaults, removal } = this.host.q.config;
+    return removal ? 'deleting' : defaults?.version;
   }
 
   private lookBy(at: number): void {
@@ -90,15 +103,30 @@ export class AlertWatch implements Feature {
     const judged = this.judged(now, before);
     // A rule without anything to report needs no state.
     const notable = judged.filter(({ after }) => after.state === 'firing' || after.above_since !== undefined);
-    const after = Object.fromEntries(notable.map((one) => [one.rule.id, one.after]));
+    const after = Object.fromEntries(
+      notable.map(({ rule, after }) => [rule.id, after.state === 'firing' ? { ...after, rule } : after]),
+    );
     if (JSON.stringify(after) !== JSON.stringify(before)) {
       writeMeta(q.store.sql, ALERTS, notable.length > 0 ? after : undefined);
     }
     for (const one of judged) if (one.event) this.tell(one.rule, one.event, one.after, now);
+    this.endUnwatched(before, now);
     this.lookedAt = now;
-    this.version = q.config.defaults?.version;
+    this.version = this.current;
     this.lookAt = Math.min(...judged.map(({ lookAt }) => lookAt));
     q.wake.at(this.lookAt);
+  }
+
+  /** Resolves what fires by rules that this queue no longer watches: nothing else would ever end it. */
+  private endUnwatched(before: States, now: number): void {
+    const { q } = this.host;
+    const watched = new Set(this.rules.map(({ id }) => id));
+    for (const { state, rule } of Object.values(before)) {
+      if (state !== 'firing' || !rule || watched.has(rule.id)) continue;
+      const { value } = READ[rule.metric](q, now);
+      const reason = q.config.removal ? 'queue_deleted' : 'rule_removed';
+      this.tell(rule, 'alert.resolved', { state: 'ok', since: now, value }, now, reason);
+    }
   }
 
   private judged(now: number, before = statesOf(this.host.q)): (Judged & { rule: AlertRule })[] {
@@ -110,7 +138,7 @@ export class AlertWatch implements Feature {
     });
   }
 
-  private tell(rule: AlertRule, event: AlertEvent, after: AlertState, now: number): void {
+  private tell(rule: AlertRule, event: AlertEvent, after: AlertState, now: number, reason?: EndReason): void {
     const { q } = this.host;
     const { id, name, metric, above, for_ms, subscription_id } = rule;
     const told = {
@@ -121,6 +149,7 @@ export class AlertWatch implements Feature {
       for: formatDuration(for_ms),
       value: after.value,
       subscription_id,
+      reason,
     };
     q.observed.events.add(event, q.name, now, defined(told));
     q.store.outbox.post(ALERT, id, JSON.stringify(after), now);

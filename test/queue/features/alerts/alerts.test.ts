@@ -205,7 +205,31 @@ describe('a queue', () => {
     await stands(id, 'firing');
   });
 
-  it('that is deleted fires no more', async () => {
+  it.each<[string, (id: unknown) => Promise<unknown>]>([
+    ['is deleted', (id) => server.ok(204, 'DELETE', `${ALERTS}/${id}`)],
+    ['is disabled', (id) => server.ok(200, 'PATCH', `${ALERTS}/${id}`, { active: false })],
+    ['is given another queue', (id) => server.ok(200, 'PATCH', `${ALERTS}/${id}`, { queue: 'another' })],
+  ])('resolves when its rule %s, also after an eviction', async (_, end) => {
+    const queue = new TestQueue(freshName());
+    const { id } = await make({ metric: 'depth', above: 0, queue: queue.name });
+    await queue.add();
+    await stands(id, 'firing');
+    // The events of before are gone with the memory.
+    await queue.evict();
+    await end(id);
+    await until(async () => (await told(queue)).length === 1, 'the rule to resolve');
+    expect((await server.events({ queue: queue.name, types: 'alert.resolved' })).map(({ data }) => data)).toMatchObject(
+      [{ alert_id: id, name: 'watch', metric: 'depth', above: 0, value: 1, reason: 'rule_removed' }],
+    );
+    await queue.add();
+    clock.advance(10 * SECOND);
+    await queue.add();
+    expect(await told(queue)).toHaveLength(1);
+  });
+
+  it('that is deleted resolves what fires, and fires no more', async () => {
+    const receiver = new Receiver();
+    await subscribe(receiver, { events: ['alert.*'] });
     const queue = new TestQueue(freshName());
     const { id } = await make({ metric: 'dead_letters', above: 0 });
     const job = await queue.add();
@@ -220,6 +244,11 @@ describe('a queue', () => {
     };
     await until(isForgotten, 'the queue to be forgotten');
     expect(await show(id)).toMatchObject({ state: 'ok', since: null });
+    const arrivals = await receiver.received(2);
+    expect(arrivals.map(({ event }) => [event.type, (event.data as Json).reason])).toEqual([
+      ['alert.firing', undefined],
+      ['alert.resolved', 'queue_deleted'],
+    ]);
   });
 
   it('writes three rows more when it fires', async () => {
