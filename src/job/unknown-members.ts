@@ -35,10 +35,18 @@ export class UnknownMembers {
     if (end !== undefined) this.texts.set(key, `${path}${name} ${end}`);
   }
 
+  /** Notes a member whose value has no effect, or ends the job. @param field its path @param end of the warning */
+  warn(field: string, end: string): void {
+    if (this.texts.size < MAX_WARNINGS) this.add(field.slice(field.lastIndexOf('.') + 1), pathBefore(field), () => end);
+  }
+
   get warnings(): string[] {
     return [...this.texts.values()];
   }
 }
+
+/** The path of what has this member, with a dot at its end, or empty. */
+const pathBefore = (field: string) => field.slice(0, field.lastIndexOf('.') + 1);
 
 /** The verdict on members that have no effect at all. */
 export function withoutEffect(known: readonly string[]): Verdict {

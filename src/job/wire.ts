@@ -165,7 +165,7 @@ export interface JobOptions extends ShownOptions {
   delay_until?: string;
   /** Another name of `delay_until`. */
   scheduled_at?: string;
-  /** The job must not start at or after this time. */
+  /** No attempt starts at or after this time, retries included. It must be later than `delay_until`. */
   expires_at?: string;
   /** Runs in all; in the place of the same member of `retry`. */
   max_attempts?: number;

@@ -43,7 +43,7 @@ interface Settings {
   queue?: string;
   /** −100 … 100, higher first. Default 0. */
   priority?: number;
-  /** Must not start at or after this moment. */
+  /** No attempt starts at or after this moment, retries included. It must be later than the start of the job. */
   expiresAt?: Moment;
   /** How long a run may take, in ms. */
   timeoutMs?: number;

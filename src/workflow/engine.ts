@@ -282,7 +282,8 @@ export class WorkflowEngine {
   /** A job ready for its queue. Undefined when it cannot be made, which ends it. */
   private build({ step, job }: NewStep): NewJob | undefined {
     // Relative times count from the start of the step, not from that of the workflow.
-    const parsed = outcomeOf(() => parseJob(JSON.parse(job) as Record<string, unknown>, { now: this.host.now() }));
+    const again = { now: this.host.now(), accepted: true };
+    const parsed = outcomeOf(() => parseJob(JSON.parse(job) as Record<string, unknown>, again));
     if (!parsed.ok) {
       const { code, type, message } = parsed.error;
       const error = { code, type: type ?? code, message };

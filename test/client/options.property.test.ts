@@ -22,11 +22,14 @@ const duration = fc.oneof(
   fc.integer({ min: 1, max: 86_400_000 }),
   fc.constantFrom('PT90S', '1h', '500ms', '12.5s', '7d'),
 ) as fc.Arbitrary<never>;
-const moment = fc.oneof(
-  fc.integer({ min: FAR, max: FAR + 1e9 }),
-  fc.integer({ min: FAR, max: FAR + 1e9 }).map((ms) => new Date(ms)),
-  fc.constantFrom('2100-01-01T00:00:00+02:00', '2100-01-01T00:00:00Z', '2100-01-01T00:00:00.5Z'),
-);
+const momentIn = (year: number) => {
+  const from = Date.UTC(year, 0, 1);
+  return fc.oneof(
+    fc.integer({ min: from, max: from + 1e9 }),
+    fc.integer({ min: from, max: from + 1e9 }).map((ms) => new Date(ms)),
+    fc.constantFrom(...['00+02:00', '00Z', '00.5Z'].map((end) => `${year}-01-01T00:00:${end}`)),
+  );
+};
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme-ascii' });
 const json = fc.jsonValue({ maxDepth: 2 });
 
@@ -48,8 +51,8 @@ const OWN: { [Name in keyof JobOptions]?: fc.Arbitrary<unknown> } = {
   queue: fc.constant(queue),
   priority: fc.integer({ min: -100, max: 100 }),
   pending: fc.boolean(),
-  delayUntil: moment,
-  expiresAt: moment,
+  delayUntil: momentIn(2100),
+  expiresAt: momentIn(2101),
   retry,
   maxAttempts: fc.integer({ min: 1, max: 50 }),
   tags: fc.array(word, { maxLength: 3 }),

@@ -15,7 +15,7 @@ import type { PatchRequest } from '../../src/rpc/operations';
 import type { EnqueueReceipt } from '../../src/rpc/receipts';
 import { holds, same } from './agree';
 import type { Area, Turn } from './area';
-import type { JobOrder, LimitKey, ModelJob } from './model';
+import type { JobOrder, LimitKey, Model, ModelJob } from './model';
 import { groupOf, isStrict } from './model-groups';
 import { pressureOf, queueOf, settingsOf } from './model-queue';
 import { order, orders, pick } from './orders';
@@ -232,6 +232,7 @@ export function onJob(scene: Scene, step: StepOf<'cancel' | 'activate' | 'redriv
           if (job.state !== 'waiting' && job.state !== 'pending') return 409;
           // It would order nothing.
           if ((step.change.priority ?? 0) !== 0 && isStrict(model) && groupOf(job) !== undefined) return 422;
+          if (neverStarts(model, job, step.change, scene.now)) return 422;
           model.patch(job, step.change, scene.now);
           return 200;
         },
@@ -262,6 +263,15 @@ export function activateJob(scene: Scene, picked: ModelJob): void {
       return 200;
     },
   );
+}
+
+/** Would the job expire before the start that it is given, or was given before? */
+function neverStarts(model: Model, job: ModelJob, { delay, ttl }: JobChange, now: number): boolean {
+  if ((delay ?? null) === null && (ttl ?? null) === null) return false;
+  const keepsStart = delay === undefined || model.stateOf(job, now) === 'retryable';
+  const start = Math.max(now + (delay ?? 0), keepsStart ? (job.scheduledAt ?? 0) : 0);
+  const expiry = ttl === undefined ? job.expiresAt : now + (ttl ?? Number.POSITIVE_INFINITY);
+  return start > now && expiry > now && expiry <= start;
 }
 
 /** A change as the queue takes it. */

@@ -58,6 +58,8 @@ export const order: fc.Arbitrary<JobOrder> = fc
     ),
     unique: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 2, arbitrary: unique }),
   })
+  // A job that expires before it may start is refused.
+  .map((job) => (job.ttl > 0 && job.ttl <= job.delay ? { ...job, ttl: job.delay + job.ttl } : job))
   // The window says when such a job starts.
   .map((job) => (job.unique?.conflict === 'trailing' ? { ...job, delay: 0 } : job));
 

@@ -146,7 +146,9 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const { template, path, flat } = readTemplate(input, base?.template, prefix);
   const { unknown } = ctx;
   unknown?.note(input, 'job_template' in input ? MEMBERS : FLAT_MEMBERS, prefix, aboutMember);
-  const place = defined({ path: path || undefined, unknown });
+  // What does not change was accepted when it was written.
+  const accepted = JSON.stringify(template) === JSON.stringify(base?.template);
+  const place = defined({ path: path || undefined, unknown, accepted });
   const parsed = asWritten(flat, prefix, () => parseJob(template, { now, ...place }));
   const fingerprint = parsed.unique && (await fingerprintOf(parsed.unique.dimensions));
   const definition: CronDefinition = defined({
@@ -205,7 +207,7 @@ export interface Fire {
 /** The job of one fire: the template, with relative times counted from the fire, and a note of where it comes from. */
 export function jobOf(definition: CronDefinition, fire: Fire): NewJob {
   const { fingerprint } = definition;
-  const parsed = parseJob(definition.template, { now: fire.now });
+  const parsed = parseJob(definition.template, { now: fire.now, accepted: true });
   const body: JobBody = {
     ...parsed.body,
     meta: {

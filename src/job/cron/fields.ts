@@ -105,9 +105,11 @@ function readSpan(span: string, item: string, stepped: boolean, rule: FieldRule)
   const [first = '', last, ...rest] = span.split('-');
   if (rest.length > 0) throw wrong(rule, `"${item}" cannot be read`);
   const from = readValue(first, item, rule);
-  // A lone 7 is written as 0.
-  if (last === undefined && rule === DAY_OF_WEEK && from === 7) return { from: 0, to: 0 };
-  if (last === undefined) return { from, to: stepped ? topOf(rule) : from };
+  if (last === undefined) {
+    // A lone 7 is written as 0: `7/2` begins on Sunday as `0/2` does.
+    const first = rule === DAY_OF_WEEK ? from % 7 : from;
+    return { from: first, to: stepped ? topOf(rule) : first };
+  }
   let to = readValue(last, item, rule);
   if (rule === DAY_OF_WEEK && to === 0 && from > 0) to = 7;
   if (to < from) throw wrong(rule, `"${item}" has its ends in the wrong order`);

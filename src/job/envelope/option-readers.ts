@@ -9,6 +9,7 @@ import { checkMaxAttempts, checkRetryLayer } from '../retry/validate';
 import { formatInstant, parseInstant } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { readUnique, type UniqueRequest } from '../unique/policy';
+import type { UnknownMembers } from '../unknown-members';
 import {
   describe,
   described,
@@ -36,6 +37,9 @@ export interface JobBeingRead {
   readonly trace: Trace | undefined;
   /** Absent: it may name no target. */
   readonly readTarget: Reader<string> | undefined;
+  readonly unknown: UnknownMembers | undefined;
+  /** It was accepted before: its times may have passed meanwhile. */
+  readonly accepted: boolean;
   /** Does the option that is read stand in `options`? */
   inOptions: boolean;
   readonly body: JobBody;
@@ -107,6 +111,23 @@ export function readInstant(value: unknown, field: string, { now }: { now: numbe
   throw invalidRequest(field, `${field} ${rule}.`);
 }
 
+/**
+ * Refuses a job that expires before it may start. One whose time has passed is accepted, as the protocol says, because
+ * a producer may have been held up; the answer has a warning.
+ * @throws {ApiError} 422
+ */
+function checkExpiry(expiry: number, field: string, { now, start, unknown }: JobBeingRead): void {
+  if (start !== undefined && start > now) mustBeAfterStart(expiry, start, field);
+  else if (expiry <= now) unknown?.warn(field, 'is in the past: the job is discarded without a run.');
+}
+
+/** Can a job start before it expires? Both epoch ms. @throws {ApiError} 422 */
+export function mustBeAfterStart(expiry: number, start: number, field: string): void {
+  if (expiry > start) return;
+  const times = `${formatInstant(expiry)}, and the job does not start before ${formatInstant(start)}`;
+  throw invalidPolicy(field, `must be later than the start of the job: it is ${times}. Set a later time, or none.`);
+}
+
 /** Either name of the start: what stands in `options` goes first, then `delay_until`, which is read last. */
 function readStart(value: unknown, field: string, job: JobBeingRead): undefined {
   const start = readInstant(value, field, job);
@@ -133,6 +154,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     // The text of an instant, if it is UTC and differs from the text that Tocsin would write.
     const isUtc = typeof value === 'string' && /^\d{4}-.*\dZ$/.test(value);
     if (isUtc && value !== formatInstant(instant)) job.body.expires_at_written = value;
+    if (!job.accepted) checkExpiry(instant, field, job);
     return instant;
   },
   timeout_ms: readMilliseconds,

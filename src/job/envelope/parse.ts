@@ -91,8 +91,10 @@ export interface ParseContext {
   trace?: Trace;
   /** Reads the URL that a job names as its target. Absent: none may. */
   readTarget?: Reader<string>;
-  /** Gets the members that nothing reads. */
+  /** Gets the members that nothing reads, and what else has no effect. */
   unknown?: UnknownMembers;
+  /** The job was accepted before, and is read again: its times may have passed meanwhile. */
+  accepted?: boolean;
 }
 
 /** A validated job, the queue it goes to, and its body before it became text. */
@@ -114,7 +116,7 @@ const READERS = OPTION_NAMES.map((name) => ({
 /**
  * Validates one job.
  * @throws {ApiError} 400 for a malformed member; 413 for one that is too large; 422 for a retry policy out of range,
- * and for what is not offered. `details.field` is the member's path as the client wrote it.
+ * for a job that expires before it may start, and for what is not offered. `details.field` is the member's path as the client wrote it.
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const { now, trace, readTarget } = ctx;
@@ -129,6 +131,8 @@ export function parseJob(input: Record<string, unknown>, ctx: ParseContext): Par
     prefix,
     trace,
     readTarget,
+    unknown: ctx.unknown,
+    accepted: ctx.accepted === true,
     inOptions: false,
     body,
     queue: ctx.queue ?? DEFAULT_QUEUE,

@@ -3,6 +3,7 @@
  * when the job enters or moves in the due index.
  */
 
+import { mustBeAfterStart } from '../../job/envelope/option-readers';
 import { invalidPolicy, mayNotShorten } from '../../job/errors';
 import { groupOf } from '../../job/group';
 import { optionsThat } from '../../job/options';
@@ -44,6 +45,7 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
   // Only the due index knows priorities. A job from the line goes to the same position there.
   const waitsInLine = isInLine(row);
   if (waitsInLine && after.priority !== 0) after.due_at ??= row.enqueued_at;
+  checkTimes(Math.max(request.scheduled_at ?? 0, body.scheduled_at ?? 0), after.expires_at, request, now);
   after.body = JSON.stringify(body);
   if (sameRow(row, after)) return viewOfRow(q, row, now);
   const { priority, due_at, expires_at } = after;
@@ -51,6 +53,12 @@ export function patch(q: QueueParts, request: PatchRequest, now: number): JobVie
   const history = state === 'available' ? undefined : snoozedUntil(row, due_at);
   const change = { priority, due_at, expires_at, body: after.body, ...(history && { history }) };
   return viewOfRow(q, move(q, row, 'patch', change, now), now);
+}
+
+/** A change that names the past as the expiry ends the job at once. @throws {ApiError} 422 when it could never start */
+function checkTimes(start: number, expiry: number | null, request: PatchRequest, now: number): void {
+  const field = request.expires_at ? 'expires_at' : 'scheduled_at';
+  if (request[field] && expiry !== null && expiry > now && start > now) mustBeAfterStart(expiry, start, field);
 }
 
 /** The history of a job whose handler now continues at another moment; it still waits for its signal. */

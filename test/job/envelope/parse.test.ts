@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parseJob } from '../../../src/job/envelope/parse';
 import { ApiError, type ErrorData } from '../../../src/job/errors';
 import type { JobBody } from '../../../src/job/record';
+import { UnknownMembers } from '../../../src/job/unknown-members';
 
 const NOW = Date.UTC(2026, 0, 1);
 const ID = '019461a8-1a2b-7c3d-8e4f-5a6b7c8d9e0f';
@@ -60,7 +61,17 @@ describe('a job that is accepted', () => {
   });
 
   it('may have expired already', () => {
-    expect(parse({ ...minimal, expires_at: '2020-01-01T00:00:00Z' }).job.expiresAt).toBeLessThan(NOW);
+    const unknown = new UnknownMembers();
+    const options = { expires_at: '2020-01-01T00:00:00Z' };
+    expect(parseJob({ ...minimal, options }, { now: NOW, path: 'jobs[0]', unknown }).job.expiresAt).toBeLessThan(NOW);
+    expect(unknown.warnings).toEqual([
+      'jobs[0].options.expires_at is in the past: the job is discarded without a run.',
+    ]);
+  });
+
+  it('may have become too late since it was accepted', () => {
+    const late = { ...minimal, options: { delay_until: '+PT1H', expires_at: new Date(NOW).toISOString() } };
+    expect(parseJob(late, { now: NOW, accepted: true }).job).toMatchObject({ expiresAt: NOW });
   });
 
   it('keeps unknown members and drops those the server manages', () => {
@@ -162,6 +173,20 @@ const REFUSED: [string, Record<string, unknown>, number, string, string][] = [
     422,
     'invalid_request',
     'options.max_attempts',
+  ],
+  [
+    'an expiry before the start',
+    { ...minimal, options: { delay_until: '+PT2H', expires_at: '+PT1H' } },
+    422,
+    'invalid_request',
+    'options.expires_at',
+  ],
+  [
+    'an expiry at the start',
+    { ...minimal, scheduled_at: '+PT1H', expires_at: '+PT1H' },
+    422,
+    'invalid_request',
+    'expires_at',
   ],
   ['negative max_attempts', { ...minimal, max_attempts: -1 }, 422, 'invalid_request', 'max_attempts'],
   [

@@ -64,6 +64,20 @@ describe('a change of time', () => {
     expect(answer.job).toMatchObject({ state: 'discarded', discard_reason: 'expired' });
     expect(await counts()).toMatchObject({ available: 0, discarded: 1 });
   });
+
+  it.each<[string, Json, Json, string]>([
+    ['an expiry before its start', { delay_until: '+PT2H' }, { expires_at: '+PT1H' }, 'expires_at'],
+    ['a start after its expiry', { expires_at: '+PT1H' }, { scheduled_at: '+PT2H' }, 'scheduled_at'],
+    ['both the wrong way round', {}, { scheduled_at: '+PT2H', expires_at: '+PT1H' }, 'expires_at'],
+    ['that of a pending job', { pending: true, delay_until: '+PT2H' }, { expires_at: '+PT1H' }, 'expires_at'],
+  ])('refuses %s and changes nothing', async (_, options, change, field) => {
+    const id = await server.enqueue(queue, { options });
+    const path = `/ojs/v1/jobs/${id}`;
+    const before = await server.ok(200, 'GET', path);
+    expect(await server.refusal('PATCH', path, change)).toEqual({ status: 422, code: 'invalid_request', field });
+    expect(await server.ok(200, 'GET', path)).toEqual(before);
+    await patched(id, { tags: ['kept'] });
+  });
 });
 
 describe('a change of priority', () => {

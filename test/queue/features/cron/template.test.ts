@@ -97,6 +97,22 @@ describe('a fired job', () => {
     });
   });
 
+  it('is discarded once its time is past, and the schedule continues', async () => {
+    const options = { queue: 'a', delay_until: '+PT90S', expires_at: iso(minute(2)) };
+    const job = await fired({ options });
+    expect(job).toMatchObject({ state: 'scheduled', scheduled_at: iso(minute(2) + 30 * SECOND) });
+    await new TestQueue('a').jumpTo(minute(2));
+    expect((await server.jobs('a')).map(({ state }) => state)).toEqual(['discarded', 'discarded']);
+    // The template is not read again by a change of something else.
+    await server.ok(200, 'PATCH', `${CRON}/a`, { enabled: false });
+    const body = { job_template: { type: 'test.cron', args: [], options: { ...options, tags: ['a'] } } };
+    expect(await server.refusal('PATCH', `${CRON}/a`, body)).toEqual({
+      status: 422,
+      code: 'invalid_request',
+      field: 'job_template.options.expires_at',
+    });
+  });
+
   it('waits to be activated when it starts as pending', async () => {
     expect(await fired({ options: { pending: true } })).toMatchObject({ state: 'pending' });
   });
