@@ -3,6 +3,7 @@
  * from which the document of the API is generated (`.ci/openapi.mjs`), with the comments beside them.
  */
 import type { Scope } from '../job/access';
+import type { Mask } from '../job/secrets';
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type Method = (typeof METHODS)[number];
@@ -26,6 +27,8 @@ export interface RouteRules {
    * attempt is lost to them; every other one that needs a key is refused, before it changes anything.
    */
   reports?: boolean;
+  /** Members of its body that hold secrets: nothing but the route's own answer and the receiver gets them. */
+  secrets?: Readonly<Record<string, Mask>>;
   /** Looks at what is in effect: it is answered without waiting for what the code declares. */
   asItIs?: boolean;
   /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */

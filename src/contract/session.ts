@@ -26,7 +26,11 @@ export const sessions = {
   /** Shows who asks, and what they may do. */
   show: get<{ 200: Session }>('/session', { scope: 'key' }),
   /** Logs a browser in: the key goes into a cookie that no script can read. */
-  logIn: post<{ body: Login; 200: Session; errors: 401 | 403 | 429 }>('/session', { ...DATA, scope: 'public' }),
+  logIn: post<{ body: Login; 200: Session; errors: 401 | 403 | 429 }>('/session', {
+    ...DATA,
+    scope: 'public',
+    secrets: { key: 'whole' },
+  }),
   /** Logs a browser out. */
   logOut: del<{ 204: null; errors: 403 }>('/session', { ...DATA, scope: 'public' }),
 };

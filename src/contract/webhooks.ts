@@ -1,5 +1,6 @@
 /** Webhooks: subscriptions to events, and what was delivered to them. */
 
+import type { SecretMembers } from '../job/secrets';
 import type { WebhookRequest } from '../job/webhook/parse';
 import type { DeliveryStatus, Disabled } from '../job/webhook/subscription';
 import type { CursorQuery, Page, PageQuery, Spreading, Time, Warned } from './common';
@@ -19,9 +20,21 @@ export interface WebhookFilterInForce {
   groups?: string[];
 }
 
+/**
+ * Members of a subscription that hold secrets. A URL may contain a token (that of an incoming webhook of Slack is one),
+ * and so may a template. Keys without `data:reveal` see the origin of the URL.
+ */
+export const WEBHOOK_SECRETS = {
+  url: 'url',
+  secret: 'whole',
+  routing_key: 'whole',
+  format: 'inside',
+} as const satisfies SecretMembers<WebhookRequest>;
+
 /** A subscription, without its secret. */
 export interface Webhook {
   id: string;
+  /** For keys without `data:reveal` only its origin, followed by `/[redacted]`. */
   url: string;
   events: string[];
   filter?: WebhookFilterInForce;
@@ -30,7 +43,7 @@ export interface Webhook {
   /** The name under which the code declares it. */
   declared?: string;
   metadata?: Record<string, unknown>;
-  /** What is sent in the place of the event; absent: the event itself. */
+  /** What is sent in the place of the event; absent: the event itself. A template is for keys with `data:reveal`. */
   format?: 'slack' | 'pagerduty' | { template: unknown };
   created_at: Time;
   updated_at: Time;
@@ -151,7 +164,7 @@ interface DeliveryQuery extends PageQuery {
 const LIST = '/webhooks/subscriptions';
 const DELIVERIES = '/webhooks/deliveries';
 const READ = { scope: 'admin:read' } as const;
-const write = (verb: string) => ({ scope: 'admin:write', audit: `webhook.${verb}` }) as const;
+const write = (verb: string) => ({ scope: 'admin:write', audit: `webhook.${verb}`, secrets: WEBHOOK_SECRETS }) as const;
 
 /** Below `/ojs/v1`: they are the operators', wherever their paths are. */
 export const webhooks = {

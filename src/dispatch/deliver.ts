@@ -1,6 +1,7 @@
 /** Delivers jobs to a handler Worker: one call over its service binding, and the outcome of each job in it. */
 
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
+import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
 import { VERSION_HEADER } from './announcement';
 import { readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
@@ -280,7 +281,8 @@ function failureOfThrow(error: unknown, jobs: number): AttemptOutcome {
 
 /** The network failed. The handler may have run all the same, so an attempt is over. */
 function unreachable(error: unknown): AttemptOutcome {
-  const message = `No answer from the URL: ${error instanceof Error ? error.message : String(error)}`;
+  const why = withMaskedUrls(error instanceof Error ? error.message : String(error));
+  const message = `No answer from the URL: ${why}`;
   return failed({ code: 'delivery_error', type: 'tocsin.unreachable', message, retryable: true });
 }
 

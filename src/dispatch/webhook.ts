@@ -4,6 +4,7 @@
  * is read.
  */
 
+import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
 import type { Attempted } from '../job/webhook/schedule';
 import { retryAfterMs } from './answer';
@@ -121,4 +122,4 @@ function redirectedTo(from: URL, location: string | null, allows: Allows): URL |
   return to?.host === from.host ? to : undefined;
 }
 
-const messageOf = (error: unknown) => cut(error instanceof Error ? error.message : String(error), 200);
+const messageOf = (error: unknown) => cut(withMaskedUrls(error instanceof Error ? error.message : String(error)), 200);

@@ -200,7 +200,11 @@ export interface WorkerEvents {
 /** Of webhooks. */
 export interface WebhookEvents {
   /** A receiver was given up: nothing is sent to it any more. */
-  'webhook.disabled': { url: string; reason?: 'gone' | 'failing' };
+  'webhook.disabled': {
+    /** Its origin: what follows may hold secrets. */
+    url: string;
+    reason?: 'gone' | 'failing';
+  };
 }
 
 /** Of all. */

@@ -5,6 +5,7 @@ import type { EventLog, QueueEvent } from '../../durable/event-log';
 import { Outbox } from '../../durable/outbox';
 import type { MessageKind } from '../../durable/outbox-relay';
 import type { Schema } from '../../durable/schema';
+import { maskedUrl } from '../../job/secrets';
 import type { Webhook } from '../../job/webhook/subscription';
 import { directoryObject, webhookObject } from '../../rpc/stubs';
 import { WebhookList } from './list';
@@ -53,7 +54,7 @@ export class Webhooks {
 
   /** A receiver was given up: nothing more is sent there. */
   disabled({ id, url, disabled }: Webhook, now: number): void {
-    this.host.events.add('webhook.disabled', id, now, { url, reason: disabled?.reason });
+    this.host.events.add('webhook.disabled', id, now, { url: maskedUrl(url), reason: disabled?.reason });
     this.host.events.publish();
     this.host.send();
   }

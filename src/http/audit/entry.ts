@@ -11,7 +11,7 @@ export interface Answered {
   /** The name or id in the path. */
   named: string | undefined;
   query: Json;
-  /** The request's body, where it is an object. */
+  /** The request's body, where it is an object, without the secrets in it. */
   sent: Json;
   /** The answer, where it is one. */
   answer: Json;
@@ -32,8 +32,8 @@ const CONDITIONS = ['states', 'older_than', 'job_ids', 'queue', 'fingerprint', '
 /** Parameters with the same meaning. */
 const PARAMETERS = [...CONDITIONS, 'type', 'state', 'error_type', 'since', 'until'];
 
-/** Members of a request that are not part of the change, or that must stay unread. */
-const ASIDE = ['confirm', 'dry_run', 'secret', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
+/** Members of a request that are not part of the change. */
+const ASIDE = ['confirm', 'dry_run', 'idempotency_key', 'atomicity', 'filter', ...CONDITIONS];
 
 /** Actions whose request has only a target: other members are not recorded. */
 const SAYS_NOTHING = /\.(pause|resume|drain|cancel|activate|trigger|delete|purge|discard|abort|restore|forget|quiet)$/;

@@ -6,6 +6,7 @@
  * entry goes to the Worker's logs.
  */
 import { isObject } from '../../job/envelope/fields';
+import { withoutSecrets } from '../../job/secrets';
 import { cut } from '../../job/text';
 import type { AuditEntry } from '../../rpc/audit';
 import { directoryObject } from '../../rpc/stubs';
@@ -18,9 +19,9 @@ const MAX_REASON = 500;
 const NOT_RECORDED = '299 - "This change could not be recorded in the audit log."';
 
 /** Records the answer, if the route is audited. @returns the answer */
-export async function audit(c: AppContext, { audit: action }: Rules, response: Response): Promise<Response> {
+export async function audit(c: AppContext, { audit: action, secrets }: Rules, response: Response): Promise<Response> {
   if (action === undefined || action === 'none' || !mayHaveChanged(c, response)) return response;
-  const entry = entryOf(c, action, response.status);
+  const entry = entryOf(c, action, response.status, secrets);
   try {
     await record(c, entry);
   } catch (error) {
@@ -47,7 +48,7 @@ function mayHaveChanged(c: AppContext, { status, headers }: Response): boolean {
   return headers.get('Idempotency-Replayed') === null && c.get('answer')?.dry_run !== true;
 }
 
-function entryOf(c: AppContext, action: string, status: number): AuditEntry {
+function entryOf(c: AppContext, action: string, status: number, secrets: Rules['secrets'] = {}): AuditEntry {
   const { name, role, key_hint } = c.get('caller') as Caller;
   const [sent, answer] = [c.get('sent'), c.get('answer')];
   return {
@@ -57,7 +58,7 @@ function entryOf(c: AppContext, action: string, status: number): AuditEntry {
       action,
       named: c.get('named') ?? Object.values(c.req.param() as Record<string, string>)[0],
       query: c.req.query(),
-      sent: isObject(sent) ? sent : {},
+      sent: isObject(sent) ? withoutSecrets(sent, secrets) : {},
       answer: answer ?? {},
     }),
     status,

@@ -1,5 +1,5 @@
 /** A caller must not write a redacted value back in place of the real one. */
-import { unsupported } from '../../job/errors';
+import { type ApiError, unsupported } from '../../job/errors';
 import { holdsRedacted, REDACTED } from '../../job/redaction';
 import type { AppContext } from '../context';
 import type { JsonObject } from './body';
@@ -10,8 +10,12 @@ import type { JsonObject } from './body';
  * @throws {ApiError} 422
  */
 export function refuseRedacted(c: AppContext, given: JsonObject, field: string): void {
-  if (!c.get('redact') || !holdsRedacted(JSON.stringify(given))) return;
-  throw unsupported(
+  if (c.get('redact') && holdsRedacted(JSON.stringify(given))) throw wouldBeLost(field);
+}
+
+/** 422: a value stands for what this key is not shown. */
+export function wouldBeLost(field: string): ApiError {
+  return unsupported(
     `What is sent holds "${REDACTED}", which stands for what this key is not shown.`,
     { field, required_scope: 'data:reveal' },
     'Leave out the members that are not to be changed, or use a key with the scope data:reveal.',

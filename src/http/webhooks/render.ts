@@ -1,15 +1,16 @@
 /** Webhooks and deliveries for clients. */
 import type { WebhookView } from '../../across/webhooks';
-import type { Webhook, WebhookAnswer, WebhookDelivery } from '../../contract/webhooks';
+import { WEBHOOK_SECRETS, type Webhook, type WebhookAnswer, type WebhookDelivery } from '../../contract/webhooks';
 import { defined, given } from '../../job/envelope/fields';
+import { withoutSecrets } from '../../job/secrets';
 import { formatInstant } from '../../job/time';
 import type { Delivery } from '../../rpc/webhooks';
 import { pendingQueues } from '../queues/pending';
 
-/** A webhook, without its secret. */
-export function renderWebhook({ webhook, stats }: WebhookView): Webhook {
+/** A webhook, without its secret. @param revealed may the caller see the other secrets in it? */
+export function renderWebhook({ webhook, stats }: WebhookView, revealed: boolean): Webhook {
   const { filter, metadata, disabled } = webhook;
-  return defined({
+  const shown: Webhook = defined({
     id: webhook.id,
     url: webhook.url,
     events: webhook.events,
@@ -30,6 +31,7 @@ export function renderWebhook({ webhook, stats }: WebhookView): Webhook {
     disabled_at: given(disabled?.at, formatInstant),
     former_secret_until: given(webhook.former?.until, formatInstant),
   });
+  return revealed ? shown : withoutSecrets(shown, WEBHOOK_SECRETS);
 }
 
 /** As a client wrote it, without the key. */
@@ -38,8 +40,8 @@ function formatOf({ format }: WebhookView['webhook']): Webhook['format'] {
 }
 
 /** The answer about one webhook: as a member, and flat for clients that read it flat. */
-export function webhookAnswer<More extends object>(view: WebhookView, more?: More) {
-  const shown = { ...renderWebhook(view), ...(more as More) };
+export function webhookAnswer<More extends object>(view: WebhookView, revealed: boolean, more?: More) {
+  const shown = { ...renderWebhook(view, revealed), ...(more as More) };
   return { subscription: shown, ...shown, ...pendingQueues(view.untold) } satisfies WebhookAnswer;
 }
 

@@ -9,9 +9,10 @@ import {
   type WebhookView,
 } from '../../across/webhooks';
 import { newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../../config';
-import { webhooks } from '../../contract/webhooks';
+import { WEBHOOK_SECRETS, webhooks } from '../../contract/webhooks';
 import { optional, type Reader } from '../../job/envelope/fields';
 import { invalidRequest, notFound, refusal, unwrap } from '../../job/errors';
+import { isMasked } from '../../job/secrets';
 import { UnknownMembers } from '../../job/unknown-members';
 import { isWebhookId } from '../../job/webhook/ids';
 import { noteUnknownMembers, parseWebhook, parseWebhookChange } from '../../job/webhook/parse';
@@ -24,6 +25,7 @@ import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { pageByName, pagination, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, textParam } from '../request/query';
+import { wouldBeLost } from '../request/redacted';
 import { serve } from '../route';
 import { renderDelivery, renderWebhook, webhookAnswer } from './render';
 
@@ -44,19 +46,19 @@ async function create(c: AppContext) {
   const view = await viewOfChanged(c.env, directoryObject(c.env).createWebhook(members, secret));
   const warned = warnedOf(body);
   const headers = { Location: `/ojs/v1${webhooks.list.path}/${view.webhook.id}`, ...warned.headers };
-  return unredacted(c, { ...webhookAnswer(view, { secret }), ...warned.members }, 201, headers);
+  return unredacted(c, { ...webhookAnswer(view, mayRead(c), { secret }), ...warned.members }, 201, headers);
 }
 
 async function list(c: AppContext) {
   const paging = readPaging(c);
   const page = pageByName(await directoryObject(c.env).webhooks(), ({ id }) => id, paging);
-  const items = (await viewsOf(c.env, page.items)).map(renderWebhook);
+  const items = (await viewsOf(c.env, page.items)).map((view) => renderWebhook(view, mayRead(c)));
   return json(c, { subscriptions: items, items, total: page.pagination.total, pagination: page.pagination });
 }
 
 async function show(c: AppContext) {
   const [view] = await viewsOf(c.env, [await readWebhook(c.env, idIn(c))]);
-  return json(c, webhookAnswer(view as WebhookView));
+  return json(c, webhookAnswer(view as WebhookView, mayRead(c)));
 }
 
 async function change(c: AppContext) {
@@ -64,11 +66,12 @@ async function change(c: AppContext) {
   const body = await readBody(c);
   if (body.secret !== undefined)
     throw invalidRequest('secret', `secret is changed by POST ${webhooks.list.path}/${id}/rotate-secret.`);
+  refuseMasked(c, body);
   const members = parseWebhookChange(body, urlReader(c));
   if (['url', 'events', 'filter', 'format'].some((name) => Object.hasOwn(members, name))) mayChoose(c);
   const view = await viewOfChanged(c.env, directoryObject(c.env).changeWebhook(id, members));
   const warned = warnedOf(body);
-  return json(c, { ...webhookAnswer(view), ...warned.members }, 200, warned.headers);
+  return json(c, { ...webhookAnswer(view, mayRead(c)), ...warned.members }, 200, warned.headers);
 }
 
 function warnedOf(body: JsonObject) {
@@ -97,7 +100,7 @@ async function rotate(c: AppContext) {
   const id = idIn(c);
   const secret = optional((await readOptionalBody(c)) ?? {}, 'secret', readWebhookSecret) ?? newWebhookSecret();
   const view = await viewOfChanged(c.env, directoryObject(c.env).rotateWebhook(id, secret));
-  const subscription = renderWebhook(view);
+  const subscription = renderWebhook(view, mayRead(c));
   return unredacted(c, { secret, new_secret: secret, subscription, ...pendingQueues(view.untold) });
 }
 
@@ -127,7 +130,13 @@ async function retry(c: AppContext) {
   return json(c, { delivery: found, ...found }, 202);
 }
 
-/** Answers of receivers may contain anything: only administrators see them. */
+/** A caller that was shown the mark in the place of a secret must not store it. @throws {ApiError} 422 */
+function refuseMasked(c: AppContext, body: JsonObject): void {
+  const field = mayRead(c) ? undefined : Object.keys(WEBHOOK_SECRETS).find((name) => isMasked(body[name]));
+  if (field !== undefined) throw wouldBeLost(field);
+}
+
+/** Answers of receivers, and secrets in a subscription: only administrators see them. */
 function mayRead(c: AppContext): boolean {
   return may(c, 'data:reveal');
 }

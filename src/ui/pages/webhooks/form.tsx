@@ -22,7 +22,11 @@ const templateText = (before: Webhook | undefined): string =>
 function formatIn(data: FormData, form: keyof typeof FORMS, before: Webhook | undefined): object {
   const key = textIn(data, 'routing_key');
   if (form === 'event') return { format: null };
-  if (form === 'template') return { format: { template: textIn(data, 'template') } };
+  if (form === 'template') {
+    const text = textIn(data, 'template');
+    const stays = typeof before?.format === 'object' && text === templateText(before);
+    return stays ? {} : { format: { template: text } };
+  }
   if (form === 'slack') return { format: form };
   return key === '' && before?.format === 'pagerduty' ? {} : { format: form, routing_key: key };
 }
@@ -38,8 +42,10 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
     const words = ['queues', 'types', 'groups'].map((name) => [name, wordsOf(data.get(name))] as const);
     const filter = Object.fromEntries(words.filter(([, some]) => some.length > 0));
     const own = textIn(data, 'secret');
+    const url = textIn(data, 'url');
     const body = {
-      url: textIn(data, 'url'),
+      // This key may see a part of it only.
+      ...(url !== before?.url && { url }),
       events,
       ...formatIn(data, form, before),
       filter: Object.keys(filter).length > 0 ? filter : null,
