@@ -116,7 +116,8 @@ const READERS = OPTION_NAMES.map((name) => ({
 /**
  * Validates one job.
  * @throws {ApiError} 400 for a malformed member; 413 for one that is too large; 422 for a retry policy out of range,
- * for a job that expires before it may start, and for what is not offered. `details.field` is the member's path as the client wrote it.
+ * for a job that expires before it may start, and for what is not offered. `details.field` is the member's path as the
+ * client wrote it.
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const { now, trace, readTarget } = ctx;

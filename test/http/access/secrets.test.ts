@@ -47,7 +47,7 @@ const pathOf = (route: string, id: string, queue: string) =>
 /** Streams do not end; the page and its scripts are files. */
 const isAnswer = (path: string) => !/stream|\/events$|\/ws$|\/socket|\/ui\b|\/live/.test(path);
 
-it.each(SUBSCRIPTIONS)('nobody but an administrator reads the secret of %j', async (members) => {
+it.each(SUBSCRIPTIONS)('only an administrator reads the secret of %j', async (members) => {
   const written = ['log', 'info', 'warn', 'error'].map((name) => vi.spyOn(console, name as 'log'));
   const queue = freshName();
   await server.enqueue(queue);
