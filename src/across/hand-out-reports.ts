@@ -1,7 +1,8 @@
 /** Reports about many jobs, in any number of queues: each has an outcome of its own. */
 import type { Env } from '../config';
+import { errorDataOf } from '../durable/platform-errors';
 import type { AttemptOutcome } from '../job/attempt/outcome';
-import { apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
+import { type ErrorData, notFound, type Outcome, unavailable } from '../job/errors';
 import type { JobView } from '../job/record';
 import { bytesOf, grouped, MAX_ANSWER_BYTES } from '../job/size';
 import { queueObject } from '../rpc/stubs';
@@ -101,7 +102,7 @@ const NOTHING: Outcome<JobView[]> = { ok: true, value: [] };
 
 /** Why the reports of a queue were not taken: its refusal, or that it could not be reached. */
 function failureOf(error: unknown): ErrorData {
-  const told = apiErrorData(error);
+  const told = errorDataOf(error);
   if (!told) console.error('tocsin: reports could not be handed to a queue:', error);
   return told ?? unavailable('The queue of the job could not be reached.').data;
 }

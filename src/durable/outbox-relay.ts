@@ -10,9 +10,9 @@
  *
  * While it sends, the alarm is armed. One event sends a bounded number of messages; the next event continues.
  */
-import { apiErrorData } from '../job/errors';
 import { isPausedUntil } from './backoff';
 import { type Outbox, type OutboxMessage, STANDBY_MS } from './outbox';
+import { errorDataOf } from './platform-errors';
 
 /** Pauses after an outbox message did not arrive, ms: doubled each time. */
 const RETRY_MS = { first: 1_000, longest: 60_000 };
@@ -236,7 +236,7 @@ export class OutboxRelay {
   private failed(kind: MessageKind, address: string, error: unknown): void {
     if (this.closed) return;
     // An object that answers "try again" is not a defect.
-    if (!apiErrorData(error)?.retryable) {
+    if (!errorDataOf(error)?.retryable) {
       console.error(`tocsin: ${kind.kind} ${address} could not be delivered yet`, error);
     }
     const tries = (this.failing.get(idOf(kind, address))?.tries ?? 0) + 1;

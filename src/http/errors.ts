@@ -1,7 +1,8 @@
 /** The only place where an error becomes JSON. */
 import { doubtStorage } from '../across/statistics';
 import type { ErrorBody } from '../contract/errors';
-import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound, unavailable } from '../job/errors';
+import { errorDataOf } from '../durable/platform-errors';
+import { ApiError, apiErrorData, type ErrorCode, type ErrorData, notFound } from '../job/errors';
 import { storageFailure } from '../job/storage-failure';
 import { quote } from '../job/text';
 import { type AppContext, unredacted } from './context';
@@ -25,6 +26,7 @@ const HINTS: Record<ErrorCode, string> = {
   rate_limited: 'Wait for the time in Retry-After.',
   QUEUE_FULL: 'Wait for the time in Retry-After, or raise the bound of the queue.',
   GROUP_FULL: "Wait for the time in Retry-After, or raise max_waiting of the queue's groups.",
+  daily_limit_exceeded: 'Wait for the time in Retry-After, or use the Workers Paid plan.',
   storage_full: 'Wait for the time in Retry-After; keep ended jobs for a shorter time, or use several queues.',
   backend_error: 'Try again; if it persists, look for the request id in the logs.',
   invalid_configuration: 'Correct the variables named in details and deploy again.',
@@ -68,21 +70,9 @@ export function answerNoRoute(c: AppContext, allowed: string[]): Response {
 }
 
 function errorData(thrown: unknown, c: AppContext): ErrorData {
-  const told = apiErrorData(thrown);
+  const told = errorDataOf(thrown);
+  if (!apiErrorData(thrown)) console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
+  if (storageFailure(thrown)) doubtStorage(c.env);
   if (told) return told;
-  console.error(`${c.get('requestId')} ${c.req.method} ${c.req.path} failed:`, thrown);
-  const failure = storageFailure(thrown);
-  if (failure) {
-    doubtStorage(c.env);
-    return failure;
-  }
-  if (isPassing(thrown)) return unavailable('The storage of this queue is overloaded or moving.').data;
   return { status: 500, code: 'backend_error', message: 'The request failed unexpectedly.', retryable: true };
-}
-
-/** Did the runtime mark this as an object's overload or a lost connection, rather than a defect? */
-function isPassing(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const { overloaded, retryable } = thrown as Error & { overloaded?: unknown; retryable?: unknown };
-  return overloaded === true || retryable === true;
 }

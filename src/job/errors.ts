@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'QUEUE_FULL'
   | 'GROUP_FULL'
   | 'storage_full'
+  | 'daily_limit_exceeded'
   | 'backend_error'
   | 'invalid_configuration'
   | 'unavailable'

@@ -19,11 +19,11 @@ import type { Env } from '../../config';
 import type { StreamItem } from '../../contract/event-messages';
 import type { LiveEventMessage, LiveMessage } from '../../contract/live-socket';
 import type { QueueEvent } from '../../durable/event-log';
+import { errorDataOf } from '../../durable/platform-errors';
 import { Unread } from '../../durable/unread';
-import { apiErrorData, invalidPayload, invalidRequest } from '../../job/errors';
+import { invalidPayload, invalidRequest } from '../../job/errors';
 import type { Redactor } from '../../job/redaction';
 import { TERMINAL_STATES } from '../../job/states';
-import { storageFailure } from '../../job/storage-failure';
 import { type AppContext, asShown } from '../context';
 import { offeredProtocols, switched } from '../request/upgrade';
 import { HEARTBEAT_MS } from './event-stream';
@@ -106,13 +106,12 @@ class Subscriber {
       channel = message.channel;
       await this.act(message);
     } catch (thrown) {
-      const error = apiErrorData(thrown);
+      const error = errorDataOf(thrown);
       if (!error) console.error('tocsin: a message of a follower could not be handled:', thrown);
-      const { code, message, details } = error ??
-        storageFailure(thrown) ?? {
-          code: 'backend_error',
-          message: 'The request failed unexpectedly.',
-        };
+      const { code, message, details } = error ?? {
+        code: 'backend_error',
+        message: 'The request failed unexpectedly.',
+      };
       const named = typeof channel === 'string' && { channel };
       this.tell({ type: 'error', code, message, ...named, ...(details && { details }) });
     }

@@ -3,9 +3,9 @@ import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
 import { readConfig, VERSION } from '../../config';
 import * as contract from '../../contract/system';
-import { apiErrorData, notFound } from '../../job/errors';
+import { errorDataOf } from '../../durable/platform-errors';
+import { notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
-import { storageFailure } from '../../job/storage-failure';
 import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
@@ -120,7 +120,7 @@ async function health(c: AppContext) {
     console.error(`${c.get('requestId')} health check failed:`, error);
   });
   if ('failure' in found) {
-    const reason = (apiErrorData(found.failure) ?? storageFailure(found.failure))?.message;
+    const reason = errorDataOf(found.failure)?.message;
     const backend = { type: 'durable-objects', status: 'unreachable' as const, ...(reason && { reason }) };
     return json(c, { status: 'unhealthy' as const, ...common, backend }, 503, { 'Retry-After': '5' });
   }

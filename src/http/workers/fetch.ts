@@ -13,6 +13,7 @@ import { takeReports } from '../../across/hand-out-reports';
 import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import { usableConfig } from '../../config';
 import type { Fetched } from '../../contract/pull';
+import { errorDataOf } from '../../durable/platform-errors';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { chunksOf } from '../../job/chunk';
@@ -29,7 +30,7 @@ import {
 import { enlisted } from '../../job/envelope/json-text';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { writeJob } from '../../job/envelope/write';
-import { apiErrorData, invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
+import { invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
 import { readHandlers } from '../../job/worker/handlers';
@@ -101,7 +102,7 @@ async function reportAndFetch(
   const { claimed } = await sent;
   const jobs = claimed ? claimed.then(unwrap) : beginFetch(c.env, queues, request, c.get('requestId'), counts).jobs;
   const found = jobs.catch((error: unknown): JobView[] => {
-    if (!apiErrorData(error)) console.error(`${c.get('requestId')} a fetch that brought reports failed:`, error);
+    if (!errorDataOf(error)) console.error(`${c.get('requestId')} a fetch that brought reports failed:`, error);
     return [];
   });
   const outcomes = await taken;

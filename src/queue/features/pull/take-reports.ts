@@ -1,7 +1,7 @@
 /** Reports of workers that arrive many at a time. */
-import { apiErrorData, type Outcome } from '../../../job/errors';
+import { errorDataOf } from '../../../durable/platform-errors';
+import type { Outcome } from '../../../job/errors';
 import { isUuidV7 } from '../../../job/ids';
-import { storageFailure } from '../../../job/storage-failure';
 import type { Report, Reported } from '../../../rpc/workers';
 import type { Host } from '../../feature';
 import { type AnswerRoom, reportEach } from '../../jobs/report-each';
@@ -33,7 +33,7 @@ async function takeSome(host: Host, reports: readonly Report[], room: AnswerRoom
       return (await Promise.all(reports.map((report) => takeSome(host, [report], room)))).flat();
     }
     console.error(`tocsin: the report about job ${reports[0]?.job_id} could not be written:`, error);
-    return [{ ok: false, error: apiErrorData(error) ?? storageFailure(error) ?? NOT_WRITTEN }];
+    return [{ ok: false, error: errorDataOf(error) ?? NOT_WRITTEN }];
   }
 }
 

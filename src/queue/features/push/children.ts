@@ -6,9 +6,10 @@
 
 import type { TargetConfig } from '../../../dispatch/config';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
+import { errorDataOf } from '../../../durable/platform-errors';
 import { type Parent, parseChildren } from '../../../job/envelope/children';
 import type { ParsedJob } from '../../../job/envelope/parse';
-import { apiErrorData, refusal } from '../../../job/errors';
+import { refusal } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
 import type { Host } from '../../feature';
 
@@ -74,7 +75,7 @@ export function childMessages({ q, write, others }: Host): MessageKind {
         const once = { key: `children\n${address}\n0`, hash: '' };
         await others.enqueue(await parseChildren(children, parent, at), once);
       } catch (error) {
-        const refused = apiErrorData(error);
+        const refused = errorDataOf(error);
         if (!refused || refused.retryable) throw error;
         console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refused.message);
         const { index } = refused.details ?? {};

@@ -15,9 +15,9 @@ import type { SocketEnqueued } from '../../../../contract/worker-socket';
 import type { Directive } from '../../../../contract/workers';
 import { PING, PONG } from '../../../../durable/feed-messages';
 import type { SocketHost } from '../../../../durable/followers';
+import { errorDataOf } from '../../../../durable/platform-errors';
 import { renderOutcomes } from '../../../../job/attempt/render-reported';
-import { ApiError, apiErrorData, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
-import { storageFailure } from '../../../../job/storage-failure';
+import { ApiError, type ErrorData, notFound, type Outcome, unavailable } from '../../../../job/errors';
 import type { Heartbeat } from '../../../../job/worker/heartbeat';
 import {
   type Connection,
@@ -228,9 +228,9 @@ export class WorkerSockets {
       this.supply?.serve(line);
       if (line.isSilent) this.lineHost.doesNotRead(line);
     } catch (thrown) {
-      const error = apiErrorData(thrown);
+      const error = errorDataOf(thrown);
       if (!error) console.error('tocsin: a message of a worker could not be handled:', thrown);
-      line.tellError(error ?? storageFailure(thrown) ?? NOT_DONE, id);
+      line.tellError(error ?? NOT_DONE, id);
       if (!isRead && error && error.status < 500 && ++line.faults > MAX_FAULTS) {
         this.cutOff(line, POLICY, 'too many messages that cannot be read');
       }

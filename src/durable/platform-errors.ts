@@ -1,0 +1,86 @@
+/**
+ * Errors that the platform throws, in the shape of the product's own. {@link errorDataOf} is the one place that reads
+ * them: whoever answers a failed call, or decides whether to call again, asks it.
+ *
+ * | the platform reports | answer |
+ * | --- | --- |
+ * | the object has no such method: it still runs another version | 503 `unavailable` |
+ * | `durableObjectReset`, `retryable`, a lost connection | 503 `unavailable` |
+ * | `overloaded`: an immediate retry makes it worse | 503 `unavailable` |
+ * | a daily limit of the free plan is used up | 503 `daily_limit_exceeded`, until 00:00 UTC |
+ * | the class was created with `new_classes` | 500 `invalid_configuration` |
+ * | its storage is full, or fails | 503, see {@link storageFailure} |
+ *
+ * They stay what they were thrown as, not an {@link ApiError}: a refusal changed nothing, one of these may hide a
+ * success.
+ */
+import { ApiError, apiErrorData, type ErrorData, invalidConfiguration, unavailable } from '../job/errors';
+import { storageFailure } from '../job/storage-failure';
+
+/** What the runtime says of a method that the object's version does not have, or has as something else. */
+const NO_METHOD = /^The RPC receiver does not implement the method "|^"[^"]*" is not a function\.$/;
+const LOST = /^Network connection lost/;
+const USED_UP = /Exceeded allowed (.+?) in Durable Objects free tier/;
+const NO_SQLITE = /not backed by SQLite|SQL is not enabled/;
+
+/** Objects take up to minutes after a deploy until they run the new version, s. */
+const NEXT_VERSION_S = 10;
+const OVERLOADED_S = 5;
+
+const DAY_MS = 24 * 3_600_000;
+
+/** The members by which the runtime marks an error. */
+type Marked = Error & { overloaded?: unknown; retryable?: unknown; durableObjectReset?: unknown };
+
+/**
+ * What an error says, thrown by this code, by an object of it, or by the platform; undefined for a defect.
+ * @param now epoch ms
+ */
+export function errorDataOf(thrown: unknown, now = Date.now()): ErrorData | undefined {
+  return (
+    apiErrorData(thrown) ??
+    (thrown instanceof Error ? platformError(thrown, now)?.data : undefined) ??
+    storageFailure(thrown)
+  );
+}
+
+/** A daily limit of the free plan is used up: which one, and until when (epoch ms). */
+export function usedUp(thrown: unknown, now: number): { limit: string; until: number } | undefined {
+  const [, limit] = (thrown instanceof Error && USED_UP.exec(thrown.message)) || [];
+  return limit === undefined ? undefined : { limit, until: (Math.floor(now / DAY_MS) + 1) * DAY_MS };
+}
+
+function platformError(thrown: Marked, now: number): ApiError | undefined {
+  const { message } = thrown;
+  if (NO_SQLITE.test(message)) {
+    const what = 'A class of objects has no SQLite storage. List it in new_sqlite_classes, not in new_classes.';
+    return invalidConfiguration(what, { setting: 'migrations.new_sqlite_classes' });
+  }
+  const used = usedUp(thrown, now);
+  if (used) return dailyLimit(used.limit, used.until, now);
+  if (NO_METHOD.test(message)) {
+    return passing('other_version', 'The object still runs another version of the code.', NEXT_VERSION_S);
+  }
+  if (thrown.overloaded === true) return passing('overloaded', 'The object is overloaded.', OVERLOADED_S);
+  if (thrown.durableObjectReset === true) return passing('reset', 'The object was restarted during the request.');
+  if (thrown.retryable === true || LOST.test(message)) {
+    return passing('connection_lost', 'The connection to the object was lost.');
+  }
+  return undefined;
+}
+
+function passing(reason: string, message: string, afterS?: number): ApiError {
+  return new ApiError({ ...unavailable(message, afterS).data, details: { reason } });
+}
+
+function dailyLimit(limit: string, until: number, now: number): ApiError {
+  const { headers } = unavailable('', Math.ceil((until - now) / 1000)).data;
+  return new ApiError({
+    status: 503,
+    code: 'daily_limit_exceeded',
+    message: `The daily limit of the free plan is used up (${limit}). Requests that need it fail until 00:00 UTC.`,
+    retryable: true,
+    details: { limit, resets_at: new Date(until).toISOString() },
+    ...(headers && { headers }),
+  });
+}
