@@ -1,6 +1,6 @@
 /** Every object of a deployment. For tests of a Worker that holds the queue: they look when each wakes by itself. */
 import type { Env } from '../config';
-import { directoryObject, idShard, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
+import { directoryObject, idShard, lookoutObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
 import { allQueues } from './queues';
 import { lockObjects } from './reservation';
 
@@ -15,7 +15,10 @@ export async function allObjects(env: Env): Promise<{ name: string; stub: Durabl
     directory.shards().then((names) => names.map((name) => ({ name, stub: idShard(env, name) }))),
     directory.webhooks().then((all) => all.map(({ id }) => ({ name: `webhook ${id}`, stub: webhookObject(env, id) }))),
     lockObjects(env).then((locks) => locks.map(({ name, lock }) => ({ name, stub: lock }))),
-    [{ name: 'directory', stub: directory }],
+    [
+      { name: 'directory', stub: directory },
+      { name: 'lookout', stub: lookoutObject(env) },
+    ],
   ]);
   // The rooms see only the verbs of a stub.
   return found.flat() as { name: string; stub: DurableObjectStub }[];

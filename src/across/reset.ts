@@ -2,7 +2,15 @@
 import type { Env } from '../config';
 import { forgetStored } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
-import { directoryObject, idShard, poolObject, queueObject, webhookObject, workflowObject } from '../rpc/stubs';
+import {
+  directoryObject,
+  idShard,
+  lookoutObject,
+  poolObject,
+  queueObject,
+  webhookObject,
+  workflowObject,
+} from '../rpc/stubs';
 import { allQueues } from './queues';
 import { resetLocks } from './reservation';
 
@@ -20,6 +28,7 @@ export async function resetAll(env: Env): Promise<number> {
   await inParallel(await directory.webhooks(), ({ id }) => webhookObject(env, id).configureWebhook(null));
   await inParallel(await directory.pools(), ({ name }) => poolObject(env, name).definePool(null));
   await inParallel(await directory.shards(), (name) => idShard(env, name).reset());
+  await lookoutObject(env).reset();
   await directory.reset();
   forgetStored();
   return count;

@@ -22,8 +22,10 @@ import { AlertList } from './alerts';
 import { AuditLog } from './audit';
 import { CronPlaces } from './crons';
 import { DefaultsStore } from './defaults';
+import { DueQueues } from './due-queues';
 import { IdRegister } from './ids';
 import { IdListing } from './listing';
+import { Lookout } from './lookout';
 import { NewQueues } from './new-queues';
 import { OperationKeys } from './operations';
 import { PausedQueues } from './paused';
@@ -43,6 +45,9 @@ const DONE_WITHIN_MS = 3_000;
  * hundred.
  */
 const MESSAGES_PER_EVENT = 4;
+
+/** Pause after work of the alarm has failed, ms. */
+const WATCH_AGAIN_MS = 60_000;
 
 export class DirectoryLife {
   readonly tables: Schema;
@@ -68,6 +73,8 @@ export class DirectoryLife {
   alerts!: AlertList;
   /** The numbers of the queues. */
   readings!: QueueReadings;
+  private dueQueues!: DueQueues;
+  private readonly lookout: Lookout;
   private listing!: IdListing;
   private relay!: OutboxRelay;
   private readonly clock: AlarmClock;
@@ -96,6 +103,7 @@ export class DirectoryLife {
     this.pools = new PoolList(this.sql, this.tables);
     // The stored alarm need not be known: the first one armed here is the earliest necessary one.
     this.clock = new AlarmClock(storage, null);
+    this.lookout = new Lookout(env, id.name ?? '');
     this.open();
     if (!this.tables.refusal) this.watch();
   }
@@ -155,31 +163,69 @@ export class DirectoryLife {
       async (queue) => (await this.readings.of(queue)).paused,
     );
     // Not through the usual stub: this question is not a sign of a change.
-    this.readings = new QueueReadings((queue) => (queueStub(env, queue) as unknown as QueueApi).watch(), around);
+    const asked = (queue: string) => queueStub(env, queue) as unknown as QueueApi;
+    this.readings = new QueueReadings((queue) => asked(queue).watch(), around);
+    this.dueQueues = new DueQueues(sql, tables, (queue) => asked(queue).nextDue());
     this.queues.forget();
     this.newQueues.forget();
   }
 
   /** The alarm has fired. Never rejects. */
   async alarm(): Promise<void> {
-    this.clock.fired(Date.now());
+    await this.clock.ring(() => this.work());
+  }
+
+  private async work(): Promise<void> {
+    const { refusal } = this.tables;
+    if (refusal) throw refusal;
+    const now = Date.now();
+    this.clock.fired(now);
     this.relay.startAnew();
+    const isDue = (this.dueQueues.due(now) ?? Number.POSITIVE_INFINITY) <= now;
+    if (isDue && this.dueQueues.isLate(now)) this.lookout.alarmsWereLost();
     await Promise.all([
       this.relay.idle(),
       this.webhooks.sender.alarm(),
       this.ids
         .goRound()
         .catch((error) => console.error('tocsin: a scan of ids was interrupted and continues later:', error)),
+      isDue ? this.dueQueues.look(now) : undefined,
+      this.lookout.alarm(this, isDue, now),
     ]);
     this.watch();
   }
 
-  /** Arms the alarm for the remaining work; it may have been lost. */
+  /** Arms the alarm for the remaining work; it may have been lost. Never throws. */
   private watch(): void {
     const now = Date.now();
-    this.audit.prune(now);
-    const next = earliest([this.relay.due(now), this.ids.due(), this.webhooks.sender.due(now)]);
-    if (next !== null) this.clock.arm(next, now);
+    try {
+      const { relay, ids, webhooks, dueQueues, lookout } = this;
+      const moments = [relay.due(now), ids.due(), webhooks.sender.due(now), dueQueues.due(now), lookout.due(now)];
+      const next = earliest(moments);
+      if (next !== null) this.clock.arm(next, now);
+      this.audit.prune(now);
+    } catch (error) {
+      console.error('tocsin: not all due work of the directory could be done', error);
+      this.clock.arm(now + WATCH_AGAIN_MS, now);
+    }
+  }
+
+  /** Arms the alarm for what is due, if that was lost. @returns whether queues are looked after here */
+  revive(): boolean {
+    this.lookout.begin(Date.now());
+    this.watch();
+    return this.dueQueues.due(Date.now()) !== undefined;
+  }
+
+  /** The numbers of a queue are outdated. @param dueAt when it is next due, epoch ms. @returns when it is looked after */
+  queueChanged(queue: string, dueAt?: number): number | null {
+    this.readings.changed(queue);
+    const now = Date.now();
+    const lookAt = dueAt === undefined ? null : this.dueQueues.report(queue, dueAt, now);
+    const next = this.dueQueues.due(now);
+    // Also when this queue is not the one: its alarm may have been lost.
+    if (next !== undefined) this.clock.arm(next, now);
+    return lookAt;
   }
 
   /** Answers the upgrade of a follower. */
@@ -218,6 +264,7 @@ export class DirectoryLife {
     this.queues.remove(name, until);
     this.alerts.forgetQueue(name);
     this.readings.changed(name);
+    this.dueQueues.forget(name);
   }
 
   /** Notifies the queues of the settings, and waits a moment for that. @returns how many have not confirmed yet */
@@ -264,8 +311,8 @@ export class DirectoryLife {
     this.relay.close();
     this.webhooks.sender.close();
     this.readings.leave();
+    await this.clock.clear();
     if (this.tables.exist()) {
-      await this.clock.clear();
       await this.ctx.storage.deleteAll();
       this.tables.forget();
       this.audit.forget();

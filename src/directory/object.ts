@@ -20,8 +20,6 @@ export class DirectoryObject extends followed<Env, DirectoryLife, Sent>(VERBS) {
   }
 
   override async alarm(): Promise<void> {
-    const { tables } = this.life;
-    if (tables.refusal) await tables.standBy(Date.now());
-    else await this.life.alarm();
+    await this.life.alarm();
   }
 }

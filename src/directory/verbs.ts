@@ -25,7 +25,8 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
   health: (life, mustWrite) => life.health(Date.now(), mustWrite),
 
   readings: (life, queues, fresh) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
-  queueChanged: ({ readings }, queue) => readings.changed(queue),
+  queueChanged: (life, queue, dueAt) => life.queueChanged(queue, dueAt),
+  revive: (life) => life.revive(),
 
   queueDefaults: ({ defaults }, queue) => {
     const known = queue === undefined ? defaults.read() : defaults.for(queue);

@@ -5,8 +5,12 @@
  *  - an alarm set for the very millisecond of the running alarm, or for a past one, is stored but never fires: every
  *    alarm is set strictly after now and after the last one;
  *  - each `setAlarm` is a billed row: it is called only when the new time is earlier than the armed one;
- *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again.
+ *  - an alarm can be lost: whenever the object is touched, an alarm that should have fired is armed again;
+ *  - an `alarm()` that throws is given up after six tries: {@link AlarmClock.ring} never rejects;
+ *  - setting an alarm is a write, and fails where writes fail: it is tried again from memory while the object lives.
+ *    After that the directory looks after it (`src/directory/due-queues.ts`).
  */
+import { errorDataOf } from './platform-errors';
 
 /** The earliest of these moments (epoch ms), or null when there is none and the object may sleep. */
 export function earliest(moments: readonly (number | undefined)[]): number | null {
@@ -17,6 +21,9 @@ export function earliest(moments: readonly (number | undefined)[]): number | nul
 
 /** An armed alarm that is this late has been lost, ms. */
 const LOST_AFTER_MS = 5_000;
+
+/** Pauses before an alarm that could not be set is set again, ms: doubled each time. */
+const AGAIN_MS = { first: 1_000, longest: 60_000 };
 
 /** An alarm may run this much before its time by the object's own clock, which stands still between events. */
 const EARLY_MS = 5;
@@ -34,6 +41,10 @@ export function alarmTime(at: number, now: number, last: number): number {
 export class AlarmClock {
   /** The moment of the alarm that ran last, or runs. */
   private last = 0;
+  /** Sets what could not be set. */
+  private again: ReturnType<typeof setTimeout> | undefined;
+  private missed = Number.POSITIVE_INFINITY;
+  private failures = 0;
 
   constructor(
     private readonly storage: Pick<DurableObjectStorage, 'setAlarm' | 'deleteAlarm'>,
@@ -45,16 +56,69 @@ export class AlarmClock {
     return this.armed;
   }
 
-  /** Something is due at `at`: makes sure that an alarm fires at or before it. */
+  /** Something is due at `at`: makes sure that an alarm fires at or before it. Never throws: it tries again. */
   arm(at: number, now: number): void {
+    try {
+      this.mustArm(at, now);
+    } catch (error) {
+      this.refused(at, error);
+    }
+  }
+
+  /** As {@link arm}, in a transaction that must fail without its alarm. @throws what the storage throws */
+  mustArm(at: number, now: number): void {
     if (!Number.isFinite(at)) return;
     const lost = this.armed !== null && this.armed + LOST_AFTER_MS <= now;
     // Only a new plan knows the work of a lost alarm, so one is made at once.
     const time = alarmTime(lost ? now : at, now, this.last);
     if (this.armed !== null && !lost && this.armed <= time) return;
-    this.armed = time;
     // Part of the running transaction if there is one; the output gate holds answers until it is durable.
-    void this.storage.setAlarm(time);
+    const set = this.storage.setAlarm(time);
+    this.armed = time;
+    set.then(
+      () => {
+        this.failures = 0;
+      },
+      (error) => {
+        if (this.armed === time) this.armed = null;
+        this.refused(time, error);
+      },
+    );
+  }
+
+  /**
+   * The alarm has fired: does its work. Never rejects: what fails is done again after a minute, or when the object is
+   * touched.
+   */
+  async ring(work: () => unknown): Promise<void> {
+    const { armed } = this;
+    try {
+      await work();
+    } catch (error) {
+      if (!errorDataOf(error)) console.error('tocsin: the work of an alarm failed and is tried again', error);
+      const now = Date.now();
+      if (this.armed === armed) this.fired(now);
+      this.arm(now + AGAIN_MS.longest, now);
+    }
+  }
+
+  /** An alarm could not be set. */
+  private refused(at: number, error: unknown): void {
+    this.missed = Math.min(this.missed, at);
+    if (this.again !== undefined) return;
+    if (this.failures === 0) console.error('tocsin: an alarm could not be set and is tried again', error);
+    const pause = Math.min(AGAIN_MS.longest, AGAIN_MS.first * 2 ** this.failures++);
+    this.again = setTimeout(() => {
+      const { missed } = this;
+      this.stopTrying();
+      this.arm(missed, Date.now());
+    }, pause);
+  }
+
+  private stopTrying(): void {
+    if (this.again !== undefined) clearTimeout(this.again);
+    this.again = undefined;
+    this.missed = Number.POSITIVE_INFINITY;
   }
 
   /** `alarm()` has been called: nothing is armed any more. */
@@ -77,6 +141,7 @@ export class AlarmClock {
   /** Clears the alarm. */
   async clear(): Promise<void> {
     this.armed = null;
+    this.stopTrying();
     await this.storage.deleteAlarm();
   }
 }

@@ -203,7 +203,7 @@ export class Committer {
         }
         this.doSteps('after', now);
         memory.flush();
-        if (Number.isFinite(memory.wanted)) this.clock.arm(memory.wanted, now);
+        if (Number.isFinite(memory.wanted)) this.clock.mustArm(memory.wanted, now);
       });
     } catch (error) {
       undo.gathered();

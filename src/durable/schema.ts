@@ -71,10 +71,7 @@ export const SUPPORTED: Readonly<Record<string, number>> = Object.fromEntries(
   [QUEUE, DIRECTORY, WORKFLOW, LOCKS, ALLOWANCE].map(({ object, version }) => [object, version]),
 );
 
-/** An alarm that rings while the database is refused rings again after this, ms. */
-const STANDBY_MS = 60_000;
-
-type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'setAlarm'>;
+type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
 
 export class Schema {
   private ready = false;
@@ -110,20 +107,17 @@ export class Schema {
     });
   }
 
-  /** Why this code must leave the database as it is; undefined when it need not. */
-  get refusal(): ApiError | undefined {
+  /**
+   * Why the database cannot be used now; undefined when it can. An {@link ApiError}: this code must leave it as it is.
+   * Anything else is the storage's, and may pass.
+   */
+  get refusal(): Error | undefined {
     try {
       this.exist();
       return undefined;
     } catch (error) {
-      if (error instanceof ApiError) return error;
-      throw error;
+      return error as Error;
     }
-  }
-
-  /** The alarm has fired while the database is refused: it fires again later. @param now epoch ms */
-  async standBy(now: number): Promise<void> {
-    await this.storage.setAlarm(now + STANDBY_MS);
   }
 
   /** The storage was emptied. */

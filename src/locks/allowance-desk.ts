@@ -11,7 +11,7 @@ import { put, rows } from '../durable/sql';
 import { type AllowanceView, DESK_PREFIX, type LeaseAnswer, type LeaseRequest } from '../rpc/allowances';
 import { REGISTER } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
-import { FirstRow, ROUND_MS } from './first-row';
+import { FirstRow } from './first-row';
 
 /** Queues called at once. The platform allows 1,000 calls in an event. */
 const MAX_CALLS = 100;
@@ -50,21 +50,26 @@ export class AllowanceDesk {
     return this.tables.exist() ? this.opened().view(Date.now()) : null;
   }
 
+  /** Never rejects. */
   async alarm(): Promise<void> {
-    if (this.tables.refusal) return this.tables.standBy(Date.now());
+    await this.first.clock.ring(() => this.goRound());
+  }
+
+  private async goRound(): Promise<void> {
+    this.first.clock.fired(Date.now());
     if (!this.tables.exist()) return;
     const desk = this.opened();
     const { forgotten, calls } = desk.round(Date.now());
     for (const queue of forgotten) rows(this.ctx.storage.sql, 'DELETE FROM leased WHERE queue = ?', queue);
     this.call(calls);
-    if (desk.holders.size > 0) await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    if (desk.holders.size > 0) this.first.planRound();
     else await this.empty();
   }
 
   async reset(): Promise<void> {
     this.desk = undefined;
     if (!this.tables.exist()) return;
-    await this.ctx.storage.deleteAlarm();
+    await this.first.clock.clear();
     await this.ctx.storage.deleteAll();
     this.tables.forget();
   }

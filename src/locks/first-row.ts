@@ -1,5 +1,6 @@
-/** What an object of the locks does before it stores anything for the first time. */
+/** The tables and the alarm of an object of the locks: made before it stores anything, and looked after. */
 import type { Env } from '../config';
+import { AlarmClock } from '../durable/alarm-clock';
 import type { Schema } from '../durable/schema';
 import { REGISTER } from '../rpc/locks';
 import { lockObject } from '../rpc/stubs';
@@ -9,17 +10,21 @@ export const ROUND_MS = 24 * 3_600_000;
 
 /** Makes its tables, once, however many requests ask for that at the same time. */
 export class FirstRow {
+  readonly clock: AlarmClock;
   private preparing: Promise<void> | undefined;
+  private isWatched = false;
 
   constructor(
     private readonly ctx: DurableObjectState,
     private readonly env: Env,
     private readonly tables: Schema,
-  ) {}
+  ) {
+    this.clock = new AlarmClock(ctx.storage, null);
+  }
 
   /** Before the first row: in the register first, so that a reset finds this object, and the round is planned. */
   async prepare(): Promise<void> {
-    if (this.tables.exist()) return;
+    if (this.tables.exist()) return this.watch();
     this.preparing ??= this.makeTables().finally(() => {
       this.preparing = undefined;
     });
@@ -29,6 +34,19 @@ export class FirstRow {
   private async makeTables(): Promise<void> {
     await lockObject(this.env, REGISTER).register(this.ctx.id.name ?? '');
     this.tables.create();
-    await this.ctx.storage.setAlarm(Date.now() + ROUND_MS);
+    this.planRound();
+  }
+
+  /** Arms the alarm for the next round. */
+  planRound(pause = ROUND_MS): void {
+    const now = Date.now();
+    this.clock.arm(now + pause, now);
+  }
+
+  /** Once in the life of the object: an alarm that was lost is armed again. */
+  private async watch(): Promise<void> {
+    if (this.isWatched) return;
+    this.isWatched = true;
+    if ((await this.ctx.storage.getAlarm()) === null) this.planRound();
   }
 }

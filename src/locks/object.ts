@@ -121,7 +121,7 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
     this.reserved.clear();
     this.known.clear();
     if (!this.tables.exist()) return;
-    await this.ctx.storage.deleteAlarm();
+    await this.first.clock.clear();
     await this.ctx.storage.deleteAll();
     this.tables.forget();
   }
@@ -129,16 +129,20 @@ export class UniqueLockObject extends DurableObject<Env> implements UniqueLockAp
   /** A turn of the daily round. Never throws: what could not be asked is asked the next day. */
   override async alarm(): Promise<void> {
     if (this.desk) return this.desk.alarm();
-    if (this.tables.refusal) return this.tables.standBy(Date.now());
+    await this.first.clock.ring(() => this.goRound());
+  }
+
+  private async goRound(): Promise<void> {
+    this.first.clock.fired(Date.now());
+    if (!this.tables.exist()) return;
     let pause = ROUND_MS;
     try {
-      if (!this.tables.exist()) return;
       if (await this.removeVacant()) pause = NEXT_TURN_MS;
       else if (this.query('SELECT 1 FROM holders LIMIT 1').length === 0) return;
     } catch (error) {
       console.error('tocsin: a lock object could not finish its round', error);
     }
-    await this.ctx.storage.setAlarm(Date.now() + pause);
+    this.first.planRound(pause);
   }
 
   // ---- reservations ----------------------------------------------------------------------------

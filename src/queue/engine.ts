@@ -110,6 +110,7 @@ export class QueueEngine {
       },
       request: (operation) => this.write(operation),
       wakeAt: (at) => clock.arm(at, host.now()),
+      wakesAt: () => clock.armedAt,
       overdueAt: () => this.overdueAt(),
       following: () => this.following,
       about: (jobs) => this.overdue.about(jobs),
@@ -253,6 +254,16 @@ export class QueueEngine {
     return this.push.resume(name);
   }
 
+  /** When it next has work of its own, epoch ms. An alarm that was lost is armed again. */
+  nextDue(): number | null {
+    this.armNext();
+    return earliest(this.dueMoments(this.host.now()));
+  }
+
+  private dueMoments(now: number): (number | undefined)[] {
+    return this.features.map((feature) => feature.due?.(now));
+  }
+
   private overdueAt(): number {
     return Math.min(...this.features.map(({ overdueAt = Number.POSITIVE_INFINITY }) => overdueAt));
   }
@@ -321,8 +332,7 @@ export class QueueEngine {
   armNext(pause = 0): void {
     try {
       const now = this.host.now();
-      const moments = this.features.map((feature) => feature.due?.(now));
-      const next = earliest(moments.map((at) => (at !== undefined && at <= now ? now + pause : at)));
+      const next = earliest(this.dueMoments(now).map((at) => (at !== undefined && at <= now ? now + pause : at)));
       if (next !== null) this.host.clock.arm(next, now);
     } catch (error) {
       console.error('tocsin: the next alarm could not be set', error);

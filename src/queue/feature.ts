@@ -72,6 +72,8 @@ export interface Host {
   request<T>(operation: (now: number) => T): Promise<Outcome<T>>;
   /** Arms the alarm for `at`, epoch ms. */
   wakeAt(at: number): void;
+  /** When the alarm is armed for, epoch ms. */
+  wakesAt(): number | null;
   /** When the first feature is overdue for readers, epoch ms. */
   overdueAt(): number;
   /** Does the running transaction only continue work after a commit of the same event? */
@@ -93,8 +95,12 @@ export interface Others {
   desk(key: string): AllowanceApi;
   /** Reports the state of an alert rule here to the directory. */
   noteAlert(rule: string, state: AlertState): Promise<unknown>;
-  /** Notifies the directory that its numbers of this queue are outdated. */
-  noteChange(): Promise<unknown>;
+  /**
+   * Notifies the directory that its numbers of this queue are outdated.
+   * @param dueAt when the queue is next due, epoch ms
+   * @returns when the directory looks after the queue, epoch ms, if it said so
+   */
+  noteChange(dueAt: number | undefined): Promise<number | null | undefined>;
   /** Notes that a queue is about to take jobs under these ids, which do not name it. */
   noteIds(queue: string, ids: readonly string[]): Promise<unknown>;
   /**

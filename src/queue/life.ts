@@ -16,7 +16,7 @@ import { Followers } from '../durable/followers';
 import { QUEUE, Schema } from '../durable/schema';
 import { readFact } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
-import { type ApiError, notFound, type Outcome, outcomeOf } from '../job/errors';
+import { notFound, type Outcome, outcomeOf } from '../job/errors';
 import type { JobView, NewJob } from '../job/record';
 import { below, over, type QueueDefaults } from '../job/settings';
 import { type Heartbeat, renderHeartbeat } from '../job/worker/heartbeat';
@@ -39,11 +39,12 @@ import type { QueueParts } from './store/parts';
 const LOOK_EVERY_MS = 250;
 
 export class QueueLife {
-  readonly name: string;
+  /** The alarm's own calls do not bring it: it is stored. */
+  name: string;
   private opened: QueueEngine | undefined;
   private readonly schema: Schema;
-  /** This code must leave the stored queue as it is. */
-  private readonly refusal: ApiError | undefined;
+  /** Why the stored queue could not be opened: this code must leave it as it is, or its storage failed. */
+  private refusal: unknown;
   private clock!: AlarmClock;
   /** The queue is being created. */
   private creation: Promise<unknown> | undefined;
@@ -77,27 +78,39 @@ export class QueueLife {
       directiveOf: async (workerId) => (await directoryObject(env).worker(workerId))?.directive ?? 'running',
     });
     this.schema = new Schema(ctx.storage, QUEUE, ctx.id.name);
-    this.refusal = this.schema.refusal;
-    const exists = !this.refusal && this.schema.exist();
-    this.name = exists ? (readFact(ctx.storage.sql, 'name') as string) : (ctx.id.name ?? '');
+    this.name = ctx.id.name ?? '';
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
-      if (!exists) return;
-      this.opened = this.open();
-      this.opened.armNext();
+      this.openStored();
     });
   }
 
-  /** Undefined while the queue does not exist. @throws {ApiError} when this code must leave the queue as it is */
+  /** Undefined while the queue does not exist. @throws why the stored queue cannot be opened */
   get engine(): QueueEngine | undefined {
+    if (this.refusal) this.openStored();
     if (this.refusal) throw this.refusal;
     return this.opened;
   }
 
   async alarm(): Promise<void> {
-    if (this.refusal) return this.schema.standBy(Date.now());
-    if (this.engine) this.engine.alarm();
-    else this.clock.fired(Date.now());
+    await this.clock.ring(() => {
+      if (this.engine) this.engine.alarm();
+      else this.clock.fired(Date.now());
+    });
+  }
+
+  /** Opens the queue if one is stored. Never throws: an object whose constructor fails has no alarm for long. */
+  private openStored(): void {
+    this.refusal = undefined;
+    try {
+      if (!this.schema.exist()) return;
+      this.name = readFact(this.ctx.storage.sql, 'name') as string;
+      this.opened = this.open();
+      this.opened.armNext();
+    } catch (error) {
+      this.refusal = error;
+      this.opened = undefined;
+    }
   }
 
   /** Empties the object: rows, alarm, memory. */
@@ -211,9 +224,11 @@ export class QueueLife {
   /** Answers the upgrade of a worker. Its queue need not exist yet. */
   async connectWorker(worker: Connection): Promise<Outcome<Response>> {
     await this.created();
-    if (this.refusal) return { ok: false, error: this.refusal.data };
     await this.silenced.has(worker.worker_id);
-    return outcomeOf(() => this.workers.accept(worker));
+    return outcomeOf(() => {
+      void this.engine;
+      return this.workers.accept(worker);
+    });
   }
 
   /** A heartbeat that came over a socket. */
@@ -297,7 +312,7 @@ export class QueueLife {
         webhook: (id) => webhookObject(this.env, id),
         desk: (key) => deskObject(this.env, key),
         noteAlert: (rule, state) => directoryObject(this.env).noteAlert(rule, this.name, state),
-        noteChange: () => directoryObject(this.env).queueChanged(this.name),
+        noteChange: (dueAt) => directoryObject(this.env).queueChanged(this.name, dueAt),
         noteIds: (queue, ids) =>
           noteIds(
             this.env,

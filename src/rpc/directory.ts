@@ -11,6 +11,7 @@ import type { AlertsApi } from './alerts';
 import type { AuditApi } from './audit';
 import type { CronDirectoryApi } from './cron';
 import type { StoredDeclaration } from './deployment';
+import type { RevivedApi } from './due-queues';
 import type { IdsApi } from './ids';
 import type { ReadingsApi } from './metrics';
 import type { PoolApi, PoolListApi } from './pools';
@@ -137,7 +138,8 @@ export interface DirectoryApi
     SchemasApi,
     PoolListApi,
     PoolApi,
-    ReadingsApi {
+    ReadingsApi,
+    RevivedApi {
   /** Registers a queue once; answers its route, and the settings of all queues. */
   register(name: string): Promise<RegisteredQueue>;
   /** May this key bring these queues into being, as one of at most `most` a day? Refuses with 429. */

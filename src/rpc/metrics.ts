@@ -57,6 +57,10 @@ export interface ReadingsApi {
    * @param fresh these are asked anyway
    */
   readings(queues: string[], fresh: string[]): Promise<Outcome<QueueReading[]>>;
-  /** The numbers of this queue are no longer what they were. */
-  queueChanged(queue: string): Promise<void>;
+  /**
+   * The numbers of this queue are no longer what they were.
+   * @param dueAt when it next has work of its own, epoch ms; absent: never
+   * @returns when the directory looks after the queue, epoch ms. Version 0.2.0 and earlier return nothing
+   */
+  queueChanged(queue: string, dueAt?: number): Promise<number | null | undefined>;
 }

@@ -15,6 +15,7 @@ import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings
 import type { JobState } from '../job/states';
 import type { AllowanceHolderApi } from './allowances';
 import type { CronQueueApi } from './cron';
+import type { LookedAfterApi } from './due-queues';
 import type { ExportApi } from './export';
 import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
 import type { GroupsApi } from './groups';
@@ -201,6 +202,7 @@ export interface QueueApi
     LimitsApi,
     AllowanceHolderApi,
     GroupsApi,
+    LookedAfterApi,
     MetricsApi,
     TargetsApi,
     UniquesApi {

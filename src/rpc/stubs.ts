@@ -8,12 +8,16 @@ import { invalidConfiguration } from '../job/errors';
 import { type AllowanceApi, DESK_PREFIX } from './allowances';
 import { noteAwake } from './awake-queues';
 import type { DirectoryApi } from './directory';
+import type { RevivedApi } from './due-queues';
 import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
 import type { PoolApi } from './pools';
 import type { QueueApi } from './queue';
 import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
+
+/** The name of the object that looks after the directory. */
+export const LOOKOUT = 'lookout';
 
 /** The classes of objects, by the binding that may lead to them. */
 const CLASSES = {
@@ -57,14 +61,19 @@ export function directoryObject(env: Env): DirectoryApi {
   return directoryStub(env) as unknown as DirectoryApi;
 }
 
+/** The object that looks after the directory once a day: one more room of its class. */
+export function lookoutObject(env: Env): DirectoryApi {
+  return named(env, 'DIRECTORY', LOOKOUT) as unknown as DirectoryApi;
+}
+
 /** The shard of the directory with this name. */
-export function idShard(env: Env, name: string): IdsApi {
-  return named(env, 'DIRECTORY', name) as unknown as IdsApi;
+export function idShard(env: Env, name: string): IdsApi & RevivedApi {
+  return named(env, 'DIRECTORY', name) as unknown as IdsApi & RevivedApi;
 }
 
 /** The object of one subscription: one more room of the class of the directory. */
-export function webhookObject(env: Env, id: string): WebhookSenderApi {
-  return named(env, 'DIRECTORY', `webhook ${id}`) as unknown as WebhookSenderApi;
+export function webhookObject(env: Env, id: string): WebhookSenderApi & RevivedApi {
+  return named(env, 'DIRECTORY', `webhook ${id}`) as unknown as WebhookSenderApi & RevivedApi;
 }
 
 /** The object of one pool: one more room of the class of the directory. */

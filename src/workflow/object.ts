@@ -17,6 +17,8 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   private readonly store: WorkflowStore;
   private readonly schema: Schema;
   private opened: WorkflowEngine | undefined;
+  /** What is stored was opened, if anything is. */
+  private isRead = false;
   private clock!: AlarmClock;
   private readonly id: string;
 
@@ -27,9 +29,11 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
     this.store = new WorkflowStore(ctx.storage);
     void ctx.blockConcurrencyWhile(async () => {
       this.clock = new AlarmClock(ctx.storage, await ctx.storage.getAlarm());
-      if (this.schema.refusal || !this.schema.exist()) return;
-      this.opened = this.open();
-      this.opened.arm();
+      try {
+        this.engine?.arm();
+      } catch {
+        // It must be left as it is, or its storage failed. Each call says so and tries again, as does the alarm.
+      }
     });
   }
 
@@ -78,14 +82,17 @@ export class WorkflowObject extends DurableObject<Env> implements WorkflowApi {
   }
 
   override async alarm(): Promise<void> {
-    if (this.schema.refusal) return this.schema.standBy(Date.now());
-    this.clock.fired(Date.now());
-    await this.engine?.alarm();
+    await this.clock.ring(async () => {
+      const { engine } = this;
+      this.clock.fired(Date.now());
+      await engine?.alarm();
+    });
   }
 
-  /** Undefined while there is no workflow. @throws {ApiError} when this code must leave it as it is */
+  /** Undefined while there is no workflow. @throws why a stored one cannot be opened */
   private get engine(): WorkflowEngine | undefined {
-    if (!this.opened) this.schema.exist();
+    if (!this.isRead && this.schema.exist()) this.opened = this.open();
+    this.isRead = true;
     return this.opened;
   }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { AlarmClock, alarmTime, earliest } from '../../src/durable/alarm-clock';
 
 const moment = fc.option(fc.integer({ min: 0, max: 10_000 }), { nil: undefined });
@@ -123,12 +123,13 @@ describe('AlarmClock', () => {
         let stored: number | null = null;
         let running = 0;
         const wanted = new Set<number>();
+        // The clock takes what its storage throws.
+        const impossible: string[] = [];
         const clock = new AlarmClock(
           {
             setAlarm: async (time) => {
-              expect(Number(time)).toBeGreaterThan(now);
-              expect(Number(time)).toBeGreaterThan(running);
-              if (stored !== null) expect(Number(time)).toBeLessThan(stored);
+              const isLater = stored !== null && Number(time) >= stored;
+              if (Number(time) <= Math.max(now, running) || isLater) impossible.push(`${time} at ${now}`);
               stored = Number(time);
             },
             deleteAlarm: async () => undefined,
@@ -156,7 +157,83 @@ describe('AlarmClock', () => {
           }
           for (const at of wanted) expect(stored).toBeLessThanOrEqual(Math.max(at, now + 1));
         }
+        expect(impossible).toEqual([]);
       }),
     );
+  });
+});
+
+describe('a storage that refuses alarms for a while', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** Refuses until `heal` is called. */
+  function failing(how: 'throws' | 'rejects') {
+    const storage = fakeStorage();
+    let fails = true;
+    return {
+      set: storage.set,
+      tries: 0,
+      deleteAlarm: storage.deleteAlarm,
+      setAlarm(time: number | Date): Promise<void> {
+        this.tries++;
+        const error = new Error('no rows left');
+        if (!fails) return storage.setAlarm(time);
+        if (how === 'throws') throw error;
+        return Promise.reject(error);
+      },
+      heal: () => {
+        fails = false;
+      },
+    };
+  }
+
+  it.each(['throws', 'rejects'] as const)('is asked again by itself, less and less often, when it %s', async (how) => {
+    vi.useFakeTimers({ now: 1_000 });
+    const storage = failing(how);
+    const clock = new AlarmClock(storage, null);
+    clock.arm(5_000, 1_000);
+    await vi.advanceTimersByTimeAsync(10 * 60_000);
+    expect(clock.armedAt).toBeNull();
+    expect(storage.tries).toBeLessThan(20);
+    storage.heal();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(storage.set).toEqual([clock.armedAt]);
+  });
+
+  it('makes a transaction fail that cannot do without its alarm', () => {
+    const clock = new AlarmClock(failing('throws'), null);
+    expect(() => clock.mustArm(5_000, 1_000)).toThrow('no rows left');
+    expect(clock.armedAt).toBeNull();
+  });
+
+  it('is not asked again once the object is emptied', async () => {
+    vi.useFakeTimers({ now: 1_000 });
+    const storage = failing('throws');
+    const clock = new AlarmClock(storage, null);
+    clock.arm(5_000, 1_000);
+    await clock.clear();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(storage.tries).toBe(1);
+  });
+});
+
+describe('work of an alarm that fails', () => {
+  it('does not reject, and is done again in a minute', async () => {
+    const storage = fakeStorage();
+    const clock = new AlarmClock(storage, 1_000);
+    const before = Date.now();
+    await clock.ring(() => Promise.reject(new Error('died')));
+    expect(storage.set).toEqual([clock.armedAt]);
+    expect(clock.armedAt).toBeGreaterThanOrEqual(before + 60_000);
+  });
+
+  it('keeps the alarm that it has set before', async () => {
+    const storage = fakeStorage();
+    const clock = new AlarmClock(storage, null);
+    await clock.ring(() => {
+      clock.arm(Date.now() + 5_000, Date.now());
+      throw new Error('died');
+    });
+    expect(storage.set).toHaveLength(1);
   });
 });

@@ -103,6 +103,7 @@ export const READING_VERBS = {
       }
     );
   },
+  nextDue: (life) => life.engine?.nextDue() ?? null,
   async watch(life) {
     const around = besideState(life);
     const read = await life.readAll((q, now) => {

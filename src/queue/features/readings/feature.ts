@@ -4,7 +4,11 @@
  *
  * Readings from before the object woke are unknown here. So it reports the first commit of every waking: one call, and
  * nothing more until the next reading. No row records the readers.
+ *
+ * The report also says when the queue is next due, so that the directory looks after a queue whose alarm was lost. A
+ * queue that is due long before that look reports again: about once an hour at most, as the look is an hour away.
  */
+import { LONGEST_LOOK_AFTER_MS, LOOK_AFTER_MS } from '../../../rpc/due-queues';
 import type { Feature, Host } from '../../feature';
 
 /** Pause after the directory could not be reached, ms. */
@@ -14,6 +18,8 @@ export class Readers implements Feature {
   /** The directory knows that its numbers are outdated. */
   private isTold = false;
   private notBefore = Number.NEGATIVE_INFINITY;
+  /** When the directory looks after this queue, epoch ms. */
+  private lookAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly host: Host) {}
 
@@ -23,14 +29,25 @@ export class Readers implements Feature {
   }
 
   start(): void {
-    if (this.isTold || this.host.now() < this.notBefore) return;
+    const now = this.host.now();
+    if (now < this.notBefore || (this.isTold && this.isLookedAfter(now))) return;
     this.isTold = true;
-    this.host.keepAlive(this.tell());
+    this.host.keepAlive(this.tell(now));
   }
 
-  private async tell(): Promise<void> {
+  /** Does the directory look after the queue soon after it is due? */
+  private isLookedAfter(now: number): boolean {
+    const dueAt = this.host.wakesAt();
+    if (dueAt === null) return true;
+    return this.lookAt > now && this.lookAt <= Math.max(dueAt, now) + LONGEST_LOOK_AFTER_MS;
+  }
+
+  private async tell(now: number): Promise<void> {
     try {
-      await this.host.others.noteChange();
+      // Until it has answered, and if it is of a version that does not: nothing more to report for an hour.
+      this.lookAt = now + LOOK_AFTER_MS;
+      const lookAt = await this.host.others.noteChange(this.host.wakesAt() ?? undefined);
+      if (typeof lookAt === 'number') this.lookAt = lookAt;
     } catch {
       // The next commit tries again; until then readers may see older numbers.
       this.isTold = false;

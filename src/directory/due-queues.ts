@@ -1,0 +1,114 @@
+/**
+ * Queues that have something due, and when the directory looks after each. A queue is woken by its own alarm. One whose
+ * alarm could not be set, because every write failed for long, would sleep for ever. So it reports when it is next due,
+ * and the directory calls it an hour later. The call wakes it: it arms its alarm, and answers when it is due next.
+ *
+ * Costs: one row for a queue that became active, one an hour while it stays active, and none for an idle one. A report
+ * that changes nothing writes nothing. The moments are rounded up, so that many queues share an alarm.
+ */
+import { isPausedUntil } from '../durable/backoff';
+import { inParallel } from '../durable/parallel';
+import { errorDataOf } from '../durable/platform-errors';
+import type { Schema } from '../durable/schema';
+import { readFact, rows, writeMeta } from '../durable/sql';
+import { LOOK_AFTER_MS } from '../rpc/due-queues';
+
+const ROUND_TO_MS = 15 * 60_000;
+
+/** Queues called in one event. The next event continues. */
+const MOST_AT_ONCE = 100;
+
+/** Pauses before the next look, ms: it continues, or what failed is tried again. */
+const PAUSE_MS = { next: 1_000, failed: 15 * 60_000 };
+
+/** An alarm that is this late has been lost, ms: other objects may have lost theirs. */
+const LOST_AFTER_MS = 10 * 60_000;
+
+/** Prefix of the keys in the table `meta`. A version without this class ignores them. */
+const KEY = 'due ';
+/** The first key behind all of them. */
+const END = 'due!';
+
+export class DueQueues {
+  /** The earliest moment; undefined: not read yet. */
+  private earliest: number | undefined;
+  private restsUntil = 0;
+
+  /** @param nextDue asks a queue when it is next due, epoch ms; the question wakes it */
+  constructor(
+    private readonly sql: SqlStorage,
+    private readonly tables: Schema,
+    private readonly nextDue: (queue: string) => Promise<number | null>,
+  ) {}
+
+  /**
+   * A queue is next due at `due`.
+   * @returns when the directory looks after it, epoch ms
+   */
+  report(queue: string, due: number, now: number): number {
+    const wanted = momentAfter(due, now);
+    const known = this.tables.exist() ? readFact<number>(this.sql, KEY + queue) : undefined;
+    // An earlier look costs one call; a later one would leave the queue alone for too long.
+    if (known !== undefined && known > now && known <= wanted + LOOK_AFTER_MS) return known;
+    this.note(queue, wanted);
+    return wanted;
+  }
+
+  /** The queue is being deleted. */
+  forget(queue: string): void {
+    this.note(queue, undefined);
+  }
+
+  /** When the next queue must be looked after, epoch ms. */
+  due(now: number): number | undefined {
+    const at = this.next();
+    if (!Number.isFinite(at)) return undefined;
+    return isPausedUntil(this.restsUntil, now, PAUSE_MS.failed) ? Math.max(at, this.restsUntil) : at;
+  }
+
+  /** Is the next look so late that alarms must have been lost? */
+  isLate(now: number): boolean {
+    return this.next() + LOST_AFTER_MS <= now && this.restsUntil === 0;
+  }
+
+  /** Looks after the queues whose moment has come, a bounded number. Never rejects. */
+  async look(now: number): Promise<void> {
+    const late = this.tables.exist() ? this.read(MOST_AT_ONCE).filter(({ at }) => at <= now) : [];
+    this.restsUntil = now + PAUSE_MS.next;
+    await inParallel(late, async ({ queue, at }) => {
+      try {
+        const due = await this.nextDue(queue);
+        // One that has reported meanwhile has a later moment.
+        if (readFact<number>(this.sql, KEY + queue) !== at) return;
+        this.note(queue, due === null ? undefined : momentAfter(due, now));
+      } catch (error) {
+        if (!errorDataOf(error)?.retryable) console.error(`tocsin: queue ${queue} could not be looked after`, error);
+        this.restsUntil = now + PAUSE_MS.failed;
+      }
+    });
+  }
+
+  private next(): number {
+    if (!this.tables.exist()) return Number.POSITIVE_INFINITY;
+    this.earliest ??= this.read(1)[0]?.at ?? Number.POSITIVE_INFINITY;
+    return this.earliest;
+  }
+
+  private note(queue: string, at: number | undefined): void {
+    if (!this.tables.exist()) return;
+    writeMeta(this.sql, KEY + queue, at);
+    this.earliest = undefined;
+  }
+
+  /** The earliest of them. */
+  private read(most: number): { queue: string; at: number }[] {
+    const query = `SELECT substr(key, ?) AS queue, CAST(value AS INTEGER) AS at FROM meta
+      WHERE key >= ? AND key < ? ORDER BY at LIMIT ?`;
+    return rows<{ queue: string; at: number }>(this.sql, query, KEY.length + 1, KEY, END, most);
+  }
+}
+
+/** When a queue that is due at `due` is looked after. */
+function momentAfter(due: number, now: number): number {
+  return Math.ceil((Math.max(due, now) + LOOK_AFTER_MS) / ROUND_TO_MS) * ROUND_TO_MS;
+}

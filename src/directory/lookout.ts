@@ -1,0 +1,105 @@
+/**
+ * Who revives the directory, and what the directory revives besides queues. An outage in which no write succeeds may
+ * take away every alarm of a deployment, the directory's too. The daily limit of the free plan does: it ends at 00:00
+ * UTC. So one more object of the directory's class, the lookout, has an alarm after that and calls the directory.
+ *
+ *     lookout ──(once a day)──▶ directory ──(when due)──▶ queues, and after an outage workflows, webhooks, shards
+ *        ▲                         │  ▲                     │
+ *        └──(with each look)───────┘  └──(first commit)─────┘
+ *
+ * While no queue is looked after, none of them has an alarm for this.
+ */
+import type { Env } from '../config';
+import { inParallel } from '../durable/parallel';
+import { errorDataOf } from '../durable/platform-errors';
+import { rows } from '../durable/sql';
+import type { RevivedApi } from '../rpc/due-queues';
+import { directoryObject, idShard, LOOKOUT, lookoutObject, webhookObject, workflowObject } from '../rpc/stubs';
+import type { WorkflowList } from './workflows';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** From 00:00 UTC until the lookout calls, ms. */
+const AFTER_MIDNIGHT_MS = 5 * 60_000;
+
+/** Workflows that are called in one event, and the pause before the next, ms. */
+const MOST_AT_ONCE = 200;
+const NEXT_TURN_MS = 1_000;
+
+/** After the ids of all workflows. */
+const LAST = '~';
+
+/** What this needs from its object. */
+interface Own {
+  readonly tables: { exist(): boolean };
+  readonly sql: SqlStorage;
+  readonly webhooks: { readonly list: { all(): readonly { id: string }[] } };
+  readonly workflows: Pick<WorkflowList, 'page'>;
+}
+
+export class Lookout {
+  /** This object is the lookout. */
+  private readonly isLookout: boolean;
+  /** When it calls the directory, if it is the lookout and queues are looked after; epoch ms. */
+  private callsAt: number | undefined;
+  /** Workflows before the one with this id are still to be called, after an outage. */
+  private revivesBefore: string | undefined;
+
+  /** @param name of this object */
+  constructor(
+    private readonly env: Env,
+    name: string,
+  ) {
+    this.isLookout = name === LOOKOUT;
+  }
+
+  /** The directory calls: it must be called back. */
+  begin(now: number): void {
+    if (this.isLookout) this.callsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS + AFTER_MIDNIGHT_MS;
+  }
+
+  /** Alarms were lost: objects that nothing else wakes must be called. */
+  alarmsWereLost(): void {
+    this.revivesBefore ??= LAST;
+  }
+
+  due(now: number): number | undefined {
+    return this.revivesBefore === undefined ? this.callsAt : now + NEXT_TURN_MS;
+  }
+
+  /** The alarm has fired. Never rejects. @param hasLooked the directory has looked after queues */
+  async alarm(own: Own, hasLooked: boolean, now: number): Promise<void> {
+    try {
+      if (this.isLookout) await this.callDirectory(now);
+      if (hasLooked) await lookoutObject(this.env).revive();
+      if (this.revivesBefore !== undefined) await this.reviveOthers(own, this.revivesBefore);
+    } catch (error) {
+      if (!errorDataOf(error)?.retryable) console.error('tocsin: an object could not be looked after', error);
+    }
+  }
+
+  private async callDirectory(now: number): Promise<void> {
+    // Stays if the call fails.
+    this.begin(now);
+    if (!(await directoryObject(this.env).revive())) this.callsAt = undefined;
+  }
+
+  /** Calls the next workflows that run; first the webhooks and the shards, of which there are few. */
+  private async reviveOthers({ tables, sql, webhooks, workflows }: Own, before: string): Promise<void> {
+    const { env } = this;
+    const others: RevivedApi[] = [];
+    if (before === LAST && tables.exist()) {
+      others.push(...webhooks.list.all().map(({ id }) => webhookObject(env, id)));
+      others.push(...rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => idShard(env, name)));
+    }
+    const page = workflows.page({ states: ['running'], before, offset: 0, limit: MOST_AT_ONCE });
+    this.revivesBefore = page.more ? page.workflows.at(-1)?.id : undefined;
+    await inParallel(others, (one) => one.revive().catch(() => false));
+    // To be constructed is enough: it arms its alarm.
+    await inParallel(page.workflows, ({ id }) =>
+      workflowObject(env, id)
+        .get()
+        .catch(() => undefined),
+    );
+  }
+}
