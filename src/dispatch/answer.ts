@@ -4,7 +4,8 @@
  */
 
 import { type AttemptFailure, type AttemptOutcome, failed } from '../job/attempt/outcome';
-import { invalidAnswer, readAnswered, tooLargeResult, usableError } from '../job/attempt/read-outcome';
+import { invalidAnswer, readAnswered, usableError } from '../job/attempt/read-outcome';
+import { tooLargeResult } from '../job/attempt/result';
 import { parsePayloads } from '../job/envelope/exact';
 import { parseObject } from '../job/envelope/fields';
 import { LONGEST_ASKED_MS } from '../job/retry/delay';

@@ -55,7 +55,7 @@ function readAsk(entry: Json): RunRequest {
   if ('step' in entry) {
     const step = isObject(entry.step) ? entry.step : {};
     const name = readStepName(step.name, 'step.name');
-    return { kind: 'step', name, record: JSON.stringify(readStepSaid(step, step.error)) };
+    return { kind: 'step', name, record: JSON.stringify(readStepSaid(step)) };
   }
   if ('enqueue' in entry) return { kind: 'enqueue', children: entry.enqueue };
   throw invalidRequest('call', 'A call must have progress, checkpoint, step or enqueue.');

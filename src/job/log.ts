@@ -10,7 +10,7 @@ import {
   readString,
   readWord,
 } from './envelope/fields';
-import { boundedValue } from './envelope/nesting';
+import { boundedValue } from './envelope/storable';
 import { invalidRequest } from './errors';
 import { cut } from './text';
 import type { JobLogLine } from './wire';

@@ -46,11 +46,8 @@ function shallow(value: unknown, field: string): unknown {
   return value;
 }
 
-/**
- * What is said of one step: its result, unless it says of a sleep until when, or that a signal has not come.
- * @param error what the step failed with, where that may be said
- */
-export function readStepSaid({ result, until, timed_out }: Record<string, unknown>, error?: unknown): StepRecord {
+/** What is said of one step: its result, or what it failed with, or until when it sleeps, or that a signal has not come. */
+export function readStepSaid({ result, until, timed_out, error }: Record<string, unknown>): StepRecord {
   const isResult = until === undefined && timed_out === undefined && error === undefined;
   return readStep(isResult ? { result } : defined({ until, timed_out, error }), 'step');
 }

@@ -10,9 +10,9 @@ export function boundary(text: string, at: number): number {
   return last >= 0xd800 && last <= 0xdbff ? at - 1 : at;
 }
 
-/** The beginning of `text`, at most `max` UTF-16 units of it. */
+/** The beginning of `text`, at most `max` UTF-16 units of it, with U+FFFD for each half of a character that it has. */
 export function cut(text: string, max: number): string {
-  return text.length <= max ? text : text.slice(0, boundary(text, max));
+  return (text.length <= max ? text : text.slice(0, boundary(text, max))).toWellFormed();
 }
 
 /** `text` in pieces of at most `max` UTF-16 units; one empty piece for an empty text. */
@@ -29,5 +29,5 @@ export function piecesOf(text: string, max: number): string[] {
 
 /** What a client sent, as an error message repeats it: a long text only in its beginning. */
 export function quote(text: string): string {
-  return text.length <= MAX_QUOTE ? text : `${cut(text, MAX_QUOTE)}…`;
+  return text.length <= MAX_QUOTE ? text.toWellFormed() : `${cut(text, MAX_QUOTE)}…`;
 }

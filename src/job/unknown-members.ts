@@ -2,8 +2,9 @@
  * Members of a request that nothing reads. They are never refused, so that clients of later releases are served too;
  * the answer names them, because a mistyped option would otherwise fail silently.
  */
+import { invalidRequest } from './errors';
 import { nearMiss } from './near-miss';
-import { cut } from './text';
+import { cut, quote } from './text';
 
 /** Warnings of one request at most, and characters of a name in one. */
 const MAX_WARNINGS = 10;
@@ -47,6 +48,25 @@ export class UnknownMembers {
 
 /** The path of what has this member, with a dot at its end, or empty. */
 const pathBefore = (field: string) => field.slice(0, field.lastIndexOf('.') + 1);
+
+/**
+ * Refuses members that are not known, where a value would be stored: what stands under another name would be lost.
+ * @param values members that hold what is stored, the most likely one first
+ * @param others members that may stand beside them
+ * @throws {ApiError} 400 naming the first one
+ */
+export function refuseOthers(
+  given: Record<string, unknown>,
+  values: readonly string[],
+  others: readonly string[] = [],
+): void {
+  for (const name in given) {
+    if (values.includes(name) || others.includes(name)) continue;
+    const meant = suggestion(name, [...values, ...others]);
+    const advice = values[0] === undefined ? '' : ` Put it under ${values[0]}.`;
+    throw invalidRequest(quote(name), `${quote(name)} is not a member of this request.${meant || advice}`);
+  }
+}
 
 /** The verdict on members that have no effect at all. */
 export function withoutEffect(known: readonly string[]): Verdict {

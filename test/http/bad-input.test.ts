@@ -47,6 +47,7 @@ const BODIES: Case[] = [
     body: '{"type":"a","args":["\\ud800"]}',
     status: 400,
     code: 'invalid_payload',
+    field: 'args[0]',
   },
   {
     name: 'a lone surrogate in a name',
@@ -54,6 +55,7 @@ const BODIES: Case[] = [
     body: '{"type":"a","args":[],"x":{"\\udc00":1}}',
     status: 400,
     code: 'invalid_payload',
+    field: 'x',
   },
   {
     name: 'nesting of 101 levels',

@@ -22,7 +22,7 @@ interface Operation {
 }
 
 /** Any request may be refused so. */
-const USUAL = new Set([400, 401, 403, 408, 413, 422, 429, 500, 503]);
+const USUAL = new Set([400, 401, 403, 408, 413, 415, 422, 429, 500, 503]);
 
 /** Longer answers have many entries that are alike: they are looked at a few times for each route and status. */
 const MAX_LENGTH = 20_000;

@@ -1,6 +1,7 @@
 /** What is found in another system, in words that all of them share, and how one is read. */
 import { parseExactly } from '../../job/envelope/exact';
-import { unstorable } from '../../job/envelope/json-text';
+import { isSuspicious } from '../../job/envelope/json-text';
+import { FLAWS, unstorableIn } from '../../job/envelope/storable';
 import { MAX_DEPTH, outlineOf } from '../../job/envelope/nesting';
 import { cut } from '../../job/text';
 import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
@@ -133,8 +134,8 @@ export function readJson(text: string): unknown {
   const outline = outlineOf(text, MAX_DEPTH);
   if (outline.depth > MAX_DEPTH) throw new Error(`it nests more than ${MAX_DEPTH} levels deep`);
   const value = parseExactly(text, outline);
-  const problem = unstorable(text, value, outline);
-  if (problem) throw new Error(`it contains ${problem.what}`);
+  const problem = isSuspicious(text, outline) ? unstorableIn(value) : undefined;
+  if (problem) throw new Error(`it ${FLAWS[problem.flaw]}`);
   return value;
 }
 

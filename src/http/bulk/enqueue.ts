@@ -9,8 +9,8 @@ import { readConfig } from '../../config';
 import type { BulkEnqueued, BulkEntry } from '../../contract/bulk';
 import type { JobReceipt } from '../../contract/jobs';
 import { entriesIn } from '../../job/envelope/batch';
-import { parsePayloads } from '../../job/envelope/exact';
 import { readObject } from '../../job/envelope/fields';
+import { parseParts } from '../../job/envelope/json';
 import { MAX_BATCH_SIZE } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { ApiError, duplicate, type ErrorData, eventualOutcomeOf, type Outcome } from '../../job/errors';
@@ -76,7 +76,7 @@ export async function enqueueBulk(c: AppContext): Promise<Answer<BulkEnqueued, 2
 /** The body and its entries. One that is too large is refused with what would fit. */
 async function readBulk(c: AppContext): Promise<{ body: JsonObject; jobs: unknown[] }> {
   try {
-    const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
+    const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
     return { body, jobs: entriesIn(body, 'jobs') };
   } catch (error) {
     if (!(error instanceof ApiError) || error.data.status !== 413) throw error;

@@ -2,6 +2,7 @@
 import { actOnAll, actOnEach } from '../../across/act-on-ids';
 import { abortOperation, findOperation, listOperations, type OperationSummary } from '../../across/operations';
 import { bulk, type Operation, type OperationAnswer, type OperationProgress, operations } from '../../contract/bulk';
+import { parseParts } from '../../job/envelope/json';
 import { invalidRequest, notFound } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { BulkAction, BulkAnswer } from '../../rpc/operations';
@@ -39,7 +40,7 @@ export const adminOperationRoutes = serve(operations, {
 });
 
 async function act(c: AppContext, action: Action) {
-  const body = await readBody(c, MAX_BATCH_BYTES);
+  const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
   if (body.job_ids !== undefined && body.filter !== undefined) {
     throw invalidRequest('filter', 'Name the jobs by job_ids or by filter, not both.');
   }

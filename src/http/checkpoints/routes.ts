@@ -6,6 +6,7 @@
 import { type Checkpoint, type CheckpointResume, checkpoints, sdkCheckpoints } from '../../contract/checkpoints';
 import { checkpointContent } from '../../job/attempt/notes';
 import { isObject } from '../../job/envelope/fields';
+import { parseReport } from '../../job/envelope/json';
 import { notFound } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { StoredCheckpoint } from '../../rpc/workers';
@@ -22,8 +23,8 @@ export const sdkCheckpointRoutes = serve(sdkCheckpoints, { save, show, remove, r
 export const checkpointRoutes = [...serve(checkpoints, { save, post: save, show, remove }), ...sdkCheckpointRoutes];
 
 async function save(c: AppContext) {
-  const body = await readBody(c, MAX_BATCH_BYTES);
-  const report = { ...attemptIn(c, body), content: checkpointContent(body) };
+  const body = await readBody(c, MAX_BATCH_BYTES, parseReport);
+  const report = { ...attemptIn(c, body, 'checkpoint'), content: checkpointContent(body) };
   const saved = render(await callJob(c, (queue) => queue.saveCheckpoint(report)));
   return json(c, { job_id: report.job_id, sequence: saved.sequence, created_at: saved.created_at, checkpoint: saved });
 }
@@ -50,7 +51,7 @@ async function resume(c: AppContext) {
 }
 
 async function remove(c: AppContext) {
-  const report = attemptIn(c, (await readOptionalBody(c)) ?? {});
+  const report = attemptIn(c, (await readOptionalBody(c)) ?? {}, 'removal');
   const { job_id } = await callJob(c, (queue) => queue.deleteCheckpoint(report));
   return json(c, { deleted: true as const, job_id });
 }

@@ -11,6 +11,7 @@ import { changed } from '../../job/settings';
 import type { ImportPart } from '../../rpc/export';
 import { type AppContext, json } from '../context';
 import { parseQueueConfig } from '../queues/config';
+import { refuseCoding } from '../request/body';
 import { holdSoon, noRoom } from '../request/held';
 import { mayCreate } from '../request/new-queues';
 import { parseContext } from '../request/parse-context';
@@ -39,6 +40,7 @@ export async function importQueue(c: AppContext) {
   const run = new Import(c, merge, textParam(c, 'file'), answer);
   const body = c.req.raw.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
+    refuseCoding(c);
     if (!(await holdSoon(c, HELD_BYTES))) throw noRoom();
     await mayCreate(c, [queue]);
     for await (const line of linesOf(textOf(body))) {

@@ -1,7 +1,8 @@
 /** The same job once more: with changes, or as a new one. Both are read like an enqueue. */
 
-import { parseExactly, parsePayloads } from '../../job/envelope/exact';
+import { parseExactly } from '../../job/envelope/exact';
 import { defined, optional, parseObject, readObject, readQueueName } from '../../job/envelope/fields';
+import { parseEnvelope } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { IN_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest, unsupported } from '../../job/errors';
@@ -31,7 +32,7 @@ const OF_ITS_REQUEST = ['traceparent', 'tracestate'];
  * 404, 409, 413, 422
  */
 export async function retryEdited(c: AppContext): Promise<JobView> {
-  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
+  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseEnvelope)) ?? {};
   refuseRedacted(c, body, 'args');
   const { args, meta, ...rest } = body;
   const given = defined({ args: args ?? undefined, meta: meta ?? undefined });
@@ -61,7 +62,7 @@ async function readEdit(c: AppContext, given: JsonObject): Promise<Edit> {
 
 /** Enqueues a new job like this one. @throws {ApiError} 404 when there is no such job, else as an enqueue */
 export async function cloneJob(c: AppContext) {
-  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parsePayloads)) ?? {};
+  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseEnvelope)) ?? {};
   refuseRedacted(c, body, 'args');
   const idempotency = await readIdempotency(c, body);
   const view = await callJob(c, (queue, id) => queue.get(id));

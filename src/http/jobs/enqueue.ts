@@ -7,7 +7,7 @@ import type { Warned } from '../../contract/common';
 import type { Accumulated, BatchAnswer, Deduplicated, Enqueued, JobAnswer, JobReceipt } from '../../contract/jobs';
 import { parseEvent } from '../../job/cloud-event';
 import { entriesIn, parseEach } from '../../job/envelope/batch';
-import { parsePayloads } from '../../job/envelope/exact';
+import { parseEnvelope, parseParts } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { type ParseContext, type ParsedJob, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { flatCopyText, withFlatCopy } from '../../job/envelope/render';
@@ -28,7 +28,7 @@ import { limitHeaders, warningsOf } from './render';
 export async function enqueueOne(c: AppContext) {
   const form = eventFormOf(c);
   if (form === 'batched') return enqueueBatch(c);
-  const body = form ? await readEvent(c, form) : await readBody(c, MAX_ENVELOPE_BYTES, parsePayloads);
+  const body = form ? await readEvent(c, form) : await readBody(c, MAX_ENVELOPE_BYTES, parseEnvelope);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const parsed = await withFingerprint(form ? parseEvent(body, ctx) : parseJob(body, ctx));
@@ -78,7 +78,7 @@ export async function enqueueBatch(c: AppContext): Promise<Answer<BatchAnswer, 2
   const { retryVariables: variables } = readConfig(c.env);
   const form = eventFormOf(c);
   if (form && form !== 'batched') throw invalidRequest('Content-Type', 'A single CloudEvent is sent to /jobs.');
-  const body = form ? { events: await readEvents(c) } : await readBody(c, MAX_BATCH_BYTES, parsePayloads);
+  const body = form ? { events: await readEvents(c) } : await readBody(c, MAX_BATCH_BYTES, parseParts);
   const idempotency = await readIdempotency(c, body);
   const ctx = parseContext(c);
   const entries = form

@@ -1,6 +1,8 @@
 /** What the attempts of a job have logged: the newest lines. */
 
 import { logs } from '../../contract/logs';
+import { parseReport } from '../../job/envelope/json';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidRequest } from '../../job/errors';
 import { readLines } from '../../job/log';
 import { type AppContext, json } from '../context';
@@ -17,8 +19,8 @@ async function show(c: AppContext) {
 }
 
 async function add(c: AppContext) {
-  const body = await readBody(c);
+  const body = await readBody(c, MAX_ENVELOPE_BYTES, parseReport);
   if (body.lines === undefined) throw invalidRequest('lines', 'lines is required and must be an array.');
-  const request = { ...attemptIn(c, body), lines: readLines(Date.now())(body.lines, 'lines') };
+  const request = { ...attemptIn(c, body, 'log'), lines: readLines(Date.now())(body.lines, 'lines') };
   return json(c, { ...(await callJob(c, (queue) => queue.addLog(request))) });
 }

@@ -3,6 +3,7 @@
 import { type JobProgress, progress } from '../../contract/progress';
 import { checkpointContent, readProgress } from '../../job/attempt/notes';
 import { given } from '../../job/envelope/fields';
+import { parseReport } from '../../job/envelope/json';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import type { ProgressReport, ProgressRequest } from '../../rpc/workers';
@@ -21,7 +22,7 @@ export const progressRoutes = serve(progress, {
 });
 
 async function report(c: AppContext) {
-  const request = readReport(c, await readBody(c, MAX_BATCH_BYTES));
+  const request = readReport(c, await readBody(c, MAX_BATCH_BYTES, parseReport));
   return answer(c, await callJob(c, (queue) => queue.reportProgress(request), request.job_id));
 }
 
@@ -34,7 +35,7 @@ function readReport(c: AppContext, body: JsonObject): ProgressRequest {
   }
   const { checkpoint } = body;
   return {
-    ...attemptIn(c, body),
+    ...attemptIn(c, body, 'progress'),
     ...progress,
     ...((checkpoint ?? null) !== null && { checkpoint: checkpointContent({ state: checkpoint }, 'checkpoint') }),
   };

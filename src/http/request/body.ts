@@ -1,8 +1,8 @@
 /** Reads a request's body: media type, size, encoding, JSON, and that it is an object. */
 import { isObject } from '../../job/envelope/fields';
-import { notAnObject, parseJson, type ReadText } from '../../job/envelope/json';
+import { notAnObject, parseJson } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
-import { invalidPayload, invalidRequest, payloadTooLarge } from '../../job/errors';
+import { ApiError, invalidPayload, invalidRequest, payloadTooLarge, refusal } from '../../job/errors';
 import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { Arrival } from './arrival';
@@ -27,18 +27,22 @@ const JSON_TYPES = [MEDIA_TYPE, 'application/json'];
 
 export type JsonObject = Record<string, unknown>;
 
+/** Turns the text of a body into a value. @throws {ApiError} 400 */
+export type Parse = (text: string) => unknown;
+
 /**
  * The body as a JSON object.
  * @param maxBytes largest body accepted, default 1 MiB
- * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`;
- *   408 when it takes too long; 503 while other requests take the room
+ * @param parse judges it; by default as a whole
+ * @throws {ApiError} 400 for another media type, bad UTF-8, bad JSON, too much nesting; 413 above `maxBytes`; 415 for
+ *   a compressed one; 408 when it takes too long; 503 while other requests take the room
  */
 export async function readBody(
   c: AppContext,
   maxBytes: number = MAX_ENVELOPE_BYTES,
-  read?: ReadText,
+  parse?: Parse,
 ): Promise<JsonObject> {
-  const body = await readOptionalBody(c, maxBytes, read);
+  const body = await readOptionalBody(c, maxBytes, parse);
   if (body === undefined) throw invalidPayload('The body is empty; a JSON object is expected.');
   return body;
 }
@@ -47,9 +51,9 @@ export async function readBody(
 export async function readOptionalBody(
   c: AppContext,
   maxBytes: number = MAX_ENVELOPE_BYTES,
-  read?: ReadText,
+  parse?: Parse,
 ): Promise<JsonObject | undefined> {
-  const value = await readJson(c, maxBytes, JSON_TYPES, read);
+  const value = await readJson(c, maxBytes, JSON_TYPES, parse);
   if (value === undefined || isObject(value)) return value;
   throw notAnObject();
 }
@@ -68,18 +72,31 @@ export async function readJson(
   c: AppContext,
   maxBytes: number,
   types: readonly string[],
-  read?: ReadText,
+  parse: Parse = parseJson,
 ): Promise<unknown> {
   const { bytes, text } = await readText(c, maxBytes);
   if (bytes === 0) return undefined;
+  refuseCoding(c);
   const type = mediaTypeOf(c);
   if (type !== '' && !types.includes(type)) {
     throw invalidRequest('Content-Type', `Content-Type ${quote(type)} is not accepted; send ${types.join(' or ')}.`);
   }
   if (text === undefined) throw invalidPayload('The body is not valid UTF-8.');
-  const value = parseJson(text, read);
+  const value = parse(text);
   c.set('sent', value);
   return value;
+}
+
+/** Refuses a compressed body: it would be taken for a text that is none. @throws {ApiError} 415 */
+export function refuseCoding(c: AppContext): void {
+  const coding = c.req.header('Content-Encoding')?.trim().toLowerCase() ?? '';
+  if (coding === '' || coding === 'identity') return;
+  const message = `Content-Encoding ${quote(coding)} is not accepted; send the body as it is, without a content coding.`;
+  const { data } = refusal(415, 'unsupported', message, {
+    details: { field: 'Content-Encoding' },
+    hint: 'Send the body uncompressed, without the header Content-Encoding.',
+  });
+  throw new ApiError({ ...data, headers: { 'Accept-Encoding': 'identity' } });
 }
 
 /** A body as it arrived. */

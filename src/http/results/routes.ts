@@ -1,6 +1,8 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
 import { readJobs } from '../../across/locate';
 import { type JobResult, results } from '../../contract/results';
+import { parseParts } from '../../job/envelope/json';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { ApiError, invalidRequest } from '../../job/errors';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
@@ -71,7 +73,7 @@ function notEnded(view: JobView, seconds: number): ApiError {
 }
 
 async function manyResults(c: AppContext) {
-  const { ids: given } = await readBody(c);
+  const { ids: given } = await readBody(c, MAX_ENVELOPE_BYTES, parseParts);
   if (given === undefined || given === null) throw invalidRequest('ids', 'ids is required.');
   const ids = [...new Set(readIds(given, 'ids', 'jobs'))];
   const found = await readJobs(c.env, ids);

@@ -1,7 +1,11 @@
 /** Durable steps of a job, and the signals that it waits for. */
 import { type JobSteps, type StepRecorded, steps } from '../../contract/steps';
+import { storableText } from '../../job/attempt/notes';
+import { parseReport } from '../../job/envelope/json';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { readStepName, readStepSaid } from '../../job/steps';
 import { formatInstant } from '../../job/time';
+import { refuseOthers } from '../../job/unknown-members';
 import type { JobStep } from '../../job/wire';
 import { type AppContext, json } from '../context';
 import { answerJob } from '../jobs/render';
@@ -21,9 +25,9 @@ async function list(c: AppContext) {
 /** Records a step, its sleep, or that its signal has not come. A recorded step is answered from its record. */
 async function record(c: AppContext) {
   const name = readStepName(pathParam(c, 'name'), 'name');
-  const body = await readBody(c);
+  const body = await readBody(c, MAX_ENVELOPE_BYTES, parseReport);
   const step = readStepSaid(body);
-  const request = { ...attemptIn(c, body), name, record: JSON.stringify(step) };
+  const request = { ...attemptIn(c, body, 'step'), name, record: JSON.stringify(step) };
   const { earlier } = await callJob(c, (queue) => queue.recordStep(request));
   const known: JobStep = earlier === undefined ? {} : JSON.parse(earlier);
   return json(c, { job_id: request.job_id, name, recorded: true, ...known } satisfies StepRecorded);
@@ -31,7 +35,9 @@ async function record(c: AppContext) {
 
 async function signal(c: AppContext) {
   const name = readStepName(pathParam(c, 'name'), 'name');
-  const payload = JSON.stringify((await readOptionalBody(c))?.payload ?? null);
+  const body = (await readOptionalBody(c, MAX_ENVELOPE_BYTES, parseReport)) ?? {};
+  refuseOthers(body, ['payload']);
+  const payload = storableText(body.payload ?? null, 'payload');
   const { job, at } = await callJob(c, (queue, job_id) => queue.signal({ job_id, name, payload }));
   return answerJob(c, job, { signal: { name, at: formatInstant(at) } });
 }

@@ -17,7 +17,6 @@ import { errorDataOf } from '../../durable/platform-errors';
 import { readReports, readWorkerId } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { chunksOf } from '../../job/chunk';
-import { parsePayloads } from '../../job/envelope/exact';
 import {
   defined,
   optional,
@@ -27,6 +26,7 @@ import {
   readMilliseconds,
   readObject,
 } from '../../job/envelope/fields';
+import { parseParts } from '../../job/envelope/json';
 import { enlisted } from '../../job/envelope/json-text';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { writeJob } from '../../job/envelope/write';
@@ -55,7 +55,7 @@ const BLANK = new TextEncoder().encode(' ');
 
 /** Answers `POST /workers/fetch`. */
 export async function fetchJobs(c: AppContext): Promise<Answer<Fetched>> {
-  const body = await readBody(c, MAX_BATCH_BYTES, parsePayloads);
+  const body = await readBody(c, MAX_BATCH_BYTES, parseParts);
   const queues = readSource(body);
   if ((body.runtime ?? null) !== null)
     throw unsupported('runtime is not supported by this version.', { field: 'runtime' });

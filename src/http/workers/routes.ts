@@ -6,8 +6,9 @@ import { pull } from '../../contract/pull';
 import { workerSocket } from '../../contract/worker-socket';
 import * as contract from '../../contract/workers';
 import { readWorkerId } from '../../job/attempt/read-report';
-import { parsePayloads } from '../../job/envelope/exact';
 import { defined, optional, readWord } from '../../job/envelope/fields';
+import { parseParts, parseReport } from '../../job/envelope/json';
+import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { invalidRequest } from '../../job/errors';
 import { formatInstant } from '../../job/time';
 import { type Directive, readHeartbeat, renderHeartbeat } from '../../job/worker/heartbeat';
@@ -43,11 +44,11 @@ export const workerRoutes = [
     fetchJobs,
     heartbeat,
     beat: heartbeat,
-    ack: async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parsePayloads)),
-    nack: async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES)),
+    ack: async (c) => ack(c, await readBody(c, MAX_BATCH_BYTES, parseReport)),
+    nack: async (c) => nack(c, await readBody(c, MAX_BATCH_BYTES, parseReport)),
     report: reportMany,
-    ackJob: async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parsePayloads)) ?? {}),
-    nackJob: async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES)) ?? {}),
+    ackJob: async (c) => ack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parseReport)) ?? {}),
+    nackJob: async (c) => nack(c, (await readOptionalBody(c, MAX_BATCH_BYTES, parseReport)) ?? {}),
   }),
 ];
 
@@ -88,7 +89,7 @@ async function nack(c: AppContext, body: JsonObject) {
 }
 
 async function heartbeat(c: AppContext) {
-  const heard = readHeartbeat(await readBody(c));
+  const heard = readHeartbeat(await readBody(c, MAX_ENVELOPE_BYTES, parseParts));
   const answer = renderHeartbeat(await takeHeartbeat(c.env, heard, c.get('requestId')), Date.now());
   return json(c, answer);
 }

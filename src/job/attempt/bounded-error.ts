@@ -2,7 +2,7 @@
  * How much of a reported error is kept. A text that is too long is cut, never refused, whether a pushed handler or a
  * pulling worker reports it. The report ends an attempt, and refusing it would run the job again.
  */
-import { boundedValue } from '../envelope/nesting';
+import { boundedValue } from '../envelope/storable';
 import type { ReportedError } from '../record';
 import { cut } from '../text';
 

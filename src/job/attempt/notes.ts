@@ -14,7 +14,8 @@ import {
   withinBytes,
 } from '../envelope/fields';
 import { MAX_META_BYTES } from '../envelope/names';
-import { MAX_DEPTH, nestingDepth, shallowText } from '../envelope/nesting';
+import { MAX_DEPTH, nestingDepth } from '../envelope/nesting';
+import { FLAWS, unstorableIn } from '../envelope/storable';
 import { invalidRequest, payloadTooLarge } from '../errors';
 
 /** Longest `message`, in characters. */
@@ -37,25 +38,32 @@ export interface Progress {
   data?: Record<string, unknown>;
 }
 
-const readNumber: Reader<number> = reader(
-  (value) => (typeof value === 'number' ? value : undefined),
-  'must be a number',
-);
+/** What a sum of fractions may be beside its range. */
+const ROUNDING = 1e-9;
+
+/** A number from 0 to `max`, which rounding may have put beside it. */
+const readPart = (max: number, advice: string): Reader<number> =>
+  reader((value) => {
+    const isInRange = typeof value === 'number' && value >= -max * ROUNDING && value <= max * (1 + ROUNDING);
+    return isInRange ? Math.min(Math.max(value, 0), max) : undefined;
+  }, `must be a number from 0 to ${max}${advice}`);
+const readFraction = readPart(1, '; send percent as percentage');
+const readPercentage = readPart(100, '');
 const readMessage = readText(
   (text) => text.length <= MAX_MESSAGE,
   `must be a string of at most ${MAX_MESSAGE} characters`,
 );
 
-/** `progress` 0 … 1 or `percentage` 0 … 100, clamped. @throws {ApiError} 400 or 413; undefined when neither is there */
+/** `progress` 0 … 1 or `percentage` 0 … 100. @throws {ApiError} 400 or 413; undefined when neither is there */
 export function readProgress(body: Record<string, unknown>, path = ''): Progress | undefined {
-  const fraction = optional(body, 'progress', readNumber, path);
-  const percentage = optional(body, 'percentage', readNumber, path);
+  const fraction = optional(body, 'progress', readFraction, path);
+  const percentage = optional(body, 'percentage', readPercentage, path);
   const progress = fraction ?? (percentage === undefined ? undefined : percentage / 100);
   if (progress === undefined) return undefined;
   const message = optional(body, 'message', readMessage, path);
   const data = optional(body, 'data', readObject, path);
   if (data !== undefined) withinBytes(storableText(data, `${path}data`), MAX_META_BYTES, `${path}data`);
-  return { progress: Math.min(Math.max(progress, 0), 1), ...defined({ message, data }) };
+  return { progress, ...defined({ message, data }) };
 }
 
 /**
@@ -76,18 +84,16 @@ export function checkpointContent(body: Record<string, unknown>, field = 'state'
   return JSON.stringify(content);
 }
 
-/** The JSON text of a value, if SQLite can read it too. @throws {ApiError} 400 */
+/** The JSON text of a value, if it can be stored and given back. @throws {ApiError} 400 */
 export function storableText(value: unknown, field: string): string {
-  const text = shallowText(value);
-  if (text === undefined) throw tooDeep(field);
-  return text;
+  const flaw = unstorableIn(value)?.flaw;
+  if (flaw !== undefined) throw invalidRequest(field, `${field} ${FLAWS[flaw]}.`);
+  return JSON.stringify(value);
 }
 
 /** The JSON text, if SQLite can read it too. @throws {ApiError} 400 */
 export function storable(text: string, field: string): string {
   // The members around it count.
   if (nestingDepth(text, MAX_DEPTH + 2) <= MAX_DEPTH + 2) return text;
-  throw tooDeep(field);
+  throw invalidRequest(field, `${field} ${FLAWS.too_deep}.`);
 }
-
-const tooDeep = (field: string) => invalidRequest(field, `${field} nests more than ${MAX_DEPTH} levels deep.`);

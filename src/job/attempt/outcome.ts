@@ -3,6 +3,7 @@
  * A handler of a pushed job uses it in the body of its answer, a worker that pulled the job in its reports. The queue
  * settles both alike.
  */
+import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
 import type { Progress } from './notes';
@@ -70,7 +71,11 @@ export type RunNote =
   | { kind: 'step'; name: string; record: string };
 
 /** The end of an attempt as its worker reports it. */
-export type EndReport = AttemptName & AttemptOutcome;
+export type EndReport = AttemptName &
+  AttemptOutcome & {
+    /** Why the report is answered as refused, although it has ended the attempt: its result cannot be kept. */
+    refusal?: ErrorData;
+  };
 
 /** What an attempt reports while it continues, in its worker's report. */
 export type NoteReport = AttemptName & RunNote;

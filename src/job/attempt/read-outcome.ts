@@ -4,7 +4,6 @@
  * another. An answer is the end of its run: what is wrong with it makes the attempt fail, and an error counts as far as
  * it can be read.
  */
-import { utf8Bytes } from '../bytes';
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,
@@ -17,10 +16,7 @@ import {
   readList,
   readString,
   setDefined,
-  withinBytes,
 } from '../envelope/fields';
-import { MAX_RESULT_BYTES } from '../envelope/names';
-import { MAX_DEPTH, shallowText } from '../envelope/nesting';
 import { ApiError, invalidRequest } from '../errors';
 import { heardLines, readLines } from '../log';
 import type { ReportedError, Snooze } from '../record';
@@ -29,6 +25,7 @@ import { parseTimestamp } from '../time';
 import { boundedError } from './bounded-error';
 import { checkpointContent, readProgress } from './notes';
 import { type AttemptOutcome, failed, type OutcomeNotes, type Release } from './outcome';
+import { keptResult, refusalOfResult, unkept } from './result';
 
 type Json = Record<string, unknown>;
 
@@ -102,15 +99,22 @@ const readRunAt =
 
 // ---- acks and nacks ----------------------------------------------------------------------------
 
-/** The outcome that an ack reports, written into `ack`. @throws {ApiError} 400, or 413 for a result above 1 MiB */
-export function readAcked<T extends object>(ack: T, body: Json, now: number): T & AttemptOutcome {
+/**
+ * The outcome that an ack reports, written into `ack`.
+ * @param failsUnkept does a result that cannot be kept fail the attempt, as of a pushed handler?
+ * @throws {ApiError} 400, or 413 for a result above 1 MiB
+ */
+export function readAcked<T extends object>(ack: T, body: Json, now: number, failsUnkept: boolean): T & AttemptOutcome {
   const completed: T & { kind: 'completed'; result?: string } & OutcomeNotes = Object.assign(ack, {
     kind: 'completed' as const,
   });
   const { result = null } = body;
   setDefined<OutcomeNotes, 'log'>(completed, 'log', optional(body, 'log', readLines(now)));
-  if (result !== null) completed.result = withinBytes(JSON.stringify(result), MAX_RESULT_BYTES, 'result');
-  return completed;
+  if (result === null) return completed;
+  const kept = keptResult(result);
+  if ('text' in kept) return Object.assign(completed, { result: kept.text });
+  if (!failsUnkept) throw new ApiError(refusalOfResult(kept.why));
+  return Object.assign(ack, unkept(kept.why), { refusal: refusalOfResult(kept.why) });
 }
 
 const UNUSED: Release = { attempt: 'unused' };
@@ -201,11 +205,8 @@ function outcomeIn(entry: Json): AttemptOutcome {
     return invalidAnswer(`The handler answered with status ${JSON.stringify(entry.status)?.slice(0, 100)}.`);
   }
   if (entry.result === undefined) return { kind: 'completed' };
-  const result = shallowText(entry.result);
-  if (result === undefined) return TOO_DEEP_RESULT;
-  const bytes = utf8Bytes(result);
-  if (bytes > MAX_RESULT_BYTES) return tooLargeResult(`${bytes} bytes`);
-  return { kind: 'completed', result };
+  const kept = keptResult(entry.result);
+  return 'text' in kept ? { kind: 'completed', result: kept.text } : unkept(kept.why);
 }
 
 /** When the handler continues. @throws {ApiError} 400 */
@@ -225,19 +226,3 @@ function answeredSnooze({ in: after, until, signal }: Json): Snooze | undefined 
 /** The handler's Worker answered, but not as the protocol says. */
 export const invalidAnswer = (message: string): AttemptOutcome =>
   failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });
-
-/** @param size of the result */
-export const tooLargeResult = (size: string): AttemptOutcome =>
-  failed({
-    code: 'result_too_large',
-    type: 'result_too_large',
-    message: `The result has ${size}, at most ${MAX_RESULT_BYTES} are kept.`,
-    retryable: false,
-  });
-
-const TOO_DEEP_RESULT = failed({
-  code: 'result_too_deep',
-  type: 'result_too_deep',
-  message: `The result nests more than ${MAX_DEPTH} levels deep.`,
-  retryable: false,
-});

@@ -1,8 +1,18 @@
 /** Reads the reports of workers that pull: acks, nacks, and reports of attempts that continue. */
-import { defined, optional, readInteger, readName, readObject, readWord, setDefined } from '../envelope/fields';
+import {
+  defined,
+  isObject,
+  optional,
+  readInteger,
+  readName,
+  readObject,
+  readWord,
+  setDefined,
+} from '../envelope/fields';
 import { invalidRequest, notFound, type Outcome, outcomeOf, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
 import { readStepName, readStepSaid } from '../steps';
+import { refuseOthers } from '../unknown-members';
 import { checkpointContent, readProgress } from './notes';
 import type { AttemptName, EndReport, Report } from './outcome';
 import { readAcked, readNacked } from './read-outcome';
@@ -25,11 +35,29 @@ export interface ReportNaming {
   delivery?: string | undefined;
 }
 
+const NAMES = ['job_id', 'attempt', 'delivery_id', 'worker_id'] as const;
+
+/** The members of each report besides its attempt, the one that most likely was meant by another name first. */
+const MEMBERS = {
+  ack: ['result', 'log'],
+  nack: ['error', 'requeue', 'attempt_used', 'snooze', 'log'],
+  progress: ['progress', 'percentage', 'message', 'data', 'checkpoint'],
+  checkpoint: ['state', 'step_index', 'metadata'],
+  step: ['result', 'error', 'until', 'timed_out', 'name'],
+  log: ['lines'],
+  removal: [],
+} as const;
+
+/** What is reported. `removal`: that the checkpoint is needed no more. */
+export type ReportKind = keyof typeof MEMBERS;
+
 /**
  * The attempt that a report is about. The path names the job, or else the body.
- * @throws {ApiError} 400 when neither names the job or both name different ones, 404 when it is not a job id
+ * @throws {ApiError} 400 when neither names the job or both name different ones, or for a member that no such report
+ * has: it would be lost; 404 when it is not a job id
  */
-export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming): AttemptName {
+export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming, kind: ReportKind): AttemptName {
+  refuseOthers(body, MEMBERS[kind], ['action', ...NAMES]);
   const job_id = body.job_id ?? pathId;
   if (typeof job_id !== 'string') throw invalidRequest('job_id', 'job_id is required and must be a string.');
   if (pathId !== undefined && job_id !== pathId) {
@@ -43,16 +71,15 @@ export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming
   return name;
 }
 
-/** Reads an ack. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
+/** Reads an ack in a request of its own. @throws {ApiError} 400, 404, or 413 for a result above 1 MiB */
 export function readAck(body: JsonObject, naming: ReportNaming, now: number): EndReport {
-  // Most reports are acks: nothing of them is copied.
-  return readAcked(readAttempt(body, naming), body, now);
+  return readAcked(readAttempt(body, naming, 'ack'), body, now, false);
 }
 
 /** Reads a nack. @throws {ApiError} 400 or 404 */
 export function readNack(body: JsonObject, naming: ReportNaming, now: number): EndReport {
   const outcome = readNacked(body, now);
-  return Object.assign(outcome, readAttempt(body, naming));
+  return Object.assign(outcome, readAttempt(body, naming, 'nack'));
 }
 
 /** Most reports in one request. */
@@ -75,8 +102,18 @@ export function readReports(
   if (!Array.isArray(value)) throw invalidRequest(field, `${field} must be an array of reports.`);
   if (value.length > MAX_REPORTS) throw payloadTooLarge(field, value.length, MAX_REPORTS, 'reports');
   return value.map((entry: unknown, index) =>
-    outcomeOf(() => readReport(readObject(entry, `${field}[${index}]`), workerId, now)),
+    ofJob(
+      entry,
+      outcomeOf(() => readReport(readObject(entry, `${field}[${index}]`), workerId, now)),
+    ),
   );
+}
+
+/** A refusal says which job it is about, as far as its report did. */
+function ofJob(entry: unknown, outcome: Outcome<Report>): Outcome<Report> {
+  const job_id = isObject(entry) ? entry.job_id : undefined;
+  if (outcome.ok || typeof job_id !== 'string' || !isUuidV7(job_id)) return outcome;
+  return { ok: false, error: { ...outcome.error, details: { ...outcome.error.details, job_id } } };
 }
 
 function readReport(body: JsonObject, workerId: string | undefined, now: number): Report {
@@ -86,21 +123,22 @@ function readReport(body: JsonObject, workerId: string | undefined, now: number)
 }
 
 function readAs(action: (typeof ACTIONS)[number] | undefined, body: JsonObject, now: number): Report {
-  if (action === 'ack') return readAck(body, {}, now);
+  // Most reports are acks: nothing of them is copied. A worker that reports many at once lets go of their jobs.
+  if (action === 'ack') return readAcked(readAttempt(body, {}, 'ack'), body, now, true);
   if (action === 'nack') return readNack(body, {}, now);
   if (action === undefined)
     throw invalidRequest('action', `action is required and must be one of ${ACTIONS.join(', ')}.`);
   if (action === 'checkpoint') {
-    return { ...readAttempt(body, {}), kind: 'checkpoint', content: checkpointContent(body) };
+    return { ...readAttempt(body, {}, 'checkpoint'), kind: 'checkpoint', content: checkpointContent(body) };
   }
   if (action === 'step') {
     const name = readStepName(body.name, 'name');
-    return { ...readAttempt(body, {}), kind: 'step', name, record: JSON.stringify(readStepSaid(body)) };
+    return { ...readAttempt(body, {}, 'step'), kind: 'step', name, record: JSON.stringify(readStepSaid(body)) };
   }
   const progress = readProgress(body);
   if (progress === undefined)
     throw invalidRequest('progress', 'progress (0 to 1) or percentage (0 to 100) is required.');
   const { checkpoint: state = null } = body;
   const checkpoint = state === null ? undefined : checkpointContent({ state }, 'checkpoint');
-  return { ...readAttempt(body, {}), kind: 'progress', ...progress, ...defined({ checkpoint }) };
+  return { ...readAttempt(body, {}, 'progress'), kind: 'progress', ...progress, ...defined({ checkpoint }) };
 }

@@ -27,13 +27,25 @@ export interface Reported {
 export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: readonly Outcome<Reported>[]) {
   const items = outcomes.map((outcome, index) => {
     const entry = entries[index];
-    const named = { index, ...(entry?.ok && { job_id: entry.value.job_id }) };
-    return outcome.ok
-      ? { ...named, status: 'done' as const, ...renderReported(outcome.value) }
-      : { ...named, status: 'failed' as const, error: renderRefusal(outcome.error) };
+    const named = { index, ...defined({ job_id: jobOf(entry) }) };
+    const refusal = outcome.ok ? refusalIn(entry) : outcome.error;
+    return refusal || !outcome.ok
+      ? { ...named, status: 'failed' as const, error: renderRefusal(refusal as ErrorData) }
+      : { ...named, status: 'done' as const, ...renderReported(outcome.value) };
   });
-  const succeeded = outcomes.filter(({ ok }) => ok).length;
+  const succeeded = items.filter(({ status }) => status === 'done').length;
   return { total: items.length, succeeded, failed: items.length - succeeded, items };
+}
+
+/** The job that a report names, also one that was refused. */
+function jobOf(entry: Outcome<Report> | undefined): string | undefined {
+  const job_id = entry?.ok ? entry.value.job_id : entry?.error.details?.job_id;
+  return typeof job_id === 'string' ? job_id : undefined;
+}
+
+/** Why a report is answered as refused although it was taken. */
+function refusalIn(entry: Outcome<Report> | undefined): ErrorData | undefined {
+  return entry?.ok && 'refusal' in entry.value ? entry.value.refusal : undefined;
 }
 
 function renderReported({

@@ -8,6 +8,7 @@ import { invalidRequest, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
 import { isObject } from '../retry/fields';
 import { isQueueName, QUEUE_RULE, QUEUE_SCHEMA } from './names';
+import { FLAWS, RefusedPart } from './storable';
 
 export { isObject };
 
@@ -49,20 +50,28 @@ export function reader<T>(
   });
 }
 
-/** A reader of texts that fit. */
+/** A reader of texts that fit, of whole characters. */
 export function readText(
   fits: (text: string) => boolean,
   rule: string,
   schema: Schema = { description: rule },
 ): Reader<string> {
-  const all = { type: 'string', ...schema };
-  return reader((value) => (typeof value === 'string' && fits(value) ? value : undefined), rule, all);
+  return described({ type: 'string', ...schema }, (value, field) => {
+    if (typeof value === 'string' && !value.isWellFormed()) throw invalidRequest(field, `${field} ${FLAWS.not_text}.`);
+    if (typeof value === 'string' && fits(value)) return value;
+    throw invalidRequest(field, `${field} ${rule}.`);
+  });
 }
 
-/** A JSON object. */
-export const readObject = reader((value) => (isObject(value) ? value : undefined), 'must be an object', {
-  type: 'object',
-});
+/** A JSON object. @throws {ApiError} also why it cannot be stored, if it is a {@link RefusedPart} */
+export const readObject = reader(
+  (value) => {
+    if (value instanceof RefusedPart) throw value.error;
+    return isObject(value) ? value : undefined;
+  },
+  'must be an object',
+  { type: 'object' },
+);
 
 export const readBoolean = reader(
   (value) => (typeof value === 'boolean' ? value : undefined),
@@ -72,7 +81,10 @@ export const readBoolean = reader(
   },
 );
 
-export const readString = readText(() => true, 'must be a string', {});
+/** Any string, also one that is not stored as it is: an id to look for, or the text of an error. */
+export const readString = reader((value) => (typeof value === 'string' ? value : undefined), 'must be a string', {
+  type: 'string',
+});
 
 /** A whole number between `min` and `max`. */
 export function readInteger(min: number, max: number): Reader<number> {

@@ -6,46 +6,9 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 const HUGE_EXPONENT = /\d[eE]\+?\d{3}/;
 /** This many digits in a row may be a huge number, too. */
 const HUGE = 200;
-const LONE_SURROGATE = /\p{Surrogate}/u;
 
-export const BEYOND_DOUBLES = 'a number beyond the range of doubles';
-
-/** What cannot be stored, and where a number that cannot be stands. */
-export interface Unstorable {
-  what: string;
-  path: (string | number)[];
-}
-
-/** An item on its way to be looked at, and how it was reached. */
-interface Reached {
-  item: unknown;
-  name?: string | number;
-  from?: Reached;
-}
-
-/**
- * What in a parsed value could not be stored and given back as it was, or undefined.
- * @param text the JSON that `value` was parsed from; it and its outline tell cheaply when there is nothing to look for
- * @param mayBeTorn halves of surrogate pairs pass: they are in JSON that is stored already
- */
-export function unstorable(text: string, value: unknown, outline: Outline, mayBeTorn = false): Unstorable | undefined {
-  if (!isSuspicious(text, outline)) return undefined;
-  const stack: Reached[] = [{ item: value }];
-  for (let from = stack.pop(); from; from = stack.pop()) {
-    const { item } = from;
-    if (typeof item === 'string' && !mayBeTorn && LONE_SURROGATE.test(item))
-      return { what: 'a lone surrogate', path: [] };
-    if (typeof item === 'number' && !Number.isFinite(item)) return { what: BEYOND_DOUBLES, path: pathTo(from) };
-    if (typeof item !== 'object' || item === null) continue;
-    for (const [name, entry] of Object.entries(item)) {
-      if (!Array.isArray(item)) stack.push({ item: name });
-      stack.push({ item: entry, name: Array.isArray(item) ? Number(name) : name, from });
-    }
-  }
-  return undefined;
-}
-
-function isSuspicious(text: string, { digits, hasExponent }: Outline): boolean {
+/** May the value of this JSON text hold half a character, or a number that is not finite? Tells cheaply that it cannot. */
+export function isSuspicious(text: string, { digits, hasExponent }: Outline): boolean {
   if (digits >= HUGE || (hasExponent && HUGE_EXPONENT.test(text))) return true;
   // Finding a text is much faster than a pattern.
   return text.includes('\\u') && SURROGATE_ESCAPE.test(text);
@@ -79,10 +42,4 @@ export function enlisted(before: string, items: readonly string[], after: string
   parts[0] = before + items[0];
   parts[last] += after;
   return parts.join(',');
-}
-
-function pathTo(reached: Reached): (string | number)[] {
-  const path: (string | number)[] = [];
-  for (let at: Reached | undefined = reached; at?.name !== undefined; at = at.from) path.unshift(at.name);
-  return path;
 }

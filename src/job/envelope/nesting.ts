@@ -12,25 +12,6 @@ export const MAX_SHOWN_DEPTH = 500;
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
 
-/**
- * What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply.
- * @param max characters of JSON
- */
-export function boundedValue<T>(
-  value: T,
-  max: number,
-): T | typeof TOO_DEEP | { truncated: true; original_length: number } {
-  if (isDeeperThan(value, MAX_DEPTH)) return TOO_DEEP;
-  const length = JSON.stringify(value)?.length ?? 0;
-  return length > max ? { truncated: true, original_length: length } : value;
-}
-
-/** The JSON text of a value; undefined where it nests more deeply than what is stored may. */
-export function shallowText(value: unknown): string | undefined {
-  if (isDeeperThan(value, MAX_DEPTH)) return undefined;
-  return JSON.stringify(value);
-}
-
 /** A stored value as it is shown: the value itself, but for what an earlier release has stored too deeply nested. */
 export function shown<T>(value: T): T {
   return isDeeperThan(value, MAX_SHOWN_DEPTH) ? (cutBelow(value, MAX_DEPTH) as T) : value;
@@ -92,6 +73,28 @@ export function outlineOf(text: string, limit: number): Outline {
 }
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+
+/**
+ * The text without what stands in arrays and objects at level `limit`: they are left empty, so that the text still nests
+ * that deeply and can be parsed at little cost. Uses no recursion.
+ */
+export function emptiedAt(limit: number, text: string): string {
+  const kept: string[] = [];
+  let depth = 0;
+  let from = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at + 1);
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth !== limit) continue;
+      kept.push(text.slice(from, at + 1));
+      from = text.length;
+    } else if (code === 0x5d || code === 0x7d) {
+      if (depth-- === limit) from = at;
+    }
+  }
+  return kept.join('') + text.slice(from);
+}
 
 /** How deeply arrays and objects nest in `text`; counting stops above `limit`. */
 export const nestingDepth = (text: string, limit: number): number => outlineOf(text, limit).depth;

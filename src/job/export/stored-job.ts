@@ -16,7 +16,8 @@ import {
   readUuidV7,
   readWord,
 } from '../envelope/fields';
-import { unstorable } from '../envelope/json-text';
+import { isSuspicious } from '../envelope/json-text';
+import { FLAWS, unstorableIn } from '../envelope/storable';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { outlineOf } from '../envelope/nesting';
 import { type ParseContext, parseJob, withFingerprint } from '../envelope/parse';
@@ -79,8 +80,8 @@ export function parseLine(text: string): unknown {
   } catch {
     throw invalidPayload('The line is not valid JSON.');
   }
-  const problem = unstorable(text, value, outline, true);
-  if (problem) throw invalidPayload(`The line contains ${problem.what}.`);
+  const problem = isSuspicious(text, outline) ? unstorableIn(value, MOST_RECURSION, true) : undefined;
+  if (problem) throw invalidPayload(`The line ${FLAWS[problem.flaw]}.`);
   return value;
 }
 

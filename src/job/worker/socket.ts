@@ -20,9 +20,9 @@ import type { Report } from '../attempt/outcome';
 import { readReports, readWorkerId } from '../attempt/read-report';
 import { chunksOf, type PulledChunks } from '../chunk';
 import { entriesIn } from '../envelope/batch';
-import { parsePayloads } from '../envelope/exact';
 import {
   defined,
+  isObject,
   optional,
   readInteger,
   readList,
@@ -32,7 +32,7 @@ import {
   readText,
   readWord,
 } from '../envelope/fields';
-import { parseJsonObject } from '../envelope/json';
+import { notAnObject, parseParts } from '../envelope/json';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
 import type { AnnouncedType } from '../record';
@@ -120,7 +120,9 @@ export function readConnection(given: Record<string, unknown>): Connection {
 /** The JSON of a message. @throws {ApiError} 400 */
 export function parseMessage(data: string | ArrayBuffer): Record<string, unknown> {
   if (typeof data !== 'string') throw invalidPayload('Send one JSON object as text.');
-  return parseJsonObject(data, parsePayloads);
+  const value = parseParts(data);
+  if (isObject(value)) return value;
+  throw notAnObject();
 }
 
 /**

@@ -48,14 +48,44 @@ describe('progress', () => {
     expect(await server.job(id)).not.toHaveProperty('progress');
   });
 
+  it.each([
+    { progress: 3 },
+    { progress: -0.1 },
+    { progress: 1e300 },
+    { progress: 'half' },
+    { percentage: 300 },
+    { percentage: -1 },
+  ])('beside its range is refused, and changes nothing: %j', async (wrong) => {
+    const id = await server.enqueue('p');
+    const job = await server.takeOne('p', { worker_id: 'w1' });
+    await report(id, { progress: 0.25 });
+    const field = Object.keys(wrong)[0] as string;
+    for (const path of [`/jobs/${id}/progress`, '/workers/progress']) {
+      const { status, body } = await server.call('POST', V1 + path, { job_id: id, ...wrong });
+      expect([status, body.error?.details?.field]).toEqual([400, field]);
+      expect(body.error?.message).toMatch(/must be a number from 0 to 1(00)?[.;]/);
+    }
+    const reports = [{ action: 'progress', job_id: id, attempt: job.attempt, ...wrong }];
+    const told = await server.ok(207, 'POST', `${V1}/workers/report`, { worker_id: 'w1', reports });
+    expect(told.items).toMatchObject([{ job_id: id, error: { status: 400, details: { field } } }]);
+    expect((await read(id)).body).toMatchObject({ progress: 0.25 });
+  });
+
+  it('may be off its range by a rounding', async () => {
+    const id = await server.enqueue('p');
+    await server.takeOne('p');
+    expect((await report(id, { progress: -1e-17 })).progress).toBe(0);
+    expect((await report(id, { progress: 1 + Number.EPSILON })).progress).toBe(1);
+  });
+
   it('stays between 0 and 1 and never falls within an attempt, but starts again in the next', async () => {
     const id = await server.enqueue('p');
     await server.takeOne('p');
     const reported = async (progress: number) => (await report(id, { progress })).progress;
-    expect(await reported(-3)).toBe(0);
+    expect(await reported(0)).toBe(0);
     expect(await reported(0.6)).toBe(0.6);
     expect(await reported(0.2)).toBe(0.6);
-    expect(await reported(1e300)).toBe(1);
+    expect(await reported(1)).toBe(1);
     await server.failNow(id);
     expect((await read(id)).body).toMatchObject({ progress: 1 });
     await server.takeOne('p');

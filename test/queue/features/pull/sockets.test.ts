@@ -463,7 +463,7 @@ describe('a socket that does not keep to the protocol', () => {
     good.ready(1);
     const [held] = (await good.given(1)) as [Json];
     const report = (n: number, reports: unknown) => bad.say({ type: 'report', id: n, reports });
-    bad.say(`{"type":"report","id":1,"reports":${'['.repeat(5000)}${']'.repeat(5000)}}`);
+    bad.say(`{"type":"report","id":40,"reports":${'['.repeat(5000)}${']'.repeat(5000)}}`);
     report(2, Array(1001).fill({ action: 'ack', job_id: id }));
     bad.say('{"type":"pong","__proto__":{"n":1},"constructor":7,"n":"9"}');
     bad.say({ type: ['ready'], count: 1 });
@@ -473,9 +473,9 @@ describe('a socket that does not keep to the protocol', () => {
     bad.say({ type: 'report', id: -1, reports: [] });
     bad.say({ type: 'report', id: 'x', reports: [] });
     bad.say({ type: 'report', id: 3, reports: [], ready: {} });
-    await bad.get('error', 10);
+    await bad.get('error', 9);
+    expect(await bad.get('reported')).toMatchObject({ id: 40, failed: 1 });
     expect(errors(bad).map(([code]) => code)).toEqual([
-      'invalid_payload',
       'payload_too_large',
       ...Array(8).fill('invalid_request'),
     ]);

@@ -211,13 +211,11 @@ export class WorkerSockets {
   // ---- messages of workers ---------------------------------------------------------------------
 
   private async handle(line: WorkerSocket, data: string | ArrayBuffer): Promise<void> {
-    let id: number | undefined;
+    // Known also of a message that cannot be read: its sender waits for an answer.
+    let id = idAtFront(data);
     let isRead = false;
     try {
-      if (this.held > MAX_HELD) {
-        id = idAtFront(data);
-        throw unavailable('Other messages take the space; send it again.', HELD_FOR_S);
-      }
+      if (this.held > MAX_HELD) throw unavailable('Other messages take the space; send it again.', HELD_FOR_S);
       const said = parseMessage(data);
       if (typeof said.id === 'number') id = said.id;
       const message = readMessage(said, line.worker.worker_id, this.host.now());

@@ -1,0 +1,114 @@
+/**
+ * What a stored value must be: JSON of bounded nesting, with whole characters and finite numbers. Anything else would
+ * not come back as it was.
+ */
+import type { ApiError } from '../errors';
+import { isRawNumber } from './exact';
+import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './nesting';
+
+/** What keeps a value from being stored, as the code of a failed run ends with it. */
+export type Flaw = 'too_deep' | 'not_text' | 'out_of_range';
+
+/** What follows the name of a value in its refusal. */
+export const FLAWS: Readonly<Record<Flaw, string>> = {
+  too_deep: `nests more than ${MAX_DEPTH} levels deep`,
+  not_text: 'contains a lone surrogate: half of a character such as an emoji, cut in two',
+  out_of_range: 'contains a number beyond the range of doubles',
+};
+
+/** What cannot be stored, and where it stands. */
+export interface Unstorable {
+  flaw: Flaw;
+  path: (string | number)[];
+}
+
+/**
+ * A part of a list that cannot be stored, in its place: the other parts are read, and no reader takes this one.
+ */
+export class RefusedPart {
+  readonly #error: ApiError;
+
+  constructor(
+    readonly part: unknown,
+    error: ApiError,
+  ) {
+    this.#error = error;
+  }
+
+  /** Why it is refused. */
+  get error(): ApiError {
+    return this.#error;
+  }
+}
+
+/** An item on its way to be looked at, and how it was reached. */
+interface Reached {
+  item: unknown;
+  depth: number;
+  name?: string | number;
+  from?: Reached;
+}
+
+/**
+ * What in a parsed value could not be stored and given back as it was, or undefined. Uses no recursion.
+ * @param mayBeTorn halves of characters pass: they are in JSON that is stored already
+ */
+export function unstorableIn(value: unknown, maxDepth = MAX_DEPTH, mayBeTorn = false): Unstorable | undefined {
+  const stack: Reached[] = [{ item: value, depth: 0 }];
+  for (let at = stack.pop(); at; at = stack.pop()) {
+    const flaw = flawOf(at, maxDepth);
+    if (flaw !== undefined && !(mayBeTorn && flaw === 'not_text')) return { flaw, path: pathTo(at) };
+    const { item, depth } = at;
+    if (typeof item !== 'object' || item === null || isRawNumber(item)) continue;
+    for (const [name, entry] of Object.entries(item)) {
+      if (!mayBeTorn && !Array.isArray(item) && !name.isWellFormed()) return { flaw: 'not_text', path: pathTo(at) };
+      stack.push({ item: entry, depth: depth + 1, name: Array.isArray(item) ? Number(name) : name, from: at });
+    }
+  }
+  return undefined;
+}
+
+function flawOf({ item, depth }: Reached, maxDepth: number): Flaw | undefined {
+  if (typeof item === 'string') return item.isWellFormed() ? undefined : 'not_text';
+  if (typeof item === 'number') return Number.isFinite(item) ? undefined : 'out_of_range';
+  const isTooDeep = depth >= maxDepth && typeof item === 'object' && item !== null && !isRawNumber(item);
+  return isTooDeep ? 'too_deep' : undefined;
+}
+
+function pathTo(reached: Reached): (string | number)[] {
+  const path: (string | number)[] = [];
+  for (let at: Reached | undefined = reached; at?.name !== undefined; at = at.from) path.unshift(at.name);
+  return path;
+}
+
+/** A path as an error names it: `jobs[1].args[0]`. */
+export function written(path: readonly (string | number)[]): string {
+  return path
+    .map((name) => (typeof name === 'number' ? `[${name}]` : `.${name}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+const ESCAPE = /\\(u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/g;
+
+/** JSON text as `JSON.stringify` writes it, with U+FFFD for each half of a character. */
+export function withWholeCharacters(json: string): string {
+  // Whole pairs are written as they are, so an escaped surrogate is a lone one.
+  return json.includes('\\u') ? json.replace(ESCAPE, (all, code: string) => (code.length > 1 ? '\\ufffd' : all)) : json;
+}
+
+/**
+ * What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply,
+ * and U+FFFD for half of a character. It is never refused, because that would run the job again.
+ * @param max characters of JSON
+ */
+export function boundedValue<T>(
+  value: T,
+  max: number,
+): T | typeof TOO_DEEP | { truncated: true; original_length: number } {
+  const flaw = unstorableIn(value)?.flaw;
+  if (flaw === 'too_deep' || isDeeperThan(value, MAX_DEPTH)) return TOO_DEEP;
+  const text = JSON.stringify(value) ?? '';
+  if (text.length > max) return { truncated: true, original_length: text.length };
+  return flaw === undefined ? value : (JSON.parse(withWholeCharacters(text)) as T);
+}
