@@ -4,7 +4,7 @@ import type { OpenTelemetry } from '../handler/telemetry';
 import { DEFAULT_QUEUE } from '../job/options';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import type { EnvelopeError, JobEnvelope } from '../producer/envelope';
-import { DuplicateJobError, NotFoundError } from '../producer/errors';
+import { DuplicateJobError, InvalidJobError, NotFoundError } from '../producer/errors';
 import {
   type EnqueueOptions,
   JOB_OPTIONS,
@@ -128,14 +128,15 @@ export class Enqueuer {
   async each(jobs: readonly NewJob[], options: BulkEnqueueOptions): Promise<BulkEnqueued> {
     if (jobs.length === 0) return { total: 0, succeeded: 0, failed: 0, items: [] };
     const { idempotencyKey, atomicity = 'partial' } = options;
-    const prepared = this.#prepare(jobs, idempotencyKey);
+    const { prepared, refused } = this.#prepareEach(jobs, idempotencyKey, atomicity);
+    if (prepared.length === 0) return withRefused({ total: 0, succeeded: 0, failed: 0, items: [] }, refused);
     const body = `{"atomicity":${JSON.stringify(atomicity)},"jobs":[${prepared.map(({ json }) => json).join(',')}]}`;
     const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
     const post = (trace: TraceHeaders) =>
       send('POST', '/jobs/bulk', body, { headers: { ...keyHeader(idempotencyKey), ...trace }, answers: [422] });
     const answer = await this.#tracing.enqueue(queuesOf(prepared), post, () => [], true);
     const items = listOf<EnqueueOutcome>(answer, 'items', 'the outcomes').map(withNamedDetails);
-    return { ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items };
+    return withRefused({ ...shaped<BulkEnqueued>(answer, 'total', 'the outcomes'), items }, refused);
   }
 
   #prepare(jobs: readonly NewJob[], key: string | undefined): PreparedJob[] {
@@ -145,6 +146,22 @@ export class Enqueuer {
       const whole = withDefaults(options, this.options.defaultsOf(type));
       return prepare(type, args, whole, key === undefined ? this.#newId : undefined, JOB_OPTIONS);
     });
+  }
+
+  /** Prepares each on its own: one that cannot be JSON is refused here, by its index, and the others are sent. */
+  #prepareEach(jobs: readonly NewJob[], key: string | undefined, atomicity: 'partial' | 'atomic') {
+    const prepared: PreparedJob[] = [];
+    const refused = new Map<number, Refusal>();
+    for (const [index, job] of jobs.entries()) {
+      try {
+        prepared.push(...this.#prepare([job], key));
+      } catch (error) {
+        if (atomicity === 'atomic' || !(error instanceof InvalidJobError)) throw error;
+        const { code, message, retryable, details } = error;
+        refused.set(index, { code, type: code, message, retryable, details });
+      }
+    }
+    return { prepared, refused };
   }
 
   async #post(
@@ -201,6 +218,17 @@ export class Enqueuer {
       throw error instanceof NotFoundError ? refusal : error;
     }
   }
+}
+
+/** The outcomes of all jobs: of those that were sent, and of those that were not. */
+function withRefused({ succeeded, items }: BulkEnqueued, refused: ReadonlyMap<number, Refusal>): BulkEnqueued {
+  const sent = [...items];
+  const total = sent.length + refused.size;
+  const all = Array.from({ length: total }, (_, index): EnqueueOutcome => {
+    const error = refused.get(index);
+    return error ? { index, status: 'failed', error } : { ...(sent.shift() as EnqueueOutcome), index };
+  });
+  return { total, succeeded, failed: total - succeeded, items: all };
 }
 
 /** @param key absent: no header */

@@ -1,5 +1,7 @@
 /** Reports of workers: how an attempt ended, and the queue's answer. */
 import type * as contract from '../contract/pull';
+import { resultText } from '../handler/ended';
+import { failureOf } from '../handler/failure';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
@@ -74,6 +76,12 @@ export function reportOfEnded({ result, error }: EndedJob): Report {
   const snooze = error === undefined ? undefined : snoozeOf(error);
   if (snooze !== undefined) return reportOf({ status: 'snoozed', in: snooze });
   if (error !== undefined) return { action: 'nack', content: { error: wireFailure(error) } };
+  try {
+    resultText(result);
+  } catch (thrown) {
+    // The others are not refused with it.
+    return { action: 'nack', content: { error: failureOf(thrown) } };
+  }
   return { action: 'ack', content: { result } };
 }
 

@@ -33,6 +33,9 @@ export interface ContextParts {
   isOpen: () => boolean;
 }
 
+/** What a sum of fractions may be beside the range of progress. */
+const ROUNDING = 1e-9;
+
 /** Give the signals of a context. */
 const ABORTER = Symbol('aborter');
 const DRAINING = Symbol('draining');
@@ -74,8 +77,10 @@ export function contextOf(parts: ContextParts): HandlerContext {
     waitUntil: (promise) => parts.executionCtx?.waitUntil(promise),
     progress: quietly(async (fraction: number, message?: string, data?: Record<string, unknown>) => {
       requireOpen('progress');
-      if (typeof fraction !== 'number' || !Number.isFinite(fraction)) {
-        throw new TypeError(`ctx.progress: ${String(fraction)} is not a number from 0 to 1`);
+      if (typeof fraction !== 'number' || !(fraction >= -ROUNDING && fraction <= 1 + ROUNDING)) {
+        throw new TypeError(
+          `ctx.progress: ${String(fraction)} is not a number from 0 to 1; divide a percentage by 100`,
+        );
       }
       const more = jsonCopy({ message, data }, 'ctx.progress: the report') as object;
       await voice.progress({ progress: Math.min(1, Math.max(0, fraction)), ...more });

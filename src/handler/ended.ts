@@ -1,16 +1,24 @@
 /** How a run ended: its result as text, or the outcome that what was thrown stands for. */
 import { tellHooks } from './around';
 import { withChosenDelay } from './delay';
-import { failureOf, ResultTooLarge, stackOf, UnserialisableResult } from './failure';
+import { failureOf, stackOf, UnkeptResult, UnserialisableResult } from './failure';
 import { type Journal, logEntry } from './journal';
 import type { Logger } from './log';
 import { isExpected, snoozeOf } from './outcomes';
 import type { HandlerDelivery, Outcome } from './protocol';
 import type { Registration, Registry } from './registry';
+import { hasHalfCharacter, isOverflow, nestsDeeper } from './text';
 import type { HandlerContext } from './types';
 
 /** Largest result, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 1_048_576;
+
+/** Deepest nesting of a result, its own braces included. */
+const MAX_DEPTH = 100;
+
+const TOO_DEEP = `The result nests more than ${MAX_DEPTH} levels deep.`;
+const NOT_TEXT =
+  'The result contains a lone surrogate: half of a character such as an emoji, cut in two. Cut texts with toWellFormed().';
 
 /** Hooks may take what is left of the time limit, and this much longer, in ms: the queue waits a second for a batch. */
 const HOOKS_BEYOND_MS = 500;
@@ -62,18 +70,26 @@ function isMeant(thrown: unknown): boolean {
   }
 }
 
-/** A result as JSON text; undefined when there is none. @throws when it is not JSON, or too large. */
+/**
+ * A result as JSON text; undefined when there is none.
+ * @throws {UnkeptResult} when the queue would not keep it; {@link UnserialisableResult} when it is not JSON
+ */
 export function resultText(result: unknown): string | undefined {
   let json: string | undefined;
   try {
     json = JSON.stringify(result);
   } catch (error) {
+    if (isOverflow(error)) throw new UnkeptResult('result_too_deep', TOO_DEEP);
     throw new UnserialisableResult(`The result is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (json === undefined) return undefined;
   const bytes = new TextEncoder().encode(json).length;
-  if (bytes <= MAX_RESULT_BYTES) return json;
-  throw new ResultTooLarge(`The result has ${bytes} bytes; at most ${MAX_RESULT_BYTES} are kept.`);
+  if (bytes > MAX_RESULT_BYTES) {
+    throw new UnkeptResult('result_too_large', `The result has ${bytes} bytes, at most ${MAX_RESULT_BYTES} are kept.`);
+  }
+  if (nestsDeeper(json, MAX_DEPTH)) throw new UnkeptResult('result_too_deep', TOO_DEEP);
+  if (hasHalfCharacter(json)) throw new UnkeptResult('result_not_text', NOT_TEXT);
+  return json;
 }
 
 export function failed(code: string, message: string): Outcome {

@@ -37,13 +37,24 @@ const MAX_DETAILS = 65_536;
 export class TimeoutError extends Error {}
 /** The handler returned something that is not JSON. */
 export class UnserialisableResult extends Error {}
-/** The handler returned a result above the size limit. */
-export class ResultTooLarge extends Error {}
+/** The handler returned a result that the queue does not keep. Another run would return the same. */
+export class UnkeptResult extends Error {
+  constructor(
+    readonly code: 'result_too_large' | 'result_too_deep' | 'result_not_text',
+    message: string,
+  ) {
+    super(message);
+  }
+}
 
 /** Describes any thrown value for the queue. */
 export function failureOf(thrown: unknown): Failure {
   try {
     if (thrown instanceof TimeoutError) return { code: 'timeout', type: 'timeout', message: thrown.message };
+    if (thrown instanceof UnkeptResult) {
+      const { code, message } = thrown;
+      return { code, type: code, message, retryable: false };
+    }
     if (typeof thrown === 'object' && thrown !== null) return describe(thrown);
     return { code: 'handler_error', message: clip(typeof thrown === 'string' ? thrown : String(thrown), MAX_MESSAGE) };
   } catch {

@@ -29,6 +29,25 @@ describe('jobs that are enqueued each on its own', () => {
     expect(items[2]?.job?.id).toBe(items[0]?.job?.id);
   });
 
+  it('are sent without those that cannot be JSON, and keep their places', async () => {
+    const circle: unknown[] = [];
+    circle.push(circle);
+    const job = (arg: unknown) => ({ type: 'a.b', args: [arg], options: { queue } });
+    const args = [1n, 'one', circle, '\ud83d', 'two'];
+    const { total, succeeded, failed, items } = await client.enqueueEach(args.map(job));
+    expect({ total, succeeded, failed }).toEqual({ total: 5, succeeded: 2, failed: 3 });
+    expect(items.map(({ index, status, error }) => [index, status, error?.code])).toEqual([
+      [0, 'failed', 'unserialisable'],
+      [1, 'created', undefined],
+      [2, 'failed', 'unserialisable'],
+      [3, 'failed', 'invalid_payload'],
+      [4, 'created', undefined],
+    ]);
+    expect(await client.count({ queue })).toBe(2);
+    expect(await client.enqueueEach([job(1n)])).toMatchObject({ total: 1, succeeded: 0, failed: 1 });
+    await expect(client.enqueueEach([job(1n)], { atomicity: 'atomic' })).rejects.toThrow('is not JSON');
+  });
+
   it('are all refused with one of them when that is asked for, and that is an answer, not an error', async () => {
     const jobs = [
       { type: 'a.b', args: [], options: { queue } },

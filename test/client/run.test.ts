@@ -139,6 +139,31 @@ describe('a worker that runs', () => {
     await running;
   });
 
+  it('fails the job whose result cannot be sent, and reports those that ended with it', async () => {
+    let deep: unknown = 1;
+    for (let level = 0; level < 150; level++) deep = [deep];
+    const results: Record<string, [result: unknown, seen: Record<string, unknown>]> = {
+      'r.good': ['fine', { state: 'completed', attempt: 1, result: 'fine' }],
+      'r.half': [{ text: '\ud83d' }, { state: 'discarded', error: { code: 'result_not_text' } }],
+      'r.deep': [deep, { state: 'discarded', error: { code: 'result_too_deep' } }],
+      'r.large': ['x'.repeat(1_100_000), { state: 'discarded', error: { code: 'result_too_large' } }],
+      'r.last': [1, { state: 'completed', attempt: 1, result: 1 }],
+    };
+    const run = (job: { type: string }) => results[job.type]?.[0];
+    const jobs = await client.enqueueMany(
+      Object.keys(results).map((type) => ({ type, args: [], options: { queue, maxAttempts: 3 } })),
+    );
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    const running = client.worker('w1', { queues: [queue] }).run(run, { ...quiet, onError, signal: stop.signal });
+    for (const { id, type } of jobs) {
+      expect(await server.jobIn(id, ['completed', 'discarded']), type).toMatchObject(results[type]?.[1] ?? {});
+    }
+    stop.abort();
+    await running;
+    expect(errors).toEqual([]);
+  });
+
   it('runs what was made for a handler Worker, and its functions get the same context', async () => {
     const lines: unknown[] = [];
     let seen: HandlerContext<{ greeting: string }> | undefined;

@@ -63,6 +63,22 @@ describe('a worker', () => {
     expect(await worker.report([])).toEqual([]);
   });
 
+  it('reports a result that cannot be sent as the failure of its own job', async () => {
+    await client.enqueueMany([1, 2, 3].map((n) => ({ type: 'test.step', args: [n], options: { queue } })));
+    const worker = client.worker('w1', { queues: [queue] });
+    const [first, second, third] = await worker.fetch({ count: 3 });
+    if (!first || !second || !third) throw new Error('three jobs were enqueued');
+    const outcomes = await worker.report([
+      { job: first, result: '\ud83d' },
+      { job: second, result: 1n },
+      { job: third, result: 'fine' },
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['done', 'done', 'done']);
+    expect(await client.get(first.id)).toMatchObject({ state: 'discarded', error: { code: 'result_not_text' } });
+    expect(await client.get(second.id)).toMatchObject({ state: 'retryable', error: { type: 'UnserialisableResult' } });
+    expect(await client.get(third.id)).toMatchObject({ state: 'completed', result: 'fine' });
+  });
+
   it('says when to try again in its own words', async () => {
     const { client, requests } = fakeQueue(() => Response.json({ job: { id: 'x' } }));
     const worker = client.worker('w', { queues: ['a'] });

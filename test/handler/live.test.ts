@@ -157,6 +157,7 @@ describe('a refusal', () => {
 
   it.each<[string, Run, RegExp]>([
     ['progress that is no number', (ctx) => ctx.progress(Number.NaN), /NaN is not a number/],
+    ['progress in percent', (ctx) => ctx.progress(50), /50 is not a number from 0 to 1; divide a percentage by 100/],
     ['a state that is not JSON', (ctx) => ctx.checkpoint({ big: 1n }), /the state is not JSON/],
     ['no state', (ctx) => ctx.checkpoint(undefined), /use null/],
     ['a child that is not JSON', (ctx) => ctx.enqueue('a.b', [() => 1, 1n]), /the job is not JSON/],
@@ -187,7 +188,7 @@ describe('a call that is closed', () => {
   it('carries progress, log lines and sleeps with the outcome', async () => {
     const run: Run = async (ctx) => {
       await ctx.progress(0.5);
-      await ctx.progress(2);
+      await ctx.progress(1 + Number.EPSILON);
       ctx.log.info('asleep');
       await ctx.sleep('night', '8h');
     };

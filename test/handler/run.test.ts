@@ -4,6 +4,12 @@ import { deliver, deliverOne, post, quiet } from './deliver';
 
 const never = new Promise<never>(() => undefined);
 
+function nested(levels: number): unknown {
+  let value: unknown = [];
+  for (let level = 1; level < levels; level++) value = [value];
+  return value;
+}
+
 describe('jobs of one batch', () => {
   it('settle each on their own, whatever one of them does', async () => {
     const circle: { self?: unknown } = {};
@@ -41,7 +47,7 @@ describe('jobs of one batch', () => {
       'timeout',
       'UnserialisableResult',
       'UnserialisableResult',
-      'ResultTooLarge',
+      'result_too_large',
       'UnserialisableResult',
       'Error',
     ]);
@@ -92,9 +98,33 @@ describe('a result', () => {
     expect((await deliverOne(worker, {}, { type: 'a' })).status).toBe('completed');
   });
 
+  it.each([
+    ['half of an emoji', { text: '\ud83d' }, 'result_not_text'],
+    ['half of an emoji in a name', [{ '\ude00': 1 }], 'result_not_text'],
+    ['101 levels', nested(101), 'result_too_deep'],
+    ['100,000 levels', nested(100_000), 'result_too_deep'],
+    ['more than 1 MiB', 'é'.repeat(600_000), 'result_too_large'],
+  ])('of %s fails its run before it is sent, for good', async (_, value, code) => {
+    const worker = defineHandlers(() => value, quiet());
+    expect(await deliverOne(worker, {}, { type: 'a' })).toMatchObject({
+      status: 'failed',
+      error: { code, type: code, retryable: false },
+    });
+  });
+
+  it.each([
+    ['100 levels', nested(100)],
+    ['a whole emoji', { '😀': '\ud83d\ude00' }],
+    ['the text of an escape', '\\ud83d'],
+    ['brackets in a text', '["'.repeat(200)],
+  ])('of %s is kept', async (_, value) => {
+    const worker = defineHandlers(() => value, quiet());
+    expect(await deliverOne(worker, {}, { type: 'a' })).toMatchObject({ status: 'completed', result: value });
+  });
+
   it('is measured in bytes, not characters', async () => {
     const worker = defineHandlers(() => 'é'.repeat(600_000), quiet());
-    expect((await deliverOne(worker, {}, { type: 'a' })).error?.type).toBe('ResultTooLarge');
+    expect((await deliverOne(worker, {}, { type: 'a' })).error?.type).toBe('result_too_large');
   });
 });
 
