@@ -475,10 +475,7 @@ describe('a socket that does not keep to the protocol', () => {
     bad.say({ type: 'report', id: 3, reports: [], ready: {} });
     await bad.get('error', 9);
     expect(await bad.get('reported')).toMatchObject({ id: 40, failed: 1 });
-    expect(errors(bad).map(([code]) => code)).toEqual([
-      'payload_too_large',
-      ...Array(8).fill('invalid_request'),
-    ]);
+    expect(errors(bad).map(([code]) => code)).toEqual(['payload_too_large', ...Array(8).fill('invalid_request')]);
     // Whatever it says of the job of another worker, and however often.
     const said = ['ack', 'nack', 'progress'].map((action) => ({ action, job_id: held.id, progress: 1, error: 'no' }));
     expect(await bad.report([...said, ...said, { ...said[0], worker_id: 'w2' }])).toMatchObject({ failed: 7 });
