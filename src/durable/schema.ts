@@ -71,6 +71,9 @@ export const SUPPORTED: Readonly<Record<string, number>> = Object.fromEntries(
   [QUEUE, DIRECTORY, WORKFLOW, LOCKS, ALLOWANCE].map(({ object, version }) => [object, version]),
 );
 
+/** A request that met a database of a newer version is sent again after this, s. */
+const NEWER_AGAIN_S = 60;
+
 type Storage = Pick<DurableObjectStorage, 'sql' | 'transactionSync'>;
 
 export class Schema {
@@ -156,7 +159,7 @@ export class Schema {
     const details = { object, name, stored_version: stored, known_version: version };
     if (stored > version) {
       const hint = 'Deploy the newer version again.';
-      return new ApiError({ ...unavailable(message, STANDBY_MS / 1_000).data, type: 'newer_state', details, hint });
+      return new ApiError({ ...unavailable(message, NEWER_AGAIN_S).data, type: 'newer_state', details, hint });
     }
     const { data } = invalidConfiguration(message, details);
     return new ApiError({ ...data, hint: 'First deploy a release between the two.' });
