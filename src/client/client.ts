@@ -1,6 +1,7 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
 
 import { defaultsIn } from '../handler/runnable';
+import { ignoreRejection, safely } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { jobIds, uuidv7 } from '../producer/id';
 import type { CronJobOptions, EnqueueOptions, JobOptions, NewJob, StepOptions } from '../producer/job';
@@ -162,7 +163,8 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
       signal,
     };
     const defaultsOf = options.handlers ? defaultsIn(options.handlers) : () => undefined;
-    const onWarning = options.onWarning ?? warnOnce;
+    const { onWarning: warn = warnOnce } = options;
+    const onWarning = (warning: string) => safely(() => ignoreRejection(warn(warning)), undefined);
     const settings = { key, timeoutMs, signal, now, onWarning };
     const dial = createDial(options, settings);
     const address = addressOf(options, key);

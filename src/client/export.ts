@@ -1,10 +1,11 @@
 /** Whole queues as files, out and in. What a queue sends, and what it is sent, is checked here too. */
 import type * as contract from '../contract/export';
 import { FileError, linesOf, type Part, PartReader } from '../job/export/file';
+import { messageOf } from '../job/thrown';
 import { InvalidJobError, UnavailableError } from '../producer/errors';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
-import { type Open, pathTo, reasonOf, type Send } from './transport';
+import { type Open, pathTo, type Send } from './transport';
 
 /** What an export takes along. */
 export interface ExportOptions {
@@ -41,7 +42,7 @@ export async function* exportQueue(open: Open, name: string, { ended = false }: 
   try {
     yield* checkedText(pieces(body ? chunksOf(body) : []));
   } catch (error) {
-    const why = error instanceof FileError ? error.message : reasonOf(error);
+    const why = error instanceof FileError ? error.message : messageOf(error);
     const info = { status: 200, code: 'invalid_response', retryable: true };
     throw new UnavailableError(`The export of ${name} broke off: ${why}`, info);
   } finally {

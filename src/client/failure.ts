@@ -1,6 +1,7 @@
 /** The error of a failed job as a worker reports it: the same on the wire as a handler Worker's. */
 import type { FailureReport } from '../contract/pull';
-import { failureOf, isError } from '../handler/failure';
+import { failureOf } from '../handler/failure';
+import { isError } from '../job/thrown';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';
 import type { Named } from '../producer/names';

@@ -1,5 +1,6 @@
 /** Events as they happen. A connection that breaks off is made again, from the last event on. */
 
+import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import { malformed } from './answers';
@@ -8,7 +9,7 @@ import { messagesOf } from './event-stream';
 
 import { parametersFrom } from './pages';
 import { pause, type Retrier } from './retry';
-import { type Open, pathTo, reasonOf } from './transport';
+import { type Open, pathTo } from './transport';
 
 /** Which events to follow. Without `queue` and `job`: those of all queues, and of the workers. */
 export interface FollowQuery {
@@ -129,4 +130,4 @@ function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
 const isEnd = ({ type, data }: QueueEvent): boolean =>
   ENDS.has(type) || (type === 'job.state_changed' && LAST_STATES.has(data.to));
 
-const brokeOff = (cause: unknown) => unanswered(`The event stream was interrupted: ${reasonOf(cause)}`, true, cause);
+const brokeOff = (cause: unknown) => unanswered(`The event stream was interrupted: ${messageOf(cause)}`, true, cause);

@@ -3,6 +3,7 @@ import type { LogSink } from '../handler/log';
 import { RUNNABLE, type Runnable, runnable } from '../handler/runnable';
 import type { HandlerEntry, HandlerFunction } from '../handler/types';
 import type { HandlerWorker } from '../handler/worker-types';
+import { ignoreRejection, messageOf } from '../job/thrown';
 import { namesOf, refuseUnknown } from '../producer/known';
 import { LOG_AFTER_MS } from './pull-voice';
 import type { Puller } from './puller';
@@ -188,13 +189,14 @@ function defaultConcurrency(own: ReadonlyMap<string, number>, queues: readonly s
   );
 }
 
-/** An error handler that throws must not end the worker. */
+/** An error handler that throws or rejects must not end the worker. */
 function carefully(onError: (error: unknown) => void): (error: unknown) => void {
   return (error) => {
     try {
-      onError(error);
+      ignoreRejection(onError(error));
     } catch (own) {
-      console.error(own);
+      // Printing the value itself could throw again.
+      console.error('onError threw:', messageOf(own));
     }
   };
 }

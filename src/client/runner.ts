@@ -12,6 +12,7 @@
  * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
  * they had not been fetched.
  */
+import { isA } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { AbortedError, UnauthorizedError } from '../producer/errors';
 import { byCall } from './arriving';
@@ -384,8 +385,8 @@ export class Runner {
 
   /** Passes an error on, or ends the run when no later request can succeed either. */
   #complain(error: unknown): void {
-    const refused = error instanceof UnauthorizedError && !this.#accepted;
-    if (refused || error instanceof AbortedError) {
+    const refused = isA(error, UnauthorizedError) && !this.#accepted;
+    if (refused || isA(error, AbortedError)) {
       this.#broken ??= { error };
       this.#end();
     } else {

@@ -161,7 +161,7 @@ export class RunningJobs {
   #start(run: RunningJob): void {
     this.#countActive(run, 1);
     if (this.#isDraining) run.draining.abort(aborted(DRAINING));
-    const ended = this.#work(run);
+    const ended = this.#work(run).catch(this.complain);
     for (const member of run.members) member.ended = ended;
   }
 

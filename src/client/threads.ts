@@ -9,6 +9,7 @@ import type { DeliveryOutcome, HandlerDelivery } from '../handler/protocol';
 import type { Registration } from '../handler/registry';
 import type { CrossingError, FromThread, Question, Reason, ThreadData, ToThread } from '../handler/thread';
 import type { Voice } from '../handler/voice';
+import { isA, memberOf, messageOf } from '../job/thrown';
 import { TocsinError } from '../producer/errors';
 import { startThread, type Thread } from './node';
 import { atMost } from './timing';
@@ -280,13 +281,12 @@ function crashed(cause: unknown, code: number): DeliveryOutcome {
 }
 
 function reasonOf(reason: unknown): Reason {
-  const { name, message } = reason instanceof Error ? reason : { name: '', message: String(reason) };
-  return { message, isCancelled: name !== 'AbortError' };
+  return { message: messageOf(reason), isCancelled: memberOf(reason, 'name') !== 'AbortError' };
 }
 
 function crossing(error: unknown): CrossingError {
-  const message = error instanceof Error ? error.message : String(error);
-  if (!(error instanceof TocsinError)) return { message };
+  const message = messageOf(error);
+  if (!isA(error, TocsinError)) return { message };
   const { status, code, requestId, retryable, details, hint, retryAfterMs, outcomeUnknown } = error;
   return { message, info: { status, code, requestId, retryable, details, hint, retryAfterMs, outcomeUnknown } };
 }

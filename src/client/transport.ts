@@ -1,5 +1,6 @@
 /** One HTTP exchange with the queue: sends a request, answers parsed JSON or throws a {@link TocsinError}. */
 
+import { isA, messageOf } from '../job/thrown';
 import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import type { Address } from './pulse';
@@ -143,7 +144,7 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
       return response.body;
     } catch (cause) {
       if (signal?.aborted) throw aborted(signal, false);
-      if (cause instanceof TocsinError) throw cause;
+      if (isA(cause, TocsinError)) throw cause;
       throw noAnswer('GET', path, cause);
     } finally {
       clearTimeout(timer);
@@ -152,12 +153,7 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
 }
 
 function noAnswer(method: string, path: string, cause: unknown): UnavailableError {
-  return unanswered(`No answer to ${method} ${path}: ${reasonOf(cause)}`, true, cause);
-}
-
-/** What was thrown, in words. */
-export function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  return unanswered(`No answer to ${method} ${path}: ${messageOf(cause)}`, true, cause);
 }
 
 /** The header that tells the key. */

@@ -3,6 +3,7 @@
 import { type AttemptOutcome, failed } from '../job/attempt/outcome';
 import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
+import { isA, messageOf } from '../job/thrown';
 import { VERSION_HEADER } from './announcement';
 import { readBatchAnswer, readEntry, readSingleAnswer, unmentioned } from './answer';
 import { BodyReader, EntryScanner, LineScanner, readText, textOf } from './body';
@@ -268,8 +269,8 @@ function troubleOf(outcome: AttemptOutcome): string {
 }
 
 function failureOfThrow(error: unknown, jobs: number): AttemptOutcome {
-  const message = error instanceof Error ? error.message : String(error);
-  if (error instanceof NoAnswer) {
+  const message = messageOf(error);
+  if (isA(error, NoAnswer)) {
     return failed({ code: 'timeout', type: 'timeout', message, retryable: true });
   }
   const text = `The handler Worker died without an answer: ${message}`;
@@ -281,8 +282,7 @@ function failureOfThrow(error: unknown, jobs: number): AttemptOutcome {
 
 /** The network failed. The handler may have run all the same, so an attempt is over. */
 function unreachable(error: unknown): AttemptOutcome {
-  const why = withMaskedUrls(error instanceof Error ? error.message : String(error));
-  const message = `No answer from the URL: ${why}`;
+  const message = `No answer from the URL: ${withMaskedUrls(messageOf(error))}`;
   return failed({ code: 'delivery_error', type: 'tocsin.unreachable', message, retryable: true });
 }
 

@@ -9,6 +9,7 @@ import { isObject, parseObject } from '../job/envelope/fields';
 import { ApiError, type ErrorData, invalidRequest } from '../job/errors';
 import { heardLines, type LogLine } from '../job/log';
 import { readStepName, readStepSaid } from '../job/steps';
+import { messageOf } from '../job/thrown';
 import { readEntry } from './answer';
 import type { EntryText } from './body';
 
@@ -70,6 +71,6 @@ function mustProgress(value: unknown): Progress {
 /** The refusal of a call: no message of a handler is a defect of this side. */
 export function refusalOf(error: unknown): ErrorData {
   if (error instanceof ApiError) return error.data;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   return invalidRequest('call', `The call cannot be read: ${message}`).data;
 }

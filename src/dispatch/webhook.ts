@@ -6,6 +6,7 @@
 
 import { withMaskedUrls } from '../job/secrets';
 import { cut } from '../job/text';
+import { messageOf } from '../job/thrown';
 import type { Attempted } from '../job/webhook/schedule';
 import { retryAfterMs } from './answer';
 import { readText } from './body';
@@ -77,7 +78,7 @@ export async function sendWebhook(
     const ended = await post(call, headers, { allows, signal: late.signal, world });
     return { at, ...ended, duration_ms: world.now() - at };
   } catch (error) {
-    const why = late.signal.aborted ? `No answer within ${timeoutMs} ms.` : `No answer: ${messageOf(error)}`;
+    const why = late.signal.aborted ? `No answer within ${timeoutMs} ms.` : `No answer: ${cut(withMaskedUrls(messageOf(error)), 200)}`;
     return { at, error: why, response: '', duration_ms: world.now() - at };
   } finally {
     clearTimeout(timer);
@@ -121,5 +122,3 @@ function redirectedTo(from: URL, location: string | null, allows: Allows): URL |
   const to = parseTargetUrl(new URL(location, from).href, allows);
   return to?.host === from.host ? to : undefined;
 }
-
-const messageOf = (error: unknown) => cut(withMaskedUrls(error instanceof Error ? error.message : String(error)), 200);

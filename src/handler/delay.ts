@@ -1,4 +1,5 @@
 /** Asks a handler's retry function for the delay before the next run. */
+import { ignoreRejection, messageOf } from '../job/thrown';
 import { durationMs } from './duration';
 import { type Failure, followsPolicy, isNonRetryable } from './failure';
 import type { Logger } from './log';
@@ -23,14 +24,16 @@ export function withChosenDelay(
   try {
     answer = delay(attempt - 1, thrown);
   } catch (error) {
-    log.error('the retry function threw; the queue decides the delay', { error: String(error) });
+    log.error('the retry function threw; the queue decides the delay', { error: messageOf(error) });
     return failure;
   }
   // An async function would leave an unhandled rejection.
-  if (answer instanceof Promise) answer.catch(() => undefined);
+  ignoreRejection(answer);
   const ms = durationMs(typeof answer === 'number' ? Math.round(answer) : answer);
   if (ms === undefined) {
-    log.error('the retry function did not return a duration; the queue decides the delay', { answer: String(answer) });
+    log.error('the retry function did not return a duration; the queue decides the delay', {
+      answer: messageOf(answer),
+    });
     return failure;
   }
   return { ...failure, retry_in: ms };

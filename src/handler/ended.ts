@@ -1,4 +1,6 @@
 /** How a run ended: its result as text, or the outcome that what was thrown stands for. */
+import { messageOf } from '../job/thrown';
+import { emptiedProblem } from '../producer/emptied';
 import { tellHooks } from './around';
 import { withChosenDelay } from './delay';
 import { failureOf, stackOf, UnkeptResult, UnserialisableResult } from './failure';
@@ -42,7 +44,7 @@ export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<O
   const { job, attempt } = delivery;
   const snooze = snoozeOf(thrown);
   if (snooze !== undefined) {
-    const message = (thrown as Error).message;
+    const message = messageOf(thrown);
     run.log().info('job snoozed', { reason: message, in_ms: snooze });
     journal.add(logEntry(Date.now(), 'info', message, {}));
     return { status: 'snoozed', in: snooze };
@@ -50,24 +52,15 @@ export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<O
   const log = run.log();
   const failure = withChosenDelay(failureOf(thrown), thrown, registration.delay, job, attempt, log);
   const said = { error_type: failure.type, error: failure.message };
-  if (isMeant(thrown)) log.info('job ended by its handler', { ...said, code: failure.code });
+  if (isExpected(thrown)) log.info('job ended by its handler', { ...said, code: failure.code });
   else log.error('job failed', { ...said, stack: stackOf(thrown) });
   if (!host.call?.signal.aborted) {
     const patience = Math.max(0, run.deadline - Date.now()) + HOOKS_BEYOND_MS;
     await tellHooks(registry.around, { job, ctx, thrown, failure, attempt }, patience, (name, error) =>
-      log.error(`${name} threw`, { error: String(error), stack: stackOf(error) }),
+      log.error(`${name} threw`, { error: messageOf(error), stack: stackOf(error) }),
     );
   }
   return { status: 'failed', error: failure };
-}
-
-/** Is it what the handler meant, such as a retry at a time? */
-function isMeant(thrown: unknown): boolean {
-  try {
-    return typeof thrown === 'object' && thrown !== null && isExpected(thrown);
-  } catch {
-    return false;
-  }
 }
 
 /**
@@ -75,12 +68,14 @@ function isMeant(thrown: unknown): boolean {
  * @throws {UnkeptResult} when the queue would not keep it; {@link UnserialisableResult} when it is not JSON
  */
 export function resultText(result: unknown): string | undefined {
+  const problem = emptiedProblem(result, 'The result');
+  if (problem !== undefined) throw new UnserialisableResult(problem);
   let json: string | undefined;
   try {
     json = JSON.stringify(result);
   } catch (error) {
     if (isOverflow(error)) throw new UnkeptResult('result_too_deep', TOO_DEEP);
-    throw new UnserialisableResult(`The result is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UnserialisableResult(`The result is not JSON: ${messageOf(error)}`);
   }
   if (json === undefined) return undefined;
   const bytes = new TextEncoder().encode(json).length;

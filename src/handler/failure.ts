@@ -1,4 +1,6 @@
 /** Turns any thrown value into the error of its delivery. Never throws itself. */
+import { isA, isError, memberOf, messageOf, safely, tagOf } from '../job/thrown';
+import { withCauses } from './causes';
 import { isExpected, UnrecoverableError, verdictOf } from './outcomes';
 import { clip, stringOf } from './text';
 import type { Job } from './types';
@@ -49,26 +51,33 @@ export class UnkeptResult extends Error {
 
 /** Describes any thrown value for the queue. */
 export function failureOf(thrown: unknown): Failure {
-  try {
-    if (thrown instanceof TimeoutError) return { code: 'timeout', type: 'timeout', message: thrown.message };
-    if (thrown instanceof UnkeptResult) {
-      const { code, message } = thrown;
-      return { code, type: code, message, retryable: false };
-    }
-    if (typeof thrown === 'object' && thrown !== null) return describe(thrown);
-    return { code: 'handler_error', message: clip(typeof thrown === 'string' ? thrown : String(thrown), MAX_MESSAGE) };
-  } catch {
-    return { code: 'handler_error', message: 'The handler threw a value that cannot be read.' };
+  if (isA(thrown, TimeoutError)) return { code: 'timeout', type: 'timeout', message: thrown.message };
+  if (isA(thrown, UnkeptResult)) {
+    const { code, message } = thrown;
+    return { code, type: code, message, retryable: false };
   }
+  if (tagOf(thrown) === 'Response') return failureOfResponse(thrown);
+  if (typeof thrown === 'object' && thrown !== null) return describe(thrown);
+  return { code: 'handler_error', message: clip(messageOf(thrown), MAX_MESSAGE) };
+}
+
+/** A thrown `Response`, as `if (!response.ok) throw response` does. Its type names the status, for policies. */
+function failureOfResponse(thrown: unknown): Failure {
+  const status = Number(memberOf(thrown, 'status'));
+  const text = stringOf(memberOf(thrown, 'statusText'));
+  const named = text === undefined ? `${status}` : `${status} ${text}`;
+  return {
+    code: 'handler_error',
+    type: `http_${status}`,
+    message: clip(`The handler threw a Response with the status ${named}.`, MAX_MESSAGE),
+    classes: ['Response'],
+    details: { status, ...(text !== undefined && { status_text: clip(text, MAX_NAME) }) },
+  };
 }
 
 /** The stack of what was thrown, if it has one. */
 export function stackOf(thrown: unknown): string | undefined {
-  try {
-    return isError(thrown) ? stringOf(thrown.stack) : undefined;
-  } catch {
-    return undefined;
-  }
+  return isError(thrown) ? stringOf(memberOf(thrown, 'stack')) : undefined;
 }
 
 /** Does the job's policy say that this failure is not retried? */
@@ -107,9 +116,9 @@ export function followsPolicy(failure: Failure): boolean {
 }
 
 function describe(thrown: object): Failure {
-  const classes = isError(thrown) ? classNames(thrown) : [];
-  const type = stringOf(Reflect.get(thrown, 'type')) ?? classes[0];
-  const details = detailsOf(thrown);
+  const classes = isError(thrown) ? safely(() => classNames(thrown), []) : [];
+  const type = stringOf(memberOf(thrown, 'type')) ?? classes[0];
+  const details = withCauses(detailsOf(thrown), thrown);
   const stack = isExpected(thrown) ? undefined : stackOf(thrown);
   return {
     code: 'handler_error',
@@ -139,7 +148,7 @@ function classNames(error: Error): string[] {
     level = above;
   }
   const [own] = names;
-  const given = own === 'DOMException' ? error.name : ownName(error);
+  const given = own === 'DOMException' ? stringOf(memberOf(error, 'name')) : ownName(error);
   const isNamedAlone = own === 'Error' || own === 'DOMException';
   if (given !== undefined && !names.includes(given)) names.splice(isNamedAlone ? 0 : 1, 0, clip(given, MAX_NAME));
   if (error instanceof UnrecoverableError && !names.includes('UnrecoverableError')) names.push('UnrecoverableError');
@@ -155,26 +164,7 @@ function constructorName(prototype: object): string | undefined {
   return typeof owner === 'function' ? stringOf(owner.name) : undefined;
 }
 
-function messageOf(thrown: object): string {
-  const message: unknown = Reflect.get(thrown, 'message');
-  if (typeof message === 'string') return message;
-  if (isError(thrown)) return '';
-  return JSON.stringify(thrown) ?? String(thrown);
-}
-
 function detailsOf(thrown: object): unknown {
-  try {
-    const json = JSON.stringify(Reflect.get(thrown, 'details'));
-    return json === undefined || json.length > MAX_DETAILS ? undefined : JSON.parse(json);
-  } catch {
-    return undefined;
-  }
-}
-
-/**
- * Is it an error, of any realm? An error of a `node:vm` context or of a test runner is not an `instanceof` this
- * realm's.
- */
-export function isError(value: unknown): value is Error {
-  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
+  const json = safely(() => JSON.stringify(memberOf(thrown, 'details')), undefined);
+  return json === undefined || json.length > MAX_DETAILS ? undefined : JSON.parse(json);
 }

@@ -1,4 +1,5 @@
 /** Log lines of a handler: one JSON object each, bound to the job that runs. */
+import { ignoreRejection } from '../job/thrown';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -9,7 +10,7 @@ export interface LogLine {
   [field: string]: unknown;
 }
 
-/** Takes a finished line. An error that it throws is ignored: logging never fails a job. */
+/** Takes a finished line. An error that it throws or rejects with is ignored: logging never fails a job. */
 export type LogSink = (line: LogLine) => void;
 
 /**
@@ -48,7 +49,7 @@ export function createLogger(sink: LogSink, bound: Record<string, unknown>, keep
     (message: string, fields: Record<string, unknown> = {}): void => {
       try {
         keep?.(level, message, fields);
-        sink({ ...fields, ...bound, level, message });
+        ignoreRejection(sink({ ...fields, ...bound, level, message }));
       } catch {
         // A log line must not fail a job.
       }

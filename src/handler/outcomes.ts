@@ -3,6 +3,7 @@
  * else. They carry their outcome under a registered symbol, so that two copies of this library in one bundle understand
  * each other.
  */
+import { memberOf, safely } from '../job/thrown';
 import type { Duration } from '../producer/envelope';
 import { requireDuration } from './duration';
 
@@ -22,7 +23,7 @@ export interface RequestedOutcome {
 
 /** Details of a failure beside its message. */
 export interface OutcomeOptions {
-  /** The error behind it; logged, not sent. */
+  /** The error behind it. Its type and message are kept in the job's error history, as `details.cause`. */
   cause?: unknown;
   /** JSON kept in the job's error history. */
   details?: unknown;
@@ -106,21 +107,21 @@ export class SignalTimeoutError extends UnrecoverableError {
  * How long a thrown value asks to wait before the next run, without using an attempt, in ms; undefined: it does not.
  */
 export function snoozeOf(thrown: unknown): number | undefined {
-  const verdict = typeof thrown === 'object' && thrown !== null ? verdictOf(thrown) : undefined;
-  const ms: unknown = verdict && Reflect.get(verdict, SNOOZE);
+  const ms = memberOf(verdictOf(thrown), SNOOZE);
   return typeof ms === 'number' ? ms : undefined;
 }
 
 /** Is this how the handler meant the run to end? Then it is not an error of the handler. */
-export function isExpected(thrown: object): boolean {
+export function isExpected(thrown: unknown): boolean {
   const { code } = verdictOf(thrown) ?? {};
   return code === 'RETRY' || code === 'DISCARD' || code === 'FAIL' || code === 'invalid_args';
 }
 
 /** The outcome that a thrown value requests, if any. */
-export function verdictOf(thrown: object): RequestedOutcome | undefined {
-  const verdict: unknown = Reflect.get(thrown, VERDICT);
-  return typeof verdict === 'object' && verdict !== null ? verdict : undefined;
+export function verdictOf(thrown: unknown): RequestedOutcome | undefined {
+  const verdict = memberOf(thrown, VERDICT);
+  // The copy is read once: its members may be getters.
+  return typeof verdict === 'object' && verdict !== null ? safely(() => ({ ...verdict }), undefined) : undefined;
 }
 
 /**

@@ -2,6 +2,7 @@
  * Runs the jobs of a chunk in one call of their handler, and tells the outcome of each. Whatever the handler does, all
  * outcomes come, at the shortest timeout of its jobs at the latest.
  */
+import { isA } from '../job/thrown';
 import { checkedArgs } from './arguments';
 import { within } from './around';
 import { CancelledError } from './control';
@@ -120,7 +121,7 @@ class ChunkRun {
       const text = resultText(result);
       return text === undefined ? { status: 'completed' } : { status: 'completed', result: text };
     } catch (thrown) {
-      if (thrown instanceof CancelledError) {
+      if (isA(thrown, CancelledError)) {
         log().info('job cancelled');
         return failed('cancelled', thrown.message);
       }
@@ -180,7 +181,7 @@ class ChunkRun {
   /** The handler runs on for the others; without any it is stopped. */
   private cancel(member: Member, reason: CancelledError): void {
     member.thrown = { thrown: reason };
-    if (this.members.every(({ thrown }) => thrown?.thrown instanceof CancelledError)) this.stop(reason);
+    if (this.members.every(({ thrown }) => thrown && isA(thrown.thrown, CancelledError))) this.stop(reason);
   }
 
   private fail(job: unknown, error: unknown): void {

@@ -3,6 +3,7 @@
  * promise resolves, at the job's timeout at the latest. A batch is answered as a whole, so one hanging job would
  * otherwise take the other results down with it.
  */
+import { isA } from '../job/thrown';
 import { jobIds } from '../producer/id';
 import { contextOf } from './context';
 import { CancelledError } from './control';
@@ -81,12 +82,12 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
   } catch (thrown) {
-    if (thrown instanceof CancelledError) {
+    if (isA(thrown, CancelledError)) {
       run.log().info('job cancelled');
       return failed('cancelled', thrown.message);
     }
     // Middleware that continues although the run is suspended changes nothing, unless a step hangs.
-    if (thrown instanceof TimeoutError && steps.suspension && !steps.busy) return suspended(steps.suspension);
+    if (isA(thrown, TimeoutError) && steps.suspension && !steps.busy) return suspended(steps.suspension);
     return await outcomeOfThrown(thrown, { ...run, ctx, deadline });
   } finally {
     steps.close();

@@ -1,4 +1,5 @@
 /** The end of a run that continues later, as middleware sees it. */
+import { memberOf } from '../job/thrown';
 
 const MARK = Symbol.for('tocsin.suspended');
 
@@ -15,5 +16,5 @@ export class SuspendedError extends Error {
 
 /** Does this error end a run that continues later? Then nothing failed. */
 export function isSuspended(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && Reflect.get(error, MARK) === true;
+  return memberOf(error, MARK) === true;
 }

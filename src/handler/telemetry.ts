@@ -2,6 +2,7 @@
  * What is used of OpenTelemetry, by its shape: a program that traces hands over the module `@opentelemetry/api`, and
  * one that does not needs no such package. Spans and attributes are named by the semantic conventions for messaging.
  */
+import { isA, memberOf, messageOf } from '../job/thrown';
 
 /** Attributes of a span. */
 export type Attributes = Record<string, string | number | boolean>;
@@ -91,8 +92,9 @@ export function messaging(operation: 'send' | 'process', queue: string | undefin
 
 /** Marks the span as failed. */
 export function failSpan(span: Span, thrown: unknown): void {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
-  span.recordException(error);
-  span.setAttribute('error.type', error.name);
-  span.setStatus({ code: STATUS_ERROR, message: error.message });
+  const message = messageOf(thrown);
+  const name = memberOf(thrown, 'name');
+  span.recordException(isA(thrown, Error) ? thrown : new Error(message));
+  span.setAttribute('error.type', typeof name === 'string' ? name : 'Error');
+  span.setStatus({ code: STATUS_ERROR, message });
 }

@@ -1,4 +1,6 @@
 /** Texts of a handler, before they are sent: shortened, and JSON or refused. */
+import { messageOf } from '../job/thrown';
+import { emptiedProblem } from '../producer/emptied';
 
 /** The text, unless it is empty or none. */
 export function stringOf(value: unknown): string | undefined {
@@ -51,12 +53,13 @@ export const isOverflow = (error: unknown): boolean =>
  * @throws {TypeError} when it cannot be JSON
  */
 export function jsonCopy(value: unknown, what: string): unknown {
+  const problem = emptiedProblem(value, what);
+  if (problem !== undefined) throw new TypeError(problem);
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    throw new TypeError(`${what} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw new TypeError(`${what} is not JSON: ${messageOf(error)}`);
   }
-  if (text === undefined && value !== undefined) throw new TypeError(`${what} is not JSON: it is a ${typeof value}`);
   return text === undefined ? undefined : JSON.parse(text);
 }

@@ -2,6 +2,7 @@
  * Handlers in a thread of a worker that pulls: it runs the deliveries that the worker hands over, and asks the worker
  * for everything that a handler says. What crosses is data; of signals and errors, what they consist of.
  */
+import { messageOf } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
 import { errorFor, type TocsinErrorInfo } from '../producer/errors';
 import { CancelledError } from './control';
@@ -180,8 +181,6 @@ function reasonOf({ message, isCancelled }: Reason): Error {
 function errorOf({ message, info }: CrossingError): Error {
   return info ? errorFor(message, info) : new Error(message);
 }
-
-const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
 function textOf(answer: DeliveryOutcome | DeliveryOutcome[]): string {
   try {

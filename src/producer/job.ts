@@ -1,6 +1,8 @@
 /** A job as a producer writes it, and its JSON. */
 
 import { DEFAULT_QUEUE } from '../job/options';
+import { messageOf } from '../job/thrown';
+import { findEmptied } from './emptied';
 import type { Duration, RetentionOptions, RetryPolicy } from './envelope';
 import { InvalidJobError } from './errors';
 import { namesOf, refuseUnknown } from './known';
@@ -158,16 +160,23 @@ export function wireJob(
   return job;
 }
 
-/** JSON text in the wire's names. @throws {InvalidJobError} when there is none, as of what holds itself */
+/** JSON text in the wire's names. @throws {InvalidJobError} when there is none, or JSON would empty a part of it */
 export function jsonOf(content: unknown, what?: string): string {
-  return written(() => JSON.stringify(wired(content)), what);
+  return writtenWhole(wired(content), what);
+}
+
+/** JSON text. @throws {InvalidJobError} naming the member that JSON would empty */
+function writtenWhole(content: unknown, what = 'The job'): string {
+  const found = findEmptied(content, '');
+  if (found) throw invalid(`${what} is not JSON: at ${found.path} ${found.problem}.`, found.path);
+  return written(() => JSON.stringify(content), what);
 }
 
 function written<T>(write: () => T, what = 'The job'): T {
   try {
     return write();
   } catch (cause) {
-    throw invalid(`${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, 'args', cause);
+    throw invalid(`${what} is not JSON: ${messageOf(cause)}`, 'args', cause);
   }
 }
 
@@ -191,7 +200,7 @@ export function prepare(
   const isNamed = idempotencyKey === undefined && options.unique?.onConflict !== 'accumulate';
   const chosenId = options.id ?? (isNamed ? newId?.(queue) : undefined);
   const job = wireJob(type, args, options, known);
-  const text = written(() => JSON.stringify(job));
+  const text = writtenWhole(job);
   const json = chosenId === undefined ? text : `{"id":${JSON.stringify(chosenId)},${text.slice(1)}`;
   return { type, queue, id: chosenId, idempotencyKey, json };
 }

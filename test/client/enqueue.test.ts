@@ -113,7 +113,7 @@ describe('an enqueue', () => {
   });
 
   it.each<[string, unknown[], Record<string, unknown>, string]>([
-    ['arguments that are not JSON', [1n], {}, 'args'],
+    ['arguments that are not JSON', [1n], {}, 'args[0]'],
     ['an invalid date', [], { delayUntil: new Date(Number.NaN) }, 'options.delayUntil'],
     ['a negative delay', [], { delay: -1 }, 'options.delay'],
     ['a delay beside a time', [], { delay: 1, delayUntil: new Date(0) }, 'options.delay'],

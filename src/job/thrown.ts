@@ -1,0 +1,56 @@
+/**
+ * Reads values that other code threw. Such a value may be anything: a revoked proxy, an object whose getters throw, an
+ * error whose message is not a string. Read thrown values only through these functions: none of them throws.
+ */
+
+/** What `read` returns, or `otherwise` if it throws. */
+export function safely<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
+/** `thrown instanceof type`, for any value. */
+export function isA<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  return safely(() => thrown instanceof type, false);
+}
+
+/** The tag of `Object.prototype.toString`, such as `Error` or `Response`. It is the same in every realm. */
+export function tagOf(value: unknown): string {
+  return safely(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object');
+}
+
+/**
+ * Is it an error, of any realm? An error of a `node:vm` context or of a test runner is not an `instanceof` this
+ * realm's.
+ */
+export function isError(value: unknown): value is Error {
+  return isA(value, Error) || tagOf(value) === 'Error';
+}
+
+/** A member of an object; undefined if it cannot be read. */
+export function memberOf(thrown: unknown, name: PropertyKey): unknown {
+  if (typeof thrown !== 'object' || thrown === null) return undefined;
+  return safely(() => Reflect.get(thrown, name), undefined);
+}
+
+/** The message of what was thrown: that of an error, or the value as text. */
+export function messageOf(thrown: unknown): string {
+  const message = memberOf(thrown, 'message');
+  if (typeof message === 'string') return message;
+  if (isError(thrown)) return message === undefined ? '' : textOf(message);
+  return textOf(thrown);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const json = typeof value === 'object' ? safely(() => JSON.stringify(value), undefined) : undefined;
+  return json ?? safely(() => String(value), 'a value that cannot be read');
+}
+
+/** Ignores the rejection of a promise that other code returned where nothing awaits it. */
+export function ignoreRejection(returned: unknown): void {
+  if (isA(returned, Promise)) safely(() => returned.catch(() => undefined), undefined);
+}
