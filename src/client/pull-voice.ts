@@ -43,7 +43,8 @@ export class PullVoice implements Voice {
     return await this.reports.step(this.job, name, record);
   }
 
-  async enqueue(job: ChildJob): Promise<JobEnvelope> {
-    return await this.puller.enqueue(job);
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    const [job] = jobs;
+    return jobs.length === 1 && job ? [await this.puller.enqueue(job)] : await this.puller.enqueueMany(jobs);
   }
 }

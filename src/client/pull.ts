@@ -4,9 +4,10 @@ import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
+import { DEFAULT_QUEUE } from '../job/options';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
-import { enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
+import { batchOf, enqueuedJobOf, jobOf, listOf, member, shaped } from './answers';
 import { type JobFailure, wireFailure } from './failure';
 import type { HeartbeatAnswer } from './heartbeat';
 import type { ProgressAnswer, ProgressReport, RecordedStep, Wanted, WorkerOptions } from './pull-types';
@@ -310,6 +311,16 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   async enqueue(child: Record<string, unknown>): Promise<JobEnvelope> {
     const send = child.id === undefined ? this.#requests.once : this.#requests.safely;
     return enqueuedJobOf(await send('POST', '/jobs', jsonOf(child)));
+  }
+
+  /** Enqueues jobs of a handler, all or none, as they are written on the wire. */
+  async enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]> {
+    const send = children.every(({ id }) => id !== undefined) ? this.#requests.safely : this.#requests.once;
+    const answer = await send('POST', '/jobs/batch', jsonOf({ jobs: children }));
+    return batchOf(
+      answer,
+      children.map((child) => ({ json: JSON.stringify(child), queue: DEFAULT_QUEUE })),
+    );
   }
 
   #tell(job: Held): void {

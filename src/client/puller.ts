@@ -69,6 +69,7 @@ export interface Puller {
   recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined>;
   log(job: Held, lines: readonly LogEntry[]): Promise<void>;
   enqueue(child: Record<string, unknown>): Promise<JobEnvelope>;
+  enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]>;
   heartbeat(held: readonly Held[], state?: 'drain' | 'stopped'): Promise<HeartbeatAnswer>;
   /** A heartbeat as it is written. */
   heartbeatText(held?: readonly Held[], state?: 'drain' | 'stopped'): string;

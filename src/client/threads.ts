@@ -255,7 +255,8 @@ const ASKED: Record<Question, (voice: Voice, said: readonly unknown[]) => Promis
   progress: (voice, [report]) => voice.progress(report as never),
   checkpoint: (voice, [state]) => voice.checkpoint(state),
   record: (voice, [name, record]) => voice.record(name as string, record as never),
-  enqueue: (voice, [job]) => voice.enqueue(job as never),
+  enqueue: async (voice, [job]) => (await voice.enqueue([job as never]))[0],
+  enqueueMany: (voice, [jobs]) => voice.enqueue(jobs as never),
 };
 
 function threadOf(data: ThreadData): Thread {

@@ -1,15 +1,18 @@
 /** What a handler gets beside its job: `ctx`, whichever way the job came. */
 
+import { messageOf } from '../job/thrown';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
-import type { Duration } from '../producer/envelope';
-import { wireJob } from '../producer/job';
+import type { JobEnvelope } from '../producer/envelope';
+import { type JobOptions, type NewJob, refuseBeside, wireJob } from '../producer/job';
 import { wired } from '../producer/names';
 import { type Journal, logEntry } from './journal';
 import { createLogger, type Logger, type LogSink } from './log';
+import { turn } from './pauses';
 import type { HandlerDelivery } from './protocol';
 import type { Steps } from './steps';
 import { jsonCopy } from './text';
-import type { ExecutionContextLike, HandlerContext, Job } from './types';
+import type { TimeLimit } from './time-limit';
+import type { ExecutionContextLike, HandlerContext } from './types';
 import type { ChildJob, Voice } from './voice';
 
 /** What a context is made of. */
@@ -29,6 +32,7 @@ export interface ContextParts {
   voice: Voice;
   /** What is registered for the types of jobs that it enqueues. */
   defaultsOf: DefaultsOf;
+  time: Pick<TimeLimit, 'check' | 'isUp'>;
   /** False once the answer is given. */
   isOpen: () => boolean;
 }
@@ -39,6 +43,7 @@ const ROUNDING = 1e-9;
 /** Give the signals of a context. */
 const ABORTER = Symbol('aborter');
 const DRAINING = Symbol('draining');
+const TIME = Symbol('time');
 
 /**
  * The members `signal` and `draining`, read when a handler asks for them. All contexts have their functions in common:
@@ -46,7 +51,8 @@ const DRAINING = Symbol('draining');
  */
 const SIGNALS: PropertyDescriptorMap = {
   signal: {
-    get(this: { [ABORTER]: ContextParts['aborter'] }) {
+    get(this: { [ABORTER]: ContextParts['aborter']; [TIME]: ContextParts['time'] }) {
+      this[TIME].check();
       return this[ABORTER].signal;
     },
     enumerable: true,
@@ -62,58 +68,91 @@ const SIGNALS: PropertyDescriptorMap = {
 };
 
 export function contextOf(parts: ContextParts): HandlerContext {
-  const { delivery, voice, steps } = parts;
-  const requireOpen = (verb: string): void => {
-    if (!parts.isOpen()) throw new Error(`ctx.${verb}: the run has ended`);
+  const { delivery, voice, steps, time } = parts;
+  /** A call that the handler need not await: a refusal that nobody looks at must not end the process. */
+  const call =
+    <Args extends unknown[], T>(verb: string, run: (...args: Args) => Promise<T>) =>
+    (...args: Args): Promise<T> => {
+      const refusal = time.check() ?? (parts.isOpen() ? undefined : ended(verb, args));
+      const begin = (): Promise<T> => (refusal ? Promise.reject(refusal) : run(...args));
+      // A handler that goes on all the same lets others run.
+      const said = refusal || time.isUp ? turn().then(begin) : begin();
+      // Not by `catch`, which a sleep would take for being awaited.
+      Promise.prototype.then.call(said, undefined, () => undefined);
+      return said;
+    };
+  /** A call to the queue, which keeps the run open. */
+  const say = <Args extends unknown[], T>(verb: string, run: (...args: Args) => Promise<T>) =>
+    call<Args, T>(verb, (...args) => steps.during(run(...args)));
+  const enqueue = async (children: readonly ChildJob[]): Promise<JobEnvelope[]> => {
+    if (children.length === 0) return [];
+    if (voice.durable === 'never') await steps.needLine();
+    return await voice.enqueue(children);
   };
-  const context: Omit<HandlerContext, 'signal' | 'draining'> & Record<typeof ABORTER | typeof DRAINING, unknown> = {
+  const context: Omit<HandlerContext, 'signal' | 'draining'> &
+    Record<typeof ABORTER | typeof DRAINING | typeof TIME, unknown> = {
     [ABORTER]: parts.aborter,
     [DRAINING]: parts.draining,
+    [TIME]: time,
     job: delivery.job,
     attempt: delivery.attempt,
     deliveryId: delivery.deliveryId,
     env: parts.env,
     log: keptLogger(parts),
     waitUntil: (promise) => parts.executionCtx?.waitUntil(promise),
-    progress: quietly(async (fraction: number, message?: string, data?: Record<string, unknown>) => {
-      requireOpen('progress');
+    progress: say('progress', async (fraction: number, message?: string, data?: Record<string, unknown>) => {
       if (typeof fraction !== 'number' || !(fraction >= -ROUNDING && fraction <= 1 + ROUNDING)) {
         throw new TypeError(
-          `ctx.progress: ${String(fraction)} is not a number from 0 to 1; divide a percentage by 100`,
+          `ctx.progress: ${messageOf(fraction)} is not a number from 0 to 1; divide a percentage by 100`,
         );
       }
       const more = jsonCopy({ message, data }, 'ctx.progress: the report') as object;
       await voice.progress({ progress: Math.min(1, Math.max(0, fraction)), ...more });
     }),
-    checkpoint: quietly(async (state: unknown) => {
-      requireOpen('checkpoint');
+    checkpoint: say('checkpoint', async (state: unknown) => {
       const copy = jsonCopy(state, 'ctx.checkpoint: the state');
       if (copy === undefined) throw new TypeError('ctx.checkpoint: the state is undefined; use null');
       if (voice.durable === 'never') await steps.needLine();
       await voice.checkpoint(copy);
     }),
-    enqueue: quietly(async (type: string, args: readonly unknown[], options = {}) => {
-      requireOpen('enqueue');
-      const child = childOf(
-        delivery.job,
-        wireJob(type, args, withDefaults(options, parts.defaultsOf(type))),
-        options.id,
-      );
-      if (voice.durable === 'never') await steps.needLine();
-      return await voice.enqueue(child);
+    enqueue: say('enqueue', async (type: string, args: readonly unknown[], options: JobOptions = {}) => {
+      const [job] = await enqueue([childOf(parts, 'enqueue', { type, args, options })]);
+      return job;
     }) as HandlerContext['enqueue'],
-    step: quietly(steps.step) as HandlerContext['step'],
-    sleep: quietly(steps.sleep) as (name: string, duration: Duration) => Promise<void>,
-    waitFor: quietly(steps.waitFor) as HandlerContext['waitFor'],
+    enqueueMany: say('enqueueMany', async (jobs: readonly NewJob[]) => await enqueue(childrenOf(parts, jobs))),
+    step: call('step', steps.step) as HandlerContext['step'],
+    sleep: call('sleep', steps.sleep),
+    waitFor: call('waitFor', steps.waitFor) as HandlerContext['waitFor'],
   };
   return Object.defineProperties(context, SIGNALS) as typeof context & HandlerContext;
 }
 
+/** Most jobs of one `ctx.enqueueMany`, and most bytes of their JSON. */
+const MAX_CHILDREN = 1_000;
+const MAX_CHILDREN_BYTES = 1_048_576;
+
+/** @throws {TypeError} for what is no list of jobs, or too much of it */
+function childrenOf(parts: ContextParts, jobs: readonly NewJob[]): ChildJob[] {
+  if (!Array.isArray(jobs)) throw new TypeError('ctx.enqueueMany: pass a list of { type, args, options }');
+  if (jobs.length > MAX_CHILDREN) {
+    throw new TypeError(`ctx.enqueueMany: ${jobs.length} jobs; a call takes at most ${MAX_CHILDREN}`);
+  }
+  const children = jobs.map((job) => {
+    refuseBeside(job);
+    return childOf(parts, 'enqueueMany', job);
+  });
+  const bytes = new TextEncoder().encode(JSON.stringify(children)).length;
+  if (bytes <= MAX_CHILDREN_BYTES) return children;
+  throw new TypeError(`ctx.enqueueMany: ${bytes} bytes of jobs; a call takes at most ${MAX_CHILDREN_BYTES}`);
+}
+
 /** A job that a handler enqueues: it names the job that made it, and belongs to the same trace. */
-function childOf(parent: Job, wire: Record<string, unknown>, id: string | undefined): ChildJob {
+function childOf({ delivery, defaultsOf }: ContextParts, verb: string, { type, args, options = {} }: NewJob): ChildJob {
+  const wire = wireJob(type, args, withDefaults(options, defaultsOf(type)));
+  const parent = delivery.job;
   const { traceparent } = parent.meta;
   const meta = { ...(traceparent !== undefined && { traceparent }), ...(wire.meta as object), parent_id: parent.id };
-  return jsonCopy(wired({ id, ...wire, meta }), 'ctx.enqueue: the job') as ChildJob;
+  return jsonCopy(wired({ id: options.id, ...wire, meta }), `ctx.${verb}: the job`) as ChildJob;
 }
 
 /** Lines go to the sink at once, and to the queue with the job. */
@@ -123,11 +162,6 @@ function keptLogger({ sink, bound, journal, isOpen }: ContextParts): Logger {
   });
 }
 
-/** A handler need not await what it says: a refusal that no one looks at must not end the process. */
-function quietly<Args extends unknown[], T>(say: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
-  return (...args) => {
-    const said = say(...args);
-    said.catch(() => undefined);
-    return said;
-  };
+function ended(verb: string, [name]: readonly unknown[]): Error {
+  return new Error(`ctx.${verb}: the run has ended${typeof name === 'string' ? `; "${name}" was not started` : ''}`);
 }

@@ -128,10 +128,12 @@ export class LineVoice implements Voice {
     return isObject(earlier) ? (earlier as StepRecord) : undefined;
   }
 
-  async enqueue(job: ChildJob): Promise<JobEnvelope> {
-    const value = await this.#call({ enqueue: [job] });
-    if (Array.isArray(value) && isObject(value[0])) return named(value[0]) as JobEnvelope;
-    throw new UnavailableError('The reply contains no job.', {
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    const value = await this.#call({ enqueue: jobs });
+    if (Array.isArray(value) && value.length === jobs.length && value.every(isObject)) {
+      return value.map((job) => named(job) as JobEnvelope);
+    }
+    throw new UnavailableError('The reply does not contain the jobs.', {
       status: 200,
       code: 'invalid_response',
       retryable: false,

@@ -8,7 +8,6 @@ import { within } from './around';
 import { CancelledError } from './control';
 import { Deadlines } from './deadlines';
 import { failed, outcomeOfThrown, resultText } from './ended';
-import { TimeoutError } from './failure';
 import { type Host, PUSHED, timeoutOf } from './host';
 import { Journal, logEntry } from './journal';
 import { createLogger } from './log';
@@ -16,10 +15,11 @@ import { OutcomeError } from './outcomes';
 import type { DeliveryOutcome, HandlerDelivery, Outcome } from './protocol';
 import type { ChunkHandler, Registration, Registry } from './registry';
 import { RunSignal } from './run-signal';
+import { TimeLimit } from './time-limit';
 import type { BatchContext, HandlerContext, Job } from './types';
 
 /** What belongs to a single job, and what to do instead. */
-const REFUSED = ['step', 'sleep', 'waitFor', 'progress', 'checkpoint', 'enqueue'] as const;
+const REFUSED = ['step', 'sleep', 'waitFor', 'progress', 'checkpoint', 'enqueue', 'enqueueMany'] as const;
 
 /** The handler did not return what a chunked handler returns. */
 export class InvalidResultsError extends OutcomeError {}
@@ -51,7 +51,7 @@ class ChunkRun {
   private readonly members: Member[];
   private readonly journal = new Journal();
   private readonly aborter: RunSignal;
-  private readonly deadline: number;
+  private readonly time: TimeLimit;
   private readonly handler: ChunkHandler;
   private isOpen = true;
   private stop: (reason: Error) => void = () => undefined;
@@ -61,12 +61,12 @@ class ChunkRun {
     private readonly registration: Registration,
     private readonly registry: Registry,
     private readonly host: Host,
-    private readonly limit: number,
+    limit: number,
   ) {
     this.members = deliveries.map((delivery) => ({ delivery, job: delivery.job }));
     this.aborter = new RunSignal(host.call);
     this.handler = registration.chunk as ChunkHandler;
-    this.deadline = Date.now() + limit;
+    this.time = new TimeLimit(limit, `The jobs did not finish within ${limit} ms.`);
   }
 
   async run(): Promise<DeliveryOutcome[]> {
@@ -112,7 +112,7 @@ class ChunkRun {
     result: unknown,
     ctx: HandlerContext,
   ): Promise<Outcome> {
-    const { host, registration, registry, deadline } = this;
+    const { host, registration, registry, time } = this;
     const { job, attempt, deliveryId } = delivery;
     const bound = { job_id: job.id, type: job.type, attempt, delivery_id: deliveryId };
     const log = () => createLogger(host.sink, bound);
@@ -135,13 +135,13 @@ class ChunkRun {
         log,
         journal,
         ctx: own,
-        deadline,
+        deadline: time.deadline,
       });
     }
   }
 
   private async withinTimeout(members: readonly Member[], ctx: HandlerContext & BatchContext): Promise<unknown> {
-    const { registration, registry, host, aborter, limit, deadline } = this;
+    const { registration, registry, host, aborter, time } = this;
     const { run } = this.handler;
     const stopped = new Promise<never>((_, reject) => {
       this.stop = (reason) => {
@@ -150,18 +150,17 @@ class ChunkRun {
         aborter.abort(reason);
       };
     });
+    time.begin(this.stop);
     const jobs = members.map(({ job }) => job);
     const unlisten = this.members.map((member) =>
       host.control?.onCancel(member.delivery.deliveryId, (reason) => this.cancel(member, reason)),
     );
     const { deadlines = new Deadlines() } = host;
-    const unwatch = deadlines.watch(limit, () =>
-      this.stop(new TimeoutError(`The jobs did not finish within ${limit} ms.`)),
-    );
+    const unwatch = time.watch(deadlines);
     let release: (() => void) | undefined;
     let isOver = false;
     const execute = async (): Promise<unknown> => {
-      const give = await registration.slots?.acquire(deadline, aborter.signal);
+      const give = await registration.slots?.acquire(time.deadline, aborter.signal);
       if (isOver) give?.();
       else release = give;
       const handler = within(registry.around.use ?? [], async () => await run(jobs, ctx));
@@ -193,7 +192,7 @@ class ChunkRun {
   }
 
   private context(): HandlerContext & BatchContext {
-    const { host, aborter, journal, members } = this;
+    const { host, aborter, journal, members, time } = this;
     const [first] = members as [Member];
     const { type } = first.delivery.job;
     const { draining = new RunSignal() } = host;
@@ -214,6 +213,7 @@ class ChunkRun {
       waitUntil: (promise: Promise<unknown>) => host.executionCtx?.waitUntil(promise),
       fail: (job: unknown, error: unknown) => this.fail(job, error),
       get signal() {
+        time.check();
         return aborter.signal;
       },
       get draining() {

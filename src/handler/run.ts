@@ -19,6 +19,7 @@ import { runChunk } from './run-chunk';
 import { RunSignal } from './run-signal';
 import { AT_ONCE } from './step-rules';
 import { Steps, type Suspension } from './steps';
+import { TimeLimit } from './time-limit';
 import type { HandlerContext } from './types';
 import { AnswerVoice, Notes, type Voice } from './voice';
 
@@ -49,11 +50,26 @@ export async function runDelivery(
   const voice: Voice = host.voice?.(delivery, notes) ?? new AnswerVoice('with the answer', notes, newId);
   const journal = new Journal(voice.log?.bind(voice), voice.logAfterMs);
   const steps = new Steps(stepsOf(job), voice, notes, host.queueNow ?? queueClock(job.startedAt, Date.now()));
-  const run = { delivery, registration, registry, host, log, journal, steps, isOpen: true };
+  const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
+  const time = new TimeLimit(limit, `The job did not finish within ${limit} ms.`);
+  const run = { delivery, registration, registry, host, log, journal, steps, time, isOpen: true };
   const aborter = new RunSignal(host.call);
   const { env, executionCtx, sink, draining = new RunSignal() } = host;
   const defaultsOf = (type: string) => registry.defaultsOf(type);
-  const parts = { delivery, env, executionCtx, aborter, draining, sink, bound, journal, steps, voice, defaultsOf };
+  const parts = {
+    delivery,
+    env,
+    executionCtx,
+    aborter,
+    draining,
+    sink,
+    bound,
+    journal,
+    steps,
+    time,
+    voice,
+    defaultsOf,
+  };
   const ctx = contextOf({ ...parts, isOpen: () => run.isOpen });
   const outcome = await outcomeOf(run, ctx, aborter);
   run.isOpen = false;
@@ -69,15 +85,14 @@ interface Run {
   log: () => Logger;
   journal: Journal;
   steps: Steps;
+  time: TimeLimit;
   isOpen: boolean;
 }
 
 async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Promise<Outcome> {
-  const { delivery, registration, host, steps } = run;
-  const limit = timeoutOf(delivery, registration, host.limits ?? PUSHED);
-  const deadline = Date.now() + limit;
+  const { steps, time } = run;
   try {
-    const value = await withinTimeout(run, ctx, aborter, limit);
+    const value = await withinTimeout(run, ctx, aborter);
     if (steps.suspension) return suspended(steps.suspension);
     const result = resultText(value);
     return result === undefined ? { status: 'completed' } : { status: 'completed', result };
@@ -86,9 +101,10 @@ async function outcomeOf(run: Run, ctx: HandlerContext, aborter: RunSignal): Pro
       run.log().info('job cancelled');
       return failed('cancelled', thrown.message);
     }
-    // Middleware that continues although the run is suspended changes nothing, unless a step hangs.
-    if (isA(thrown, TimeoutError) && steps.suspension && !steps.busy) return suspended(steps.suspension);
-    return await outcomeOfThrown(thrown, { ...run, ctx, deadline });
+    // Nothing changes if middleware continues although the run is suspended, or a step that lost a race does.
+    const suspension = isA(thrown, TimeoutError) && !steps.busy ? steps.suspend() : undefined;
+    if (suspension) return suspended(suspension);
+    return await outcomeOfThrown(thrown, { ...run, ctx, deadline: time.deadline });
   } finally {
     steps.close();
   }
@@ -113,10 +129,9 @@ function queueClock(claimedAt: string | undefined, arrived: number): () => numbe
 }
 
 async function withinTimeout(
-  { delivery, registration, host, steps }: Run,
+  { delivery, registration, host, steps, time }: Run,
   ctx: HandlerContext,
   aborter: RunSignal,
-  limit: number,
 ): Promise<unknown> {
   let stopped: Error | undefined;
   let end: ((error: Error) => void) | undefined;
@@ -126,12 +141,13 @@ async function withinTimeout(
     end?.(error);
     aborter.abort(error);
   };
+  time.begin(stop);
   const unlisten = host.control?.onCancel(delivery.deliveryId, stop);
   let release: (() => void) | undefined;
   let over = false;
   const execute = async (): Promise<unknown> => {
     if (registration.slots) {
-      const give = await registration.slots.acquire(Date.now() + limit, aborter.signal);
+      const give = await registration.slots.acquire(time.deadline, aborter.signal);
       if (over) give();
       else release = give;
     }
@@ -145,7 +161,7 @@ async function withinTimeout(
   });
   // Only now that the handler has begun: to set a timer takes a while.
   const { deadlines = new Deadlines() } = host;
-  const unwatch = deadlines.watch(limit, () => stop(new TimeoutError(`The job did not finish within ${limit} ms.`)));
+  const unwatch = time.watch(deadlines);
   try {
     return await ended;
   } finally {

@@ -71,6 +71,16 @@ export function signalOf(
   return until > now ? { until } : 'timed out';
 }
 
+/**
+ * When what is recorded came about, epoch ms; undefined: nothing is. Nobody knows it of a signal that did not come: what
+ * settled before it did so in an earlier run.
+ */
+export function momentOf(record: StepRecord | undefined): number | undefined {
+  if (record === undefined) return undefined;
+  if ('until' in record) return record.until;
+  return 'signal' in record ? record.signal.at : Number.POSITIVE_INFINITY;
+}
+
 /** Of several pauses the earliest end counts, and the first signal: a queue waits for one. */
 export function earlier(one: Pause | undefined, other: Pause): Pause {
   if (one === undefined) return other;

@@ -1,14 +1,22 @@
 /**
  * The durable steps, sleeps and signals of one run, by the rules of `step-rules`.
  *
+ * A run that waits for sleeps and signals ends once its handler makes no further progress: no step and no other call of
+ * `ctx` is under way, and a turn of the event loop has passed without a new one. A step that needs another call of the
+ * queue ends the run immediately.
+ *
  * A call that ends the run never returns to the handler, so no `catch` of the handler can take it for a failure and
  * continue. Code outside of the handler learns it from {@link Steps.guard}.
  */
+import type { Duration } from '../producer/envelope';
 import { requireDuration } from './duration';
+import { Inside } from './inside';
 import { SignalTimeoutError } from './outcomes';
+import { Pauses, turn } from './pauses';
 import {
   AT_ONCE,
   earlier,
+  momentOf,
   type Pause,
   recordedResult,
   requireName,
@@ -31,6 +39,15 @@ export class Steps {
   #used: Set<string> | undefined;
   #underWay: Set<Promise<unknown>> | undefined;
   #suspension: Suspension | undefined;
+  /** Steps during which a pause came to its end: the handler may have stopped waiting for them. */
+  #overtaken: Set<Promise<unknown>> | undefined;
+  #inside: Inside | undefined;
+  /** Other calls of `ctx` that are under way. */
+  #calls = 0;
+  /** Counts what the handler does. */
+  #moves = 0;
+  #isWatching = false;
+  #madePauses: Pauses | undefined;
   /** The first failure of a step that the handler may not hear of. */
   #failure: { thrown: unknown } | undefined;
   #isOver = false;
@@ -53,9 +70,28 @@ export class Steps {
     return this.#suspension;
   }
 
-  /** Are steps under way? */
+  /** Are steps under way that must come to their end? */
   get busy(): boolean {
-    return this.#underWay !== undefined && this.#underWay.size > 0;
+    return this.#needed.length > 0;
+  }
+
+  get #pauses(): Pauses {
+    this.#madePauses ??= new Pauses(
+      () => this.#look(),
+      () => this.#noteSettled(),
+    );
+    return this.#madePauses;
+  }
+
+  get #needed(): Promise<unknown>[] {
+    return [...(this.#underWay ?? [])].filter((work) => !this.#overtaken?.has(work));
+  }
+
+  /** Ends the run if the handler waits for pauses, even if a step goes on that it may have given up. */
+  suspend(): Suspension | undefined {
+    const awaited = this.busy ? [] : (this.#madePauses?.awaited() ?? []);
+    if (awaited.length > 0) this.#suspend({ kind: 'pause', pause: awaited.reduce(earlier) });
+    return this.#suspension;
   }
 
   /** The first failure of a step that the handler may not have seen. */
@@ -67,7 +103,14 @@ export class Steps {
   guard(handler: Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#tell = () => reject(new SuspendedError('The run ends here and continues later.'));
-      handler.then(resolve, reject);
+      // What it still waits for has lost a race, or was not awaited.
+      const ended =
+        <T>(end: (how: T) => void) =>
+        (how: T): void => {
+          this.#madePauses?.clear();
+          end(how);
+        };
+      handler.then(ended(resolve), ended(reject));
       if (this.#suspension) this.#tell();
     });
   }
@@ -80,16 +123,18 @@ export class Steps {
     if (known) return known.result as never;
     if (this.#suspension) return await never();
     if (this.voice.durable === 'never') return await this.needLine();
-    const work = this.#perform(name, run);
     this.#underWay ??= new Set();
+    const work = this.#perform(name, run);
     this.#underWay.add(work);
+    this.#look();
     try {
       await work;
     } catch (thrown) {
-      if (this.#suspension || this.#isOver) this.#failure ??= { thrown };
+      if ((this.#suspension || this.#isOver) && !this.#overtaken?.has(work)) this.#failure ??= { thrown };
       throw thrown;
     } finally {
       this.#underWay.delete(work);
+      this.#move();
     }
     // The next run finds it done.
     if (this.voice.durable === 'with the answer') {
@@ -98,30 +143,47 @@ export class Steps {
     return (await work) as never;
   };
 
-  sleep: HandlerContext['sleep'] = async (name, duration) => {
-    const record = this.#begin('sleep', name);
-    const left = sleepUntil(name, record, requireDuration(duration, 'ctx.sleep'), this.now());
-    if (left) await this.#pause(name, left);
-  };
+  sleep: HandlerContext['sleep'] = (name, duration) =>
+    this.#pauses.wait(() => {
+      const record = this.#begin('sleep', name);
+      const now = this.now();
+      const left = sleepUntil(name, record, requireDuration(duration, 'ctx.sleep'), now);
+      if (left) this.#note(name, left.until);
+      const at = left?.until ?? momentOf(record) ?? now;
+      return { at, leftMs: left ? left.until - now : 0, end: async () => undefined };
+    });
 
-  waitFor: HandlerContext['waitFor'] = async (name, { timeout = SEVEN_DAYS } = {}) => {
-    const record = this.#begin('waitFor', name);
-    const known = signalOf(name, record, requireDuration(timeout, 'ctx.waitFor'), this.now());
-    if (known === 'timed out') {
-      const earlier = await this.#recordAbsence(name, record);
-      if (earlier && 'signal' in earlier) return earlier.signal.payload as never;
-      throw new SignalTimeoutError(`The signal ${JSON.stringify(name)} did not arrive in time.`);
+  waitFor: HandlerContext['waitFor'] = <T>(name: string, { timeout }: { timeout?: Duration | undefined } = {}) =>
+    this.#pauses.wait(() => {
+      const record = this.#begin('waitFor', name);
+      const now = this.now();
+      const known = signalOf(name, record, requireDuration(timeout ?? SEVEN_DAYS, 'ctx.waitFor'), now);
+      const at = momentOf(record) ?? now;
+      if (known !== 'timed out' && 'payload' in known) return { at, leftMs: 0, end: async () => known.payload as T };
+      const end = () => this.#absent<T>(name, record);
+      if (known === 'timed out') return { at, leftMs: 0, end };
+      this.#note(name, known.until);
+      return { at: known.until, leftMs: known.until - now, signal: name, end };
+    });
+
+  /** Keeps the run open while another call of `ctx` is under way. */
+  async during<T>(call: Promise<T>): Promise<T> {
+    this.#calls++;
+    this.#move();
+    try {
+      return await call;
+    } finally {
+      this.#calls--;
+      this.#move();
     }
-    if ('until' in known) return await this.#pause(name, { ...known, signal: name });
-    return known.payload as never;
-  };
+  }
 
   /**
    * Waits for what is under way, once nothing more is begun: a step that has done its work must be recorded, or it
    * would be done again.
    */
   async settle(): Promise<void> {
-    await Promise.allSettled(this.#underWay ?? []);
+    await Promise.allSettled(this.#needed);
     // The steps themselves note their failures a moment later.
     await Promise.resolve();
   }
@@ -134,11 +196,17 @@ export class Steps {
   /** Begins nothing more. */
   close(): void {
     this.#isOver = true;
+    this.#madePauses?.clear();
   }
 
   /** Takes a name for this run. @returns what is recorded under it */
   #begin(verb: string, name: unknown): StepRecord | undefined {
     requireName(verb, name);
+    if (verb !== 'step' && this.#inside?.isHere) {
+      throw new TypeError(
+        `ctx.${verb}: ${JSON.stringify(name)} is inside of a ctx.step, which cannot sleep or wait; call it between steps`,
+      );
+    }
     if (this.#isOver && !this.#suspension)
       throw new Error(`ctx.${verb}: the run has ended; ${JSON.stringify(name)} was not started`);
     this.#used ??= new Set();
@@ -146,28 +214,71 @@ export class Steps {
       throw new TypeError(`ctx.${verb}: the name ${JSON.stringify(name)} is used twice in one run; each needs its own`);
     }
     this.#used.add(name);
+    this.#move();
     return Object.hasOwn(this.recorded, name) ? this.recorded[name] : undefined;
   }
 
   async #perform(name: string, run: () => unknown): Promise<unknown> {
-    const result = jsonCopy(await run(), `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
+    this.#inside ??= new Inside();
+    const result = jsonCopy(await this.#inside.run(run), `ctx.step: the result of ${JSON.stringify(name)}`) ?? null;
     // The first result wins: that of a run that was given up may have come before.
     const earlier = await this.voice.record(name, { result });
     return (recordedResult(name, earlier) ?? { result }).result;
   }
 
+  /** The signal has not come. @returns what came with it at the last moment. @throws {SignalTimeoutError} */
+  async #absent<T>(name: string, record: StepRecord | undefined): Promise<T> {
+    const known = record !== undefined && 'timed_out' in record ? record : await this.#recordAbsence(name);
+    if (known && 'signal' in known) return known.signal.payload as T;
+    throw new SignalTimeoutError(`The signal ${JSON.stringify(name)} did not arrive in time.`);
+  }
+
   /** From now on the signal is too late, also for a later run. @returns the signal that came at the last moment */
-  async #recordAbsence(name: string, record: StepRecord | undefined): Promise<StepRecord | undefined> {
+  async #recordAbsence(name: string): Promise<StepRecord | undefined> {
     const absence = { timed_out: true } as const;
-    if (record !== undefined && 'timed_out' in record) return record;
     if (this.voice.durable === 'now') return await this.voice.record(name, absence);
     this.notes.step(name, absence);
     return undefined;
   }
 
-  #pause(name: string, pause: Pause): Promise<never> {
-    if (this.#suspension?.kind !== 'again') this.notes.step(name, { until: pause.until });
-    return this.#suspend({ kind: 'pause', pause });
+  /** A pause counts from when it was first reached. */
+  #note(name: string, until: number): void {
+    if (this.#suspension?.kind !== 'again') this.notes.step(name, { until });
+  }
+
+  #noteSettled(): void {
+    for (const work of this.#underWay ?? []) {
+      this.#overtaken ??= new Set();
+      this.#overtaken.add(work);
+    }
+    this.#moves++;
+  }
+
+  #move(): void {
+    this.#moves++;
+    this.#look();
+  }
+
+  /** Ends the run if its handler waits for pauses, and for nothing else. */
+  #look(): void {
+    if (this.#isWatching) return;
+    if (this.#underWay?.size) this.#madePauses?.keepTime();
+    if (!this.#waits) return;
+    this.#isWatching = true;
+    const moves = this.#moves;
+    // Whatever the handler begins in this turn belongs to the run.
+    void turn().then(() => {
+      this.#isWatching = false;
+      if (moves !== this.#moves || !this.#waits) return this.#look();
+      this.suspend();
+    });
+  }
+
+  get #waits(): boolean {
+    const pauses = this.#madePauses;
+    if (!pauses || this.#suspension || this.#isOver) return false;
+    const isBusy = this.#underWay?.size || this.#calls > 0 || pauses.isSettling;
+    return !isBusy && pauses.awaited().length > 0;
   }
 
   #suspend(next: Suspension): Promise<never> {

@@ -41,7 +41,7 @@ export type ToThread =
   | { kind: 'end' };
 
 /** What a handler asks of the queue. */
-export type Question = 'progress' | 'checkpoint' | 'record' | 'enqueue';
+export type Question = 'progress' | 'checkpoint' | 'record' | 'enqueue' | 'enqueueMany';
 
 /** What a thread tells the worker. Answers and lines are JSON. */
 export type FromThread =
@@ -161,8 +161,10 @@ class PortVoice implements Voice {
     return (await this.#ask('record', name, record)) as StepRecord | undefined;
   }
 
-  async enqueue(job: ChildJob): Promise<JobEnvelope> {
-    return (await this.#ask('enqueue', job)) as JobEnvelope;
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    // The worker may be of a release that knows single jobs only.
+    if (jobs.length === 1) return [(await this.#ask('enqueue', jobs[0])) as JobEnvelope];
+    return (await this.#ask('enqueueMany', jobs)) as JobEnvelope[];
   }
 
   #ask(verb: Question, ...said: unknown[]): Promise<unknown> {

@@ -2,7 +2,7 @@
 
 import type { EnqueueDefaults } from '../producer/defaults';
 import type { Duration, JobEnvelope, RetryPolicy } from '../producer/envelope';
-import type { JobOptions } from '../producer/job';
+import type { JobOptions, NewJob } from '../producer/job';
 import type { Logger } from './log';
 import type { StandardSchema } from './schema';
 
@@ -46,6 +46,11 @@ export interface HandlerContext<Env = unknown> {
    */
   enqueue(type: string, args: readonly unknown[], options?: JobOptions): Promise<JobEnvelope>;
   /**
+   * Enqueues several jobs at once, all or none: at most 1,000, and 1 MiB of JSON. Otherwise like
+   * {@link HandlerContext.enqueue}.
+   */
+  enqueueMany(jobs: readonly NewJob[]): Promise<JobEnvelope[]>;
+  /**
    * Does something once per job: its result is recorded, and later runs get it from there. The result is JSON, and
    * comes back as JSON does. When `run` throws nothing is recorded, and the attempt fails unless the handler catches
    * it.
@@ -53,17 +58,18 @@ export interface HandlerContext<Env = unknown> {
    */
   step<T>(name: string, run: () => T | Promise<T>): Promise<T>;
   /**
-   * Ends the run, and continues after `duration`, counted from when it was first reached. Nothing runs meanwhile: a
-   * later run
-   * comes back to this place. In a run that ends here the call does not return, and no `finally` around it is entered.
+   * Waits for `duration`, counted from when it was first reached. The run ends as soon as the handler waits for nothing
+   * but sleeps and signals; a later run comes back to this place. In a run that ends here the call does not return, and
+   * no `finally` around it is entered. Not inside of a step.
    */
   sleep(name: string, duration: Duration): Promise<void>;
   /**
-   * Ends the run until a signal of this name is sent to the job, and returns what came with it, as `sleep` does.
+   * Waits until a signal of this name is sent to the job, and returns what came with it. It ends the run as `sleep`
+   * does.
    * @param options.timeout default 7 days
    * @throws {SignalTimeoutError} when it did not come in time
    */
-  waitFor<T = unknown>(name: string, options?: { timeout?: Duration }): Promise<T>;
+  waitFor<T = unknown>(name: string, options?: { timeout?: Duration | undefined }): Promise<T>;
 }
 
 /**

@@ -24,7 +24,8 @@ export interface Voice {
   checkpoint(state: unknown): Promise<void>;
   /** Records a step, or that a signal did not come. @returns what was recorded before, which has won; else undefined */
   record(name: string, record: StepRecord): Promise<StepRecord | undefined>;
-  enqueue(job: ChildJob): Promise<JobEnvelope>;
+  /** Enqueues jobs, all or none. @returns them, in order */
+  enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]>;
 }
 
 /** What waits for the answer of a run. */
@@ -77,8 +78,12 @@ export class AnswerVoice implements Voice {
     this.notes.step(name, record);
   }
 
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    return jobs.map((job) => this.#enqueueOne(job));
+  }
+
   /** The job is made when the answer arrives; its id is chosen here. */
-  async enqueue(job: ChildJob): Promise<JobEnvelope> {
+  #enqueueOne(job: ChildJob): JobEnvelope {
     const options = (job.options ?? {}) as Record<string, unknown>;
     const queue = typeof options.queue === 'string' ? options.queue : DEFAULT_QUEUE;
     const child = { ...job, id: typeof job.id === 'string' ? job.id : this.newId(queue) };

@@ -36,7 +36,7 @@ export class Recorder implements Voice {
     return undefined;
   }
 
-  async enqueue(job: ChildJob): Promise<JobEnvelope> {
-    return await this.#answer.enqueue(job);
+  async enqueue(jobs: readonly ChildJob[]): Promise<JobEnvelope[]> {
+    return await this.#answer.enqueue(jobs);
   }
 }

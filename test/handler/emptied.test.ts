@@ -94,6 +94,7 @@ describe('what a handler says', () => {
     ['data of progress', (ctx, value) => ctx.progress(0.5, 'half', { value })],
     ['an argument', (ctx, value) => ctx.enqueue('a.b', [{ value }])],
     ['meta', (ctx, value) => ctx.enqueue('a.b', [], { meta: { value } })],
+    ['an argument of many', (ctx, value) => ctx.enqueueMany([{ type: 'a.b', args: [value] }])],
   ])('is refused as %s', async (_, say) => {
     const { status, error } = await run((ctx) => say(ctx, new Map()));
     expect({ status, type: error?.type }).toEqual({ status: 'failed', type: 'TypeError' });

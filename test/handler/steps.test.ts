@@ -191,16 +191,7 @@ describe('a sleep', () => {
 
   it.each<[string, (ctx: HandlerContext) => unknown]>([
     ['catches everything', (ctx) => ctx.sleep('s', '1h').catch(() => expect.unreachable())],
-    ['does not wait for it', (ctx) => void ctx.sleep('s', '1h')],
     ['waits for all, failed or not', (ctx) => Promise.allSettled([ctx.sleep('s', '1h'), Promise.reject(new Error())])],
-    [
-      'goes on with a step beside it',
-      async (ctx) => {
-        void ctx.sleep('s', '1h');
-        await Promise.resolve();
-        await ctx.step('more', () => expect.unreachable());
-      },
-    ],
   ])('holds although the handler %s', async (_, run) => {
     expect(await new OneJob(run).run({ timeout_ms: 50 })).toMatchObject({ status: 'snoozed' });
   });

@@ -28,7 +28,7 @@ const IDLE_PAUSE_MS = 1_000;
 export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
   const { steps, isNew } = recordSteps(q, row.key, said, now);
-  const isHere = signal !== undefined && recordOf(steps, signal)?.signal !== undefined;
+  const isHere = waitedFor(asked, said).some((name) => recordOf(steps, name)?.signal !== undefined);
   const wanted = isHere ? now : momentOf(asked, now);
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
   const history = historyOf(row);
@@ -49,6 +49,12 @@ export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze
 function isSuspended({ in: after, signal }: Snooze, said: Steps, isNew: boolean): boolean {
   if (signal !== undefined || (after === 0 && isNew)) return true;
   return Object.values(said).some(({ until }) => until !== undefined);
+}
+
+/** The names whose signals end the pause: the one that was named, and all that are recorded until a moment. */
+function waitedFor({ signal }: Snooze, said: Steps): string[] {
+  const pending = Object.entries(said).filter(([, { until }]) => until !== undefined);
+  return [...(signal === undefined ? [] : [signal]), ...pending.map(([name]) => name)];
 }
 
 /** Without a moment the job waits for the signal alone. */
@@ -77,15 +83,16 @@ export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, 
     parseSteps(JSON.stringify({ [name]: { signal: { payload: JSON.parse(payload), at: now } } })),
     now,
   );
-  return { job: viewOfRow(q, wake(q, row, name, now), now), at: now };
+  const isPending = before?.until !== undefined && before.until > now;
+  return { job: viewOfRow(q, wake(q, row, isPending ? undefined : name, now), now), at: now };
 }
 
-/** Continues the job now if it waits for this signal. */
-function wake(q: QueueParts, row: JobRow, name: string, now: number): JobRow {
+/** Continues the job now if it waits for this signal. @param name undefined: its handler has said that it does */
+function wake(q: QueueParts, row: JobRow, name: string | undefined, now: number): JobRow {
   const state = stateOf(row, q.store.leases.active.has(row.key), now);
   if (state !== 'scheduled' && state !== 'retryable') return row;
   const { snoozed, ...history } = historyOf(row);
-  const waitsForIt = snoozed?.signal === name && isSnoozed(row, { snoozed });
+  const waitsForIt = snoozed && (name === undefined || snoozed.signal === name) && isSnoozed(row, { snoozed });
   return waitsForIt ? move(q, row, 'signal', { availableAt: now, history }, now) : row;
 }
 

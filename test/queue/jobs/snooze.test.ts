@@ -322,6 +322,21 @@ describe('a signal', () => {
     expect(await steps(id)).toMatchObject({ rejected: { signal: { payload: 1, at: T0 } } });
   });
 
+  it('wakes a job that waits for several, whichever comes, also while its handler ends', async () => {
+    const both = { ...wait, steps: { approved: { until: T0 + 7 * DAY }, rejected: { until: T0 + DAY } } };
+    const id = await server.enqueue(queue);
+    await snooze(await server.takeOne(queue), both);
+    expect(await signal(id, 'rejected', 'no')).toMatchObject({ job: { state: 'available' } });
+    const job = await server.takeOne(queue);
+    expect(job.steps).toMatchObject({ rejected: { signal: { payload: 'no' } } });
+    await server.ack(id);
+
+    const other = await server.enqueue(queue);
+    const running = await server.takeOne(queue);
+    await signal(other, 'rejected');
+    expect(await snooze(running, both)).toMatchObject({ job: { state: 'available' } });
+  });
+
   it('that comes after its time is refused once the handler has gone on without it', async () => {
     const id = await server.enqueue(queue);
     await snooze(await server.takeOne(queue), { ...wait, in: 1000, steps: { approved: { until: T0 + 1000 } } });

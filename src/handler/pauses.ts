@@ -1,0 +1,155 @@
+/**
+ * The sleeps and signals that one run waits for.
+ *
+ * A pause is pending until its time comes. Pauses that are over settle one after the other, in the order of their
+ * times, and the handler reacts to each before the next one settles. So a race between them has the same winner in
+ * every run.
+ */
+import type { Pause } from './step-rules';
+
+/** A sleep, or the wait for a signal. */
+interface Plan<T> {
+  /** When it is over, or was, in the queue's time: epoch ms. */
+  at: number;
+  /** How long until then, in ms; 0: it is over. */
+  leftMs: number;
+  /** The signal that it waits for. */
+  signal?: string;
+  /** Called when it is over: what the handler gets, or what is thrown. */
+  end: () => Promise<T>;
+}
+
+interface Pending {
+  pause: Pause;
+  /** Does the handler wait for it? */
+  isAwaited: boolean;
+  /** When it is over, by the clock of this machine: epoch ms. */
+  dueAt: number;
+  settle: () => Promise<void>;
+}
+
+/** Longest time of a timer, in ms. */
+const LONGEST_MS = 2_147_483_647;
+
+export class Pauses {
+  readonly #pending = new Set<Pending>();
+  readonly #over: { at: number; settle: () => Promise<void> }[] = [];
+  #isSettling = false;
+  #next: { pending: Pending; timer: ReturnType<typeof setTimeout> } | undefined;
+
+  /**
+   * @param changed called when a pause is awaited, and when all that are over have settled
+   * @param settled called when a pause has settled
+   */
+  constructor(
+    private readonly changed: () => void,
+    private readonly settled: () => void,
+  ) {}
+
+  /** Has the handler still to react to pauses that are over? */
+  get isSettling(): boolean {
+    return this.#isSettling;
+  }
+
+  /** The pending pauses that the handler waits for. */
+  awaited(): Pause[] {
+    return [...this.#pending].filter(({ isAwaited }) => isAwaited).map(({ pause }) => pause);
+  }
+
+  /** Waits for a pause. @param plan what it throws rejects the promise */
+  wait<T>(plan: () => Plan<T>): Promise<T> {
+    let done: { resolve: (value: T) => void; reject: (error: unknown) => void } | undefined;
+    const promise = new WatchedPromise<T>((resolve, reject) => {
+      done = { resolve, reject };
+    });
+    try {
+      const { at, leftMs, signal, end } = plan();
+      const settle = (): Promise<void> => end().then(done?.resolve, done?.reject);
+      if (leftMs <= 0) this.#settle(at, settle);
+      else {
+        const pause = { until: at, ...(signal !== undefined && { signal }) };
+        const pending: Pending = { pause, isAwaited: false, dueAt: Date.now() + leftMs, settle };
+        this.#pending.add(pending);
+        promise.onWatched = () => {
+          pending.isAwaited = true;
+          this.changed();
+        };
+      }
+    } catch (error) {
+      done?.reject(error);
+    }
+    return promise;
+  }
+
+  /** Lets the next pending pause end at its time, as long as the run stays open. */
+  keepTime(): void {
+    const first = [...this.#pending].reduce<Pending | undefined>(
+      (one, other) => (one && one.dueAt <= other.dueAt ? one : other),
+      undefined,
+    );
+    if (!first || this.#next?.pending === first) return;
+    this.#stopTimer();
+    const leftMs = Math.max(0, first.dueAt - Date.now());
+    if (leftMs > LONGEST_MS) return;
+    const expire = (): void => {
+      this.#next = undefined;
+      this.#pending.delete(first);
+      this.#settle(first.pause.until, first.settle);
+    };
+    this.#next = { pending: first, timer: setTimeout(expire, leftMs) };
+  }
+
+  /** The run is over: nothing waits any more. */
+  clear(): void {
+    this.#stopTimer();
+    this.#pending.clear();
+  }
+
+  #stopTimer(): void {
+    if (this.#next) clearTimeout(this.#next.timer);
+    this.#next = undefined;
+  }
+
+  #settle(at: number, settle: () => Promise<void>): void {
+    this.#over.push({ at, settle });
+    if (this.#isSettling) return;
+    this.#isSettling = true;
+    // Calls of the same turn are in the race.
+    queueMicrotask(() => void this.#settleAll());
+  }
+
+  async #settleAll(): Promise<void> {
+    for (;;) {
+      const next = this.#over.sort((one, other) => one.at - other.at).shift();
+      if (!next) break;
+      await next.settle();
+      this.settled();
+      if (this.#over.length > 0) await turn();
+    }
+    this.#isSettling = false;
+    this.changed();
+  }
+}
+
+/** Resolves after everything that happens in this turn of the event loop. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** A promise that notices when something waits for it: `await`, `then`, or `Promise.race` and its like. */
+class WatchedPromise<T> extends Promise<T> {
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  onWatched: (() => void) | undefined;
+
+  // biome-ignore lint/suspicious/noThenProperty: `await` calls it, as it does of every subclass
+  override then<A = T, B = never>(
+    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.onWatched?.();
+    return super.then(fulfilled, rejected);
+  }
+}
