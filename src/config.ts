@@ -31,6 +31,7 @@ import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-
 import { type ApiKey, readApiKeys } from './job/access';
 import { type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
+import { readListVariable } from './job/list-variable';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
 import { RETRY_VARIABLES, variablesLayer } from './job/retry/variables';
 import { STORAGE_BOUNDS } from './job/settings';
@@ -205,7 +206,7 @@ function readRetryVariables(env: Env): Record<string, string | undefined> {
 
 /** Pseudonyms are made with the keys, which their readers do not know; they change with the keys. */
 function readRedaction({ REDACT: text, API_KEYS: keys }: Env): Pick<Config, 'redact'> {
-  const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
+  const given = readListVariable('REDACT', text);
   try {
     const rules = readRedactionRules([...given, ...(declaration().redact ?? [])]);
     if (rules.length === 0) return {};
@@ -217,7 +218,7 @@ function readRedaction({ REDACT: text, API_KEYS: keys }: Env): Pick<Config, 'red
 }
 
 function readOrigins(text: unknown): ReadonlySet<string> {
-  const given = typeof text === 'string' ? text.split(/[\s,]+/).filter(Boolean) : [];
+  const given = readListVariable('ALLOWED_ORIGINS', text);
   for (const origin of given) {
     if (URL.canParse(origin) && new URL(origin).origin === origin) continue;
     const message = 'ALLOWED_ORIGINS: each must be an origin such as https://app.example:8443';

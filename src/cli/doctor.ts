@@ -1,6 +1,7 @@
 /** Looks whether everything is in its place: the project in a folder, and the queue that answers. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import type { TocsinClient } from '../client/client';
 import type { Deployment } from '../client/server';
 import type { TargetStatus } from '../client/targets';
@@ -21,6 +22,7 @@ import {
   valuesIn,
   type WranglerConfig,
 } from './project/wrangler-config';
+import { countKeys, misspelt } from './serve/variables';
 import { settingsLines } from './settings';
 
 /** The outcome of one look. */
@@ -49,6 +51,7 @@ export function projectChecks(folder: string): Check[] {
     ...configChecks(config),
     ...partsOf(config).map((env) => dateCheck(config, env, wrangler)),
     wranglerCheck(wrangler),
+    ...variableChecks(config, folder),
     ...mainsOf(config).map((main) => mainCheck(folder, config.file, main)),
     packageCheck(folder),
   ];
@@ -95,6 +98,30 @@ function bindingChecks({ file, values }: WranglerConfig, env: string, own: Recor
   if (lacking.length === 0) return [];
   const message = `env.${env} of ${file} has no ${lacking.join(' and no ')}: an environment does not inherit those of the top level.`;
   return [warned('environment', message, 'Repeat there what the queue and its handlers need.')];
+}
+
+/** Variables in the configuration, and in the files that wrangler reads in development. */
+function variableChecks(config: WranglerConfig, folder: string): Check[] {
+  const sources = partsOf(config).map(
+    (env) => [nameOf(config, env), (valuesIn(config, env) as { vars?: unknown }).vars] as const,
+  );
+  const files = ['.dev.vars', '.env'].filter((name) => existsSync(join(folder, name)));
+  const local = files.map((name) => [name, parseEnv(readFileSync(join(folder, name), 'utf8'))] as const);
+  return [...sources, ...local].flatMap(([source, values]) => {
+    if (typeof values !== 'object' || values === null) return [];
+    const warnings = misspelt(Object.keys(values)).map((text) => warned('variables', `${source}: ${text}`));
+    return [...warnings, ...keysChecks(source, (values as Record<string, unknown>).API_KEYS)];
+  });
+}
+
+function keysChecks(source: string, keys: unknown): Check[] {
+  try {
+    countKeys(keys);
+    return [];
+  } catch (error) {
+    const { message, hint } = failureOf(error);
+    return [failed('variables', `${source}: ${message}`, hint)];
+  }
 }
 
 function dateCheck(config: WranglerConfig, env: string | undefined, wrangler: Wrangler | undefined): Check {
@@ -221,9 +248,10 @@ async function keyChecks(tocsin: TocsinClient, endpoint: Endpoint): Promise<Chec
     try {
       await look();
     } catch (error) {
-      if (!(error instanceof UnauthorizedError)) throw error;
+      const isWrong = error instanceof TocsinError && error.code === 'invalid_configuration';
+      if (!isWrong && !(error instanceof UnauthorizedError)) throw error;
       const { message, hint } = failureOf(error, endpoint);
-      if (error.status === 401) return [failed('key', message, hint)];
+      if (error.status !== 403) return [failed('key', message, hint)];
       missing.push(scope);
     }
   }

@@ -49,6 +49,15 @@ export interface Unhealthy extends HealthOfBackend<'unhealthy', 'unreachable'> {
   backend: { type: string; status: 'unreachable'; reason?: string };
 }
 
+/** Its variables are wrong: every request that needs a key is refused. */
+export interface Misconfigured {
+  status: 'unhealthy';
+  version: string;
+  uptime_seconds: number;
+  /** What is wrong, with the name of the variable. */
+  problem: string;
+}
+
 /** A step that the server takes with each job. */
 export interface MiddlewareStep {
   name: string;
@@ -155,8 +164,8 @@ export const system = {
   manifest: get<{ 200: Manifest }>('/ojs/manifest'),
   /** Says whether the deployment is well. */
   health: get<{ 200: Healthy; 503: Unhealthy }>('/health', { scope: 'public' }),
-  /** Says whether the deployment is well, under another path. */
-  ready: get<{ 200: Healthy; 503: Unhealthy }>('/ready', { scope: 'public' }),
+  /** Says whether the deployment serves requests: it is well, and its variables can be read. */
+  ready: get<{ 200: Healthy; 503: Unhealthy | Misconfigured }>('/ready', { scope: 'public' }),
   /** Says whether the deployment is well, under the path of the protocol. */
   healthOfProtocol: get<{ 200: Healthy; 503: Unhealthy }>('/ojs/v1/health', { scope: 'public' }),
   /** Says whether the deployment is well, under a path of old clients. */

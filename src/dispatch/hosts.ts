@@ -8,6 +8,7 @@
  */
 import type { Reader } from '../job/envelope/fields';
 import { invalidConfiguration, invalidRequest } from '../job/errors';
+import { readListVariable } from '../job/list-variable';
 import { quote } from '../job/text';
 import type { TargetConfig } from './config';
 import { TARGET_DEFAULTS } from './config';
@@ -22,8 +23,7 @@ const VARIABLE = 'ALLOWED_TARGET_HOSTS';
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readHostTargets(env: Record<string, unknown>, allows: Allows): TargetConfig[] {
-  const text = env[VARIABLE];
-  const entries = typeof text === 'string' ? [...new Set(text.split(/[\s,]+/).filter(Boolean))] : [];
+  const entries = [...new Set(readListVariable(VARIABLE, env[VARIABLE]))];
   if (entries.length === 0) return [];
   const signing = readDefaultSigning(env, VARIABLE);
   return entries.map((entry) => {

@@ -1,5 +1,6 @@
 /** What a key may do: scopes, the roles that are named sets of them, and the keys as `API_KEYS` writes them. */
 import { invalidConfiguration } from './errors';
+import { didYouMean } from './near-miss';
 
 /**
  * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept, `admin:export`
@@ -43,19 +44,40 @@ export function roleOf(scopes: readonly Scope[]): Role {
   return names.find((name) => isSame(ROLES[name])) ?? 'custom';
 }
 
+/** Members of an entry of `API_KEYS`. */
+const MEMBERS = ['key', 'role', 'scopes', 'name'];
+
+/** What no key separated by commas contains: such text was meant as JSON, and lost its brackets. */
+const JSON_SIGNS = /[{}":]/;
+
 /**
  * Keys: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with neither role
- * nor scopes may do everything; one with both may do what either says.
+ * nor scopes may do everything; one with both may do what either says. What is not known is refused, because a
+ * misspelt `role` would otherwise give every right. No message quotes the text, which may be a key.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readApiKeys(text: unknown): ApiKey[] {
   if (text === undefined || text === null || text === '') return [];
-  if (typeof text === 'string' && !text.trimStart().startsWith('[')) {
-    return text
-      .split(/[\s,]+/)
-      .filter(Boolean)
-      .map((key) => ({ key, scopes: SCOPES }));
+  const isPlain = typeof text === 'string' && !text.trimStart().startsWith('[');
+  const keys = isPlain ? readPlain(text) : readList(text);
+  if (keys.length === 0) throw wrong('must name at least one key; leave it unset to have none');
+  const first = new Map<string, number>();
+  for (const [index, { key }] of keys.entries()) {
+    const known = first.get(key);
+    if (known !== undefined) throw wrong(`entries ${known} and ${index} have the same key`);
+    first.set(key, index);
   }
+  return keys;
+}
+
+function readPlain(text: string): ApiKey[] {
+  const keys = text.split(/[\s,]+/).filter(Boolean);
+  const torn = keys.findIndex((key) => JSON_SIGNS.test(key));
+  if (torn === -1) return keys.map((key) => ({ key, scopes: SCOPES }));
+  throw wrong(`entry ${torn} contains one of { } " : which a list of keys must not; write JSON within [ ]`);
+}
+
+function readList(text: unknown): ApiKey[] {
   const list = parsed(text);
   if (!Array.isArray(list)) throw wrong('must be a JSON array or a list of keys');
   return list.map(readKey);
@@ -71,19 +93,38 @@ function parsed(text: unknown): unknown {
 }
 
 function readKey(entry: unknown, index: number): ApiKey {
-  if (typeof entry !== 'object' || entry === null) throw wrong(`entry ${index} must be an object`);
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
+    throw wrong(`entry ${index} must be an object`);
+  }
+  const unknown = Object.keys(entry).find((member) => !MEMBERS.includes(member));
+  if (unknown !== undefined) {
+    throw wrong(`entry ${index} has an unknown member; use ${MEMBERS.join(', ')}.${didYouMean(unknown, MEMBERS)}`);
+  }
   const { key, scopes, role, name } = entry as Record<string, unknown>;
   if (typeof key !== 'string' || key === '') throw wrong(`entry ${index} has no key`);
-  if (scopes !== undefined && !Array.isArray(scopes)) throw wrong(`entry ${index}: scopes must be an array`);
-  const unknown = ((scopes ?? []) as unknown[]).find((scope) => !SCOPES.includes(scope as Scope));
-  if (unknown !== undefined) throw wrong(`entry ${index}: unknown scope ${JSON.stringify(unknown)}`);
-  if (role !== undefined && !(typeof role === 'string' && Object.hasOwn(ROLES, role))) {
-    throw wrong(`entry ${index}: role must be ${Object.keys(ROLES).join(', ')}`);
+  if (/[\s\p{Cc}]/u.test(key)) throw wrong(`entry ${index}: key must not contain blanks; no request could send it`);
+  if (name !== undefined && (typeof name !== 'string' || name.trim() === '')) {
+    throw wrong(`entry ${index}: name must be text that is not empty`);
   }
-  const ofRole = role === undefined ? undefined : ROLES[role as keyof typeof ROLES];
-  const given = ofRole || scopes ? [...(ofRole ?? []), ...((scopes as Scope[] | undefined) ?? [])] : SCOPES;
-  return { key, scopes: completed(given), ...(typeof name === 'string' && { name }) };
+  const roles = Object.keys(ROLES);
+  if (role !== undefined && !roles.includes(role as string)) {
+    throw wrong(`entry ${index}: role must be ${roles.join(', ')}.${suggested(role, roles)}`);
+  }
+  const ofRole = role === undefined ? [] : ROLES[role as keyof typeof ROLES];
+  const given = role === undefined && scopes === undefined ? SCOPES : [...ofRole, ...readScopes(scopes, index)];
+  return { key, scopes: completed(given), ...(name !== undefined && { name: name as string }) };
 }
+
+function readScopes(scopes: unknown, index: number): readonly Scope[] {
+  if (scopes === undefined) return [];
+  if (!Array.isArray(scopes) || scopes.length === 0) throw wrong(`entry ${index}: scopes must be a list of scopes`);
+  const unknown: unknown = scopes.find((scope) => !SCOPES.includes(scope as Scope));
+  if (unknown === undefined) return scopes as Scope[];
+  throw wrong(`entry ${index}: scopes has an unknown scope; use ${SCOPES.join(', ')}.${suggested(unknown, SCOPES)}`);
+}
+
+const suggested = (value: unknown, known: readonly string[]) =>
+  typeof value === 'string' ? didYouMean(value, known) : '';
 
 /** Each scope once, with those that another one includes. */
 function completed(scopes: readonly Scope[]): Scope[] {

@@ -91,7 +91,8 @@ export function readRedactionRules(texts: readonly string[]): RedactionRules {
   if (texts.length > MAX_RULES) throw new Error(`there may be ${MAX_RULES} rules at most`);
   return texts.map((text) => {
     const names = text.toLowerCase().split('.');
-    const fits = names.every((name) => name === '*' || /^[^\s,*]+$/.test(name));
+    // Brackets and quotes are those of a JSON list: as a rule they would redact nothing.
+    const fits = names.every((name) => name === '*' || /^[^\s,*[\]{}"]+$/.test(name));
     if (fits && names.length <= MAX_NAMES && text.length <= MAX_CHARACTERS) return names;
     throw new Error(`"${text.slice(0, 60)}" must be names joined by dots, each whole or "*", such as card.number`);
   });

@@ -9,7 +9,8 @@ import { DEPLOYMENT, type Deployment } from './deployment';
 /**
  * - `POST /rest?ms=1500`: for this time no more jobs are handed out; `{calls}` are under way
  * - `POST /schemas`: `{schemas}`, the newest version of each kind of object that the Worker can open
- * - `POST /wake`: what the code declares takes effect, although no one has called yet
+ * - `POST /wake`: what the code declares takes effect, although no one has called yet.
+ *   `{problem}`: why requests are refused
  */
 export class TocsinServed extends WorkerEntrypoint {
   override async fetch(request: Request): Promise<Response> {
@@ -19,7 +20,12 @@ export class TocsinServed extends WorkerEntrypoint {
     if (pathname === '/rest')
       return Response.json({ calls: deployment.rest(Date.now() + Number(searchParams.get('ms'))) });
     if (pathname === '/schemas') return Response.json({ schemas: deployment.schemas ?? {} });
-    const { status } = await deployment.client.server.health();
-    return Response.json({ status });
+    const { server } = deployment.client;
+    const { status } = await server.health();
+    const problem = await server.deployment().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+    return Response.json({ status, problem });
   }
 }

@@ -209,6 +209,16 @@ describe('tocsin doctor', () => {
     assert.match((await statuses()).configuration, /^ok .*also in env\.production/);
   });
 
+  it('names variables that are misspelt, and keys that cannot be read', async () => {
+    worker(undefined, '[vars]\nAPI_KEY = "k"\n');
+    assert.match((await statuses()).variables, /^warn wrangler\.toml: .*API_KEY is not known.*API_KEYS/);
+    worker();
+    write('.dev.vars', 'API_KEYS=[{"key":"sesame","rolle":"viewer"}]\n');
+    const { variables } = await statuses();
+    assert.match(variables, /^fail \.dev\.vars: API_KEYS: entry 0 has an unknown member.*"role"/);
+    assert.doesNotMatch(variables, /sesame/);
+  });
+
   it('looks at the queue alone where there is no project', async () => {
     assert.deepEqual(Object.keys(await statuses()), ['server']);
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { configText, countKeys, planWorkers, quote, readVariables } = await load(
+const { configText, countKeys, misspelt, planWorkers, quote, readVariables } = await load(
   ...['serve/config.ts', 'serve/plan.ts', 'serve/variables.ts'],
 );
 
@@ -120,11 +120,18 @@ describe('the variables of tocsin serve', () => {
       ['a', 1],
       ['a, b c', 3],
       ['[{"key":"a"}]', 1],
-      ['[]', 0],
     ]) {
       assert.equal(countKeys(text), keys, text);
     }
-    assert.throws(() => countKeys('[{'), /JSON list/);
+    for (const wrong of ['[{', '[{"key":"k","rolle":"viewer"}]', '{"key":"k","role":"viewer"}', '[]']) {
+      assert.throws(() => countKeys(wrong), /API_KEYS: /);
+    }
+  });
+
+  it('are warned of where a name is nearly that of one of the queue', () => {
+    const [warning, ...others] = misspelt(['API_KEY', 'MAIL_URL', 'HANDLERS', 'STRIPE_KEY']);
+    assert.match(warning, /API_KEY is not known.*API_KEYS/);
+    assert.deepEqual(others, []);
   });
 
   it('are named in the configuration, not written', () => {

@@ -17,7 +17,7 @@ import { openFilesWarning } from './open-files';
 import { findWorkerd } from './packages';
 import { planWorkers, type WorkersOptions } from './plan';
 import { Runtime } from './runtime';
-import { countKeys, readVariables } from './variables';
+import { countKeys, misspelt, readVariables } from './variables';
 import type { ServedWorker } from './worker';
 
 export interface ServeOptions extends WorkersOptions, ClusterOptions {
@@ -60,6 +60,8 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
   checkDates(workers, version, newestDate);
   if (table) variables.queue.HANDLERS = JSON.stringify(table);
   const keys = countKeys(variables.queue.API_KEYS ?? workers[0]?.vars.API_KEYS);
+  const named = [...Object.keys(variables.shared), ...Object.keys(workers[0]?.vars ?? {})];
+  for (const warning of misspelt(named)) log.warn(warning);
   if (keys === 0) openLoopback(variables.queue, options);
   const tls = tlsOf(options);
 
@@ -116,7 +118,9 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
         void opened(folder, runtime as Runtime).then(() => {
           told(port);
           // What the code declares takes effect, although no one has called yet.
-          void runtime?.ask('/wake', START_MS);
+          void runtime?.ask('/wake', START_MS).then((found) => {
+            if (typeof found?.problem === 'string') log.error(`every request is refused: ${found.problem}`);
+          });
         }, lose);
       },
     });

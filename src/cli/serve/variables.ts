@@ -4,6 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { readApiKeys } from '../../job/access';
+import { nearMiss } from '../../job/near-miss';
 import { CliError, usageError } from '../failure';
 
 /** What the queue reads of its variables: these are taken from the environment without being named. */
@@ -74,15 +76,19 @@ function readFile(file: string): Values {
   }
 }
 
-/** How many keys `API_KEYS` has. @throws {CliError} where it is a list that cannot be read */
+/** How many keys `API_KEYS` has. @throws {CliError} where it cannot be read */
 export function countKeys(text: unknown): number {
-  const given = typeof text === 'string' ? text.trim() : JSON.stringify(text ?? '');
-  if (!given.startsWith('[')) return given === '""' ? 0 : given.split(/[\s,]+/).filter(Boolean).length;
   try {
-    const keys: unknown = JSON.parse(given);
-    if (Array.isArray(keys)) return keys.length;
-  } catch {
-    // Said below.
+    return readApiKeys(text).length;
+  } catch (error) {
+    throw new CliError((error as Error).message, 'Correct API_KEYS: until then every request is refused.');
   }
-  throw new CliError('API_KEYS starts like a JSON list but is not one.', 'Correct it: no one could sign in.');
+}
+
+/** What to say of names that are nearly those of a variable of the queue, which has no effect under them. */
+export function misspelt(names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const meant = nearMiss(name, OF_THE_QUEUE);
+    return meant === undefined ? [] : [`the variable ${name} is not known to the queue; did you mean ${meant}?`];
+  });
 }

@@ -1,10 +1,10 @@
 /** Manifest and probes; for operators, reset and the retry calculator. */
 import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
-import { readConfig, VERSION } from '../../config';
+import { readAccess, readConfig, VERSION } from '../../config';
 import * as contract from '../../contract/system';
 import { errorDataOf } from '../../durable/platform-errors';
-import { notFound } from '../../job/errors';
+import { apiErrorData, notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
 import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
@@ -86,7 +86,7 @@ const MANIFEST = {
 export const systemRoutes = serve(contract.system, {
   manifest: showManifest,
   health,
-  ready: health,
+  ready,
   healthOfProtocol: health,
   healthOfOld: health,
   queues: listQueues,
@@ -132,6 +132,20 @@ async function health(c: AppContext) {
     queues: found.health.queues,
     workers: { total, active: total - stale, stale },
   });
+}
+
+/** As {@link health}, and 503 while the variables of the deployment are wrong: no request would be served. */
+async function ready(c: AppContext) {
+  try {
+    readAccess(c.env);
+    readConfig(c.env);
+  } catch (error) {
+    const problem = apiErrorData(error)?.message;
+    if (problem === undefined) throw error;
+    const uptime_seconds = uptime(Date.now());
+    return json(c, { status: 'unhealthy' as const, version: VERSION, uptime_seconds, problem }, 503);
+  }
+  return await health(c);
 }
 
 async function reset(c: AppContext) {
