@@ -3,6 +3,7 @@ import type * as contract from '../contract/audit';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
 import type { Named } from '../producer/names';
+import { checked } from './conditions';
 import { byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 
@@ -22,6 +23,8 @@ export interface AuditQuery {
 /** A write of an operator. `filter` and `change` are in the wire's names. */
 export type AuditEntry = Named<contract.AuditEntry>;
 
+const CONDITIONS = { actor: true, action: true, queue: true, job: true, since: true, until: true };
+
 /** The audit log, as `tocsin.audit`. Needs `admin:read`. */
 export class Audit {
   constructor(private readonly requests: Requests) {}
@@ -33,7 +36,8 @@ export class Audit {
    *   console.log(at, actor, action, target);
    * }
    */
-  async *list({ since, until, ...query }: AuditQuery = {}, options: ListOptions = {}): AsyncGenerator<AuditEntry> {
+  async *list(conditions: AuditQuery = {}, options: ListOptions = {}): AsyncGenerator<AuditEntry> {
+    const { since, until, ...query } = checked(conditions, CONDITIONS);
     const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
     const list = { path: '/admin/audit', conditions: parametersFrom({ ...query, ...times }), member: 'items' };
     yield* byOffset<AuditEntry>(this.requests.safely, list, options);

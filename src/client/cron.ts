@@ -3,6 +3,7 @@ import type { DefaultsOf } from '../producer/defaults';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
 import { enqueuedJobOf, listOf } from './answers';
+import { checked } from './conditions';
 import { type CronEntry, type CronJob, type CronPatch, wireCron, wireCronPatch } from './cron-entry';
 import { type CronExecution, type CronHistory, type CronSkipped, type CronStatus, cronOf } from './cron-status';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
@@ -55,7 +56,7 @@ export class Crons<Job extends CronJob = CronJob> {
    * for await (const entry of tocsin.cron.list({ enabled: false })) console.log(entry.name, 'is paused');
    */
   async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
-    const conditions = parametersFrom({ enabled: query.enabled, group: query.group });
+    const conditions = parametersFrom({ ...checked(query, { enabled: true, group: true }) });
     yield* byCursor<CronStatus>(this.requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
   }
 

@@ -5,6 +5,7 @@ import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Named } from '../producer/names';
 import { jobOf } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { checked } from './conditions';
 import { keyHeader } from './enqueue';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import { type BulkQuery, filterOf } from './queries';
@@ -30,6 +31,8 @@ export interface DeadLetterStats extends Named<contract.DeadLetterStats> {}
  */
 export type DeadLetterSelection = BulkQuery | 'all';
 
+const DEAD_LETTERS = { queue: true, type: true, errorType: true, group: true, since: true, until: true };
+
 /** Dead letters, as `tocsin.deadLetters`. */
 export class DeadLetters {
   constructor(private readonly requests: Requests) {}
@@ -42,14 +45,9 @@ export class DeadLetters {
    * }
    */
   async *list(query: DeadLetterQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
-    const conditions = parametersFrom({
-      queue: query.queue,
-      type: query.type,
-      errorType: query.errorType,
-      group: query.group,
-      since: momentText(query.since, 'since'),
-      until: momentText(query.until, 'until'),
-    });
+    const { since, until, ...others } = checked(query, DEAD_LETTERS);
+    const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
+    const conditions = parametersFrom({ ...others, ...times });
     const list = { path: '/dead-letter', conditions, member: 'jobs' };
     yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
   }
@@ -118,7 +116,8 @@ export class DeadLetters {
    */
   async purge(olderThan: Age, options: BulkOptions & { queue?: string } = {}): Promise<Purged> {
     const body = jsonOf({ olderThan: ageText(olderThan) });
-    const parameters = parametersFrom({ queue: options.queue });
+    const { idempotencyKey: _, ...conditions } = options;
+    const parameters = parametersFrom({ ...checked(conditions, { queue: true }) });
     const path = `/dead-letter/purge?${waitParameter(this.requests)}&${parameters}`;
     return purgedOf(await this.#send('POST', path, body, options));
   }

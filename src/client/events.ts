@@ -2,6 +2,7 @@
 
 import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
+import { checked } from './conditions';
 import type { QueueEvent } from './event';
 import { type Following, type FollowOptions, type FollowQuery, follow } from './follow';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
@@ -48,17 +49,14 @@ export class Events {
    * }
    */
   async *list(query: EventQuery = {}, options: ListOptions = {}): AsyncGenerator<QueueEvent> {
-    const conditions = parametersFrom({
-      queues: query.queue,
-      types: query.types,
-      after: query.after,
-      since: momentText(query.since, 'since'),
-    });
+    const { after, ...chosen } = query;
+    const {
+      queue: queues,
+      types,
+      since,
+    } = checked<Omit<EventQuery, 'after'>>(chosen, { queue: 1, types: 1, since: 1 });
     // Each page follows the last event of the page before.
-    if (query.after !== undefined) {
-      conditions.delete('after');
-      conditions.set('cursor', query.after);
-    }
+    const conditions = parametersFrom({ queues, types, since: momentText(since, 'since'), cursor: after });
     yield* byCursor<QueueEvent>(this.requests.safely, { path: '/events', conditions, member: 'events' }, options);
   }
 

@@ -4,6 +4,7 @@ import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
 import { type BulkOptions, type BulkResult, summaryOf, waitParameter } from './bulk';
+import { checked } from './conditions';
 import { keyHeader } from './enqueue';
 import { parametersFrom } from './pages';
 import type { Requests } from './requests';
@@ -22,6 +23,8 @@ export interface FailureQuery {
   since?: Moment;
   until?: Moment;
 }
+
+const GROUP_PART = { queue: true, type: true, state: true };
 
 /** Jobs that failed in the same way. */
 export type FailureGroup = Named<contract.FailureGroup>;
@@ -43,9 +46,9 @@ export class Failures {
     query: FailureQuery = {},
     options: { sort?: 'count' | 'last_seen' | 'first_seen'; cursor?: string } = {},
   ): Promise<FailureGroups> {
-    const { queue, type, state, since, until } = query;
+    const { since, until, ...chosen } = checked(query, { ...GROUP_PART, since: true, until: true });
     const parameters = parametersFrom({
-      ...{ queue, type, state, ...options, limit: 200 },
+      ...{ ...chosen, ...options, limit: 200 },
       ...{ since: momentText(since, 'since'), until: momentText(until, 'until') },
     });
     return await this.requests.read<FailureGroups>(`/admin/failures?${parameters}`, 'items', 'the groups');
@@ -75,8 +78,8 @@ export class Failures {
     return await this.#act(pathTo`/admin/failures/${fingerprint}/discard`, narrow, options);
   }
 
-  async #act(path: string, { queue, type, state }: GroupPart, { idempotencyKey }: BulkOptions): Promise<BulkResult> {
-    const body = jsonOf({ confirm: true, queue, type, state });
+  async #act(path: string, narrow: GroupPart, { idempotencyKey }: BulkOptions): Promise<BulkResult> {
+    const body = jsonOf({ ...checked(narrow, GROUP_PART), confirm: true });
     const send = idempotencyKey === undefined ? this.requests.once : this.requests.safely;
     const to = `${path}?${waitParameter(this.requests)}`;
     return summaryOf(await send('POST', to, body, { headers: keyHeader(idempotencyKey) }));

@@ -4,9 +4,9 @@ import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
 import { malformed } from './answers';
+import { checked } from './conditions';
 import type { QueueEvent } from './event';
 import { messagesOf } from './event-stream';
-
 import { parametersFrom } from './pages';
 import { pause, type Retrier } from './retry';
 import { type Open, pathTo } from './transport';
@@ -98,7 +98,12 @@ export async function* follow(
   }
 }
 
-function pathOf({ queue, job, types }: FollowQuery): string {
+function pathOf({ after: _, ...conditions }: FollowQuery): string {
+  const { queue, job, types } = checked<Omit<FollowQuery, 'after'>>(conditions, {
+    queue: true,
+    job: true,
+    types: true,
+  });
   if (queue !== undefined && job !== undefined) throw new TypeError('events.follow: name a queue or a job, not both');
   const parameters = parametersFrom({ types, format: 'cloudevents' });
   if (job !== undefined) return pathTo`/jobs/${job}/events?` + parameters;

@@ -2,8 +2,8 @@
 
 import type { JobState } from '../job/states';
 import type { Duration } from '../producer/envelope';
-import { InvalidJobError } from '../producer/errors';
 import { type Moment, momentText } from '../producer/job';
+import { checked, invalid } from './conditions';
 
 /** A value in a payload. */
 export type Scalar = string | number | boolean | null;
@@ -58,17 +58,44 @@ export type BulkQuery = Omit<JobQuery, 'deadLetter' | 'parent'>;
 
 const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
 
+/** Conditions → their wire names. */
+const CONDITIONS: Record<keyof BulkQuery, string> = {
+  queue: 'queue',
+  ids: 'ids',
+  type: 'type',
+  state: 'state',
+  tags: 'tags',
+  group: 'group',
+  priority: 'priority',
+  attempts: 'attempts',
+  createdAfter: 'created_after',
+  createdBefore: 'created_before',
+  enqueuedAfter: 'enqueued_after',
+  enqueuedBefore: 'enqueued_before',
+  scheduledAfter: 'scheduled_after',
+  scheduledBefore: 'scheduled_before',
+  endedAfter: 'ended_after',
+  endedBefore: 'ended_before',
+  olderThan: 'older_than',
+  errorType: 'error_type',
+  error: 'error',
+  fingerprint: 'fingerprint',
+  q: 'q',
+  where: 'where',
+};
+
+/** Those of lists and counts, which have two more. */
+const OF_LISTS = { ...CONDITIONS, deadLetter: 'dead_letter', parent: 'parent' };
+
 /** The query as parameters. @throws {InvalidJobError} for a condition that would be lost */
 export function parametersOf(query: JobQuery): URLSearchParams {
+  checked(query, OF_LISTS);
   const parameters = new URLSearchParams();
   const set = (name: string, value: string | number | boolean | undefined) => {
     if (value !== undefined) parameters.append(name, String(value));
   };
   const many = (name: string, value: string | readonly string[] | undefined) => {
-    const list = typeof value === 'string' ? [value] : value;
-    // A missing value would match everything.
-    if (list?.length === 0) throw invalid(`${name} must not be an empty list.`, name);
-    set(name, list?.join(','));
+    set(name, typeof value === 'string' ? value : value?.join(','));
   };
   const range = (name: string, value: Range | undefined) => {
     if (typeof value === 'number') return set(name, value);
@@ -104,45 +131,14 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   return parameters;
 }
 
-/** Conditions → their wire names. */
-const CONDITIONS: Record<keyof BulkQuery, string> = {
-  queue: 'queue',
-  ids: 'ids',
-  type: 'type',
-  state: 'state',
-  tags: 'tags',
-  group: 'group',
-  priority: 'priority',
-  attempts: 'attempts',
-  createdAfter: 'created_after',
-  createdBefore: 'created_before',
-  enqueuedAfter: 'enqueued_after',
-  enqueuedBefore: 'enqueued_before',
-  scheduledAfter: 'scheduled_after',
-  scheduledBefore: 'scheduled_before',
-  endedAfter: 'ended_after',
-  endedBefore: 'ended_before',
-  olderThan: 'older_than',
-  errorType: 'error_type',
-  error: 'error',
-  fingerprint: 'fingerprint',
-  q: 'q',
-  where: 'where',
-};
-
 /**
  * The query as the filter of an operation.
- * @throws {InvalidJobError} for a condition that does not exist or that cannot be sent: without it the query would mean
- * more jobs
+ * @throws {InvalidJobError} as {@link checked}, and when there is no condition
  */
 export function filterOf(query: BulkQuery): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query)) {
-    const wireName = Object.hasOwn(CONDITIONS, name) ? CONDITIONS[name as keyof BulkQuery] : undefined;
-    if (wireName === undefined) throw invalid(`${name} is not a condition of an operation on many jobs.`, name);
-    // In JSON, NaN becomes null, which the server reads as no condition.
-    if (value === null || Number.isNaN(value)) throw invalid(`${name} must have a value.`, name);
-    if (value !== undefined) filter[wireName] = isMoment(name, value) ? momentText(value, name) : value;
+  for (const [name, value] of Object.entries(checked(query, CONDITIONS))) {
+    filter[CONDITIONS[name as keyof BulkQuery]] = isMoment(name, value) ? momentText(value, name) : value;
   }
   if (Object.keys(filter).length > 0) return filter;
   throw invalid('Name at least one condition; for all jobs of a queue, name the queue.', 'filter');
@@ -152,9 +148,4 @@ function isMoment(name: string, value: unknown): value is Moment {
   return (
     /(After|Before)$/.test(name) && (value instanceof Date || typeof value === 'number' || typeof value === 'string')
   );
-}
-
-/** The error for an invalid query, before anything is sent. */
-export function invalid(message: string, field: string): InvalidJobError {
-  return new InvalidJobError(message, { status: 0, code: 'invalid_request', retryable: false, details: { field } });
 }

@@ -4,6 +4,7 @@ import { NotFoundError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
 import { listOf, member, shaped } from './answers';
 import { waitParameter } from './bulk';
+import { checked } from './conditions';
 import {
   type ExportOptions,
   exportQueue,
@@ -203,8 +204,9 @@ export class Queues {
     states: readonly Exclude<JobState, 'active'>[],
     options: { olderThan?: Age; group?: string } = {},
   ): Promise<Purged> {
-    const older = options.olderThan === undefined ? undefined : ageText(options.olderThan);
-    const body = jsonOf({ states, olderThan: older, group: options.group, confirm: true });
+    const { olderThan, group } = checked(options, { olderThan: true, group: true });
+    const older = olderThan === undefined ? undefined : ageText(olderThan);
+    const body = jsonOf({ states, olderThan: older, group, confirm: true });
     return purgedOf(
       await this.requests.once('POST', `${pathTo`/queues/${name}/purge`}?${waitParameter(this.requests)}`, body),
     );
@@ -217,7 +219,7 @@ export class Queues {
    * await tocsin.queues.delete('old-mail', { strategy: 'move', targetQueue: 'mail' });
    */
   async delete(name: string, removal: QueueRemoval = {}): Promise<QueueDeletion> {
-    const { strategy = 'reject', targetQueue } = removal;
+    const { strategy = 'reject', targetQueue } = checked(removal, { strategy: true, targetQueue: true });
     const path = `${pathTo`/queues/${name}`}?${waitParameter(this.requests)}`;
     const body = jsonOf({ strategy, targetQueue });
     return await this.requests.settle<QueueDeletion>(

@@ -3,6 +3,7 @@ import type * as contract from '../contract/stats';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
 import type { Named } from '../producer/names';
+import { checked } from './conditions';
 import { parametersFrom } from './pages';
 import type { Requests } from './requests';
 
@@ -38,6 +39,8 @@ export interface HistoryQuery {
   type?: string;
 }
 
+const HISTORY = { period: true, since: true, until: true, queue: true, type: true };
+
 /** Numbers, as `tocsin.stats`. Needs `admin:read`. */
 export class Statistics {
   constructor(private readonly requests: Requests) {}
@@ -53,7 +56,8 @@ export class Statistics {
   }
 
   /** What happened, period by period, the oldest first: minutes for a day, hours for a month. */
-  async history({ since, until, ...query }: HistoryQuery = {}): Promise<StatsPoint[]> {
+  async history(conditions: HistoryQuery = {}): Promise<StatsPoint[]> {
+    const { since, until, ...query } = checked(conditions, HISTORY);
     const times = { since: momentText(since, 'since'), until: momentText(until, 'until') };
     const path = `/admin/stats/history?${parametersFrom({ ...query, ...times })}`;
     return (await this.requests.read<{ dataPoints: StatsPoint[] }>(path, 'dataPoints', 'the history')).dataPoints;

@@ -2,6 +2,7 @@
 import type * as contract from '../contract/targets';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
+import { checked } from './conditions';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
 
@@ -53,6 +54,7 @@ export class Targets {
   }
 }
 
-function search({ queues }: TargetQuery): string {
+function search(query: TargetQuery): string {
+  const { queues } = checked(query, { queues: true });
   return queues === undefined ? '' : `?${new URLSearchParams({ queue: queues.join(',') })}`;
 }

@@ -2,6 +2,7 @@
 import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
+import { checked } from './conditions';
 import { byCursor, byOffset, type ListOptions, parametersFrom } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
@@ -83,7 +84,11 @@ export class Webhooks {
     query: { subscription?: string; status?: WebhookDelivery['status'] } = {},
     options: ListOptions = {},
   ): AsyncGenerator<WebhookDelivery> {
-    const list = { path: '/webhooks/deliveries', conditions: parametersFrom(query), member: 'deliveries' };
+    const list = {
+      path: '/webhooks/deliveries',
+      conditions: parametersFrom({ ...checked(query, { subscription: true, status: true }) }),
+      member: 'deliveries',
+    };
     yield* byOffset<WebhookDelivery>(this.requests.safely, list, options);
   }
 

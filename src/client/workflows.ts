@@ -2,6 +2,7 @@
 import type { DefaultsOf } from '../producer/defaults';
 import { ConflictError, DuplicateJobError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
+import { checked } from './conditions';
 import { byCursor, type ListOptions, parametersFrom } from './pages';
 import type { Requests, WaitOptions } from './requests';
 import { pathTo } from './transport';
@@ -59,7 +60,7 @@ export class Workflows<Job extends StepJob = StepJob> {
 
   /** Every workflow that matches, the latest first, read page by page. */
   async *list(query: WorkflowQuery = {}, options: ListOptions = {}): AsyncGenerator<WorkflowSummary> {
-    const conditions = parametersFrom({ state: query.state });
+    const conditions = parametersFrom({ ...checked(query, { state: true }) });
     yield* byCursor<WorkflowSummary>(
       this.requests.safely,
       { path: '/workflows', conditions, member: 'workflows' },

@@ -74,12 +74,12 @@ export interface OperationRequest {
   dry_run?: boolean;
   /** Names the operation, so that it is begun once. */
   idempotency_key?: string;
+  /** Operators confirm what cannot be undone. */
+  confirm?: true;
 }
 
 /** What operators send: it must be confirmed. */
-export interface ConfirmedOperation extends Omit<OperationRequest, 'job_ids'> {
-  confirm?: true;
-}
+export interface ConfirmedOperation extends Omit<OperationRequest, 'job_ids'> {}
 
 export interface WaitQuery {
   /** How long the answer waits for the end of the operation, in seconds: 0 … 20. Default 20. */

@@ -236,6 +236,7 @@ interface HistoryQuery {
 export const crons = {
   /** Declares a schedule: creates it, or replaces the one of that name. */
   save: post<{ body: CronDeclaration; 200: CronSaved; 201: CronSaved; errors: 409 | 422 }>('/cron', {
+    judgesMembers: true,
     audit: 'cron.save',
   }),
   /** Lists the schedules. */
@@ -250,10 +251,12 @@ export const crons = {
   show: get<{ 200: CronAnswer; errors: 404 }>('/cron/:name'),
   /** Changes the members of a schedule that are named. */
   change: patch<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
+    judgesMembers: true,
     audit: 'cron.change',
   }),
   /** Changes the members of a schedule that are named, like PATCH. */
   replace: put<{ body: CronChange; 200: CronAnswer; errors: 404 | 409 | 422 }>('/cron/:name', {
+    judgesMembers: true,
     audit: 'cron.change',
   }),
   /** Stops a schedule from firing. It does not catch up on the times of the pause. */
@@ -270,10 +273,12 @@ export const crons = {
   showItem: get<{ 200: CronStatus; errors: 404 }>('/crons/:name'),
   /** Changes the members of a schedule that are named. */
   changeItem: patch<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
+    judgesMembers: true,
     audit: 'cron.change',
   }),
   /** Changes the members of a schedule that are named, like PATCH. */
   replaceItem: put<{ body: CronChange; 200: CronChanged; errors: 404 | 409 | 422 }>('/crons/:name', {
+    judgesMembers: true,
     audit: 'cron.change',
   }),
   /** Stops a schedule from firing. */
@@ -296,6 +301,7 @@ export const cronGroups = {
   show: get<{ 200: CronGroup; errors: 404 }>('/cron-groups/:name'),
   /** Declares all schedules of a group: adds, replaces, and deletes those of the group that are not listed. */
   replace: put<{ body: CronGroupDeclaration; 200: CronGroupDeclared; errors: 409 | 422 }>('/cron-groups/:name', {
+    judgesMembers: true,
     audit: 'cron_group.replace',
   }),
   /** Deletes a group with all its schedules. The jobs they have enqueued stay. */

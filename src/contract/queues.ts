@@ -262,6 +262,7 @@ export const queueDefaults = {
   show: get<{ 200: QueueDefaults }>('/queues/_default/config'),
   /** Changes the settings that hold in every queue which says nothing else. */
   change: put<{ body: QueueConfigChange; 200: QueueDefaultsChanged; errors: 422 }>('/queues/_default/config', {
+    judgesMembers: true,
     audit: 'defaults.configure',
   }),
 };
@@ -282,6 +283,7 @@ export const queues = {
   config: get<{ 200: QueueSettings }>('/queues/:name/config'),
   /** Changes the named settings. Creates the queue if it does not exist. */
   configure: put<{ body: QueueConfigChange; 200: QueueConfigured; errors: 422 }>('/queues/:name/config', {
+    judgesMembers: true,
     audit: 'queue.configure',
   }),
   /** Counts the jobs that have not ended, by priority. */
@@ -293,7 +295,10 @@ export const queues = {
 /** Below `/ojs/v1`. */
 export const queueManagement = {
   /** Creates a queue with settings. One exists from its first job on; this sets it up before. */
-  create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', { audit: 'queue.create' }),
+  create: post<{ body: QueueCreation; 201: QueueCreated; errors: 409 | 422 }>('/queues', {
+    judgesMembers: true,
+    audit: 'queue.create',
+  }),
   /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
   drain: post<{ 200: QueueDraining }>('/queues/:name/drain', { audit: 'queue.drain' }),
   /** Removes jobs of a queue for good. A longer purge continues by itself. */
@@ -324,7 +329,7 @@ export const adminQueues = {
   /** Changes the named settings. */
   configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
     '/queues/:name/config',
-    { audit: 'queue.configure' },
+    { judgesMembers: true, audit: 'queue.configure' },
   ),
   /** Removes jobs of a queue for good. A longer purge continues by itself. */
   purge: del<{

@@ -31,6 +31,11 @@ export interface RouteRules {
   secrets?: Readonly<Record<string, Mask>>;
   /** Looks at what is in effect: it is answered without waiting for what the code declares. */
   asItIs?: boolean;
+  /**
+   * Its handler says itself what becomes of members of the body that the contract does not name: an error of its own,
+   * or a warning.
+   */
+  judgesMembers?: boolean;
   /** Its answer goes to the worker that runs the job, which must have everything: nothing in it is redacted. */
   toWorker?: boolean;
 }

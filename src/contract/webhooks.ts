@@ -169,15 +169,24 @@ const write = (verb: string) => ({ scope: 'admin:write', audit: `webhook.${verb}
 /** Below `/ojs/v1`: they are the operators', wherever their paths are. */
 export const webhooks = {
   /** Subscribes a URL to events. The secret that signs is in this answer, and never again. */
-  create: post<{ body: WebhookRequest; 201: WebhookCreated; errors: 409 }>(LIST, write('create')),
+  create: post<{ body: WebhookRequest; 201: WebhookCreated; errors: 409 }>(LIST, {
+    ...write('create'),
+    judgesMembers: true,
+  }),
   /** Lists the subscriptions. */
   list: get<{ query: CursorQuery; 200: WebhookList }>(LIST, READ),
   /** Shows a subscription. */
   show: get<{ 200: WebhookAnswer; errors: 404 }>(`${LIST}/:id`, READ),
   /** Changes the members of a subscription that are named. */
-  change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, write('change')),
+  change: patch<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
+    ...write('change'),
+    judgesMembers: true,
+  }),
   /** Changes the members of a subscription that are named, as PATCH does. */
-  put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, write('change')),
+  put: put<{ body: WebhookChange; 200: WebhookChanged; errors: 404 | 409 }>(`${LIST}/:id`, {
+    ...write('change'),
+    judgesMembers: true,
+  }),
   /** Deletes a subscription, with what waits to be delivered. */
   remove: del<{ 204: null; errors: 404 | 409 }>(`${LIST}/:id`, write('delete')),
   /** Sends a test to a subscription, also while it is not active. */

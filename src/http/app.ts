@@ -10,6 +10,7 @@ import { redaction } from './middleware/redaction';
 import { refusedHeaders } from './middleware/refused-headers';
 import { requestId } from './middleware/request-id';
 import { protocolVersion } from './middleware/version';
+import { accepted } from './request/accepted';
 import { releaseRoom } from './request/held';
 import { type Check, METHODS, type RouteHandler, type Rules } from './route';
 import { ROUTES, rulesElsewhere } from './routes';
@@ -30,7 +31,7 @@ export function createApp({ trusted = false, ready }: AppOptions = {}): App {
   const outer = [requestId, cors, protocolVersion, frontDoor];
   const checks = [...outer, ...access, configuration(ready), redaction, refusedHeaders];
   for (const route of ROUTES) {
-    const answer = surrounded(checks, route.handler);
+    const answer = surrounded([...checks, accepted(route)], route.handler);
     app.on(route.method, route.path, (c) => answer(c, route));
   }
   const answerElsewhere = surrounded(checks, (c) => answerNoRoute(c, allowedMethods(app, c.req.path)));

@@ -4,6 +4,7 @@ import type { Env } from '../config';
 import type { Media } from '../contract/route';
 import type { Role, Scope } from '../job/access';
 import type { Redactor } from '../job/redaction';
+import type { KnownMembers } from './openapi/accepted';
 import type { From, Hold } from './request/room';
 
 /** The caller of a request. */
@@ -32,6 +33,8 @@ export interface AppEnv {
     page?: Hold;
     /** The caller; absent on routes that need no key. */
     caller?: Caller;
+    /** What the body may have as members; absent: any. */
+    members?: KnownMembers;
     /** The body of the request, and its answer before redaction: the source of the audit log. */
     sent?: unknown;
     answer?: Record<string, unknown>;

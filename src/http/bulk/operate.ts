@@ -10,7 +10,6 @@ import { type Answer, type AppContext, json } from '../context';
 import type { JsonObject } from '../request/body';
 import { filterFromBody } from '../request/filter/from-body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
-import { refuseConditionsOutsideFilter } from '../request/many-jobs';
 import { integerParam } from '../request/query';
 import { locationOf, renderPreview } from './render';
 
@@ -39,7 +38,6 @@ export async function previewOf(
 /** The same for jobs named by `filter`. @throws {ApiError} as {@link previewOf}, and as {@link operateByFilter} */
 export function previewByFilter(c: AppContext, action: BulkAction, body: JsonObject): ReturnType<typeof previewOf> {
   return previewOf(c, action, body, (now) => {
-    refuseConditionsOutsideFilter(c, body);
     return filterFromBody(body.filter, now);
   });
 }
@@ -85,7 +83,6 @@ export function operateByFilter(
   body: JsonObject,
   options: Pick<OperateOptions, 'items'> = {},
 ): Promise<Begun> {
-  refuseConditionsOutsideFilter(c, body);
   return operateOn(c, action, body, (now) => filterFromBody(body.filter, now), options);
 }
 
@@ -98,7 +95,6 @@ export async function allOrNoneByFilter(
   action: BulkAction,
   body: JsonObject,
 ): Promise<BulkAnswer & { replayed: boolean }> {
-  refuseConditionsOutsideFilter(c, body);
   filterFromBody(body.filter, Date.now());
   const keyed = await beginKeyed(c, body);
   const selection = filterFromBody(body.filter, keyed?.operation.started_at ?? Date.now());

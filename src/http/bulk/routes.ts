@@ -9,7 +9,7 @@ import type { BulkAction, BulkAnswer } from '../../rpc/operations';
 import { type Answer, type AppContext, json } from '../context';
 import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 import { beginKeyed, REPLAYED } from '../request/idempotency';
-import { readAtomicity, readIds, refuseConditionsOutsideFilter } from '../request/many-jobs';
+import { readAtomicity, readIds } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
@@ -57,7 +57,6 @@ async function act(c: AppContext, action: Action) {
 }
 
 async function byIds(c: AppContext, action: Action, body: JsonObject, atomic: boolean) {
-  refuseConditionsOutsideFilter(c, body);
   const ids = readIds(body.job_ids, 'job_ids', 'ids');
   if (ids.length === 0) throw invalidRequest('job_ids', 'job_ids must name at least one job.');
   const keyed = await beginKeyed(c, body);

@@ -22,7 +22,7 @@ import type { CronView } from '../../rpc/cron';
 import { type AppContext, json, noContent } from '../context';
 import { envelopeOf, warningsOf } from '../jobs/render';
 import { saysVersion } from '../middleware/version';
-import { readBody, readOptionalBody } from '../request/body';
+import { readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { type PagingStyle, pageByName, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
@@ -148,7 +148,6 @@ async function change(c: AppContext) {
 }
 
 async function enable(c: AppContext, enabled: boolean): Promise<CronView> {
-  await readOptionalBody(c);
   return setEnabled(c, nameIn(c), enabled);
 }
 
@@ -158,7 +157,6 @@ function setEnabled(c: AppContext, name: string, enabled: boolean): Promise<Cron
 
 async function trigger(c: AppContext) {
   const name = nameIn(c);
-  await readOptionalBody(c);
   const view = await withCron(c.env, name, (queue) => queue.triggerCron(name));
   const job = envelopeOf(c, view);
   const answer = withFlatCopy(job, { job_id: job.id }) as unknown as CronTriggered;

@@ -8,7 +8,7 @@ import { type AppContext, json } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
 import { filterFromBody } from '../request/filter/from-body';
-import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
+import { requireConfirmation } from '../request/many-jobs';
 import { queueParam, textParam, withPlus } from '../request/query';
 
 /** Retries or deletes the dead letters that a filter names; its times are those of the discard. */
@@ -16,7 +16,6 @@ export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'
   const body = await readBody(c);
   if (body.dry_run !== true) requireConfirmation(body.confirm);
   if (body.override !== undefined && body.override !== null) refuseOverride(body.override);
-  refuseUnknown(c, body, ['filter', 'confirm', 'dry_run']);
   const select = (now: number, until?: number) => readDeadLetterFilter(body, now, until);
   const preview = await previewOf(c, action, body, select);
   if (preview) return preview;
@@ -27,7 +26,6 @@ export async function actOnDeadLetters(c: AppContext, action: 'retry' | 'delete'
 /** Removes dead letters that are old enough. */
 export async function purgeDeadLetters(c: AppContext) {
   const body = (await readOptionalBody(c)) ?? {};
-  refuseUnknown(c, body, ['older_than'], ['older_than', 'queue']);
   const parameter = textParam(c, 'older_than');
   const olderThan = parameter === undefined ? body.older_than : withPlus(parameter);
   if (olderThan === undefined || olderThan === null) {

@@ -13,7 +13,7 @@ import { answerSummary } from '../bulk/render';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
 import { readFingerprints, readMoment, readTypes } from '../request/filter/conditions';
-import { refuseUnknown, requireConfirmation } from '../request/many-jobs';
+import { requireConfirmation } from '../request/many-jobs';
 import { listMembers, pageOf, readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { listParam, oneOf, queueParam, textParam, withPlus } from '../request/query';
@@ -117,7 +117,6 @@ function fingerprintIn(c: AppContext): string {
 async function act(c: AppContext, action: BulkAction) {
   const fingerprint = fingerprintIn(c);
   const body = await readBody(c);
-  refuseUnknown(c, body, ['confirm', 'dry_run', 'queue', 'state', 'type']);
   const preview = await previewOf(c, action, body, () => groupIn(body, fingerprint));
   if (preview) return preview;
   requireConfirmation(body.confirm);

@@ -21,7 +21,7 @@
  */
 import { paths, rest, schemas, statuses } from './built';
 
-type Schema = Record<string, unknown>;
+export type CompactSchema = Record<string, unknown>;
 
 const TYPES: Readonly<Record<string, string>> = {
   s: 'string',
@@ -46,7 +46,7 @@ export function documentText(url: string): string {
   return text.replace('[{"url":"/"}]', () => JSON.stringify([{ url }]));
 }
 
-function readSchemas(lines: string): Schema {
+function readSchemas(lines: string): CompactSchema {
   return Object.fromEntries(
     lines.split('\n').map((line) => {
       const end = line.indexOf(':');
@@ -55,9 +55,9 @@ function readSchemas(lines: string): Schema {
   );
 }
 
-function readPaths(lines: string): Schema {
-  const found: Schema = {};
-  let item: Schema = {};
+function readPaths(lines: string): CompactSchema {
+  const found: CompactSchema = {};
+  let item: CompactSchema = {};
   for (const line of lines.split('\n')) {
     if (line.startsWith('/')) {
       const parameters = Array.from(line.matchAll(/\{(\w+)\}/g), ([, name]) => ({
@@ -74,7 +74,7 @@ function readPaths(lines: string): Schema {
   return found;
 }
 
-function readOperation([operationId, scope, query, body, ...answers]: string[]): Schema {
+function readOperation([operationId, scope, query, body, ...answers]: string[]): CompactSchema {
   const parameters = query ? new Reader(query).parameters() : [];
   return {
     operationId,
@@ -85,17 +85,24 @@ function readOperation([operationId, scope, query, body, ...answers]: string[]):
   };
 }
 
-function readAnswer(answer: string): [status: string, Schema] {
+function readAnswer(answer: string): [status: string, CompactSchema] {
   const [status = '', content] = answer.split(/=(.*)/);
   if (content === undefined) return [status, ERROR];
   const description = statuses[status];
   return [status, content === '' ? { description } : { description, content: readContent(content) }];
 }
 
-function readContent(content: string): Schema {
+function readContent(content: string): CompactSchema {
   const [schema, ...others] = content.split(';');
   return { ...(schema && json(schema)), ...Object.fromEntries(others.map((type) => [type, {}])) };
 }
+
+/** A schema, as it stands in the compact text. */
+export const schemaIn = (text: string): CompactSchema => new Reader(text).schema();
+
+/** The names of the parameters of a query, as it stands in the compact text. */
+export const parametersIn = (text: string): string[] =>
+  new Reader(text).parameters().flatMap(({ name }) => (typeof name === 'string' ? [name] : []));
 
 const json = (schema: string) => ({ 'application/openjobspec+json': { schema: new Reader(schema).schema() } });
 
@@ -133,7 +140,7 @@ class Reader {
     return this.text.slice(start, found);
   }
 
-  schema(): Schema {
+  schema(): CompactSchema {
     const types = this.#take(LETTERS);
     if (types !== undefined) {
       const all = Array.from(types, (letter) => TYPES[letter]);
@@ -155,27 +162,27 @@ class Reader {
       case '=':
         return { type: 'string', const: this.#take(WORD) };
       case '!':
-        return JSON.parse(this.#upTo('!')) as Schema;
+        return JSON.parse(this.#upTo('!')) as CompactSchema;
       default:
         return {};
     }
   }
 
   /** A schema, and the bracket that closes it. */
-  #inside(): Schema {
+  #inside(): CompactSchema {
     const schema = this.schema();
     this.#at++;
     return schema;
   }
 
-  #either(): Schema[] {
-    const all: Schema[] = [];
+  #either(): CompactSchema[] {
+    const all: CompactSchema[] = [];
     do all.push(this.schema());
     while (this.text[this.#at++] === '|');
     return all;
   }
 
-  #object(): Schema {
+  #object(): CompactSchema {
     const members = this.#members();
     this.#at++;
     const required = members.filter(({ isRequired }) => isRequired).map(({ name }) => name);
@@ -189,7 +196,7 @@ class Reader {
   }
 
   #members() {
-    const members: { name: string; isRequired: boolean; schema: Schema }[] = [];
+    const members: { name: string; isRequired: boolean; schema: CompactSchema }[] = [];
     for (let name = this.#take(MEMBER); name !== undefined; name = this.#has(',') ? this.#take(MEMBER) : undefined) {
       const isRequired = !this.#has('?');
       members.push({ name, isRequired, schema: this.#has(':') ? this.schema() : { type: 'string' } });
@@ -198,7 +205,7 @@ class Reader {
   }
 
   /** The members of a query. */
-  parameters(): Schema[] {
+  parameters(): CompactSchema[] {
     return this.#members().map(({ name, isRequired, schema }) =>
       name === '^'
         ? { $ref: '#/components/parameters/IdempotencyKey' }

@@ -9,7 +9,7 @@ import { formatInstant } from '../../job/time';
 import type { GroupDetail, GroupView } from '../../rpc/groups';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
-import { readBody, readOptionalBody } from '../request/body';
+import { readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { pathParam, queueNameIn } from '../request/path';
 import { serve } from '../route';
@@ -35,12 +35,10 @@ async function restore(c: AppContext) {
 }
 
 async function pause(c: AppContext) {
-  await readOptionalBody(c);
   return override(c, { paused: true });
 }
 
 async function resume(c: AppContext) {
-  await readOptionalBody(c);
   return override(c, { paused: null });
 }
 

@@ -46,7 +46,6 @@ async function create(c: AppContext) {
 
 async function drain(c: AppContext) {
   const name = queueNameIn(c);
-  await readOptionalBody(c);
   await mayCreate(c, [name]);
   const status = unwrap(await queueObject(c.env, name).drain());
   if (status.unchanged) c.set('unchanged', true);

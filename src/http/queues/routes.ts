@@ -11,7 +11,7 @@ import type { QueueStats } from '../../rpc/stats';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { saysVersion } from '../middleware/version';
-import { readBody, readOptionalBody } from '../request/body';
+import { readBody } from '../request/body';
 import { mayCreate } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
@@ -133,7 +133,6 @@ export async function resume(c: AppContext) {
 
 async function setMode(c: AppContext, verb: 'pause' | 'resume') {
   const name = queueNameIn(c);
-  await readOptionalBody(c);
   await mayCreate(c, [name]);
   const status = unwrap(await queueObject(c.env, name)[verb]());
   if (status.unchanged) c.set('unchanged', true);

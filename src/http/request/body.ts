@@ -7,6 +7,7 @@ import { quote } from '../../job/text';
 import { type AppContext, MEDIA_TYPE } from '../context';
 import { Arrival } from './arrival';
 import { dropBody, holdSoon, noRoom } from './held';
+import { refuseMembers } from './members';
 
 /** Largest body of a request that carries many jobs, in bytes. */
 export const MAX_BATCH_BYTES = 16 * MAX_ENVELOPE_BYTES;
@@ -84,6 +85,8 @@ export async function readJson(
   if (text === undefined) throw invalidPayload('The body is not valid UTF-8.');
   const value = parse(text);
   c.set('sent', value);
+  const members = c.get('members');
+  if (members && isObject(value)) refuseMembers(value, members);
   return value;
 }
 

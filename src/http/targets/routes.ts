@@ -12,7 +12,6 @@ import { defined, given } from '../../job/envelope/fields';
 import { formatInstant } from '../../job/time';
 import type { TargetView } from '../../rpc/targets';
 import { type AppContext, json } from '../context';
-import { readOptionalBody } from '../request/body';
 import { readPaging } from '../request/pagination';
 import { pathParam } from '../request/path';
 import { queueParam } from '../request/query';
@@ -41,7 +40,6 @@ async function show(c: AppContext) {
 }
 
 async function resume(c: AppContext) {
-  await readOptionalBody(c);
   const name = pathParam(c, 'name');
   const { asked, tried } = await resumeTarget(c.env, name, queueParam(c, 'queues', 'queue'));
   const resumed = tried.filter(({ state }) => state === 'up').length;

@@ -87,7 +87,6 @@ async function remove(c: AppContext) {
 }
 
 async function test(c: AppContext) {
-  await readOptionalBody(c);
   const id = idIn(c);
   const answer = unwrap(await webhookObject(c.env, id).testWebhook(id));
   const { response_body, ...rest } = answer;
@@ -125,7 +124,6 @@ async function delivery(c: AppContext) {
 }
 
 async function retry(c: AppContext) {
-  await readOptionalBody(c);
   const found = renderDelivery(await redeliver(c.env, pathParam(c, 'id')), mayRead(c));
   return json(c, { delivery: found, ...found }, 202);
 }

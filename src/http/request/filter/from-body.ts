@@ -2,6 +2,7 @@
 import { readName, readObject, readQueueName, readString } from '../../../job/envelope/fields';
 import { invalidRequest } from '../../../job/errors';
 import type { FieldCondition, JobFilter, Range, Selection } from '../../../job/filter';
+import { unknownName } from '../members';
 import {
   affordable,
   atMost,
@@ -108,11 +109,6 @@ const MEMBERS: Record<string, Member> = {
   ),
 };
 
-/** Is this the name of a filter's condition? */
-export function isCondition(name: string): boolean {
-  return name === 'queue' || Object.hasOwn(MEMBERS, name) || isFieldName(name);
-}
-
 /**
  * Reads the filter of an operation. A misspelt name must not widen it, so unknown members are refused, and so is an
  * empty filter.
@@ -120,17 +116,18 @@ export function isCondition(name: string): boolean {
  */
 export function filterFromBody(value: unknown, now: number, field = 'filter'): Selection {
   const filter: JobFilter = {};
-  const given = Object.entries(readObject(value, field)).filter(([, member]) => member !== null);
+  const given = Object.entries(readObject(value, field));
   if (given.length === 0) {
     throw invalidRequest(field, `${field} must name at least one condition; for all jobs of a queue, name the queue.`);
   }
   let queues: string[] | undefined;
   for (const [name, member] of given) {
     const path = `${field}.${name}`;
+    if (member === null) throw invalidRequest(path, `${path} must not be null: leave it out, or name a value.`);
     if (name === 'queue') queues = texts(member, path).map((queue) => readQueueName(queue, path));
     else if (Object.hasOwn(MEMBERS, name)) MEMBERS[name]?.(filter, member, path, now);
     else if (isFieldName(name)) addField(filter, name, member, path);
-    else throw invalidRequest(path, `${path} is not a condition; use queue, ${Object.keys(MEMBERS).join(', ')}.`);
+    else throw unknownName(name, 'is not a condition', ['queue', ...Object.keys(MEMBERS)], `${field}.`);
   }
   return { filter: affordable(filter), ...(queues && { queues }) };
 }

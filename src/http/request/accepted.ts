@@ -1,0 +1,53 @@
+/**
+ * Refuses what the contract of a route does not name, before its handler runs. A misspelt or missing condition would
+ * otherwise widen a request: a list to all jobs, a dry run to the removal itself.
+ */
+import { invalidRequest } from '../../job/errors';
+import type { AppContext } from '../context';
+import { type Accepted, acceptedBy } from '../openapi/accepted';
+import type { Check, Route, Rules } from '../route';
+import { readOptionalBody } from './body';
+import { isFieldName } from './filter/field-path';
+import { refuseMembers, unknownName } from './members';
+
+/** Parameters of every route: the key of pages and of EventSource. */
+const ANYWHERE = ['access_token'];
+
+/** Say where a list begins, so that an empty one means its beginning. */
+const PLACES = ['cursor', 'after', 'last_event_id'];
+
+/** The check of a route. Its contract is read with the first request. */
+export function accepted(route: Route & Rules): Check {
+  if (route.scope === 'public') return () => undefined;
+  let known: Accepted | undefined;
+  return async (c) => {
+    known ??= acceptedBy(route.method, route.path);
+    if (known === undefined) return undefined;
+    if (!namesOneThing(route, known)) refuseParameters(c, known.query);
+    // Producers and workers speak the protocol, by which a server ignores members that it does not know.
+    if (route.method === 'GET' || route.audit === 'none' || route.judgesMembers || known.isOpen) return undefined;
+    if (known.body) c.set('members', known.body);
+    else {
+      const body = (await readOptionalBody(c)) ?? {};
+      // Others act on the one thing that their path names.
+      if (route.method === 'DELETE' || known.query.size > 0) refuseMembers(body, new Map());
+    }
+    return undefined;
+  };
+}
+
+/** Only its path says what it reads: no condition can be missing. */
+const namesOneThing = ({ method, path }: Route & Rules, { query }: Accepted) =>
+  method === 'GET' && query.size === 0 && /:\w+$/.test(path);
+
+/** @throws {ApiError} 400 naming the first parameter that is not known, or has no value */
+function refuseParameters(c: AppContext, known: ReadonlySet<string>): void {
+  for (const [name, values] of Object.entries(c.req.queries())) {
+    if (ANYWHERE.includes(name)) continue;
+    // Of the routes that choose jobs; each of these has this parameter.
+    const isField = known.has('dead_letter') && isFieldName(name);
+    if (!isField && !known.has(name)) throw unknownName(name, 'is not a parameter of this request', [...known]);
+    if (!values.includes('') || PLACES.includes(name)) continue;
+    throw invalidRequest(name, `${name} has no value: leave it out, or give it one.`);
+  }
+}
