@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 import { descendantsOf, endProcess, kill } from './processes.mjs';
 
 /** The project's root. */
@@ -65,10 +66,11 @@ export function startDevelopment(args, onOutput, environment = {}) {
     const read = (chunk) => {
       onOutput(chunk);
       // Also said after the runtime has crashed and wrangler has started another.
-      if (/ready on /i.test(chunk)) family = descendantsOf(child.pid);
+      if (/ready on /i.test(stripVTControlCharacters(String(chunk)))) family = descendantsOf(child.pid);
       if (printed === undefined) return;
       printed += chunk;
-      const url = /Ready on (https?:\/\/\S+)/.exec(printed)?.[1];
+      // In a colour terminal there are control sequences in it. A piece may end in the middle of an address.
+      const url = /Ready on (https?:\/\/\S+)\s/.exec(stripVTControlCharacters(printed))?.[1];
       if (url === undefined) return;
       printed = undefined;
       resolve(url);

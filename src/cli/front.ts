@@ -11,6 +11,7 @@ import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 
 /** The header with the secret, and the variable that tells it to the Worker. */
 const HEADER = 'tocsin-localhost-secret';
@@ -56,6 +57,7 @@ export async function openFront(port: number, ip = 'localhost'): Promise<Front> 
   const secret = randomBytes(24).toString('base64url');
   const agent = new Agent({ keepAlive: true, timeout: REST_MS });
   let inner: URL | undefined;
+  let line = '';
   const target = (message: IncomingMessage, headers: string[]) => ({
     host: inner?.hostname.replace(/^\[|\]$/g, ''),
     port: inner?.port,
@@ -86,7 +88,10 @@ export async function openFront(port: number, ip = 'localhost'): Promise<Front> 
     url: `http://${outer}`,
     args: ['--port', '0', '--ip', '127.0.0.1', '--var', `${VARIABLE}:${secret}`],
     read: (output) => {
-      const found = /Ready on (http:\/\/\S+)/.exec(output)?.[1];
+      const printed = line + output;
+      line = printed.slice(printed.lastIndexOf('\n') + 1);
+      // In a colour terminal there are control sequences in it. A piece may end in the middle of an address.
+      const [, found] = [...stripVTControlCharacters(printed).matchAll(/Ready on (http:\/\/\S+)\s/g)].at(-1) ?? [];
       if (found !== undefined) inner = new URL(found);
       return inner ? output.replaceAll(inner.host, outer) : output;
     },

@@ -61,6 +61,19 @@ describe('the server before wrangler', () => {
     assert.deepEqual(front.args.slice(0, 4), ['--port', '0', '--ip', '127.0.0.1']);
   });
 
+  it('reads where wrangler listens in colours and in pieces, the last time it is printed', async () => {
+    const other = await openFront(0, '127.0.0.1');
+    const { port } = inner.address();
+    const green = (address) => `\x1b[2m[wrangler:info]\x1b[22m Ready on \x1b[32m${address}\x1b[39m\n`;
+    assert.equal(other.read(green('http://127.0.0.1:9')), green(other.url));
+    const printed = `\n${green(`http://127.0.0.1:${port}`)}`;
+    // A piece may end within a control sequence, within a word, within the address.
+    for (const at of printed) other.read(at);
+    assert.equal(other.read(`http://127.0.0.1:${port}/x`), `${other.url}/x`);
+    assert.equal((await fetch(other.url)).status, 200);
+    other.close();
+  });
+
   it('vouches for requests to this machine by its own name alone', async () => {
     const [, secret] = /^LOCALHOST_SECRET:(.{32})$/.exec(front.args.at(-1));
     const vouched = async (host) => (await seen({ Host: host })).headers['tocsin-localhost-secret'] === secret;

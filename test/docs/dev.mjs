@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 /** The project's root. */
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -126,7 +127,7 @@ export async function ready(run, limitMs) {
   try {
     return await until('wrangler dev', limitMs, () => {
       if (ended) throw new Error('wrangler dev ended before it was ready');
-      return /Ready on (http:\/\/[\w.:-]+)/.exec(run.output)?.[1];
+      return /Ready on (http:\/\/[\w.:-]+)\s/.exec(stripVTControlCharacters(run.output))?.[1];
     });
   } catch (error) {
     throw new Error(`${error.message}\n${run.output}`);

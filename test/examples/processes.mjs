@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
 
 /** How long a script may take to end after npm has, and the pause between two looks, in ms. */
 const END_MS = 60_000;
@@ -52,7 +53,7 @@ export function npmRun(script, args, temporary) {
     async until(pattern) {
       const failed = exit.then((code) => Promise.reject(new Error(`ended with ${code} before ${pattern}:\n${output}`)));
       for (;;) {
-        const match = pattern.exec(output);
+        const match = pattern.exec(stripVTControlCharacters(output));
         if (match) {
           failed.catch(() => undefined);
           return match;

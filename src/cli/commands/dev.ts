@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { Command } from 'commander';
 import { integer, print } from '../command';
 import { DEFAULT_URL } from '../connection';
@@ -65,7 +66,7 @@ export function devCommand(terminal: Terminal): Command {
       ] as const) {
         from.setEncoding('utf8').on('data', (text: string) => {
           to.write(front ? front.read(text) : text);
-          if (text.includes(RELOADED)) awaken(url);
+          if (stripVTControlCharacters(text).includes(RELOADED)) awaken(url);
         });
       }
       const ended = once(child, 'exit') as Promise<[code: number | null, signal: NodeJS.Signals | null]>;

@@ -1,4 +1,5 @@
 /** What `tocsin serve` prints: a line of JSON for everything, its own words and those of the Workers. */
+import { stripVTControlCharacters } from 'node:util';
 import { jsonText, onOneLine } from '../output';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -63,7 +64,10 @@ export class Log {
     return (piece) => {
       const lines = (rest + piece).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) if (line.trim() !== '') this.passOn(line, heard);
+      for (const printed of lines) {
+        const line = stripVTControlCharacters(printed);
+        if (line.trim() !== '') this.passOn(line, heard);
+      }
     };
   }
 

@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { CliError } from '../failure';
 import { packageName } from '../project/package-json';
 import { findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
@@ -217,7 +218,7 @@ function build(settings: unknown): void {
   if (typeof command !== 'string' || command === '') return;
   const { status, stdout, stderr } = spawnSync(command, { cwd: resolve(cwd), shell: true, encoding: 'utf8' });
   if (status === 0) return;
-  const said = `${stdout}${stderr}`.trim().split('\n');
+  const said = stripVTControlCharacters(`${stdout}${stderr}`).trim().split('\n');
   const why = said.find((line) => /error/i.test(line)) ?? said.at(-1);
   throw new CliError(`The build "${command}" ended with code ${status}.`, why);
 }
