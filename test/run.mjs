@@ -68,6 +68,9 @@ function end(output) {
   }
 }
 
+/** What npm itself runs on, which may be older than the project's own Node: tests run the command line with it. */
+const NODE = process.env.npm_node_execpath;
+
 /** Runs one part. */
 function run(part) {
   const began = performance.now();
@@ -77,7 +80,11 @@ function run(part) {
     // npm as a script, because Windows has it as a batch file, which only a shell runs.
     const child = spawn(process.execPath, [npm, 'run', '--silent', ...`test:${part}`.split(' ')], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }) },
+      env: {
+        ...process.env,
+        TEST_NODE: NODE,
+        ...(process.stdout.isTTY && !process.env.NO_COLOR && { FORCE_COLOR: '1' }),
+      },
     });
     const printed = [];
     const take = (chunk) => {

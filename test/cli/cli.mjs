@@ -16,6 +16,11 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const program = join(folder, 'tocsin.mjs');
 let built;
 
+/**
+ * The Node that runs the program: the one that runs npm. "npm run" puts the project's own, a newer one, first on the path.
+ */
+export const NODE = process.env.TEST_NODE ?? process.env.npm_node_execpath ?? process.execPath;
+
 /** Builds the program once. @returns {Promise<string>} its path */
 export function cli() {
   built ??= buildCli(root, 'index.ts', program);
@@ -24,7 +29,7 @@ export function cli() {
 
 /** Starts the program. */
 export async function start(args, { cwd = folder, env = {} } = {}) {
-  const child = spawn(process.execPath, [await cli(), ...args], {
+  const child = spawn(NODE, [await cli(), ...args], {
     cwd,
     env: { ...process.env, CI: 'true', TOCSIN_URL: '', TOCSIN_KEY: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

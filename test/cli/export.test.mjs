@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import { dev } from '../docs/dev.mjs';
-import { against, cli, load } from './cli.mjs';
+import { against, cli, load, NODE } from './cli.mjs';
 
 let folder;
 const servers = {};
@@ -61,7 +61,7 @@ describe('tocsin export and import', { timeout: 900_000 }, () => {
     await from.call('PUT', '/queues/_default/config', { retention: { completed: 'P9D' } });
     await from.call('PUT', '/rate-limits/stripe', { concurrency: 3 });
     await from.call('PUT', '/admin/schemas/email.send/1', { schema: { type: 'array' } });
-    const [program, node] = [await cli(), process.execPath];
+    const [program, node] = [await cli(), NODE];
     const pipe = `"${node}" "${program}" export --url "${servers.from.url}" | "${node}" "${program}" import --json --url "${servers.to.url}"`;
     const { stdout } = await promisify(execFile)('sh', ['-c', pipe], { env: { ...process.env, CI: 'true' } });
     const { queues, deployment } = JSON.parse(stdout);

@@ -8,11 +8,11 @@
 import { hasDigits } from './json-text';
 import { MAX_SHOWN_DEPTH, nestingDepth, type Outline } from './nesting';
 
-/** What the runtime has and the types do not know yet. */
+/** What the runtime has and the types do not know yet. Node 20, which runs the command line, does not have it. */
 interface RawJson {
   rawJSON(text: string): object;
-  isRawJSON(value: unknown): boolean;
-  parse(text: string, revive: (name: string, value: unknown, context: { source: string }) => unknown): unknown;
+  isRawJSON?(value: unknown): boolean;
+  parse(text: string, revive: (name: string, value: unknown, context?: { source: string }) => unknown): unknown;
 }
 const json = JSON as unknown as RawJson;
 
@@ -27,7 +27,7 @@ const PAYLOADS: ReadonlySet<string> = new Set(['args', 'meta', 'metadata', 'resu
 const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'results']);
 
 /** Is this a number that a double cannot hold? */
-export const isRawNumber = (value: unknown): boolean => json.isRawJSON(value);
+export const isRawNumber = (value: unknown): boolean => json.isRawJSON?.(value) ?? false;
 
 /**
  * As `JSON.parse`, but integers stay exact, wherever they are. For what was stored.
@@ -50,8 +50,16 @@ function mayHoldLong(text: string, outline?: Outline): boolean {
   return hasDigits(text, LONG) && nestingDepth(text, MOST_RECURSION) <= MOST_RECURSION;
 }
 
-function keepInteger(_: string, value: unknown, { source }: { source: string }): unknown {
+/** @throws {RangeError} where the runtime cannot keep it: Node 20 */
+function keepInteger(_: string, value: unknown, context?: { source: string }): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isFinite(value)) return value;
+  if (!context) {
+    if (!Number.isInteger(value)) return value;
+    throw new RangeError(
+      `an integer beyond 2^53, about ${value}, cannot be kept exactly by this Node.js: use 22 or newer`,
+    );
+  }
+  const { source } = context;
   return INTEGER.test(source) && String(value) !== source ? json.rawJSON(source) : value;
 }
 

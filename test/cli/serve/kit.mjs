@@ -10,6 +10,7 @@ import { buildCli } from '../../../.ci/cli.mjs';
 import { buildServe } from '../../../.ci/serve.mjs';
 import { writeBuilt } from '../../../.ci/ui.mjs';
 import { root } from '../../docs/dev.mjs';
+import { NODE } from '../cli.mjs';
 
 /** Lays the program out below a folder. @returns its path */
 export async function layOut(folder) {
@@ -37,7 +38,7 @@ export async function kit() {
     project,
     /** Runs a command to its end. */
     async run(args, { cwd = project, env = {} } = {}) {
-      const child = spawn(process.execPath, [program, ...args], { cwd, env: { ...process.env, API_KEYS: '', ...env } });
+      const child = spawn(NODE, [program, ...args], { cwd, env: { ...process.env, API_KEYS: '', ...env } });
       const run = { stdout: '', stderr: '' };
       for (const name of ['stdout', 'stderr']) child[name].on('data', (text) => (run[name] += text));
       const [code] = await once(child, 'close');
@@ -63,7 +64,7 @@ class Serve {
 
   constructor(program, cwd, args, env) {
     // A group of its own, to be killed as a whole.
-    this.child = spawn(process.execPath, [program, 'serve', '--port', '0', ...args], {
+    this.child = spawn(NODE, [program, 'serve', '--port', '0', ...args], {
       ...{ cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
       env: { ...process.env, API_KEYS: '', ...env },
     });
