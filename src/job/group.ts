@@ -1,6 +1,7 @@
 /**
  * The group of a job says whose it is. A queue says how its groups are served, and how many jobs of each may run.
  */
+
 import { fitsBytes } from './bytes';
 import {
   describe,
@@ -15,6 +16,7 @@ import {
 import { nullable, readMembers, required } from './envelope/members';
 import { conflict, invalidPolicy, invalidRequest } from './errors';
 import { type Quota, readPeriod } from './limits/policy';
+import { notKnown } from './near-miss';
 import type { JobBody } from './record';
 import { quote } from './text';
 
@@ -137,10 +139,9 @@ function refuseOverlap(names: readonly string[], field: string): void {
   }
 }
 
-const notKnown = (path: string, names: readonly string[]) =>
-  invalidPolicy(path, `is not known; use one of ${names.join(', ')}.`);
+const notPart = (path: string, names: readonly string[]) => invalidPolicy(path, notKnown(path, names));
 
-const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notKnown);
+const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notPart);
 
 /** `{limit, period}`. */
 const readRate: Reader<Quota> = described(
@@ -162,10 +163,10 @@ const readSettings = readMembers(
     order: readWord(GROUP_ORDERS),
     ...LIMITS,
     overflow_policy: readWord(GROUP_OVERFLOWS),
-    limits: byName<GroupLimits>(readMembers(LIMITS, notKnown)),
+    limits: byName<GroupLimits>(readMembers(LIMITS, notPart)),
     weights: byName(within(WEIGHTS.min, WEIGHTS.max)),
   },
-  notKnown,
+  notPart,
 );
 
 const readOverride = readMembers(
@@ -176,7 +177,7 @@ const readOverride = readMembers(
     weight: nullable(within(WEIGHTS.min, WEIGHTS.max)),
     paused: nullable(readBoolean),
   },
-  notKnown,
+  notPart,
 );
 
 /**

@@ -79,3 +79,25 @@ export function didYouMean(written: string, known: Iterable<string>): string {
   const meant = nearMiss(written, known);
   return meant === undefined ? '' : ` Did you mean "${meant}"?`;
 }
+
+/**
+ * ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one:
+ * `attempts` of `max_attempts` or `maxAttempts`; or nothing.
+ */
+export function suggestion(name: string, known: readonly string[]): string {
+  const part = name.toLowerCase();
+  const isPart = (other: string) => {
+    const words = other.replace(/[A-Z]/g, '_$&').toLowerCase();
+    return words.startsWith(`${part}_`) || words.endsWith(`_${part}`);
+  };
+  const meant = nearMiss(name, known) ?? known.find(isPart);
+  return meant === undefined ? '' : ` Did you mean "${meant}"?`;
+}
+
+/**
+ * The end of a sentence that refuses a member: which there are, and which was probably meant.
+ * @param path of the member, or its name
+ */
+export function notKnown(path: string, known: readonly string[]): string {
+  return `is not known; use one of ${known.join(', ')}.${suggestion(path.slice(path.lastIndexOf('.') + 1), known)}`;
+}

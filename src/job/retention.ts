@@ -1,7 +1,9 @@
 /** How long a job is kept after its end, if the job sets it. Pure: stored values in, milliseconds out. */
+
 import { parseDuration } from './duration';
 import { isObject, type Reader, readDuration, readObject } from './envelope/fields';
 import { invalidRequest } from './errors';
+import { notKnown } from './near-miss';
 import type { Duration } from './wire';
 
 /** The ends of a job. A dead letter is discarded, but has a retention of its own. */
@@ -20,7 +22,7 @@ export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
   for (const [name, duration] of Object.entries(readObject(value, field))) {
     const path = `${field}.${name}`;
     const end = ENDS.find((known) => known === name);
-    if (!end) throw invalidRequest(path, `${path} is not known; ${field} has ${ENDS.join(', ')}.`);
+    if (!end) throw invalidRequest(path, `${path} ${notKnown(name, ENDS)}`);
     if (duration !== null) readDuration(duration, path);
     change[end] = duration as Duration | null;
   }

@@ -3,7 +3,7 @@
  * the answer names them, because a mistyped option would otherwise fail silently.
  */
 import { invalidRequest } from './errors';
-import { nearMiss } from './near-miss';
+import { suggestion } from './near-miss';
 import { cut, quote } from './text';
 
 /** Warnings of one request at most, and characters of a name in one. */
@@ -71,14 +71,4 @@ export function refuseOthers(
 /** The verdict on members that have no effect at all. */
 export function withoutEffect(known: readonly string[]): Verdict {
   return (name) => `is not known and has no effect.${suggestion(name, known)}`;
-}
-
-/**
- * ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one; or
- * nothing.
- */
-export function suggestion(name: string, known: readonly string[]): string {
-  const meant =
-    nearMiss(name, known) ?? known.find((other) => other.startsWith(`${name}_`) || other.endsWith(`_${name}`));
-  return meant === undefined ? '' : ` Did you mean "${meant}"?`;
 }

@@ -1,9 +1,11 @@
 /** Webhooks and alert rules as the code declares them, checked while its modules load. */
+
 import type { AlertOptions } from '../client/alerts';
 import type { WebhookOptions } from '../client/webhooks';
 import { readWebhookSecret, readWebhookUrl } from '../config';
 import { parseAlert } from '../job/alert/parse';
 import { optional, readName } from '../job/envelope/fields';
+import { notKnown } from '../job/near-miss';
 import { parseWebhook } from '../job/webhook/parse';
 
 /**
@@ -44,7 +46,7 @@ const STAND_INS = { url: 'https://receiver.example/', secret: 'x'.repeat(16), ro
 export function readDeclaredWebhook(name: string, declared: DeclaredWebhook): Record<string, unknown> {
   readDeclaredName(name, 'its name');
   const unknown = Object.keys(declared).find((member) => !WEBHOOK_MEMBERS.includes(member));
-  if (unknown !== undefined) throw new Error(`${unknown} is not known; use one of ${WEBHOOK_MEMBERS.join(', ')}`);
+  if (unknown !== undefined) throw new Error(`${unknown} ${notKnown(unknown, WEBHOOK_MEMBERS)}`);
   const { routingKey: routing_key, ...rest } = declared;
   const entry = JSON.parse(JSON.stringify({ ...rest, routing_key })) as Record<string, unknown>;
   const known = { ...entry };

@@ -12,6 +12,7 @@ import { CRON_NAME_RULE, isCronName } from '../job/cron/definition';
 import { readQueueName } from '../job/envelope/fields';
 import { ApiError } from '../job/errors';
 import { isLimitKey, KEY_RULE, type LimitOverride, readLimitOverride } from '../job/limits/policy';
+import { notKnown } from '../job/near-miss';
 import { readRedactionRules } from '../job/redaction';
 import type { QueueConfig as Settings } from '../job/settings';
 import { wired } from '../producer/names';
@@ -64,7 +65,7 @@ export function readOptions(
   options: TocsinOptions,
 ): Declared & Pick<TocsinOptions, 'handlers' | 'delivery' | 'redact'> {
   for (const name of Object.keys(options)) {
-    if (!NAMES.includes(name)) throw wrong(name, `is not known; use one of ${NAMES.join(', ')}`);
+    if (!NAMES.includes(name)) throw wrong(name, notKnown(name, NAMES));
   }
   const { handlers, delivery, queues, limits, crons, webhooks, alerts, redact } = options;
   if (handlers !== undefined && typeof handlers?.fetch !== 'function') {
@@ -152,7 +153,7 @@ function deliveryOf(delivery: OwnDelivery): OwnDelivery {
   for (const [name, value] of Object.entries(delivery)) {
     const max = Object.hasOwn(DELIVERY_BOUNDS, name) ? DELIVERY_BOUNDS[name as keyof OwnDelivery] : undefined;
     if (max === undefined) {
-      throw wrong(`delivery.${name}`, `is not known; use one of ${Object.keys(DELIVERY_BOUNDS).join(', ')}`);
+      throw wrong(`delivery.${name}`, notKnown(name, Object.keys(DELIVERY_BOUNDS)));
     }
     if (!Number.isInteger(value) || value < 1 || value > max) {
       throw wrong(`delivery.${name}`, `must be a whole number from 1 to ${max}`);

@@ -6,6 +6,7 @@ import { parseEnvelope } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { IN_OPTIONS, parseJob, withFingerprint } from '../../job/envelope/parse';
 import { invalidRequest, unsupported } from '../../job/errors';
+import { notKnown } from '../../job/near-miss';
 import { factsOf, optionsThat } from '../../job/options';
 import type { JobBody, JobView } from '../../job/record';
 import type { Edit } from '../../rpc/queue';
@@ -76,7 +77,7 @@ function cloneOf(view: JobView, body: JsonObject, id: string): JsonObject {
   const { args, meta, queue, options, idempotency_key: _, ...others } = body;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw invalidRequest(unknown, `${unknown} is not known here; send args, meta, queue, options.`);
+    throw invalidRequest(unknown, `${unknown} ${notKnown(unknown, ['args', 'meta', 'queue', 'options'])}`);
   const changed = optional(body, 'options', readObject) ?? {};
   const known: readonly string[] = IN_OPTIONS;
   const wrong = Object.keys(changed).find((name) => !known.includes(name));

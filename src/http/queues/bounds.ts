@@ -8,8 +8,10 @@
  * | `overflow_policy` | `strategy` | `reject` (default) or `drop_oldest` |
  * | | `warning_threshold` | part of `max_depth` from which on producers are warned, 0 … 1, default 0.8 |
  */
+
 import { defined, type Reader, readInteger, readObject } from '../../job/envelope/fields';
 import { invalidRequest, unsupported } from '../../job/errors';
+import { notKnown } from '../../job/near-miss';
 import type { QueueConfig } from '../../job/settings';
 
 const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
@@ -58,7 +60,7 @@ export function readBackpressure(value: unknown, change: Readonly<Record<string,
   for (const [name, member] of Object.entries(readObject(given, 'backpressure'))) {
     const field = `backpressure.${name}`;
     const setting = Object.hasOwn(NESTED, name) ? NESTED[name] : undefined;
-    if (!setting) throw unsupported(`The queue setting ${field} is not supported by this version.`, { field });
+    if (!setting) throw unsupported(`The queue setting ${field} ${notKnown(name, Object.keys(NESTED))}`, { field });
     const read = member === null ? null : setting.read(member, field);
     if (change[setting.key] !== undefined && change[setting.key] !== read) {
       throw invalidRequest(field, `${field} contradicts the same setting at the top level.`);

@@ -2,6 +2,7 @@
  * Queue settings between the wire and the queue object. On the wire `visibility_timeout` and `default_timeout` count
  * seconds when they are numbers; everywhere else a number is milliseconds.
  */
+
 import type * as contract from '../../contract/queues';
 import { formatDuration } from '../../job/duration';
 import {
@@ -18,6 +19,7 @@ import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { type GroupLimits, type GroupSettings, readGroupSettings } from '../../job/group';
 import { readQueueLimits } from '../../job/limits/policy';
+import { notKnown } from '../../job/near-miss';
 import { checkRetryLayer } from '../../job/retry/validate';
 import { SCHEMA_MODES } from '../../job/schemas/misfit';
 import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
@@ -48,7 +50,7 @@ function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
     const result: Record<string, unknown> = {};
     for (const [name, item] of Object.entries(readObject(value, field))) {
       const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
-      if (read === undefined) throw notOffered(`${field}.${name}`);
+      if (read === undefined) throw notOffered(`${field}.${name}`, Object.keys(readers));
       result[name] = read(item, `${field}.${name}`);
     }
     return result as T;
@@ -104,7 +106,7 @@ export function parseQueueConfig(input: Record<string, unknown>): SettingsChange
   const change: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(others)) {
     const setting = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
-    if (setting === undefined) throw notOffered(name);
+    if (setting === undefined) throw notOffered(name, [...Object.keys(SETTINGS), 'backpressure']);
     change[setting.key] = value === null ? null : setting.read(value, name);
   }
   if (backpressure !== undefined) Object.assign(change, readBackpressure(backpressure, change));
@@ -158,6 +160,7 @@ function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_
   return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };
 }
 
-function notOffered(field: string) {
-  return unsupported(`The queue setting ${field} is not supported by this version.`, { field });
+/** @param known the settings that stand where this one does */
+function notOffered(field: string, known: readonly string[]) {
+  return unsupported(`The queue setting ${field} ${notKnown(field, known)}`, { field });
 }

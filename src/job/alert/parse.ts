@@ -11,6 +11,7 @@
  * | `subscription_id` | the only one to be notified; null: all that subscribed to `alert.*` | null |
  * | `active` | false: it is not looked at | true |
  */
+
 import {
   defined,
   optional,
@@ -23,6 +24,7 @@ import {
   readWord,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
+import { notKnown } from '../near-miss';
 import { quote } from '../text';
 import { isWebhookId } from '../webhook/ids';
 import { ALERT_METRICS, type AlertMetric, type StoredAlert } from './rule';
@@ -62,7 +64,7 @@ function readAbove(metric: AlertMetric): Reader<number> {
 export function parseAlert(body: Record<string, unknown>, before?: StoredAlert): AlertMembers {
   const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
   if (unknown !== undefined) {
-    throw invalidRequest(unknown, `${quote(unknown)} is not known; use one of ${MEMBERS.join(', ')}.`);
+    throw invalidRequest(unknown, `${quote(unknown)} ${notKnown(unknown, MEMBERS)}`);
   }
   const required = <T>(name: string, read: Reader<T>, known: T | undefined): T => {
     const given = optional(body, name, read) ?? known;

@@ -5,6 +5,7 @@
  */
 import { invalidRequest, unsupported } from '../errors';
 import { groupOf } from '../group';
+import { suggestion } from '../near-miss';
 import { DEFAULT_QUEUE, factsOf, OPTION_NAMES, optionsThat } from '../options';
 import type { JobBody, NewJob } from '../record';
 import { quote } from '../text';
@@ -12,7 +13,7 @@ import { parsePast } from '../time';
 import { type Trace, withTrace } from '../trace';
 import { fingerprintOf } from '../unique/fingerprint';
 import type { UniqueRequest } from '../unique/policy';
-import { suggestion, type UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
+import { type UnknownMembers, type Verdict, withoutEffect } from '../unknown-members';
 import { optional, type Reader, reader, readObject, readUuidV7, setDefined, withinBytes } from './fields';
 import { isJobType, MAX_ENVELOPE_BYTES, TYPE_RULE } from './names';
 import { type JobBeingRead, OPTION_READERS, readInstant } from './option-readers';

@@ -12,6 +12,7 @@
  * | `throttle` | `{limit, period}`: the same number, evenly spread |
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
+
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,
@@ -26,6 +27,7 @@ import {
 } from '../envelope/fields';
 import { readMembers, required } from '../envelope/members';
 import { invalidRequest } from '../errors';
+import { notKnown } from '../near-miss';
 
 /** This many starts in a period, ms. */
 export interface Quota {
@@ -120,8 +122,7 @@ export const readPeriod: Reader<number> = described(
   },
 );
 
-const notPart = (path: string, names: readonly string[]) =>
-  invalidRequest(path, `${path} is not known; use one of ${names.join(', ')}.`);
+const notPart = (path: string, names: readonly string[]) => invalidRequest(path, `${path} ${notKnown(path, names)}`);
 
 /** `{limit, period}`, both required. */
 const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notPart);

@@ -1,4 +1,5 @@
 /** Reads the `jitter` field: `true`, `false`, or an object whose members depend on its `kind`. */
+import { notKnown } from '../near-miss';
 import {
   isObject,
   type Reader,
@@ -52,7 +53,7 @@ function readObject(source: Record<string, unknown>, path: string, report: Repor
   if (!kind) return undefined;
   for (const name of Object.keys(source)) {
     if (name === 'kind' || name === 'deterministic' || MEMBERS[kind].includes(name)) continue;
-    report(`${path}.${name}`, `is not a field of jitter ${kind}`);
+    report(`${path}.${name}`, notKnown(name, MEMBERS[kind]));
   }
   const given = <T>(name: string, read: Reader<T>): T | undefined =>
     source[name] === undefined || source[name] === null ? undefined : read(source[name], `${path}.${name}`, report);

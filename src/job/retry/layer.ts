@@ -16,6 +16,7 @@
  * | `non_retryable_errors` | | up to 100 strings of 1 … 255 characters |
  * | `on_exhaustion`, `on_crash` | | `discard` / `retry`, or `dead_letter` |
  */
+import { notKnown } from '../near-miss';
 import type { RetryInput } from '../record';
 import {
   nullable,
@@ -114,7 +115,7 @@ export function readLayer(input: RetryInput, path: string, report: Report): Retr
     }
     const field = FIELDS.get(name);
     if (!field) {
-      report(at, 'is not a field of a retry policy');
+      report(at, notKnown(name, [...FIELDS.keys(), 'preset']));
       continue;
     }
     if (!isGiven(field, value)) continue;

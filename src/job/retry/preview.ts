@@ -11,9 +11,11 @@
  * | `random` | r that `delay_ms` is computed with, in [0, 1) | 0.5 |
  * | `failure` | the failure of run `from` to decide about | none |
  */
+
 import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { invalidPayload, invalidRequest } from '../errors';
+import { notKnown } from '../near-miss';
 import type { RetryInput } from '../record';
 import { parseInstant } from '../time';
 import { decideFailure } from './decide';
@@ -173,7 +175,7 @@ function readFailure(source: unknown, now: number): AttemptFailure {
 function onlyKnown(source: Record<string, unknown>, known: readonly string[], prefix: string): void {
   for (const name of Object.keys(source)) {
     if (known.includes(name)) continue;
-    throw invalidRequest(`${prefix}${name}`, `${prefix}${name} is not known; expected ${known.join(', ')}`);
+    throw invalidRequest(`${prefix}${name}`, `${prefix}${name} ${notKnown(name, known)}`);
   }
 }
 

@@ -17,7 +17,7 @@ const refuse: Report = (field, message) => {
 
 function strictLayer(input: unknown, path: string): RetryLayer {
   if (input === undefined || input === null) return {};
-  if (!isObject(input)) throw invalidPolicy(path, 'must be an object');
+  if (!isObject(input)) throw invalidPolicy(path, 'must be an object, such as {"max_attempts": 5}');
   return readLayer(input, path, refuse);
 }
 

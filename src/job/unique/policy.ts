@@ -18,6 +18,7 @@
  *
  * Only jobs that wait accumulate, and only inside a queue: the fingerprint always has the queue then.
  */
+
 import {
   defined,
   isObject,
@@ -33,6 +34,7 @@ import {
   readWord,
 } from '../envelope/fields';
 import { invalidRequest, unsupported } from '../errors';
+import { notKnown } from '../near-miss';
 import type { JobBody, UniquePolicy } from '../record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
 import { quote } from '../text';
@@ -142,7 +144,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const unknown = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
   if (unknown !== undefined) {
     const path = `${field}.${unknown}`;
-    throw invalidRequest(path, `${path} is not a member of a unique policy; use one of ${MEMBERS.join(', ')}.`);
+    throw invalidRequest(path, `${path} ${notKnown(unknown, MEMBERS)}`);
   }
   const given = (name: Member) => (policy[name] ?? null) !== null;
   const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);

@@ -1,4 +1,5 @@
 /** Reads what a client says of a subscription. */
+
 import {
   defined,
   isObject,
@@ -14,6 +15,7 @@ import {
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
 import { MAX_GROUP_LENGTH } from '../group';
+import { notKnown } from '../near-miss';
 import { quote } from '../text';
 import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { readForm } from './read-form';
@@ -104,7 +106,7 @@ const readFilter: Reader<WebhookFilter | undefined> = (value, field) => {
   if (unknown !== undefined) {
     throw invalidRequest(
       `${field}.${unknown}`,
-      `${field}.${quote(unknown)} is not known; use queues, types or groups.`,
+      `${field}.${quote(unknown)} ${notKnown(unknown, ['queues', 'types', 'groups'])}`,
     );
   }
   const path = `${field}.`;
