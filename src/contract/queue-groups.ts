@@ -64,15 +64,17 @@ export const queueGroups = {
   /** Shows a group: what waits and runs, what limits it, and why it starts no job. */
   show: get<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group'),
   /** Changes the limits, the weight or the pause of one group. */
-  change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 409 | 422 }>('/queues/:name/groups/:group', {
+  change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>('/queues/:name/groups/:group', {
     audit: 'group.change',
   }),
   /** Returns a group to what its queue says. */
   restore: del<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group', { audit: 'group.restore' }),
   /** Pauses a group: its jobs wait until it is resumed. Those of other groups continue. */
-  pause: post<{ 200: QueueGroupDetail; errors: 409 }>('/queues/:name/groups/:group/pause', { audit: 'group.pause' }),
+  pause: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/pause', {
+    audit: 'group.pause',
+  }),
   /** Ends the pause of a group. */
-  resume: post<{ 200: QueueGroupDetail; errors: 409 }>('/queues/:name/groups/:group/resume', {
+  resume: post<{ 200: QueueGroupDetail; errors: 404 | 409 }>('/queues/:name/groups/:group/resume', {
     audit: 'group.resume',
   }),
 };

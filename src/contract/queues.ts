@@ -276,9 +276,9 @@ export const queues = {
   /** Counts the jobs of a queue; zeros for one that does not exist. */
   stats: get<{ 200: QueueStatistics }>('/queues/:name/stats'),
   /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
-  pause: post<{ 200: QueuePaused; errors: 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
   /** Shows the settings of a queue: its own, and what holds. */
   config: get<{ 200: QueueSettings }>('/queues/:name/config'),
   /** Changes the named settings. Creates the queue if it does not exist. */
@@ -300,7 +300,7 @@ export const queueManagement = {
     audit: 'queue.create',
   }),
   /** Drains a queue: it hands out its jobs and accepts none, until it is resumed. */
-  drain: post<{ 200: QueueDraining }>('/queues/:name/drain', { audit: 'queue.drain' }),
+  drain: post<{ 200: QueueDraining; errors: 404 }>('/queues/:name/drain', { audit: 'queue.drain' }),
   /** Removes jobs of a queue for good. A longer purge continues by itself. */
   purge: post<{
     query: WaitQuery;
@@ -308,6 +308,7 @@ export const queueManagement = {
     200: Purged | OperationPreview;
     202: Purged;
     207: Purged;
+    errors: 404;
   }>('/queues/:name/purge', { audit: 'queue.purge', scope: 'admin:purge' }),
   /** Deletes a queue and all its ended jobs. */
   remove: del<{ query: WaitQuery & QueueRemoval; body: QueueRemoval; 202: QueueDeletion; errors: 404 | 409 }>(
@@ -323,9 +324,9 @@ export const adminQueues = {
   /** Shows a queue, how it gets on, and its settings. */
   show: get<{ query: Included; 200: InspectedQueue; errors: 404 }>('/queues/:name'),
   /** Pauses a queue: it accepts jobs and hands none out, until it is resumed. */
-  pause: post<{ 200: QueuePaused; errors: 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
+  pause: post<{ 200: QueuePaused; errors: 404 | 409 }>('/queues/:name/pause', { audit: 'queue.pause' }),
   /** Ends a pause or a drain. */
-  resume: post<{ 200: QueueResumed; errors: 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
+  resume: post<{ 200: QueueResumed; errors: 404 | 409 }>('/queues/:name/resume', { audit: 'queue.resume' }),
   /** Changes the named settings. */
   configure: put<{ query: Included; body: QueueConfigChange; 200: InspectedQueueConfigured; errors: 422 }>(
     '/queues/:name/config',
@@ -337,5 +338,6 @@ export const adminQueues = {
     body: QueuePurge & { confirm: true };
     200: PurgedByOperator | OperationPreview;
     202: PurgedByOperator;
+    errors: 404;
   }>('/queues/:name/jobs', { audit: 'queue.purge', scope: 'admin:purge' }),
 };

@@ -99,6 +99,7 @@ describe('a Worker that holds the queue', () => {
     expect(given).toBe('tocsin_key.tocsin=secret; Path=/tocsin/; HttpOnly; SameSite=Strict');
     const Cookie = given.split(';')[0] as string;
     await inside.ok(200, 'GET', session, undefined, { Cookie });
+    await inside.ok(201, 'POST', `/tocsin${V1}/queues`, { name: 'x' }, { Cookie, Origin });
     await inside.ok(200, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie, Origin });
     await inside.ok(401, 'POST', `/tocsin${V1}/queues/x/pause`, undefined, { Cookie });
     expect((await inside.call('DELETE', session)).headers.get('Set-Cookie')).toMatch(

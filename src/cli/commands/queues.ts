@@ -1,9 +1,13 @@
-/** `tocsin queues`, with `pause` and `resume` */
+/** `tocsin queues`, with `create`, `pause` and `resume` */
 import type { Command } from 'commander';
+import type { TocsinClient } from '../../client/client';
 import type { QueueOverview } from '../../client/queue-config';
+import { didYouMean } from '../../job/near-miss';
+import { NotFoundError } from '../../producer/errors';
 import { remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
-import { type Terminal, table } from '../output';
+import { CliError } from '../failure';
+import { shellWord, type Terminal, table } from '../output';
 
 /** Lists the queues, and stops or starts one. */
 export function queuesCommand(terminal: Terminal): Command {
@@ -24,12 +28,35 @@ export function queuesCommand(terminal: Terminal): Command {
         .argument('<queue>', 'name of the queue')
         .action(async (queue: string, _: ConnectionOptions, command: Command) => {
           const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
-          const state = await tocsin.queues[name](queue);
+          const state = await tocsin.queues[name](queue).catch(async (error: unknown) => {
+            throw error instanceof NotFoundError ? await unknownQueue(tocsin, queue) : error;
+          });
           answer({ queue: state }, () => `${state.name}  ${state.status}`);
         }),
     );
   }
+  queues.addCommand(
+    remote('create', 'create a queue before its first job, for example to pause it')
+      .argument('<queue>', 'name of the queue')
+      .action(async (queue: string, _: ConnectionOptions, command: Command) => {
+        const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
+        const config = await tocsin.queues.create(queue);
+        answer({ queue: { name: queue, config } }, () => `${queue}  created`);
+      }),
+  );
   return queues;
+}
+
+/** The failure for a queue that does not exist, with the name that was probably meant. */
+async function unknownQueue(tocsin: TocsinClient, queue: string): Promise<CliError> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of tocsin.queues.list()) names.push(name);
+  } catch {
+    // A key need not be able to list them.
+  }
+  const hint = didYouMean(queue, names).trim() || `Create it with: tocsin queues create ${shellWord(queue)}`;
+  return new CliError(`There is no queue ${queue}.`, hint, 'not_found');
 }
 
 const COUNTS = ['available', 'active', 'scheduled', 'retryable', 'pending', 'completed', 'discarded'] as const;

@@ -97,7 +97,7 @@ export async function openBullMQ({ url, within = PREFIX, now }: Opening): Promis
       ...left(
         'paused queues',
         isPaused ? 1 : 0,
-        'Pause them here before you migrate: npx tocsin queues pause <queue>.',
+        'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.',
       ),
       ...left(
         'limits of queues',

@@ -6,6 +6,8 @@ import { jobOf, REMARKS, scheduleOf } from './sidekiq-job';
 /** Jobs that are read at once: whole ones. */
 const PAGE = 200;
 
+const PAUSE = 'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.';
+
 /** Opens Sidekiq. */
 export async function openSidekiq({ url, within = '' }: Opening): Promise<ForeignQueues> {
   const redis = await Redis.open(url);
@@ -52,7 +54,7 @@ export async function openSidekiq({ url, within = '' }: Opening): Promise<Foreig
     for await (const found of schedules()) if (isWanted(found.queue)) yield found;
     yield* left('jobs that were taken', redis.missed, AGAIN);
     const paused = (await redis.texts('SMEMBERS', key('paused'))).filter(isWanted).length;
-    yield* left('paused queues', paused, 'Pause them here before you migrate: npx tocsin queues pause <queue>.');
+    yield* left('paused queues', paused, PAUSE);
     const again = 'Stop the old workers once these have ended, and migrate again: what failed waits then.';
     yield* left('jobs that run', await running(), again);
     const dead = await redis.number('ZCARD', key('dead'));

@@ -10,7 +10,7 @@ import type { GroupDetail, GroupView } from '../../rpc/groups';
 import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json } from '../context';
 import { readBody } from '../request/body';
-import { mayCreate } from '../request/new-queues';
+import { mustExist } from '../request/new-queues';
 import { pathParam, queueNameIn } from '../request/path';
 import { serve } from '../route';
 import { renderGroupLimits } from './config';
@@ -44,7 +44,7 @@ async function resume(c: AppContext) {
 
 async function override(c: AppContext, said: GroupChange) {
   const [queue, group] = [queueNameIn(c), groupIn(c)];
-  await mayCreate(c, [queue]);
+  await mustExist(c, queue);
   return answer(c, queue, group, unwrap(await queueObject(c.env, queue).overrideGroup(group, said)));
 }
 

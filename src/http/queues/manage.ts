@@ -15,7 +15,7 @@ import { type AppContext, json, mayPurge } from '../context';
 import { type JsonObject, readBody, readOptionalBody } from '../request/body';
 import { readAge } from '../request/filter/conditions';
 import { requireConfirmation } from '../request/many-jobs';
-import { mayCreate } from '../request/new-queues';
+import { mayCreate, mustExist } from '../request/new-queues';
 import { queueNameIn } from '../request/path';
 import { oneOf } from '../request/query';
 import { serve } from '../route';
@@ -46,7 +46,7 @@ async function create(c: AppContext) {
 
 async function drain(c: AppContext) {
   const name = queueNameIn(c);
-  await mayCreate(c, [name]);
+  await mustExist(c, name);
   const status = unwrap(await queueObject(c.env, name).drain());
   if (status.unchanged) c.set('unchanged', true);
   const rendered = renderStatus(name, { paused: false, draining: true });
@@ -112,5 +112,6 @@ export async function purgeJobs(
 ): Promise<{ summary: OperationSummary; states: JobState[] }> {
   const queue = queueNameIn(c);
   const { filter, states } = readPurge(body, Date.now());
+  await mustExist(c, queue);
   return { summary: await operate(c.env, 'purge', { filter, queues: [queue] }, readWaitMs(c)), states };
 }

@@ -12,7 +12,7 @@ import { queueObject } from '../../rpc/stubs';
 import { type AppContext, json, mayPurge } from '../context';
 import { saysVersion } from '../middleware/version';
 import { readBody } from '../request/body';
-import { mayCreate } from '../request/new-queues';
+import { mayCreate, mustExist } from '../request/new-queues';
 import { pagination, readPaging } from '../request/pagination';
 import { queueNameIn } from '../request/path';
 import { serve } from '../route';
@@ -133,7 +133,7 @@ export async function resume(c: AppContext) {
 
 async function setMode(c: AppContext, verb: 'pause' | 'resume') {
   const name = queueNameIn(c);
-  await mayCreate(c, [name]);
+  await mustExist(c, name);
   const status = unwrap(await queueObject(c.env, name)[verb]());
   if (status.unchanged) c.set('unchanged', true);
   const rendered = renderStatus(name, status);

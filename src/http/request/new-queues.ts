@@ -1,5 +1,11 @@
-/** Which requests may create queues: any. But the number is bounded for keys that are not administrators. */
+/**
+ * Which requests may create queues: those that bring jobs, schedules or settings. The number is bounded for keys that
+ * are not administrators. A change of an existing queue, such as a pause, creates none: its name may be misspelt.
+ */
 import { admitQueues } from '../../across/new-queues';
+import { statsOf } from '../../across/statistics';
+import { notFound, unwrap } from '../../job/errors';
+import { queueObject } from '../../rpc/stubs';
 import type { AppContext } from '../context';
 
 /** Its maximum length: it is kept in the attachment of a socket. */
@@ -17,4 +23,16 @@ export function creatorOf(c: AppContext): string | undefined {
  */
 export async function mayCreate(c: AppContext, queues: Iterable<string>): Promise<void> {
   await admitQueues(c.env, creatorOf(c), queues);
+}
+
+const HOW_TO_FIND = 'GET /ojs/v1/queues lists the queues. POST /ojs/v1/queues creates one before its first job.';
+
+/**
+ * Call before a request that changes a queue and brings it nothing. A queue that the code declares counts as one.
+ * @throws {ApiError} 404 when there is no such queue
+ */
+export async function mustExist(c: AppContext, queue: string): Promise<void> {
+  if ((await statsOf(c.env, queue)).exists) return;
+  if (!unwrap(await queueObject(c.env, queue).settings()).declared) throw notFound('queue', queue, HOW_TO_FIND);
+  await mayCreate(c, [queue]);
 }

@@ -31,6 +31,13 @@ const log = async (query = '') => await viewer.ok(200, 'GET', `${V1}/admin/audit
 const entries = async (query = '') => (await log(query)).items as Json[];
 const actions = async (query = '') => (await entries(query)).map(({ action, target }) => [action, target]);
 
+/** A queue that is there. */
+async function madeQueue(): Promise<string> {
+  const queue = freshName();
+  await server.enqueue(queue);
+  return queue;
+}
+
 /** A dead letter; its id. */
 async function deadLetter(queue: string): Promise<string> {
   const id = await server.enqueue(queue, { options: { retry: { max_attempts: 1, on_exhaustion: 'dead_letter' } } });
@@ -40,7 +47,7 @@ async function deadLetter(queue: string): Promise<string> {
 
 describe('a write by an operator', () => {
   it('is an entry: who, what, to what, and why', async () => {
-    const queue = freshName();
+    const queue = await madeQueue();
     await operator.ok(200, 'POST', `${V1}/queues/${queue}/pause`, undefined, {
       'X-Audit-Reason': 'mails%20doppelt%20%E2%80%93%20bitte%20pr%C3%BCfen',
       'X-Request-ID': 'r-1',
@@ -68,7 +75,7 @@ describe('a write by an operator', () => {
   });
 
   it('writes exactly one row', async () => {
-    const queue = freshName();
+    const queue = await madeQueue();
     await operator.ok(200, 'POST', `${V1}/admin/queues/${queue}/pause`);
     const rows = await rowsWhile(directory(), async () => {
       await operator.ok(200, 'POST', `${V1}/admin/queues/${queue}/resume`);
@@ -185,7 +192,7 @@ describe('a write by an operator', () => {
 
 describe('an entry', () => {
   it('has nothing of a request that has no say', async () => {
-    const queue = freshName();
+    const queue = await madeQueue();
     const junk = 'x'.repeat(3_000);
     for (const verb of ['pause', 'resume', 'drain']) {
       await operator.ok(200, 'POST', `${V1}/queues/${queue}/${verb}`, { junk, reason: junk });
@@ -199,7 +206,7 @@ describe('an entry', () => {
 
 describe('no entry', () => {
   it('is made of what was so already', async () => {
-    const queue = freshName();
+    const queue = await madeQueue();
     for (const verb of ['pause', 'pause', 'resume', 'resume', 'drain', 'drain']) {
       await operator.ok(200, 'POST', `${V1}/queues/${queue}/${verb}`);
     }
@@ -236,7 +243,7 @@ describe('no entry', () => {
 
 describe('the list', () => {
   it('is filtered, and read page by page, the newest first', async () => {
-    const [a, b] = [freshName(), freshName()];
+    const [a, b] = [await madeQueue(), await madeQueue()];
     for (const queue of [a, b]) {
       await operator.ok(200, 'POST', `${V1}/queues/${queue}/pause`);
       await nameless.ok(200, 'POST', `${V1}/queues/${queue}/resume`);
@@ -298,7 +305,7 @@ describe('when the log cannot be written', () => {
   });
 
   it('once, it is written the second time', async () => {
-    const queue = freshName();
+    const queue = await madeQueue();
     let tries = 0;
     const flaky = {
       getByName: (name: string) => {

@@ -49,6 +49,7 @@ describe('a role', () => {
     expect(await status('v', 'GET', '/admin/jobs')).toBe(200);
     expect(await status('v', 'POST', '/queues/x/pause')).toBe(403);
     expect(await status('v', 'POST', '/admin/queues/x/pause')).toBe(403);
+    await server.enqueue('x');
     expect(await status('o', 'POST', '/admin/queues/x/pause')).toBe(200);
     expect(await status('o', 'POST', '/queues/x/purge')).toBe(403);
     expect(await status('a', 'POST', '/queues/x/purge', { confirm: true, states: ['completed'] })).toBe(200);
@@ -118,6 +119,7 @@ describe('a browser', () => {
   });
 
   it('writes with its cookie only from a page of this server', async () => {
+    await server.enqueue('x');
     const pause = async (headers: Record<string, string>) =>
       (await guarded.call('POST', `${V1}/admin/queues/x/pause`, undefined, { Cookie: 'tocsin_key=o', ...headers }))
         .status;
