@@ -23,6 +23,7 @@ import { checkType, refuseNewcomers } from './may-enqueue';
 import { receiptOf, receiptOfAccumulated, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } from './receipt';
 import { refuseMisfit, warnOfMisfits } from './schema-misfits';
 import { warnOfUnhandled } from './warn-unhandled';
+import { warnOfUnlimited } from './warn-unlimited';
 
 /**
  * Checks what only the queue knows: that the retry policy is valid over the queue's own layers, and that an id chosen
@@ -207,6 +208,7 @@ export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): En
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;
   if (q.store.gates.isStrict) warnOfPriority(q, receipt.jobs, jobs);
   warnOfUnhandled(q, receipt.jobs, (index) => jobs[index]?.body);
+  warnOfUnlimited(q, receipt.jobs, jobs, now);
   warnOfMisfits(q, receipt.jobs, jobs);
   return receipt;
 }

@@ -15,6 +15,7 @@ import { receiptOf, receiptOfEarlier, receiptOfExisting, refuseTooMuchToTell } f
 import { warnOfMisfits } from '../../jobs/schema-misfits';
 import { refuseGivenUp } from '../../jobs/ticket';
 import { warnOfUnhandled } from '../../jobs/warn-unhandled';
+import { warnOfUnlimited } from '../../jobs/warn-unlimited';
 import { type PreparedJob, type Share, writeShare } from '../../store/batches';
 import { type JobRow, STATE } from '../../store/job-row';
 import { insert, move, remove } from '../../store/jobs';
@@ -68,6 +69,7 @@ export function prepareBatch(
     const placement = plan.placements[index];
     return placement && 'job' in placement ? placement.job.body : undefined;
   });
+  warnOfUnlimited(q, receipt, jobs, now);
   warnOfMisfits(q, receipt, jobs);
   return { jobs: receipt };
 }
