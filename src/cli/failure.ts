@@ -1,4 +1,6 @@
 /** How a command fails: one line, one hint, an exit code. Never a stack. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { TocsinError, UnauthorizedError } from '../producer/errors';
 
 /** Exit codes of the program. */
@@ -64,8 +66,47 @@ export function failureOf(error: unknown, where?: Where): PrintedFailure {
       exitCode: EXIT.failure,
     };
   }
+  return { code: 'failed', ...(fileFailure(error) ?? { message: reasonOf(error) }), exitCode: EXIT.failure };
+}
+
+/** What a file system answers, by the codes of Node. */
+const FILE_CAUSES: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not read or write it',
+  EEXIST: 'it exists already',
+  EISDIR: 'it is a folder',
+  EMFILE: 'too many files are open',
+  ENOENT: 'there is no such file',
+  ENOSPC: 'the disk is full',
+  ENOTDIR: 'a part of its path is not a folder',
+  EPERM: 'this user may not read or write it',
+  EROFS: 'the file system is read-only',
+};
+
+/** Why something failed, on one line: of a file in words, not in codes. */
+export function reasonOf(error: unknown): string {
+  const known = fileCause(error);
+  if (known) return known;
   const message = error instanceof Error ? error.message : String(error);
-  return { code: 'failed', message: message.split('\n')[0] ?? message, exitCode: EXIT.failure };
+  return message.split('\n')[0] ?? message;
+}
+
+function fileCause(error: unknown): string | undefined {
+  const { code = '', syscall } = error as NodeJS.ErrnoException;
+  return error instanceof Error && syscall !== undefined && Object.hasOwn(FILE_CAUSES, code)
+    ? FILE_CAUSES[code]
+    : undefined;
+}
+
+/** A file that cannot be read or written. */
+function fileFailure(error: unknown): { message: string; hint?: string } | undefined {
+  const cause = fileCause(error);
+  if (cause === undefined) return undefined;
+  const { code, path = 'a file' } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOENT') return { message: `Cannot read or write ${path}: ${cause}.` };
+  const folder = dirname(resolve(path));
+  if (!existsSync(folder))
+    return { message: `There is no folder ${folder}.`, hint: 'Create it, or name another path.' };
+  return { message: `There is no file ${path}.`, hint: `Check its path: it is looked for from ${process.cwd()}.` };
 }
 
 function wordsOf(error: TocsinError, where: Where | undefined): { message: string; hint: string | undefined } {
@@ -78,6 +119,7 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
       hint: `${start} its address with --url or TOCSIN_URL.`,
     };
   }
+  if (code === 'redirected') return { message, hint: 'Set the address that it leads to with --url or TOCSIN_URL.' };
   // A queue says in JSON what is wrong, with a code of its own.
   if (code === `http_${status}` && status >= 500) {
     const hint = 'A proxy answered, or the Worker fails. See its log with: npx wrangler tail';
@@ -90,6 +132,11 @@ function wordsOf(error: TocsinError, where: Where | undefined): { message: strin
     };
   }
   if (error instanceof UnauthorizedError) return { message, hint: keyHint(error, where) };
+  // A terminal shows no details of an answer.
+  if (error.hint?.includes('details.field')) {
+    const { field } = error.details;
+    return { message, hint: typeof field === 'string' ? `Correct ${field} and run the command again.` : undefined };
+  }
   return { message, hint: error.hint };
 }
 

@@ -118,6 +118,9 @@ export function* everyCommand(command: Command): Generator<Command> {
   for (const child of command.commands) yield* everyCommand(child);
 }
 
+/** A shell makes several arguments of a value with spaces, and file names of a `*`. */
+const QUOTE = "Put quotes around a value that has spaces or a *, such as --expression '0 2 * * *'.";
+
 function usageFailure(error: CommanderError, program: string, args: readonly string[]) {
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const name = args.find((arg) => !arg.startsWith('-'));
@@ -126,7 +129,10 @@ function usageFailure(error: CommanderError, program: string, args: readonly str
   return {
     code: 'usage',
     message: message.charAt(0).toUpperCase() + message.slice(1),
-    hint: suggestion || `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
+    hint:
+      suggestion ||
+      (error.code === 'commander.excessArguments' && QUOTE) ||
+      `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
     exitCode: EXIT.usage,
   };
 }

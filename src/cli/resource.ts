@@ -7,7 +7,7 @@ import { Argument, type Command } from 'commander';
 import { wired, wireName } from '../producer/names';
 import { remote, type Session, session } from './command';
 import type { ConnectionOptions } from './connection';
-import { CliError, usageError } from './failure';
+import { CliError, reasonOf, usageError } from './failure';
 import { facts, type Terminal, table, textOf, timeText, whenText } from './output';
 
 /** What is printed: a value under `--json`, else the text. */
@@ -195,7 +195,7 @@ export function readObject(file: string): Record<string, unknown> {
     value = JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
   } catch (error) {
     const why = error instanceof SyntaxError ? 'is not JSON' : 'cannot be read';
-    throw usageError(`${file} ${why}: ${error instanceof Error ? error.message : textOf(error)}.`);
+    throw usageError(`${file} ${why}: ${reasonOf(error)}.`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw usageError(`${file} must hold a JSON object.`);

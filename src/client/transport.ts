@@ -11,6 +11,7 @@ export interface RequestOptions {
   headers: Record<string, string>;
   body?: string;
   signal?: AbortSignal;
+  redirect?: 'manual';
 }
 
 /** Anything with a `fetch` of its own: a service binding, or a Durable Object stub. */
@@ -27,7 +28,7 @@ export type Endpoint =
       fetch?: never;
     }
   | {
-      /** Origin of the queue's Worker, with an optional path before `/ojs/v1`. */
+      /** Origin of the queue's Worker, with an optional path before `/ojs/v1`, which may follow. */
       url: string;
       /** Default: the global `fetch`. */
       fetch?(input: string, init?: RequestOptions): Promise<Response>;
@@ -95,7 +96,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
     const timer = setTimeout(() => over.abort(new DOMException('It took too long.', 'TimeoutError')), timeoutMs);
     const stop = (): void => over.abort(signal?.reason);
     signal?.addEventListener('abort', stop, { once: true });
-    const init: RequestOptions = { method, headers, signal: over.signal };
+    const init: RequestOptions = { method, headers, signal: over.signal, redirect: 'manual' };
     if (body !== undefined) init.body = body;
     let response: Response;
     let text: string;
@@ -109,6 +110,7 @@ export function createSend(endpoint: Endpoint, { key, timeoutMs, signal, now, on
       clearTimeout(timer);
       signal?.removeEventListener('abort', stop);
     }
+    refuseRedirect(response, base);
     const parsed = parse(text);
     const carries = isObject(parsed) && (parsed.error === undefined || Array.isArray(parsed.items));
     const answered = options.answers?.includes(response.status) && carries;
@@ -137,8 +139,14 @@ export function createOpen(endpoint: Endpoint, { key, timeoutMs, signal, now }: 
     const signals = [stop, late.signal, ...(signal ? [signal] : [])];
     const sent = { Accept: 'text/event-stream', ...headers, ...authorization(key) };
     try {
-      const init = { method: 'GET', headers: sent, signal: AbortSignal.any(signals) };
+      const init: RequestOptions = {
+        method: 'GET',
+        headers: sent,
+        signal: AbortSignal.any(signals),
+        redirect: 'manual',
+      };
       const response = await call(`${base}/ojs/v1${path}`, init);
+      refuseRedirect(response, base);
       if (response.status === 204) return undefined;
       if (!response.ok || !response.body) throw refusal(response, parse(await response.text()), now);
       return response.body;
@@ -185,9 +193,28 @@ export function connect(endpoint: Endpoint): { base: string; call: ServiceLike['
     throw new TypeError('TocsinClient: the url must have no user name and no password; the key of the queue is `key`');
   }
   return {
-    base: endpoint.url.replace(/\/+$/, ''),
+    base: endpoint.url.replace(/(\/ojs\/(v1|ui))?\/*$/, ''),
     call: custom ? (input, init) => custom(input, init) : (input, init) => fetch(input, init),
   };
+}
+
+/**
+ * A redirect is not followed: it would turn a write into a read, and lose the key where it leads to another host.
+ * @throws {TocsinError} naming where it leads
+ */
+function refuseRedirect(response: Response, base: string): void {
+  const isRedirect =
+    (response.type as string) === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(response.status);
+  if (!isRedirect) return;
+  const location = response.headers.get('Location') ?? '';
+  const target = URL.canParse(location, base) ? new URL(location, base) : undefined;
+  const [address] = target ? `${target.origin}${target.pathname}`.split('/ojs/') : [];
+  throw new TocsinError(`${base} redirects to ${address ?? 'another address'}: use that as the address of the queue.`, {
+    status: response.status,
+    code: 'redirected',
+    requestId: requestIdOf(response),
+    retryable: false,
+  });
 }
 
 /** The error for an answer outside 2xx. A 5xx without `Retry-After` may come from after the write. */

@@ -125,6 +125,34 @@ const serve = (state, more = []) =>
   tocsin.serve(['--state', join(tocsin.folder, state), ...more], { env: { API_KEYS: KEY } });
 
 describe('HTTPS', { skip: lacks('openssl') }, () => {
+  it('needs a certificate and its key, which are checked before the runtime gets them', async () => {
+    const [text, other] = [join(folder, 'text'), join(folder, 'other.pem')];
+    writeFileSync(text, 'hello\n');
+    execFileSync('openssl', ['genpkey', '-algorithm', 'RSA', '-out', other], { stdio: 'pipe' });
+    const cases = [
+      [join(folder, 'missing'), key, `${join(folder, 'missing')} cannot be read: there is no such file.`],
+      [text, key, `${text} is not a certificate in PEM.`],
+      [key, certificate, `${key} is not a certificate in PEM.`],
+      [certificate, text, `${text} is not a private key without a passphrase in PEM.`],
+      [certificate, other, `The key ${other} does not belong to the first certificate in ${certificate}.`],
+    ];
+    for (const [first, second, says] of cases) {
+      const args = [
+        'serve',
+        '--no-config',
+        '--state',
+        join(tocsin.folder, 'wrong'),
+        '--tls-cert',
+        first,
+        '--tls-key',
+        second,
+      ];
+      const { code, stderr } = await tocsin.run(args, { env: { API_KEYS: KEY } });
+      assert.equal(code, 1);
+      assert.ok(stderr.includes(says), stderr);
+    }
+  });
+
   it('is served by workerd itself', async () => {
     const server = await serve('own', ['--tls-cert', certificate, '--tls-key', key]);
     assert.match(server.url, /^https:/);

@@ -9,7 +9,8 @@ import { after, describe, it } from 'node:test';
 import { dev, end, launch, until } from './dev.mjs';
 import { codeOf } from './text.mjs';
 
-const SDK = process.env.OJS_PYTHON_SDK ?? 'openjobspec';
+/** As the page installs it. */
+const SDK = process.env.OJS_PYTHON_SDK ?? 'git+https://github.com/openjobspec/ojs-python-sdk';
 /** How long an install, and a job, may take, in ms. */
 const INSTALL_MS = 120_000;
 const RUN_MS = 60_000;

@@ -1,10 +1,11 @@
 /** A running `tocsin serve`, from its first line to its last. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { rootCertificates } from 'node:tls';
-import { CliError, usageError } from '../failure';
+import { CliError, reasonOf, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { modulesOf } from './bundle';
 import { type ClusterOptions, clusterOf, OF_THE_CLUSTER } from './cluster';
@@ -238,15 +239,31 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions): { certificate: string; key: s
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) throw usageError('--tls-cert and --tls-key belong together.');
   const [certificate, key] = [resolve(tlsCert), resolve(tlsKey)];
-  for (const file of [certificate, key]) readable(file);
+  const chain = parsed(certificate, 'a certificate', (pem) => new X509Certificate(pem));
+  const secret = parsed(key, 'a private key without a passphrase', createPrivateKey);
+  if (!chain.checkPrivateKey(secret)) {
+    throw new CliError(`The key ${key} does not belong to the first certificate in ${certificate}.`, PEM_HINT);
+  }
   return { certificate, key };
+}
+
+const PEM_HINT = 'Pass --tls-cert a PEM file with the certificate of this server first, and --tls-key its key in PEM.';
+
+/** What a PEM file holds. @throws {CliError} when it is something else */
+function parsed<T>(file: string, what: string, parse: (pem: string) => T): T {
+  const pem = readable(file);
+  try {
+    return parse(pem);
+  } catch {
+    throw new CliError(`${file} is not ${what} in PEM.`, PEM_HINT);
+  }
 }
 
 function readable(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new CliError(`${file} cannot be read: ${(error as Error).message}.`);
+    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`);
   }
 }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { readApiKeys } from '../../job/access';
 import { nearMiss } from '../../job/near-miss';
-import { CliError, usageError } from '../failure';
+import { CliError, reasonOf, usageError } from '../failure';
 
 /** What the queue reads of its variables: these are taken from the environment without being named. */
 export const OF_THE_QUEUE: readonly string[] = [
@@ -72,7 +72,7 @@ function readFile(file: string): Values {
   try {
     return parseEnv(readFileSync(file, 'utf8')) as Values;
   } catch (error) {
-    throw new CliError(`${file} cannot be read: ${(error as Error).message}.`, 'Name a file of lines NAME=value.');
+    throw new CliError(`${file} cannot be read: ${reasonOf(error)}.`, 'Name a file of lines NAME=value.');
   }
 }
 
