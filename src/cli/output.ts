@@ -9,6 +9,8 @@ export interface Terminal {
   interactive: boolean;
   /** Does a human see what goes to standard error? */
   isWatched?: boolean;
+  /** Width of the window. */
+  columns: number;
   /** Waits until what was written is no longer in memory. */
   drained?(): Promise<void>;
   /** Asks a human, where it may. */

@@ -21,6 +21,9 @@ export function processTerminal(): Terminal {
     env: process.env,
     interactive: process.stdin.isTTY === true && process.stdout.isTTY === true && !process.env.CI,
     isWatched: process.stderr.isTTY === true,
+    get columns() {
+      return process.stderr.columns || 80;
+    },
     drained: async () => {
       if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
     },

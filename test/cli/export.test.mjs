@@ -132,10 +132,10 @@ describe('the progress of a long command', () => {
         written += text;
       },
     };
-    const show = (isWatched, total = 1000) => {
+    const show = (isWatched, total = 1000, columns = 80) => {
       written = '';
       now = 0;
-      const progress = new ProgressLine({ ...terminal, isWatched }, 'mail', total ?? undefined);
+      const progress = new ProgressLine({ ...terminal, isWatched, columns }, 'mail', total ?? undefined);
       now = 500;
       progress.at(250);
       now = 510;
@@ -146,6 +146,7 @@ describe('the progress of a long command', () => {
     const line = 'mail  [======                  ] 25%  250 of 1,000 jobs  500/s';
     assert.equal(show(true), `\r\u001b[K${line}\r\u001b[K`);
     assert.equal(show(false), '');
+    assert.equal(show(true, 1000, 30), `\r\u001b[K${line.slice(0, 28)}…\r\u001b[K`, 'it fits a narrow window');
     assert.equal(show(true, null), '\r\u001b[Kmail  250 jobs  500/s\r\u001b[K', 'without a total there is no bar');
   });
 });

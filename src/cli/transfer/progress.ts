@@ -1,5 +1,6 @@
 /** One line that says how far a long command is, for a human who looks on. */
 import type { Terminal } from '../output';
+import { cutTo } from '../top/text';
 
 /** Characters of the bar, and the interval between two looks, ms. */
 const BAR = 24;
@@ -28,7 +29,8 @@ export class ProgressLine {
     if (!terminal.isWatched || now - this.shownAt < EVERY_MS) return;
     this.shownAt = now;
     this.isShown = true;
-    terminal.err(`${CLEAR}${lineOf(what, done, total, now - this.begun)}`);
+    // A line that the window wraps could not be removed.
+    terminal.err(`${CLEAR}${cutTo(lineOf(what, done, total, now - this.begun), terminal.columns - 1)}`);
   }
 
   /** Removes the line. */
