@@ -40,12 +40,7 @@ describe('an address', () => {
     const moved = await answering(({ url }, response) =>
       response.writeHead(301, { Location: `${target.url}/mounted${url}` }).end(),
     );
-    for (const args of [
-      ['enqueue', 'a.b'],
-      ['jobs'],
-      ['tail'],
-      ['crons', 'set', 'x', '--expression', '@daily', '--type', 'a.b'],
-    ]) {
+    for (const args of [['enqueue', 'a.b'], ['tail']]) {
       const { code, stderr } = await moved.run(...args);
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`^tocsin: ${moved.url} redirects to ${target.url}/mounted: use that`), args[0]);
@@ -56,9 +51,7 @@ describe('an address', () => {
 
   it('may end with the path of the API or of the dashboard', async () => {
     const server = await answering((_, response) => json(response, 200, { jobs: [], items: [], pagination: {} }));
-    for (const path of ['', '/', '/ojs/v1', '/ojs/v1/', '/ojs/ui']) {
-      await tocsin(['jobs', '--url', server.url + path]);
-    }
+    for (const path of ['/', '/ojs/v1', '/ojs/ui/']) await tocsin(['jobs', '--url', server.url + path]);
     assert.deepEqual(new Set(server.asked.map(({ url }) => url.split('?')[0])), new Set(['/ojs/v1/jobs']));
   });
 });

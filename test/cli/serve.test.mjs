@@ -7,6 +7,8 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { root } from '../docs/dev.mjs';
+import { NODE } from './cli.mjs';
+import { inTerminal, lacksTerminal } from './pty.mjs';
 import { answering, kit } from './serve/kit.mjs';
 
 const HANDLERS = ['--handlers', join(root, 'test/cli/serve/handlers')];
@@ -68,6 +70,19 @@ describe('tocsin serve', () => {
     const [first] = server.lines;
     assert.deepEqual([first.state, first.keys, first.dashboard], [state, 0, `${server.url}/ojs/ui`]);
   });
+
+  for (const columns of [120, 60]) {
+    it(`serves in a colour terminal of ${columns} columns, until Ctrl-C`, { skip: lacksTerminal() }, async () => {
+      const command = [NODE, join(tocsin.folder, 'dist/cli/index.js'), 'serve', '--pretty', '--port', '0'];
+      const options = { columns, cwd: tocsin.project, env: { API_KEYS: '' } };
+      const run = inTerminal([...command, '--state', newState()], options);
+      const [, url] = await run.until(/serving (http:[^\s,]+)/);
+      assert.equal((await fetch(`${url}/ojs/v1/health`)).status, 200);
+      run.type('\x03');
+      assert.equal(await run.ended, 0, run.text);
+      assert.ok(run.isRestored());
+    });
+  }
 
   it('asks for a key, gives handlers their variables and not the keys, and writes no secret down', async () => {
     const file = join(tocsin.folder, 'secrets.env');
