@@ -131,8 +131,9 @@ describe('the page of a job', { timeout: 900_000 }, () => {
   });
 
   it('says why it waits, with the way to what ends the wait', async () => {
+    const id = await worker.enqueue('job.paused');
     await board.call('POST', 'queues/job.paused/pause');
-    const page = await open(await worker.enqueue('job.paused'));
+    const page = await open(id);
     const why = page.getByRole('complementary', { name: 'Why it waits' });
     await why.getByText('Its queue is paused').waitFor();
     await why.getByRole('link', { name: 'Resume the queue' }).click();

@@ -24,7 +24,7 @@ import { declareAll, pauseAll, schedule } from './load/cron.mjs';
 import { goThroughSteps, startPuller } from './load/durable.mjs';
 import { takeExports } from './load/exports.mjs';
 import { enqueue, produce, spread } from './load/jobs.mjs';
-import { campaign, cancelCampaign, operate, resumeAll } from './load/operators.mjs';
+import { campaign, cancelCampaign, makeQueues, operate, resumeAll } from './load/operators.mjs';
 import { keepOrder, sendInOrder } from './load/ordered.mjs';
 import { Planner } from './load/plan.mjs';
 import { compete, enqueueFresh, single } from './load/unique.mjs';
@@ -212,6 +212,7 @@ async function run() {
   const host = world('host', () => true);
   await server.start();
   await keepOrder(host);
+  await makeQueues(host);
   await declareAll(host, `${values.seed}-cron`);
   const begin = (name, act, isOver) => act(world(name, isOver), new Random(values.seed, name), name);
   const all = Object.entries(ACTORS).flatMap(([name, [number, act]]) =>

@@ -20,6 +20,14 @@ const steps = (world, random, step, [least, most]) =>
     }
   })();
 
+/** Only a queue that exists can be paused. */
+export async function makeQueues({ client }) {
+  for (const queue of NAMES) {
+    const answer = await client.send('PUT', `/queues/${queue}/config`, { concurrency: 10 });
+    if (answer.status !== 200) throw new Error(`${queue} was answered ${answer.status}: ${JSON.stringify(answer)}`);
+  }
+}
+
 /** Everyone who works in `queue`. */
 export function operate(world, random, queue) {
   return Promise.all([
