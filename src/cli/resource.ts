@@ -8,7 +8,7 @@ import { wired, wireName } from '../producer/names';
 import { remote, type Session, session } from './command';
 import type { ConnectionOptions } from './connection';
 import { CliError, reasonOf, usageError } from './failure';
-import { facts, type Terminal, table, textOf, timeText, whenText } from './output';
+import { facts, type Terminal, table, timeText, whenText } from './output';
 
 /** What is printed: a value under `--json`, else the text. */
 export interface Said {
