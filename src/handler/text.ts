@@ -39,7 +39,7 @@ function endOfString(json: string, from: number): number {
 /** Does JSON text that `JSON.stringify` has written hold half of a character? It writes whole ones as they are. */
 export function hasHalfCharacter(json: string): boolean {
   if (!json.includes('\\u')) return false;
-  // An escaped backslash is no beginning of an escape.
+  // A backslash that is escaped itself does not begin an escape.
   return (json.match(/\\(?:u[dD][89a-fA-F]|.)/g) ?? []).some((found) => found.length > 2);
 }
 

@@ -46,7 +46,7 @@ function shallow(value: unknown, field: string): unknown {
   return value;
 }
 
-/** What is said of one step: its result, or what it failed with, or until when it sleeps, or that a signal has not come. */
+/** What is reported of one step: its result or error, until when it sleeps, or that a signal has not come. */
 export function readStepSaid({ result, until, timed_out, error }: Record<string, unknown>): StepRecord {
   const isResult = until === undefined && timed_out === undefined && error === undefined;
   return readStep(isResult ? { result } : defined({ until, timed_out, error }), 'step');

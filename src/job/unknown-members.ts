@@ -50,9 +50,9 @@ export class UnknownMembers {
 const pathBefore = (field: string) => field.slice(0, field.lastIndexOf('.') + 1);
 
 /**
- * Refuses members that are not known, where a value would be stored: what stands under another name would be lost.
+ * Refuses unknown members where a value is stored: under another name it would be lost.
  * @param values members that hold what is stored, the most likely one first
- * @param others members that may stand beside them
+ * @param others further members that are known
  * @throws {ApiError} 400 naming the first one
  */
 export function refuseOthers(

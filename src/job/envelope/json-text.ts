@@ -7,7 +7,7 @@ const HUGE_EXPONENT = /\d[eE]\+?\d{3}/;
 /** This many digits in a row may be a huge number, too. */
 const HUGE = 200;
 
-/** May the value of this JSON text hold half a character, or a number that is not finite? Tells cheaply that it cannot. */
+/** May this JSON text hold half a character, or a number that is not finite? A cheap check before the value's own. */
 export function isSuspicious(text: string, { digits, hasExponent }: Outline): boolean {
   if (digits >= HUGE || (hasExponent && HUGE_EXPONENT.test(text))) return true;
   // Finding a text is much faster than a pattern.

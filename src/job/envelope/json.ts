@@ -32,7 +32,7 @@ export function parseJson(text: string, read: ReadText = (text) => JSON.parse(te
 /** As {@link parseJson}, of a job or what holds jobs: integers in payloads stay exact. */
 export const parseEnvelope = (text: string): unknown => parseJson(text, parsePayloads);
 
-/** Levels that a text may nest before it is parsed only in part: more than any value in it may, and what is around it. */
+/** Deepest nesting that is parsed whole: a value at its limit, and the members around it. */
 const MAX_READ_DEPTH = MAX_DEPTH + 16;
 
 /**

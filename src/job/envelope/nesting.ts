@@ -75,8 +75,8 @@ export function outlineOf(text: string, limit: number): Outline {
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
 /**
- * The text without what stands in arrays and objects at level `limit`: they are left empty, so that the text still nests
- * that deeply and can be parsed at little cost. Uses no recursion.
+ * The text with arrays and objects at level `limit` left empty: it still nests that deeply, and costs little to parse.
+ * Uses no recursion.
  */
 export function emptiedAt(limit: number, text: string): string {
   const kept: string[] = [];
