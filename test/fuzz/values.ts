@@ -37,6 +37,10 @@ const RAW: Readonly<Record<string, string>> = {
   '@raw:zero@': '-0',
   '@raw:long@': '123456789012345678901234567890',
   '@raw:nested@': `${'['.repeat(120)}${']'.repeat(120)}`,
+  '@raw:limit@': `${'['.repeat(100)}${']'.repeat(100)}`,
+  '@raw:beyond@': `${'['.repeat(101)}${']'.repeat(101)}`,
+  '@raw:pit@': `${'{"a":['.repeat(20_000)}${']}'.repeat(20_000)}`,
+  '@raw:halfname@': '{"\\udfff":{"\\u0000":1}}',
   '@raw:proto@': '{"__proto__":{"admin":true},"constructor":{"prototype":1}}',
   '@raw:twice@': '{"queue":"fuzz-a","queue":7}',
 };
@@ -81,6 +85,11 @@ const TEXTS = [
   UNKNOWN_ID.toUpperCase(),
   'eyJhZnRlciI6e319',
   '\u202e\ufeff',
+  'half \ud83d',
+  '\udc00',
+  '.',
+  '..',
+  'toString',
 ];
 
 const SCALARS: readonly unknown[] = [
@@ -105,6 +114,10 @@ const SCALARS: readonly unknown[] = [
     '@raw:zero@',
     '@raw:long@',
     '@raw:nested@',
+    '@raw:limit@',
+    '@raw:beyond@',
+    '@raw:pit@',
+    '@raw:halfname@',
     '@raw:proto@',
     '@raw:twice@',
   ],
@@ -224,7 +237,15 @@ export function objectFor(random: Random, seen: Seen, shape: Shape, wild: number
 /** The value of a parameter of a path. */
 export function inPath(random: Random, seen: Seen, path: string, name: string, wild: number): string {
   if (random.chance(wild))
-    return random.pick(['%', '%ff', '%00', '%ud800', '.', '..%2f', encodeURIComponent(hostileText(random))]);
+    return random.pick([
+      '%',
+      '%ff',
+      '%00',
+      '%ud800',
+      '.',
+      '..%2f',
+      encodeURIComponent(hostileText(random).toWellFormed()),
+    ]);
   if (name === 'id') {
     const kind = /workflow/.test(path)
       ? 'workflow'
