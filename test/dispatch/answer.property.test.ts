@@ -192,6 +192,18 @@ describe('what an answer says that nests too deeply to be stored', () => {
     ({ status: 200, body: entry, isCut: false, retryAfter: null }) as HandlerAnswer;
   const said = (members: string) => readSingleAnswer(answered(`{"status":"completed",${members}}`), NOW);
 
+  it.each([
+    ['half of an emoji', '{"text":"\\ud83d"}', 'result_not_text'],
+    ['a number beyond doubles', '[1e400]', 'result_out_of_range'],
+  ])('with %s fails its own job, as the report of a worker does', (_, result, code) => {
+    const unkept = { kind: 'failed', error: { code, type: code, retryable: false } };
+    expect(said(`"result":${result}`)).toMatchObject(unkept);
+    const batch = `{"results":[{"delivery_id":"a","status":"completed","result":${result}},{"delivery_id":"b","status":"completed","result":1}]}`;
+    const outcomes = readBatchAnswer(answered(batch), ['a', 'b'], NOW);
+    expect(outcomes.get('a')).toMatchObject(unkept);
+    expect(outcomes.get('b')).toEqual({ kind: 'completed', result: '1' });
+  });
+
   it.each([101, 3_000, 100_000])('is refused, and never taken for a success: %s levels', (levels) => {
     const deep = nested(levels);
     const tooDeep = { kind: 'failed', error: { code: 'result_too_deep', retryable: false } };
