@@ -11,7 +11,7 @@ export interface BatchedOptions {
   /** How long the oldest job may wait for others, up to an hour. */
   wait: Duration;
   /** All jobs of a call have the same group. Default: they may have several. */
-  by?: 'group';
+  by?: 'group' | undefined;
 }
 
 /** The settings as they are announced. */

@@ -69,13 +69,13 @@ const SIGNALS: PropertyDescriptorMap = {
 
 export function contextOf(parts: ContextParts): HandlerContext {
   const { delivery, voice, steps, time } = parts;
-  /** A call that the handler need not await: a refusal that nobody looks at must not end the process. */
+  /** A call that the handler need not await: an unhandled refusal must not end the process. */
   const call =
     <Args extends unknown[], T>(verb: string, run: (...args: Args) => Promise<T>) =>
     (...args: Args): Promise<T> => {
       const refusal = time.check() ?? (parts.isOpen() ? undefined : ended(verb, args));
       const begin = (): Promise<T> => (refusal ? Promise.reject(refusal) : run(...args));
-      // A handler that goes on all the same lets others run.
+      // A handler that continues all the same lets others run.
       const said = refusal || time.isUp ? turn().then(begin) : begin();
       // Not by `catch`, which a sleep would take for being awaited.
       Promise.prototype.then.call(said, undefined, () => undefined);
@@ -131,7 +131,7 @@ export function contextOf(parts: ContextParts): HandlerContext {
 const MAX_CHILDREN = 1_000;
 const MAX_CHILDREN_BYTES = 1_048_576;
 
-/** @throws {TypeError} for what is no list of jobs, or too much of it */
+/** @throws {TypeError} for anything but a list of jobs, and for too many or too large ones */
 function childrenOf(parts: ContextParts, jobs: readonly NewJob[]): ChildJob[] {
   if (!Array.isArray(jobs)) throw new TypeError('ctx.enqueueMany: pass a list of { type, args, options }');
   if (jobs.length > MAX_CHILDREN) {

@@ -72,8 +72,8 @@ export function signalOf(
 }
 
 /**
- * When what is recorded came about, epoch ms; undefined: nothing is. Nobody knows it of a signal that did not come: what
- * settled before it did so in an earlier run.
+ * When what is recorded came about, epoch ms; undefined: nothing is. It is unknown of a signal that did not come; the
+ * others are taken to be earlier.
  */
 export function momentOf(record: StepRecord | undefined): number | undefined {
   if (record === undefined) return undefined;

@@ -87,7 +87,7 @@ export class Steps {
     return [...(this.#underWay ?? [])].filter((work) => !this.#overtaken?.has(work));
   }
 
-  /** Ends the run if the handler waits for pauses, even if a step goes on that it may have given up. */
+  /** Ends the run if the handler waits for pauses, even if a step continues that it may have given up. */
   suspend(): Suspension | undefined {
     const awaited = this.busy ? [] : (this.#madePauses?.awaited() ?? []);
     if (awaited.length > 0) this.#suspend({ kind: 'pause', pause: awaited.reduce(earlier) });

@@ -19,7 +19,7 @@ export class TimeLimit {
     this.deadline = Date.now() + ms;
   }
 
-  /** Has the run been stopped by it? Its handler may go on all the same. */
+  /** Has the run been stopped by it? Its handler may continue all the same. */
   get isUp(): boolean {
     return this.#isUp;
   }

@@ -129,20 +129,20 @@ export interface HandlerDefinition<Args extends readonly unknown[] = unknown[], 
    * `job.args`; a job whose arguments it refuses fails with the code `invalid_args` and is not retried.
    * @example args: z.tuple([z.object({ to: z.email() })])
    */
-  args?: StandardSchema<unknown, Args>;
+  args?: StandardSchema<unknown, Args> | undefined;
   /** A policy, announced to the queue; or a function that is called after each failure. */
-  retry?: RetryPolicy | RetryFunction;
+  retry?: RetryPolicy | RetryFunction | undefined;
   /** How long a run may take, in ms, 1 … 900000. Default 30000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Runs in all, the first included; 0 acts as 1. */
-  maxAttempts?: number;
+  maxAttempts?: number | undefined;
   /** How many jobs of this type may run at once in one isolate, from 1. The wait counts towards the timeout. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /**
    * Options of jobs of this type that producers who know these handlers enqueue, where these set none: a deployment's
    * own code, clients made with `handlers`, and `ctx.enqueue`. No one else knows them.
    */
-  defaults?: EnqueueDefaults;
+  defaults?: EnqueueDefaults | undefined;
 }
 
 /** A handler, with or without settings. */

@@ -29,7 +29,7 @@ export type InferredEntry<Args> =
   | (Omit<HandlerDefinition, 'handler' | 'args'> & {
       handler: InferredFunction<Args> | BatchedHandler;
       // biome-ignore lint/suspicious/noExplicitAny: what the producer writes may be of any type
-      args?: StandardSchema<any, Args>;
+      args?: StandardSchema<any, Args> | undefined;
     });
 
 /** Refuses settings that there are not; what is inferred would have any. */
@@ -62,21 +62,21 @@ export type FailureHook<Env = unknown> = {
 /** Settings of the whole handler Worker. */
 export interface WorkerOptions<Env = unknown> {
   /** Run around every handler, the first one outermost. */
-  use?: readonly Middleware<Env>[];
+  use?: readonly Middleware<Env>[] | undefined;
   /** Called after each failed attempt, before the queue is notified. */
-  onFailed?: FailureHook<Env>;
+  onFailed?: FailureHook<Env> | undefined;
   /**
    * Called after `onFailed` when the failure ends the job, as far as this side knows: attempts used up, an error that
    * is
    * not retried, or a verdict such as `discard`. A run that takes its Worker down calls no hook.
    */
-  onDiscarded?: FailureHook<Env>;
+  onDiscarded?: FailureHook<Env> | undefined;
   /** Serves requests that are not deliveries. Without it such requests are answered 404 or 405. */
   fetch?(request: Request, env: Env, executionCtx: ExecutionContextLike): Response | Promise<Response>;
   /** The path at which deliveries arrive. Default: any, or `/` when there is a `fetch` of your own. */
-  path?: string;
+  path?: string | undefined;
   /** Receives log lines. Default: the console, one JSON line each. */
-  log?: LogSink;
+  log?: LogSink | undefined;
 }
 
 /** Under this name the type of a handler Worker holds those of its handlers; it does not exist at run time. */

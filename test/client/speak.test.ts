@@ -66,7 +66,8 @@ describe('what a handler says while it runs', () => {
     const started_at = noted();
     const batch = ['1', '2', '3'].map((id) => job(id, { started_at }));
     const { sent, errors } = startWorker(stop.signal, { fetch: jobsInTurn(batch) }, handlers);
-    await vi.advanceTimersByTimeAsync(0);
+    // A run that waits ends a turn of the event loop later, and its report is gathered.
+    await vi.advanceTimersByTimeAsync(100);
     const back = { requeue: true, attempt_used: false };
     const [night, day] = [8, 24].map((hours) => Date.parse(started_at) + hours * 3_600_000);
     const byJob = sent('nack').sort((one, other) => (String(one?.job_id) < String(other?.job_id) ? -1 : 1));
