@@ -43,7 +43,7 @@ export interface Declared {
 export interface Declaration extends Declared {
   handlers?: OwnHandlers;
   /** Rules by which payloads are redacted, beside those of `REDACT`. */
-  redact?: readonly string[];
+  redact?: readonly string[] | undefined;
 }
 
 const NOTHING: Declaration = { queues: {}, limits: {}, crons: {} };

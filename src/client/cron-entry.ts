@@ -20,17 +20,17 @@ export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
 type Policies =
   | {
       /** What a fire does while the job of the previous fire has not ended. Default `skip`. */
-      overlapPolicy?: CronStatus['overlapPolicy'];
+      overlapPolicy?: CronStatus['overlapPolicy'] | undefined;
       /** What happens to times that were missed because the platform was down. Default `fire_once`. */
-      missedPolicy?: 'skip' | 'fire_once';
-      maxCatchup?: never;
+      missedPolicy?: 'skip' | 'fire_once' | undefined;
+      maxCatchup?: undefined;
     }
   | {
       /** Missed fires that are caught up come all at once; any other policy would admit only one of them. */
       overlapPolicy: 'allow' | 'enqueue';
       missedPolicy: 'fire_all';
       /** How many missed times are caught up, 1 … 1000. Default 100. */
-      maxCatchup?: number;
+      maxCatchup?: number | undefined;
     };
 
 /** A schedule as a producer declares it. */
@@ -42,31 +42,31 @@ export type CronEntry<Job extends CronJob = CronJob> = Policies & {
   /** What each fire enqueues. `delay` counts from the fire. */
   job: Job;
   /** IANA name. Default `UTC`. */
-  timezone?: string;
+  timezone?: string | undefined;
   /** First and last moment at which it may fire. */
-  startAt?: Moment;
-  endAt?: Moment;
+  startAt?: Moment | undefined;
+  endAt?: Moment | undefined;
   /** Fires in all. */
-  limit?: number;
+  limit?: number | undefined;
   /** Default: unchanged, so that an entry paused by an operator stays paused; true for a new one. */
-  enabled?: boolean;
+  enabled?: boolean | undefined;
   /** At most 1000 characters. */
-  description?: string;
+  description?: string | undefined;
 };
 
 /** What to change about a schedule. Members left out stay; `null` removes a date, limit or description. */
 export interface CronPatch<Job extends CronJob = CronJob> {
-  expression?: string;
-  job?: Job;
-  timezone?: string;
-  overlapPolicy?: CronStatus['overlapPolicy'];
-  missedPolicy?: CronStatus['missedPolicy'];
-  maxCatchup?: number;
-  startAt?: Moment | null;
-  endAt?: Moment | null;
-  limit?: number | null;
-  enabled?: boolean;
-  description?: string | null;
+  expression?: string | undefined;
+  job?: Job | undefined;
+  timezone?: string | undefined;
+  overlapPolicy?: CronStatus['overlapPolicy'] | undefined;
+  missedPolicy?: CronStatus['missedPolicy'] | undefined;
+  maxCatchup?: number | undefined;
+  startAt?: Moment | null | undefined;
+  endAt?: Moment | null | undefined;
+  limit?: number | null | undefined;
+  enabled?: boolean | undefined;
+  description?: string | null | undefined;
 }
 
 const PATCH = namesOf<CronPatch>({

@@ -30,13 +30,13 @@ export const MAX_BATCH = 1000;
 /** How many jobs are enqueued together. */
 export interface BatchOptions {
   /** 1 … 256 characters. The same jobs under the same key are enqueued once, for 24 hours. */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 }
 
 /** How many jobs are enqueued each on its own. */
 export interface BulkEnqueueOptions extends BatchOptions {
   /** `partial` takes each job on its own; `atomic` takes all or none. Default `partial`. */
-  atomicity?: 'partial' | 'atomic';
+  atomicity?: 'partial' | 'atomic' | undefined;
 }
 
 /** Why a job was refused. */

@@ -10,44 +10,44 @@ export type ClientOptions = Endpoint & {
   /** API key, sent as a bearer token. */
   key?: string | undefined;
   /** How long to wait for each answer, in ms. Default 30000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /**
    * When it fires, all requests under way end with an {@link AbortedError}, and no more are sent. For one call:
    * `tocsin.with({ signal })`.
    */
   signal?: AbortSignal | undefined;
   /** How requests are repeated; `false`: never. */
-  retry?: RetryOptions | false;
+  retry?: RetryOptions | false | undefined;
   /**
    * Choose the ids of jobs in the client, so that an enqueue may be repeated after a lost answer without making a
    * second job. Costs the server a row for each job. Default false.
    */
-  safeRetries?: boolean;
+  safeRetries?: boolean | undefined;
   /** Most jobs in one request when enqueues are gathered, 1 … 1000; 1: never gather. Default 100. */
-  maxBatch?: number;
+  maxBatch?: number | undefined;
   /**
    * What `enqueue` answers. `minimal`: the job's given options, and the server's `id`, `state`, `maxAttempts`,
    * `createdAt` and `scheduledAt`. `full`: everything, such as its policies in force; this takes longer. A job that
    * existed already is always shown whole. Default `minimal`.
    */
-  answers?: 'minimal' | 'full';
+  answers?: 'minimal' | 'full' | undefined;
   /**
    * How long to gather, in ms. Default: the present turn only. Set it only where one client serves one request, or
    * outside of Workers: a Worker must not send on behalf of another request.
    */
-  linger?: number;
+  linger?: number | undefined;
   /**
    * Send what was gathered over a WebSocket to its queue, in a process that lives long and whose runtime has
    * WebSockets: Node from 22 on, Bun, Deno. Over HTTP otherwise, while no connection holds, and with `answers: 'full'`.
    * End it by {@link TocsinClient.close}: a connection keeps a process alive. Not for Workers, where a connection
    * belongs to the request that opened it. Default false.
    */
-  socket?: boolean;
+  socket?: boolean | undefined;
   /**
    * Gets what the server warns of with an answer, such as a job whose type no handler takes. Default: `console.warn`,
    * each text once.
    */
-  onWarning?: (warning: string) => void;
+  onWarning?: ((warning: string) => void) | undefined;
   /**
    * What `defineHandlers` returned: jobs of its types, also those of workflows and schedules, have the `defaults` that
    * are registered there.
@@ -61,11 +61,11 @@ export type ClientOptions = Endpoint & {
    */
   otel?: OpenTelemetry | undefined;
   /** Source of randomness in [0, 1). Default `Math.random`. */
-  random?: () => number;
+  random?: (() => number) | undefined;
   /** Clock, epoch ms. Default `Date.now`. */
-  now?: () => number;
+  now?: (() => number) | undefined;
   /** Waits between tries. Default: a timer. */
-  sleep?: (ms: number) => Promise<void>;
+  sleep?: ((ms: number) => Promise<void>) | undefined;
 };
 
 /** The names of these settings. */

@@ -6,9 +6,9 @@ import type { Send } from './transport';
 /** How a list is read. */
 export interface ListOptions {
   /** Entries in one request, 1 … 200. Default 100. */
-  pageSize?: number;
+  pageSize?: number | undefined;
   /** Stop after this many entries. */
-  limit?: number;
+  limit?: number | undefined;
 }
 
 const PAGE_SIZE = 100;
@@ -17,7 +17,7 @@ const PAGE_SIZE = 100;
 export interface ListRequest {
   path: string;
   /** The query parameters of the list. */
-  conditions?: URLSearchParams;
+  conditions?: URLSearchParams | undefined;
   member: string;
 }
 

@@ -5,9 +5,10 @@ import type * as steps from '../contract/steps';
 import type { Named } from '../producer/names';
 import type { JobProgress } from './results';
 
-type Described = Named<
+type Heartbeat = Named<
   Pick<contract.HeartbeatRequest, 'visibility_timeout_ms' | 'hostname' | 'pid' | 'concurrency' | 'version' | 'labels'>
 >;
+type Described = { [Name in keyof Heartbeat]?: Heartbeat[Name] | undefined };
 
 /** How a worker describes itself. */
 export interface WorkerOptions extends Omit<Described, 'visibilityTimeoutMs' | 'labels'> {
@@ -17,8 +18,8 @@ export interface WorkerOptions extends Omit<Described, 'visibilityTimeoutMs' | '
    * Length of its leases, in ms, whatever the jobs say. Default: that of the job, else of its queue, else 60000 for
    * jobs that `run` fetches, and 30 minutes for others.
    */
-  visibilityTimeoutMs?: Described['visibilityTimeoutMs'];
-  labels?: Readonly<NonNullable<Described['labels']>>;
+  visibilityTimeoutMs?: Described['visibilityTimeoutMs'] | undefined;
+  labels?: Readonly<NonNullable<Described['labels']>> | undefined;
 }
 
 type Progress = Named<progress.ProgressReport>;

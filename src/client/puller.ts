@@ -16,21 +16,21 @@ export type { Held };
 /** What to fetch. */
 export interface FetchOptions extends Wanted {
   /** Maximum number, 1 … 100. Default 1. */
-  count?: number;
+  count?: number | undefined;
   /** How long to wait for the first, in ms, 0 … 20000, at most half of the client's timeout. Default 0. */
-  waitMs?: number;
+  waitMs?: number | undefined;
   /** Only from these of its queues. Default: from all. */
-  queues?: readonly string[];
+  queues?: readonly string[] | undefined;
   /** Maximum number from some of these. */
-  counts?: Readonly<Record<string, number>>;
+  counts?: Readonly<Record<string, number>> | undefined;
 }
 
 /** How to give a job back. */
 export interface ReleaseOptions {
   /** `false`: it was never begun, so the attempt does not count. Default true. */
-  attemptUsed?: boolean;
+  attemptUsed?: boolean | undefined;
   /** The error of a job whose last attempt this was. */
-  message?: string;
+  message?: string | undefined;
 }
 
 /** Settings of the client that a worker may have otherwise. */

@@ -4,11 +4,11 @@ import { AbortedError, aborted, TocsinError } from '../producer/errors';
 /** How a client repeats requests. */
 export interface RetryOptions {
   /** Tries in all, the first included. Default 4; 1: never again. */
-  attempts?: number;
+  attempts?: number | undefined;
   /** Base of the exponential backoff, in ms. Default 100. */
-  baseMs?: number;
+  baseMs?: number | undefined;
   /** Longest wait between tries, in ms. When the server asks for more, the error is thrown at once. Default 10000. */
-  maxMs?: number;
+  maxMs?: number | undefined;
 }
 
 /** A retry loop with everything it needs from outside. */

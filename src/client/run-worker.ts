@@ -11,7 +11,7 @@ type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : 
 /** How a worker runs the jobs of one of its queues. */
 export interface QueueOptions {
   /** Jobs at once, 1 … 100. Default: what the worker's `concurrency` allows. */
-  concurrency?: number;
+  concurrency?: number | undefined;
 }
 
 /** Which queue, which jobs, and how to run them. */
@@ -24,9 +24,9 @@ export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 
      */
     queues: readonly string[] | Readonly<Record<string, number | QueueOptions>>;
     /** The worker's name for itself. Default: made of the process's number and chance. */
-    id?: string;
+    id?: string | undefined;
     /** Ends the worker. Default: SIGINT and SIGTERM do, where there is a process that gets them. */
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
   };
 
 /** The part of `process` that is used, in Node, Bun and Deno. */

@@ -35,47 +35,47 @@ export interface RunOptions<Env = unknown> {
   /** Ends the worker: it takes no more jobs and finishes those that it began. */
   signal: AbortSignal;
   /** Jobs at once, 1 … 100. Default 10; where each queue has a number of its own, their sum. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
-  queueConcurrency?: Readonly<Record<string, number>>;
+  queueConcurrency?: Readonly<Record<string, number>> | undefined;
   /**
    * Run the handlers in this many threads, 1 … 100, one job at a time in each, in Node. They come from a module, which
    * each
    * thread loads. `concurrency` is then this number.
    */
-  threads?: number;
+  threads?: number | undefined;
   /** How long a fetch waits for work, in ms. Default 5000. */
-  waitMs?: number;
+  waitMs?: number | undefined;
   /**
    * Take jobs over a WebSocket to each queue, where the runtime has one and there are at most ten queues and no pool:
    * they come at once, and so do cancellations. Over HTTP otherwise, and while no connection holds. Default true.
    */
-  socket?: boolean;
+  socket?: boolean | undefined;
   /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
-  heartbeatMs?: number;
+  heartbeatMs?: number | undefined;
   /**
    * Keep the leases by heartbeats from a thread while a handler blocks the event loop. In Node, where the queue is
    * reached by its `url`. Default true.
    */
-  heartbeatThread?: boolean;
+  heartbeatThread?: boolean | undefined;
   /**
    * How long the jobs that it began may take once it ends, in ms. Then their signals abort, and they are given back.
    * Default 30000.
    */
-  shutdownTimeoutMs?: number;
+  shutdownTimeoutMs?: number | undefined;
   /**
    * What becomes of jobs of types that no handler has: `leave` leaves them to other workers, as is the default.
    * `deadLetter` takes them too, and makes dead letters of them: for a worker that is the only one of its queues.
    */
-  unhandled?: 'leave' | 'deadLetter';
+  unhandled?: 'leave' | 'deadLetter' | undefined;
   /** `ctx.env` of the handlers. Default: an empty object. */
-  env?: Env;
+  env?: Env | undefined;
   /** Receives the log lines of `ctx.log`. Default: that of `defineHandlers`, else the console, one JSON line each. */
-  log?: LogSink;
+  log?: LogSink | undefined;
   /**
    * Called with errors of fetches, reports and heartbeats; the worker continues. Default: writes them to the console.
    */
-  onError?: (error: unknown) => void;
+  onError?: ((error: unknown) => void) | undefined;
 }
 
 /** The names of these options. */

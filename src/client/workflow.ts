@@ -26,11 +26,11 @@ export interface Group<Job extends StepJob = StepJob> {
 
 interface AnyCallbacks<Job extends StepJob> {
   /** In any case. */
-  onComplete?: Job;
+  onComplete?: Job | undefined;
   /** When no job failed. */
-  onSuccess?: Job;
+  onSuccess?: Job | undefined;
   /** When a job failed. */
-  onFailure?: Job;
+  onFailure?: Job | undefined;
 }
 
 /** Jobs that follow the end of a batch; at least one. */
@@ -53,17 +53,17 @@ export interface Graph<Job extends StepJob = StepJob> {
 export interface GraphStep<Job extends StepJob = StepJob> {
   step: Step<Job>;
   /** Names of other steps. */
-  after?: readonly string[];
+  after?: readonly string[] | undefined;
 }
 
 /** Options of a workflow as a whole. */
 export interface WorkflowOptions {
   /** For people: shown and listed. */
-  name?: string;
+  name?: string | undefined;
   /** Your own UUIDv7. Default: one chosen here, so that a start may be repeated after a lost answer. */
-  id?: string;
+  id?: string | undefined;
   /** Options of jobs that do not set their own. */
-  jobOptions?: StepOptions & { meta?: never; schema?: never; version?: never };
+  jobOptions?: (StepOptions & { meta?: never; schema?: never; version?: never }) | undefined;
 }
 
 /** Functions that make workflows of the jobs of one job map. */

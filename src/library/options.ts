@@ -31,28 +31,28 @@ export type DeclaredLimit = Omit<RateLimitOverride, 'expiresAt'>;
 /** The options of `createTocsin`. */
 export interface TocsinOptions {
   /** Handlers that run in this Worker: what `defineHandlers` returned. Others are bound with `HANDLERS`. */
-  handlers?: HandlerWorker;
+  handlers?: HandlerWorker | undefined;
   /** How pushed jobs travel to these handlers. */
-  delivery?: OwnDelivery;
+  delivery?: OwnDelivery | undefined;
   /** Settings by queue. What an operator sets goes before them. */
-  queues?: Record<string, QueueConfig>;
+  queues?: Record<string, QueueConfig> | undefined;
   /** Limits by key: `{ stripe: { limit: 100, period: 'minute' } }`. An operator's override goes before them. */
-  limits?: Record<string, DeclaredLimit>;
+  limits?: Record<string, DeclaredLimit> | undefined;
   /**
    * Rules by which payloads are redacted for keys without `data:reveal`, beside those of `REDACT`:
    * `['password', 'card.*']`. With `tags` and `rate_limit.key`, pseudonyms stand in the place of tags and of the keys
    * that jobs count under.
    */
-  redact?: readonly string[];
+  redact?: readonly string[] | undefined;
   /** Schedules by name. One that is no longer declared is removed. */
-  crons?: Record<string, DeclaredCron>;
+  crons?: Record<string, DeclaredCron> | undefined;
   /**
    * Who is notified of events, by name. One that is no longer declared is removed; those made over HTTP stay as they
    * are.
    */
-  webhooks?: Record<string, DeclaredWebhook>;
+  webhooks?: Record<string, DeclaredWebhook> | undefined;
   /** Alert rules, by name, which is shown to humans. One that is no longer declared is removed. */
-  alerts?: Record<string, DeclaredAlert>;
+  alerts?: Record<string, DeclaredAlert> | undefined;
 }
 
 const NAMES = ['handlers', 'delivery', 'queues', 'limits', 'crons', 'webhooks', 'alerts', 'redact'];

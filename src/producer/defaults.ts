@@ -9,14 +9,14 @@ import type { UniqueOptions } from './unique';
 
 /** Options of jobs of a type that do not set their own. */
 export interface EnqueueDefaults {
-  queue?: string;
+  queue?: string | undefined;
   /** −100 … 100, higher first. */
-  priority?: number;
-  tags?: readonly string[];
+  priority?: number | undefined;
+  tags?: readonly string[] | undefined;
   /** Not for jobs of workflows. */
-  unique?: UniqueOptions;
+  unique?: UniqueOptions | undefined;
   /** Not for jobs that name a `delay` or `delayUntil`. */
-  delay?: Duration;
+  delay?: Duration | undefined;
 }
 
 export const DEFAULT_NAMES = namesOf<EnqueueDefaults>({

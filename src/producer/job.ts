@@ -18,69 +18,69 @@ export type Moment = Date | number | string;
 type Start =
   | {
       /** Start at the earliest after this time, by the server's clock: ms, or `"10s"`, `"PT10S"`. */
-      delay?: Duration;
-      delayUntil?: never;
+      delay?: Duration | undefined;
+      delayUntil?: undefined;
     }
   | {
       /** Start at the earliest at this moment. A moment in the past means now. */
-      delayUntil?: Moment;
-      delay?: never;
+      delayUntil?: Moment | undefined;
+      delay?: undefined;
     };
 
 /** How often it runs. */
 type Runs =
   | {
       /** The job's own retry policy; fields left out come from its type, its queue, the deployment. */
-      retry?: RetryPolicy;
-      maxAttempts?: never;
+      retry?: RetryPolicy | undefined;
+      maxAttempts?: undefined;
     }
   | {
-      retry?: RetryPolicy & { maxAttempts?: never };
+      retry?: (RetryPolicy & { maxAttempts?: never }) | undefined;
       /** Runs in all. */
-      maxAttempts?: number;
+      maxAttempts?: number | undefined;
     };
 
 interface Settings {
   /** Default `default`. */
-  queue?: string;
+  queue?: string | undefined;
   /** −100 … 100, higher first. Default 0. */
-  priority?: number;
+  priority?: number | undefined;
   /** No attempt starts at or after this moment, retries included. It must be later than the start of the job. */
-  expiresAt?: Moment;
+  expiresAt?: Moment | undefined;
   /** How long a run may take, in ms. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Length of a lease, in ms. */
-  visibilityTimeoutMs?: number;
-  tags?: readonly string[];
+  visibilityTimeoutMs?: number | undefined;
+  tags?: readonly string[] | undefined;
   /** At most 64 KiB of JSON, handed to the handler and kept with the job. */
-  meta?: Record<string, unknown>;
+  meta?: Record<string, unknown> | undefined;
   /** How long the job can be read after its end. Default: as its queue says. */
-  retention?: RetentionOptions;
+  retention?: RetentionOptions | undefined;
   /** Wait in state `pending` until activated. */
-  pending?: boolean;
+  pending?: boolean | undefined;
   /** How many run at once or in a period, together with other jobs of the same key. */
-  rateLimit?: RateLimitOptions;
+  rateLimit?: RateLimitOptions | undefined;
   /**
    * Whose job it is: 1 to 255 characters. Its queue may serve groups fairly or in strict order, and limit each.
    * Default: the key of `rateLimit`.
    */
-  group?: string;
-  schema?: string;
-  version?: number | string;
+  group?: string | undefined;
+  schema?: string | undefined;
+  version?: number | string | undefined;
 }
 
 /** Options of any job beside its type and arguments, also in workflows. All optional. */
 export type StepOptions = Settings & Start & Runs;
 
 /** Options of the jobs of a schedule. Each fire makes one, so an id cannot be chosen. */
-export type CronJobOptions = StepOptions & { unique?: UniqueOptions };
+export type CronJobOptions = StepOptions & { unique?: UniqueOptions | undefined };
 
 /** Options of one job of many. */
 export type JobOptions = CronJobOptions & {
   /** Sends the job to this URL, whatever its type is mapped to. The deployment must allow its host. */
-  targetUrl?: string;
+  targetUrl?: string | undefined;
   /** Your own UUIDv7. The job is then enqueued at most once, and an enqueue without an answer is repeated. */
-  id?: string;
+  id?: string | undefined;
 };
 
 /** Options of a job that is enqueued on its own. */
@@ -89,7 +89,7 @@ export type EnqueueOptions = JobOptions & {
    * 1 … 256 characters. For 24 hours the same enqueue under the same key returns the same job. It is sent alone, and
    * repeated after a lost answer.
    */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 };
 
 /** A job of many. */
@@ -100,7 +100,7 @@ export interface NewJob<
 > {
   type: Type;
   args: Args;
-  options?: Options;
+  options?: Options | undefined;
 }
 
 /** A job ready to be sent. */
@@ -220,7 +220,7 @@ function wireOptions(options: EnqueueOptions): Record<string, unknown> {
  * When to start, from either spelling. @throws {InvalidJobError} when there are both, which only code without types
  * writes
  */
-function startText({ delay, delayUntil }: { delay?: Duration; delayUntil?: Moment }): string | undefined {
+function startText({ delay, delayUntil }: Pick<EnqueueOptions, 'delay' | 'delayUntil'>): string | undefined {
   if (delay === undefined) return momentText(delayUntil, 'delayUntil');
   if (delayUntil !== undefined) throw invalid('Use delay or delayUntil, not both.', 'options.delay');
   return relativeText(delay);

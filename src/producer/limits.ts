@@ -21,15 +21,15 @@ type NoRate = { rate?: never; period?: never; maxPerSecond?: never };
 
 interface Members {
   /** Jobs with the same key count together. Default: the queue's name. */
-  key?: string;
+  key?: string | undefined;
   /** In one queue (default), or in all queues of the `deployment`; then `key` is required. */
-  scope?: 'queue' | 'deployment';
+  scope?: 'queue' | 'deployment' | undefined;
   /** Attempts that may run at once, 1 … 10000. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** As many, evenly spread. */
-  throttle?: Quota;
+  throttle?: Quota | undefined;
   /** What happens to the job when its turn comes and its key has no room. Default `wait`. */
-  onLimit?: 'wait' | 'reschedule' | 'drop';
+  onLimit?: 'wait' | 'reschedule' | 'drop' | undefined;
 }
 
 /** The limits of a job: a key, or a limit, or both. */
@@ -41,5 +41,5 @@ export type RateLimitOptions = Members &
 export type QueueLimits = (Quota | { limit?: never; period?: never }) &
   (Quota | { concurrency: number }) & {
     /** Attempts that run at once, pushed and fetched together. */
-    concurrency?: number;
+    concurrency?: number | undefined;
   };

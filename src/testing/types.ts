@@ -10,28 +10,28 @@ import type { Named } from '../producer/names';
 /** What a run finds around it. All optional. */
 export interface RunOptions<Env = unknown> {
   /** Which run of the job this is. Default 1. */
-  attempt?: number;
+  attempt?: number | undefined;
   /** Runs in all. Default: as the handler says, else 3. */
-  maxAttempts?: number;
-  meta?: Record<string, unknown>;
+  maxAttempts?: number | undefined;
+  meta?: Record<string, unknown> | undefined;
   /** `ctx.env`: bindings and variables, or what stands in for them. Default: none. */
-  env?: Env;
+  env?: Env | undefined;
   /** The state that an earlier run saved by `ctx.checkpoint`. */
   checkpoint?: unknown;
   /** What earlier runs recorded: the `steps` of their outcome, or `{ charge: { result: 7 } }`. */
-  steps?: Readonly<Record<string, StepRecord>>;
+  steps?: Readonly<Record<string, StepRecord>> | undefined;
   /** Signals that have come, with their payloads: `{ approved: { by: 'Ada' } }`. */
-  signals?: Readonly<Record<string, unknown>>;
+  signals?: Readonly<Record<string, unknown>> | undefined;
   /** Limit of the run in ms, of the job itself. Default: as the handler says, else 30 s. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Aborts `ctx.signal`, as when a worker is stopped. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** When the run begins: epoch ms. Sleeps are counted from it. Default: now. */
-  now?: number;
+  now?: number | undefined;
   /**
    * Anything else of the job, as the queue would hand it over: `{ queue: 'mail', tags: ['vip'], parentResults: […] }`.
    */
-  job?: Partial<JobEnvelope>;
+  job?: Partial<JobEnvelope> | undefined;
 }
 
 /** How a run ended, and all it said. */

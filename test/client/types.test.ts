@@ -2,6 +2,7 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import {
   type Callbacks,
+  type ClientOptions,
   type CronEntry,
   type Duration,
   type EnqueueOptions,
@@ -12,6 +13,7 @@ import {
   type QueueRemoval,
   type RateLimitOptions,
   type RateLimitOverride,
+  type RunWorkerOptions,
   TocsinClient,
   type UniqueOptions,
 } from '../../src/client';
@@ -283,5 +285,22 @@ describe('an answer', () => {
     const client = new TocsinClient<Jobs>({ url: 'http://localhost' });
     const enqueue = () => client.enqueue('mail.send', [{ to: 'a' }]);
     expectTypeOf<Awaited<ReturnType<typeof enqueue>>['args']>().toEqualTypeOf<[{ to: string }]>();
+  });
+});
+
+describe('an option that is undefined', () => {
+  it('is one that is not given, whatever the compiler option exactOptionalPropertyTypes says', () => {
+    const queue: string | undefined = undefined;
+    compiles<EnqueueOptions>([
+      { queue, priority: undefined, delay: undefined, delayUntil: undefined, retry: undefined, unique: undefined },
+      { id: undefined, idempotencyKey: undefined, meta: undefined, rateLimit: { key: 'x', concurrency: undefined } },
+    ]);
+    compiles<ClientOptions>([
+      { url: 'http://localhost', timeoutMs: undefined, onWarning: undefined, retry: undefined },
+    ]);
+    compiles<RunWorkerOptions>([{ url: 'http://localhost', queues: [], concurrency: undefined, signal: undefined }]);
+    compiles<CronEntry>([
+      { name: 'x', expression: '@daily', timezone: undefined, job: { type: 'a.b', args: [], options: { queue } } },
+    ]);
   });
 });
