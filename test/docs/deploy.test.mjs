@@ -18,7 +18,7 @@ async function dryRun(name, config) {
 }
 
 /** What the queue with its dashboard may take, KiB as it is uploaded. */
-const MAX_GZIPPED_KIB = 453;
+const MAX_GZIPPED_KIB = 700;
 
 const sizes = (text) => /Total Upload: ([\d.]+) KiB \/ gzip: ([\d.]+) KiB/.exec(text).slice(1).map(Number);
 
