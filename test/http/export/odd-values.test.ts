@@ -115,6 +115,15 @@ describe('a queue with odd values', () => {
     expect(linesIn(file).at(-1)).toMatchObject({ not_kept: {} });
   });
 
+  it('keeps names that are refused in requests', async () => {
+    const queue = new TestQueue('mail');
+    for (const name of ['.', '..']) await queue.add({ body: { group: name, tags: [name] }, group: name });
+    const file = await exported('mail');
+    await server.reset();
+    await imported('mail', file);
+    expect(await exported('mail')).toBe(file);
+  });
+
   it('leaves out what an earlier release has stored too deeply nested to be shown, and says so', async () => {
     const queue = new TestQueue(freshName('deep'));
     const [lost, deep, plain] = [await queue.add(), await queue.add(), await queue.add()];
