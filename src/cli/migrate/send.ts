@@ -78,11 +78,10 @@ export class Sender {
     }
   }
 
-  /** Bytes of a job, which is read as the server reads those of a request. @throws {Error} */
+  /** Bytes of a job, which is read as the server reads it. @throws {Error} */
   #sizeOf({ type, args, options }: Ready['job']): number {
     const { json } = prepare(type, args, options ?? {});
-    const { jobs } = parseJson(`{"jobs":[${json}]}`, parsePayloads) as { jobs: [Record<string, unknown>] };
-    parseJob(jobs[0], { now: this.sending.now() });
+    parseJob(parseJson(json, parsePayloads) as Record<string, unknown>, { now: this.sending.now() });
     return Buffer.byteLength(json);
   }
 

@@ -1,6 +1,6 @@
 /** What is no export, or not as it was exported, changes nothing, and its refusal names the line. */
 import { describe, expect, it } from 'vitest';
-import { EXPORT_VERSION, MAX_LINE_CHARS } from '../../../src/job/export/file';
+import { EXPORT_VERSION, hashOf, MAX_LINE_CHARS } from '../../../src/job/export/file';
 import { exported, fileOf, imported, jobsIn, linesIn, openExport, sendFile } from '../../support/exports';
 import { TestQueue } from '../../support/queue';
 import { type Json, server, TestServer, V1 } from '../../support/server';
@@ -173,6 +173,16 @@ describe('a line that says what no job can be', () => {
     expect(answer.body.error?.message).toMatch(/^Line 3: /);
     expect([400, 422]).toContain(answer.status);
     expect(await server.queues()).toEqual([]);
+  });
+
+  it('is refused if it has a number beyond the range of doubles', async () => {
+    const text = await fileOf('mail', [job(body({ args: ['number'] }))]);
+    const line = (text.split('\n')[1] as string).replace('"number"', '1e400');
+    const hashed = await hashOf(`${text.split('\n')[0]}\n${line}\n`);
+    const file = [text.split('\n')[0], line, JSON.stringify({ part: 1, lines: 1, hash: hashed }), ''].join('\n');
+    const [status, at, message] = await refusalOf(file);
+    expect([status, at]).toEqual([400, 2]);
+    expect(message).toMatch(/beyond the range of doubles/);
   });
 
   it.each([{ what: 1 }, { job: JOB, settings: {} }, {}])('is refused: %j', async (line) => {
