@@ -5,6 +5,7 @@
  * Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as done. A change
  * that was cut off in between is found and finished by the next one.
  */
+
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';
@@ -13,6 +14,7 @@ import type { CronPlace, CronSummary, CronView } from '../rpc/cron';
 import { MAX_QUEUES_AT_ONCE } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import { directoryObject, queueObject } from '../rpc/stubs';
+import { refuseUnknownOptionsIn } from './known-options';
 import { MAX_WHOLE_PAGE } from './paging';
 import { queuesOf } from './queues';
 
@@ -79,6 +81,7 @@ export async function saveCron(
 ): Promise<CronView & { created: boolean }> {
   if (before && JSON.stringify(before.definition) === JSON.stringify(definition)) return { ...before, created: false };
   const { name, queue } = definition;
+  await refuseUnknownOptionsIn(env, queue, JSON.stringify(definition.template));
   const target = queueObject(env, queue);
   // Before the other queue releases it, it must be certain that this one takes it.
   if (before && before.definition.queue !== queue) unwrap(await target.checkCron(definition));

@@ -13,6 +13,7 @@ import { queueObject } from '../rpc/stubs';
 import { type BatchEntry, refuseTooManyQueues, reserveIds } from './batch';
 import { withBodies } from './bodies';
 import { enqueueEntry, enqueueNew, recallJobs } from './enqueue';
+import { refuseUnknownOptions } from './known-options';
 import { underSchemas } from './schemas';
 
 /** The outcomes of the entries. */
@@ -83,6 +84,10 @@ export async function enqueueEach(
     if (entry.job.unique?.scope === 'global') alone.push({ index, entry });
     else together.push({ index, entry });
   }
+  await refuseUnknownOptions(
+    env,
+    together.map(({ entry }) => entry),
+  );
   const groups = Map.groupBy(together, ({ entry }) => entry.queue);
   if (idempotency) {
     const earlier = await inParallel([...groups.keys()], (queue) => queueObject(env, queue).recall(idempotency));

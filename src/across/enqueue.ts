@@ -12,6 +12,7 @@ import {
   takerOf,
 } from './batch';
 import { withBodies } from './bodies';
+import { refuseUnknownOptions } from './known-options';
 import { untilDecided } from './retry';
 import { underSchemas } from './schemas';
 import { enqueueReserved, globalPolicy } from './unique';
@@ -30,6 +31,7 @@ export async function enqueueEntries(
   idempotency?: IdempotencyKey,
   here?: Here,
 ): Promise<EnqueuedJob[]> {
+  await refuseUnknownOptions(env, entries);
   const isGlobal = entries.some((entry) => globalPolicy(entry) !== undefined);
   try {
     const jobs = await underSchemas(env, entries, (checked) =>

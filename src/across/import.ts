@@ -2,6 +2,7 @@
  * Puts parts of an exported file into a queue. As with every other enqueue, ids that do not name the queue are noted
  * first, and fingerprints that count in all queues are reserved.
  */
+
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';
@@ -15,6 +16,7 @@ import type { ImportRequest, PartsImported } from '../rpc/export';
 import { queueObject } from '../rpc/stubs';
 import { reserveIds } from './batch';
 import { findCron, saveCron } from './crons';
+import { refuseUnknownOptionsIn } from './known-options';
 import { Reservations } from './reservation';
 
 /** What parts have come to. */
@@ -34,6 +36,9 @@ export async function importInto(
   request: ImportRequest,
   dryRun: boolean,
 ): Promise<PartsTaken> {
+  for (const { jobs } of request.parts) {
+    for (const { body } of jobs) await refuseUnknownOptionsIn(env, queue, body);
+  }
   if (dryRun) return { ...unwrap(await queueObject(env, queue).considerImport(request)), elsewhere: 0 };
   const jobs = request.parts.flatMap((part) => part.jobs.map(({ id }) => ({ queue, job: { id } })));
   const taken = await reserveIds(env, jobs);

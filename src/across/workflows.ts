@@ -8,6 +8,7 @@ import type { StepCheck } from '../job/workflow/parse';
 import { nodeAt } from '../job/workflow/plan';
 import { queueObject, workflowObject } from '../rpc/stubs';
 import type { WorkflowApi, WorkflowView } from '../rpc/workflow';
+import { refuseUnknownOptions } from './known-options';
 import { validateKept } from './schemas';
 
 /** The object of a workflow. @throws {ApiError} 404 for an id that none can have */
@@ -26,6 +27,7 @@ export async function readWorkflow(env: Env, id: string, withResults = false): P
  * @throws {ApiError} as for a single job, naming which one
  */
 export async function checkAtQueues(env: Env, checks: readonly StepCheck[]): Promise<string[]> {
+  await refuseUnknownOptions(env, checks);
   const validated = await eventualOutcomeOf(() => validateKept(env, checks));
   if (!validated.ok) throw new ApiError(located(validated.error, checks));
   const groups = Map.groupBy(checks, ({ queue }) => queue);

@@ -23,9 +23,11 @@ const LOST = /^Network connection lost/;
 const USED_UP = /Exceeded allowed (.+?) in Durable Objects free tier/;
 const NO_SQLITE = /not backed by SQLite|SQL is not enabled/;
 
-/** Objects take up to minutes after a deploy until they run the new version, s. */
-const NEXT_VERSION_S = 10;
-const OVERLOADED_S = 5;
+/** Objects take up to minutes after a deploy until they run the new version. */
+export const OTHER_VERSION = { reason: 'other_version', afterS: 10 };
+const OVERLOADED = { reason: 'overloaded', afterS: 5 };
+const RESET = { reason: 'reset', afterS: 1 };
+const CONNECTION_LOST = { reason: 'connection_lost', afterS: 1 };
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -44,6 +46,11 @@ export function errorDataOf(thrown: unknown, now = Date.now()): ErrorData | unde
   );
 }
 
+/** Was a method called, or asked for, that the object's version does not have? */
+export function isMissingMethod(thrown: unknown): boolean {
+  return thrown instanceof Error && NO_METHOD.test(thrown.message);
+}
+
 /** A daily limit of the free plan is used up: which one, and until when (epoch ms). */
 export function usedUp(thrown: unknown, now: number): { limit: string; until: number } | undefined {
   const [, limit] = (thrown instanceof Error && USED_UP.exec(thrown.message)) || [];
@@ -58,18 +65,19 @@ function platformError(thrown: Marked, now: number): ApiError | undefined {
   }
   const used = usedUp(thrown, now);
   if (used) return dailyLimit(used.limit, used.until, now);
-  if (NO_METHOD.test(message)) {
-    return passing('other_version', 'The object still runs another version of the code.', NEXT_VERSION_S);
+  if (isMissingMethod(thrown)) {
+    return passing('The object still runs another version of the code.', OTHER_VERSION);
   }
-  if (thrown.overloaded === true) return passing('overloaded', 'The object is overloaded.', OVERLOADED_S);
-  if (thrown.durableObjectReset === true) return passing('reset', 'The object was restarted during the request.');
+  if (thrown.overloaded === true) return passing('The object is overloaded.', OVERLOADED);
+  if (thrown.durableObjectReset === true) return passing('The object was restarted during the request.', RESET);
   if (thrown.retryable === true || LOST.test(message)) {
-    return passing('connection_lost', 'The connection to the object was lost.');
+    return passing('The connection to the object was lost.', CONNECTION_LOST);
   }
   return undefined;
 }
 
-function passing(reason: string, message: string, afterS?: number): ApiError {
+/** 503 for what ends by itself. @param why what `details` say, and when to try again, s */
+export function passing(message: string, { reason, afterS }: { reason: string; afterS: number }): ApiError {
   return new ApiError({ ...unavailable(message, afterS).data, details: { reason } });
 }
 

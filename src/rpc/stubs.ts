@@ -4,6 +4,7 @@
  */
 import { exports } from 'cloudflare:workers';
 import type { Env } from '../config';
+import { isMissingMethod } from '../durable/platform-errors';
 import { invalidConfiguration } from '../job/errors';
 import { type AllowanceApi, DESK_PREFIX } from './allowances';
 import { noteAwake } from './awake-queues';
@@ -49,6 +50,20 @@ export function queueStub(env: Env, name: string): DurableObjectStub {
 export function queueObject(env: Env, name: string): QueueApi {
   noteAwake(name);
   return queueStub(env, name) as unknown as QueueApi;
+}
+
+const DISPOSE = Reflect.get(Symbol, 'dispose') as symbol;
+
+/** Does the object of a queue, of whatever version, have this verb? Nothing is called. */
+export async function hasVerb(env: Env, queue: string, verb: keyof QueueApi): Promise<boolean> {
+  try {
+    const found = (await queueObject(env, queue)[verb]) as unknown as Record<symbol, (() => void) | undefined>;
+    found[DISPOSE]?.();
+    return true;
+  } catch (error) {
+    if (isMissingMethod(error)) return false;
+    throw error;
+  }
 }
 
 /** The object that knows which queues exist, for what is not RPC. */
