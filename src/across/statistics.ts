@@ -3,7 +3,8 @@ import type { Env } from '../config';
 import type { QueueEvent } from '../durable/event-log';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
-import { unwrap } from '../job/errors';
+import { errorDataOf } from '../durable/platform-errors';
+import { type Outcome, unavailable, unwrap } from '../job/errors';
 import type { DirectoryHealth } from '../rpc/directory';
 import type { QueueActivity } from '../rpc/metrics';
 import type { EventsRequest } from '../rpc/queue';
@@ -31,12 +32,9 @@ export function activityOfEach(env: Env, queues: readonly { name: string }[]): P
 /** Minimum interval between reads of the directory for probes, per isolate, ms. */
 const PING_EVERY_MS = 5_000;
 
-/** Of storage, as a probe learns it: what it has, or why it cannot be used. */
-export type Ping = { health: DirectoryHealth } | { failure: unknown };
-
-let pings = new WeakMap<Env, { at: number; ping: Ping }>();
 /** Where storage could not be written lately: it is well when it was written again. */
 let doubts = new WeakSet<Env>();
+let pings = new WeakMap<Env, { at: number; answer: Outcome<DirectoryHealth> }>();
 onEmptied(() => {
   pings = new WeakMap();
   doubts = new WeakSet();
@@ -52,23 +50,24 @@ export function doubtStorage(env: Env): void {
  * Does storage answer, and how many queues and workers are there? Makes at most one call in {@link PING_EVERY_MS}.
  * @param now epoch ms
  * @param note called with a failure
+ * @returns why it did not answer, now or a moment ago
  */
-export async function ping(env: Env, now: number, note: (error: unknown) => void): Promise<Ping> {
+export async function ping(env: Env, now: number, note: (error: unknown) => void): Promise<Outcome<DirectoryHealth>> {
   const last = pings.get(env);
-  if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.ping;
+  if (last && now >= last.at && now - last.at < PING_EVERY_MS) return last.answer;
   // Probes meanwhile get the last known answer.
   if (last) pings.set(env, { ...last, at: now });
-  let ping: Ping;
+  let answer: Outcome<DirectoryHealth>;
   try {
     const isDoubted = doubts.has(env);
-    ping = { health: await directoryObject(env).health(isDoubted) };
+    answer = { ok: true, value: await directoryObject(env).health(isDoubted) };
     if (isDoubted) doubts.delete(env);
-  } catch (failure) {
-    note(failure);
-    ping = { failure };
+  } catch (error) {
+    note(error);
+    answer = { ok: false, error: errorDataOf(error, now) ?? unavailable('The objects cannot be reached.', 5).data };
   }
-  pings.set(env, { at: now, ping });
-  return ping;
+  pings.set(env, { at: now, answer });
+  return answer;
 }
 
 /** Queues asked for their events at a time: each answers with up to 2 MiB. */

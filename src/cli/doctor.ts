@@ -167,7 +167,13 @@ export async function serverChecks(tocsin: TocsinClient, endpoint: Endpoint, ver
   try {
     const health = await tocsin.server.health();
     server = health.version;
-    if (health.status !== 'ok') return [failed('server', `${url} answers, but cannot reach its objects.`)];
+    if (health.status !== 'ok') {
+      // A server of an earlier version gives no reason.
+      const { reason }: { reason?: { message: string } } = health.backend;
+      return [
+        failed('server', `${url} answers, but is not well. ${reason?.message ?? 'It cannot reach its objects.'}`),
+      ];
+    }
   } catch (error) {
     if (!(error instanceof TocsinError)) throw error;
     const { message, hint } = failureOf(error, endpoint);

@@ -217,7 +217,10 @@ function refuseRedirect(response: Response, base: string): void {
   });
 }
 
-/** The error for an answer outside 2xx. A 5xx without `Retry-After` may come from after the write. */
+/**
+ * The error for an answer outside 2xx. A 5xx without `Retry-After`, or one that cut a request off, may come from after
+ * the write.
+ */
 function refusal(response: Response, body: unknown, now: () => number): TocsinError {
   const error = isObject(body) && isObject(body.error) ? body.error : {};
   const { status } = response;
@@ -231,8 +234,16 @@ function refusal(response: Response, body: unknown, now: () => number): TocsinEr
     details: isObject(error.details) ? (named(error.details) as Record<string, unknown>) : undefined,
     hint: stringOf(error.hint),
     retryAfterMs,
-    outcomeUnknown: status >= 500 && error.retryable !== false && !(status === 503 && retryAfterMs !== undefined),
+    outcomeUnknown:
+      status >= 500 && error.retryable !== false && !(status === 503 && retryAfterMs !== undefined && !isCutOff(error)),
   });
+}
+
+/** Reasons of a 503 after which the queue may have done what it was asked for. */
+const CUT_OFF: readonly unknown[] = ['reset', 'connection_lost'];
+
+function isCutOff({ details }: Record<string, unknown>): boolean {
+  return isObject(details) && CUT_OFF.includes(details.reason);
 }
 
 /** `Retry-After` in ms: seconds, possibly fractional, or an HTTP date. */

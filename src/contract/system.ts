@@ -1,6 +1,8 @@
 /** The deployment: what it offers, whether it is well, its configuration; a reset and the calculator of retries. */
+
 import type { Role, Scope } from '../job/access';
 import type { ChunkSettings } from '../job/chunk';
+import type { ErrorCode } from '../job/errors';
 import type { PreviewRow } from '../job/retry/preview';
 import type { Duration, RetryPolicy } from '../job/wire';
 import type { CursorQuery } from './common';
@@ -44,9 +46,12 @@ export interface Healthy extends HealthOfBackend<'ok', 'ok'> {
   workers: Pick<WorkerCounts, 'total' | 'stale'> & { active: number };
 }
 
-/** It does not reach what it stores in, or cannot write there. */
-export interface Unhealthy extends HealthOfBackend<'unhealthy', 'unreachable'> {
-  backend: { type: string; status: 'unreachable'; reason?: string };
+/** It does not reach what it stores in, cannot write there, or has used up a daily limit of the plan. */
+export interface Unhealthy extends HealthOfBackend<'unhealthy', 'unreachable' | 'limited'> {
+  backend: HealthOfBackend<'unhealthy', 'unreachable' | 'limited'>['backend'] & {
+    /** As in the refusal of a request that fails for it. */
+    reason: { code: ErrorCode; message: string };
+  };
 }
 
 /** Its variables are wrong: every request that needs a key is refused. */

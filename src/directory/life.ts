@@ -7,6 +7,7 @@ import type { FollowRequest } from '../durable/feed-messages';
 import { Followers } from '../durable/followers';
 import { type MessageKind, OutboxRelay } from '../durable/outbox-relay';
 import { inParallel } from '../durable/parallel';
+import { dailyLimitUsedUp } from '../durable/platform-errors';
 import { DIRECTORY, Schema } from '../durable/schema';
 import { writeMeta } from '../durable/sql';
 import { waitAtMost } from '../durable/wait';
@@ -217,7 +218,11 @@ export class DirectoryLife {
     return this.dueQueues.due(Date.now()) !== undefined;
   }
 
-  /** The numbers of a queue are outdated. @param dueAt when it is next due, epoch ms. @returns when it is looked after */
+  /**
+   * The numbers of a queue are outdated.
+   * @param dueAt when it is next due, epoch ms
+   * @returns when the directory looks after it, epoch ms
+   */
   queueChanged(queue: string, dueAt?: number): number | null {
     this.readings.changed(queue);
     const now = Date.now();
@@ -240,8 +245,13 @@ export class DirectoryLife {
       await this.ctx.storage.sync();
     }
     const total = this.queues.count();
+    const { code, message, headers } = dailyLimitUsedUp(now) ?? {};
     const paused = Math.min(total, await this.paused.count(now));
-    return { queues: { total, paused }, workers: this.workers.summary(now) };
+    return {
+      queues: { total, paused },
+      workers: this.workers.summary(now),
+      ...(code && message && { trouble: { code, message, ...(headers && { headers }) } }),
+    };
   }
 
   /** The numbers of these queues, if they exist. @param fresh these are asked anyway */

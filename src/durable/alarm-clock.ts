@@ -106,7 +106,9 @@ export class AlarmClock {
   private refused(at: number, error: unknown): void {
     this.missed = Math.min(this.missed, at);
     if (this.again !== undefined) return;
-    if (this.failures === 0) console.error('tocsin: an alarm could not be set and is tried again', error);
+    const known = errorDataOf(error);
+    if (this.failures === 0)
+      console.error('tocsin: an alarm could not be set and is tried again', known?.message ?? error);
     const pause = Math.min(AGAIN_MS.longest, AGAIN_MS.first * 2 ** this.failures++);
     this.again = setTimeout(() => {
       const { missed } = this;

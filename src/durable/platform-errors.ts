@@ -1,6 +1,6 @@
 /**
  * Errors that the platform throws, in the shape of the product's own. {@link errorDataOf} is the one place that reads
- * them: whoever answers a failed call, or decides whether to call again, asks it.
+ * them. Code that answers a failed call, or decides whether to call again, asks it.
  *
  * | the platform reports | answer |
  * | --- | --- |
@@ -16,6 +16,8 @@
  */
 import { ApiError, apiErrorData, type ErrorData, invalidConfiguration, unavailable } from '../job/errors';
 import { storageFailure } from '../job/storage-failure';
+import { isPausedUntil } from './backoff';
+import { onEmptied } from './memory';
 
 /** What the runtime says of a method that the object's version does not have, or has as something else. */
 const NO_METHOD = /^The RPC receiver does not implement the method "|^"[^"]*" is not a function\.$/;
@@ -51,10 +53,16 @@ export function isMissingMethod(thrown: unknown): boolean {
   return thrown instanceof Error && NO_METHOD.test(thrown.message);
 }
 
-/** A daily limit of the free plan is used up: which one, and until when (epoch ms). */
-export function usedUp(thrown: unknown, now: number): { limit: string; until: number } | undefined {
-  const [, limit] = (thrown instanceof Error && USED_UP.exec(thrown.message)) || [];
-  return limit === undefined ? undefined : { limit, until: (Math.floor(now / DAY_MS) + 1) * DAY_MS };
+/** The daily limit that this isolate has seen used up last, and until when, epoch ms. */
+let lastUsedUp: { limit: string; until: number } | undefined;
+onEmptied(() => {
+  lastUsedUp = undefined;
+});
+
+/** The refusal of a daily limit that is used up, if this isolate has met one. @param now epoch ms */
+export function dailyLimitUsedUp(now: number): ErrorData | undefined {
+  if (!lastUsedUp || !isPausedUntil(lastUsedUp.until, now, DAY_MS)) return undefined;
+  return dailyLimit(lastUsedUp.limit, lastUsedUp.until, now).data;
 }
 
 function platformError(thrown: Marked, now: number): ApiError | undefined {
@@ -63,8 +71,11 @@ function platformError(thrown: Marked, now: number): ApiError | undefined {
     const what = 'A class of objects has no SQLite storage. List it in new_sqlite_classes, not in new_classes.';
     return invalidConfiguration(what, { setting: 'migrations.new_sqlite_classes' });
   }
-  const used = usedUp(thrown, now);
-  if (used) return dailyLimit(used.limit, used.until, now);
+  const [, limit] = USED_UP.exec(message) ?? [];
+  if (limit !== undefined) {
+    lastUsedUp = { limit, until: (Math.floor(now / DAY_MS) + 1) * DAY_MS };
+    return dailyLimit(limit, lastUsedUp.until, now);
+  }
   if (isMissingMethod(thrown)) {
     return passing('The object still runs another version of the code.', OTHER_VERSION);
   }

@@ -1,7 +1,7 @@
 /** What the directory answers over RPC: which queues, workers, cron entries and workflows there are. */
 
 import type { QueueEvent } from '../durable/event-log';
-import type { Outcome } from '../job/errors';
+import type { ErrorData, Outcome } from '../job/errors';
 import type { LimitOverrides } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import type { Maintenance, MaintenanceNotice } from '../job/maintenance';
@@ -79,6 +79,8 @@ export type WorkerSummary = Record<WorkerView['state'] | 'total', number>;
 
 /** The answer to a probe. */
 export interface DirectoryHealth {
+  /** What this object has met that fails requests: a daily limit that is used up. */
+  trouble?: Pick<ErrorData, 'code' | 'message' | 'headers'>;
   queues: { total: number; paused: number };
   workers: WorkerSummary;
 }

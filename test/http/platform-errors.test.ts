@@ -52,3 +52,28 @@ describe('an error of the platform', () => {
     expect(body.error).toMatchObject({ code: 'backend_error' });
   });
 });
+
+describe('the health of a deployment', () => {
+  const of = (health: () => Promise<unknown>) =>
+    TestServer.with({ DIRECTORY: { getByName: () => ({ health }) } }).call('GET', '/health');
+
+  it('names what its objects cannot do for now, and until when', async () => {
+    clock.set(T0 + DAY / 2 - 90 * SECOND);
+    const used = new Error('Exceeded allowed rows read in Durable Objects free tier.');
+    const { status, headers, body } = await of(() => Promise.reject(used));
+    expect({ status, after: headers.get('Retry-After') }).toEqual({ status: 503, after: '90' });
+    const reason = { code: 'daily_limit_exceeded', message: expect.stringContaining('rows read') };
+    expect(body).toMatchObject({ status: 'unhealthy', backend: { status: 'unreachable', reason } });
+  });
+
+  it('is not well while writes fail, though reads do not', async () => {
+    await answerTo(new Error('Exceeded allowed rows written in Durable Objects free tier.'));
+    const workers = { total: 0, active: 0, stale: 0 };
+    const well = async () => ({ queues: { total: 1, paused: 0 }, workers });
+    const { status, body } = await of(well);
+    expect(status).toBe(503);
+    expect(body).toMatchObject({ backend: { status: 'limited', reason: { code: 'daily_limit_exceeded' } } });
+    clock.advance(DAY);
+    expect((await of(well)).status).toBe(200);
+  });
+});

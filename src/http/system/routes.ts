@@ -3,9 +3,10 @@ import { resetAll } from '../../across/reset';
 import { ping } from '../../across/statistics';
 import { readAccess, readConfig, VERSION } from '../../config';
 import * as contract from '../../contract/system';
-import { errorDataOf } from '../../durable/platform-errors';
+import { dailyLimitUsedUp } from '../../durable/platform-errors';
 import { apiErrorData, notFound } from '../../job/errors';
 import { previewRetry } from '../../job/retry/preview';
+import type { DirectoryHealth } from '../../rpc/directory';
 import { type AppContext, json } from '../context';
 import { listDeadLetters } from '../dead-letter/routes';
 import { listQueues } from '../queues/routes';
@@ -116,20 +117,22 @@ export const adminSystemRoutes = serve(contract.adminSystem, {
 async function health(c: AppContext) {
   const now = Date.now();
   const common = { version: VERSION, uptime_seconds: uptime(now) };
-  const found = await ping(c.env, now, (error) => {
+  const known = await ping(c.env, now, (error) => {
     console.error(`${c.get('requestId')} health check failed:`, error);
   });
-  if ('failure' in found) {
-    const reason = errorDataOf(found.failure)?.message;
-    const backend = { type: 'durable-objects', status: 'unreachable' as const, ...(reason && { reason }) };
-    return json(c, { status: 'unhealthy' as const, ...common, backend }, 503, { 'Retry-After': '5' });
+  const trouble = known.ok ? (dailyLimitUsedUp(now) ?? known.value.trouble) : known.error;
+  if (!known.ok || trouble) {
+    const { code, message, headers } = trouble as NonNullable<DirectoryHealth['trouble']>;
+    const status = known.ok ? ('limited' as const) : ('unreachable' as const);
+    const backend = { type: 'durable-objects', status, reason: { code, message } };
+    return json(c, { status: 'unhealthy' as const, ...common, backend }, 503, { 'Retry-After': '5', ...headers });
   }
-  const { total, stale } = found.health.workers;
+  const { total, stale } = known.value.workers;
   return json(c, {
     status: 'ok' as const,
     ...common,
     backend: { type: 'durable-objects', status: 'ok' as const },
-    queues: found.health.queues,
+    queues: known.value.queues,
     workers: { total, active: total - stale, stale },
   });
 }
