@@ -51,7 +51,7 @@ describe('tocsin serve on a full disk', () => {
     const { status, body } = await server.call('POST', '/jobs', large);
     assert.deepEqual([status, body.error.code, body.error.type], [503, 'unavailable', 'disk_full']);
     const health = await server.call('GET', '/health');
-    assert.deepEqual([health.status, health.body.backend.reason], [503, 'The storage of this server is full.']);
+    assert.deepEqual([health.status, health.body.backend.reason.message], [503, 'The storage of this server is full.']);
     free();
     const wellBy = performance.now() + 60_000;
     while ((await server.call('GET', '/health')).status !== 200) {
