@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { load } from './cli.mjs';
 
-const { configText, countKeys, misspelt, planWorkers, quote, readVariables } = await load(
-  ...['serve/config.ts', 'serve/plan.ts', 'serve/variables.ts'],
+const { clusterWarning, configText, countKeys, misspelt, planWorkers, quote, readVariables } = await load(
+  ...['serve/cluster.ts', 'serve/config.ts', 'serve/plan.ts', 'serve/variables.ts'],
 );
 
 const scratch = mkdtempSync(join(tmpdir(), 'tocsin-plan-'));
@@ -149,5 +149,10 @@ describe('the variables of tocsin serve', () => {
     assert.match(text, /http = \(injectRequestHeaders = \[.*\(name = "X-Forwarded-Proto"\).*\]\)/);
     assert.doesNotMatch(text, /forwardedProtoHeader/);
     assert.equal(quote('\\"\u0001é'), '"\\\\\\"\\x01é"');
+  });
+
+  it('warns of a workerd that aborts when another process of its cluster ends', () => {
+    assert.match(clusterWarning('1.20261102.1')[0], /may abort when another process of the cluster ends/);
+    assert.deepEqual([clusterWarning('1.20261117.1'), clusterWarning('1.20270101.0')], [[], []]);
   });
 });

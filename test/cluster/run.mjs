@@ -224,6 +224,9 @@ try {
   say(
     `completed ${completed.size}, started again after a lost lease ${again}, lost ${lost.length}, within a lease twice ${twice.length}`,
   );
+  // A member that lost the bucket ends its runtime; any other end is a defect of the runtime.
+  const ends = members.map(({ lines }) => lines.filter(({ message }) => /^workerd ended/.test(message)).length);
+  say(`ends of workerd that its program did not ask for, by member: ${ends.join(' ')}`);
   if (bucket) say(`requests at the bucket: ${JSON.stringify(bucket.requests)}, objects ${bucket.objects.size}`);
   for (const text of [...twice, ...unexpected].slice(0, 20)) console.log(text);
   if (lost.length + twice.length + unexpected.length > 0) process.exitCode = 1;

@@ -18,6 +18,20 @@ export const OF_THE_CLUSTER: readonly string[] = [
 /** workerd takes no shorter key, bytes. */
 const MIN_KEY = 32;
 
+/**
+ * The day of the first workerd that stays alive when it calls another process that is just ending. Earlier ones abort,
+ * and their queues wait until their lease ends.
+ */
+const SOUND_SINCE = 20_261_117;
+
+/** What to warn of. @param version of workerd, such as 1.20261117.1 */
+export function clusterWarning(version: string): string[] {
+  if (Number(version.split('.')[1]) >= SOUND_SINCE) return [];
+  return [
+    `workerd ${version} may abort when another process of the cluster ends, and its queues take no writes for 20 s then: npm install workerd@1 brings a newer one`,
+  ];
+}
+
 /** Where the processes meet, if only this machine has some of them. */
 const THIS_MACHINE = '127.0.0.1:0';
 

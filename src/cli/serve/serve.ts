@@ -8,7 +8,7 @@ import { rootCertificates } from 'node:tls';
 import { CliError, reasonOf, usageError } from '../failure';
 import type { Terminal } from '../output';
 import { modulesOf } from './bundle';
-import { type ClusterOptions, clusterOf, OF_THE_CLUSTER } from './cluster';
+import { type ClusterOptions, clusterOf, clusterWarning, OF_THE_CLUSTER } from './cluster';
 import { type BuiltWorker, configText } from './config';
 import { openDoor } from './door';
 import { noteSchemas, openFolder, type Schemas, type StateFolder } from './folder';
@@ -83,7 +83,9 @@ export async function serve(terminal: Terminal, cwd: string, options: ServeOptio
     await endLeftBehind(folder, (left) =>
       log.warn(`ending workerd ${left}, which a serve that was killed left behind`),
     );
-    for (const warning of [...workers.flatMap((worker) => worker.warnings), ...openFilesWarning()]) log.warn(warning);
+    const warnings = workers.flatMap((worker) => worker.warnings);
+    warnings.push(...openFilesWarning(), ...(cluster ? clusterWarning(version) : []));
+    for (const warning of warnings) log.warn(warning);
     const built: BuiltWorker[] = [];
     for (const [at, worker] of workers.entries()) {
       const modules = await modulesOf(worker, folder.run, `worker-${at}`, at === 0);

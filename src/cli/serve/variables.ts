@@ -76,12 +76,13 @@ function readFile(file: string): Values {
   }
 }
 
-/** How many keys `API_KEYS` has. @throws {CliError} where it cannot be read */
+/** How many keys `API_KEYS` has, as the queue reads them. @throws {CliError} where it would refuse every call */
 export function countKeys(text: unknown): number {
   try {
     return readApiKeys(text).length;
   } catch (error) {
-    throw new CliError((error as Error).message, 'Correct API_KEYS: until then every request is refused.');
+    const hint = 'Correct the variable API_KEYS: the queue would refuse every call.';
+    throw new CliError((error as Error).message, hint, 'invalid_configuration');
   }
 }
 
