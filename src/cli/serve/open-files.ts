@@ -1,4 +1,6 @@
-/** How many files the runtime may have open: it inherits the limit of this program, which Node raises as far as it may. */
+/**
+ * How many files the runtime may have open. It inherits the limit of this program, which Node raises as far as it may.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
