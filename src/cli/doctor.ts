@@ -9,8 +9,9 @@ import { NotFoundError, TocsinError, UnauthorizedError } from '../producer/error
 import type { Endpoint } from './connection';
 import { CliError, failureOf } from './failure';
 import { shellWord } from './output';
+import { builtBy, FRAMEWORKS_PAGE } from './project/frameworks';
 import { adaptModule } from './project/main-module';
-import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './project/toolchain';
+import { OBJECT_CLASSES } from './project/toolchain';
 import { findWrangler, installedVersion, type Wrangler } from './project/wrangler';
 import {
   environmentsOf,
@@ -47,6 +48,13 @@ export function projectChecks(folder: string): Check[] {
   }
   if (config === undefined) return [];
   const wrangler = findWrangler(folder);
+  const ignored = join(folder, '.gitignore');
+  const gitignore = existsSync(ignored) ? readFileSync(ignored, 'utf8') : '';
+  const built = mainsOf(config).find((main) => builtBy(main, gitignore) !== undefined);
+  if (built !== undefined) {
+    const message = `${built} is written by ${builtBy(built, gitignore)}: this Worker cannot hold the queue.`;
+    return [warned('main module', message, `Bind a Worker that holds it: ${FRAMEWORKS_PAGE}`), wranglerCheck(wrangler)];
+  }
   return [
     ...configChecks(config),
     ...partsOf(config).map((env) => dateCheck(config, env, wrangler)),
@@ -67,24 +75,21 @@ function configChecks(config: WranglerConfig): Check[] {
 }
 
 function partChecks(config: WranglerConfig, env: string | undefined): Check[] {
-  const { classes, withoutSqlite, flag } = needsOf(config, env);
+  const { classes, withoutSqlite, flags } = needsOf(config, env);
   const checks: Check[] = [];
   const name = nameOf(config, env);
-  if (classes.length > 0) checks.push(failed('migrations', `${name} has no migration for ${classes.join(', ')}.`, ADD));
+  if (classes.length > 0)
+    checks.push(
+      failed('migrations', `${name} has no migration and no entry in exports for ${classes.join(', ')}.`, ADD),
+    );
   if (withoutSqlite.length > 0) {
     const of = env === undefined ? '' : ` in env.${env}`;
-    const message = `${withoutSqlite.join(', ')} was created by new_classes${of}; the queue needs new_sqlite_classes.`;
-    checks.push(
-      failed(
-        'migrations',
-        message,
-        'A deployed class cannot be changed: delete it with a migration and create it again.',
-      ),
-    );
+    const message = `${withoutSqlite.join(', ')} was created without SQLite${of}; the queue needs new_sqlite_classes, or the storage sqlite in exports.`;
+    checks.push(failed('migrations', message, 'A deployed class cannot be changed: delete it and create it again.'));
   }
-  if (flag) {
-    const message = `${name} needs the flag ${EXPORTS_FLAG}: its compatibility date is before ${EXPORTS_DATE}.`;
-    checks.push(failed('compatibility', message, ADD));
+  for (const { flag, since, why, vital } of flags) {
+    const message = `${name} needs the flag ${flag}, so that ${why}: its compatibility date is before ${since}.`;
+    checks.push((vital ? failed : warned)('compatibility', message, ADD));
   }
   return checks;
 }

@@ -20,8 +20,14 @@ interface Waiting {
 
 const clients = { count: 0, bytes: 0 };
 
-/** A client may leave without a word: the runtime then drops what served it. */
-const dropped = new FinalizationRegistry<Waiting>((waiting) => leave(waiting));
+/**
+ * A client may leave without a word: the runtime then drops what served it. Workers with a compatibility date before
+ * 2025-05-05 have no such registry unless they set the flag `enable_weak_ref`; there the client counts on.
+ */
+const dropped: Pick<FinalizationRegistry<Waiting>, 'register' | 'unregister'> | undefined =
+  typeof FinalizationRegistry === 'function'
+    ? new FinalizationRegistry<Waiting>((waiting) => leave(waiting))
+    : undefined;
 
 function leave(waiting: Waiting): void {
   clients.count -= 1;
@@ -35,7 +41,7 @@ export class Share {
 
   constructor() {
     clients.count += 1;
-    dropped.register(this, this.waiting, this);
+    dropped?.register(this, this.waiting, this);
   }
 
   /** Bytes that wait for the client. */
@@ -58,7 +64,7 @@ export class Share {
   end(): void {
     if (this.isGone) return;
     this.isGone = true;
-    dropped.unregister(this);
+    dropped?.unregister(this);
     leave(this.waiting);
   }
 }

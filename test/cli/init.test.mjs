@@ -27,7 +27,7 @@ const init = (...args) => run('init', '--yes', '--no-install', ...args);
 /** A Worker without the queue. */
 function worker(main = 'const app = { fetch: () => new Response() };\nexport default app;\n', config = '') {
   write('package.json', '{ "name": "shop" }\n');
-  write('wrangler.toml', `name = "shop"\nmain = "src/index.ts"\ncompatibility_date = "2026-02-01"\n${config}`);
+  write('wrangler.toml', `name = "shop"\nmain = "src/index.ts"\ncompatibility_date = "2026-04-01"\n${config}`);
   write('src/index.ts', main);
 }
 
@@ -178,10 +178,10 @@ describe('tocsin doctor', () => {
     };
     write('node_modules/wrangler/package.json', JSON.stringify(wrangler));
     const found = await statuses();
-    assert.match(found.migrations, /^fail .*QueueObject was created by new_classes/);
+    assert.match(found.migrations, /^fail .*QueueObject was created without SQLite/);
     assert.match(
       found.compatibility,
-      /^fail 2026-02-01 is newer than the installed wrangler 4\.86\.0 supports: 2026-01-01/,
+      /^fail 2026-04-01 is newer than the installed wrangler 4\.86\.0 supports: 2026-01-01/,
     );
     assert.match(found['main module'], /^fail src\/index\.ts is not complete/);
     assert.match(found.package, /^fail tocsin is not installed/);
@@ -203,7 +203,10 @@ describe('tocsin doctor', () => {
     await init();
     write('wrangler.toml', read('wrangler.toml').replace(/new_sqlite_classes.*\n$/, ''));
     const found = await statuses();
-    assert.match(found.migrations, /^fail env\.production of wrangler\.toml has no migration for QueueObject, Dir/);
+    assert.match(
+      found.migrations,
+      /^fail env\.production of wrangler\.toml has no migration and no entry in exports for QueueObject, Dir/,
+    );
     assert.match(found.environment, /^warn env\.production of wrangler\.toml has no vars/);
     await init();
     assert.match((await statuses()).configuration, /^ok .*also in env\.production/);

@@ -8,6 +8,8 @@ import { root } from '../docs/dev.mjs';
 import { load } from './cli.mjs';
 
 const { partsOf, readConfig, needsOf, nextTag, withQueue, snippet } = await load('project/wrangler-config.ts');
+const { builtBy } = await load('project/frameworks.ts');
+const { planInit } = await load('project/plan.ts');
 const { adaptModule, importOf } = await load('project/main-module.ts');
 const { extendPackage, packageName } = await load('project/package-json.ts');
 const { DEV_DEPENDENCIES, INSTALL_SCRIPTS, QUEUE_EXPORTS, OBJECT_CLASSES, COMPATIBILITY_DATE } =
@@ -25,7 +27,7 @@ function extended(file, text) {
   if (result !== undefined) assert.deepEqual(needsOf(readConfig(file, result)), COMPLETE);
   return result;
 }
-const COMPLETE = { classes: [], withoutSqlite: [], flag: false };
+const COMPLETE = { classes: [], withoutSqlite: [], flags: [] };
 
 describe('where the package comes from', () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'tocsin-origin-')));
@@ -77,7 +79,7 @@ describe('where the package comes from', () => {
 describe('wrangler.toml', () => {
   it('gets a migration after those that it has, and keeps its comments', () => {
     const text =
-      '# my worker\nname = "a" # name\ncompatibility_date = "2026-01-01"\n\n[[migrations]]\ntag = "v1"\nnew_classes = ["Old"]\n';
+      '# my worker\nname = "a" # name\ncompatibility_date = "2026-04-01"\n\n[[migrations]]\ntag = "v1"\nnew_classes = ["Old"]\n';
     assert.equal(
       extended('wrangler.toml', text),
       `${text}\n[[migrations]]\ntag = "v2"\nnew_sqlite_classes = ${CLASSES}\n`,
@@ -88,25 +90,25 @@ describe('wrangler.toml', () => {
     const rest = `\n[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${CLASSES}\n`;
     assert.equal(
       extended('wrangler.toml', `compatibility_date = "2025-01-01"\n${rest}`),
-      `compatibility_date = "2025-01-01"\ncompatibility_flags = ["enable_ctx_exports"]\n${rest}`,
+      `compatibility_date = "2025-01-01"\ncompatibility_flags = ["enable_ctx_exports", "enable_weak_ref", "unhandled_rejection_after_microtask_checkpoint"]\n${rest}`,
     );
     assert.equal(
       extended(
         'wrangler.toml',
         `compatibility_flags = [\n  "nodejs_compat",\n]\ncompatibility_date = "2025-01-01"\n${rest}`,
       ),
-      `compatibility_flags = [\n  "enable_ctx_exports", "nodejs_compat",\n]\ncompatibility_date = "2025-01-01"\n${rest}`,
+      `compatibility_flags = [\n  "enable_ctx_exports", "enable_weak_ref", "unhandled_rejection_after_microtask_checkpoint", "nodejs_compat",\n]\ncompatibility_date = "2025-01-01"\n${rest}`,
     );
   });
 
   it('keeps Windows line ends', () => {
-    const text = 'name = "a"\r\ncompatibility_date = "2026-01-01"\r\n';
+    const text = 'name = "a"\r\ncompatibility_date = "2026-04-01"\r\n';
     assert.doesNotMatch(extended('wrangler.toml', text), /[^\r]\n/);
   });
 
   it('is not changed where a migration cannot be appended', () => {
     assert.equal(
-      extended('wrangler.toml', 'compatibility_date = "2026-01-01"\nmigrations = [{ tag = "v1" }]\n'),
+      extended('wrangler.toml', 'compatibility_date = "2026-04-01"\nmigrations = [{ tag = "v1" }]\n'),
       undefined,
     );
   });
@@ -120,7 +122,7 @@ describe('wrangler.jsonc', () => {
   it('gets a migration in the style of its file', () => {
     const text = `{
 \t// my worker
-\t"compatibility_date": "2026-01-01", // a date
+\t"compatibility_date": "2026-04-01", // a date
 \t"migrations": [
 \t\t{ "tag": "v1", "new_sqlite_classes": ["A"] }, // the first
 \t\t{ "tag": "v2", "deleted_classes": ["A"] } // the last
@@ -135,16 +137,16 @@ describe('wrangler.jsonc', () => {
 
   it('gets its first migration', () => {
     assert.equal(
-      extended('wrangler.json', '{\n  "name": "a",\n  "compatibility_date": "2026-01-01"\n}\n'),
-      `{\n  "name": "a",\n  "compatibility_date": "2026-01-01",\n  "migrations": [{ "tag": "v1", "new_sqlite_classes": ${CLASSES} }]\n}\n`,
+      extended('wrangler.json', '{\n  "name": "a",\n  "compatibility_date": "2026-04-01"\n}\n'),
+      `{\n  "name": "a",\n  "compatibility_date": "2026-04-01",\n  "migrations": [{ "tag": "v1", "new_sqlite_classes": ${CLASSES} }]\n}\n`,
     );
-    assert.notEqual(extended('wrangler.json', '{"compatibility_date":"2026-01-01","migrations":[]}'), undefined);
+    assert.notEqual(extended('wrangler.json', '{"compatibility_date":"2026-04-01","migrations":[]}'), undefined);
     assert.notEqual(extended('wrangler.json', '{}'), undefined);
   });
 
   it('gets only the classes that no migration makes', () => {
     const text =
-      '{ "compatibility_date": "2026-01-01", "migrations": [{ "tag": "v1", "new_sqlite_classes": ["QueueObject", "B"] }] }';
+      '{ "compatibility_date": "2026-04-01", "migrations": [{ "tag": "v1", "new_sqlite_classes": ["QueueObject", "B"] }] }';
     assert.match(extended('wrangler.json', text), /"tag": "v2", "new_sqlite_classes": \["DirectoryObject", "Unique/);
   });
 
@@ -159,8 +161,117 @@ describe('wrangler.jsonc', () => {
       { tag: 'v2', renamed_classes: [{ from: 'Q', to: 'QueueObject' }] },
       { tag: 'v3', deleted_classes: ['WorkflowObject'] },
     ];
-    const text = JSON.stringify({ compatibility_date: '2026-01-01', migrations });
+    const text = JSON.stringify({ compatibility_date: '2026-04-01', migrations });
     assert.deepEqual(needsOf(readConfig('wrangler.json', text)).classes, ['WorkflowObject']);
+  });
+});
+
+describe('classes that a configuration declares by exports', () => {
+  const entry = '{ "type": "durable-object", "storage": "sqlite" }';
+  const complete = OBJECT_CLASSES.map((name) => `"${name}": ${entry}`).join(', ');
+  const jsonc = (exports, more = '') =>
+    `{\n  "compatibility_date": "2026-04-01", // a date\n  "exports": { ${exports} }${more}\n}\n`;
+
+  it('are complete without a migration', () => {
+    assert.deepEqual(needsOf(readConfig('wrangler.jsonc', jsonc(complete))), COMPLETE);
+  });
+
+  it('are added to exports, as wrangler takes either those or migrations', () => {
+    const text = extended('wrangler.jsonc', jsonc(`"Mine": { "type": "durable-object", "storage": "legacy-kv" }`));
+    const { exports, migrations } = readConfig('wrangler.jsonc', text).values;
+    assert.deepEqual(Object.keys(exports), ['Mine', ...OBJECT_CLASSES]);
+    assert.equal(migrations, undefined);
+    assert.ok(text.includes('// a date'));
+    const toml = 'compatibility_date = "2026-04-01"\n\n[exports.Mine]\ntype = "durable-object"\nstorage = "sqlite"\n';
+    const added = extended('wrangler.toml', toml);
+    assert.ok(added.startsWith(toml));
+    assert.deepEqual({ ...readConfig('wrangler.toml', added).values.exports.QueueObject }, JSON.parse(entry));
+    assert.equal(
+      extended('wrangler.toml', toml.replace(/\[exports[\s\S]*/, 'exports = { Mine = { type = "worker" } }\n')),
+      undefined,
+    );
+  });
+
+  it('do not count when they are deleted, renamed or without SQLite', () => {
+    const gone = [
+      '"QueueObject": { "type": "durable-object", "state": "deleted" }',
+      '"DirectoryObject": { "type": "durable-object", "state": "renamed", "renamed_to": "Other" }',
+      '"UniqueLockObject": { "type": "durable-object", "storage": "legacy-kv" }',
+      `"WorkflowObject": ${entry}`,
+    ];
+    const { classes, withoutSqlite } = needsOf(readConfig('wrangler.jsonc', jsonc(gone.join(', '))));
+    assert.deepEqual([classes, withoutSqlite], [['QueueObject', 'DirectoryObject'], ['UniqueLockObject']]);
+  });
+
+  it('are those of an environment where it has any', () => {
+    const config = readConfig(
+      'wrangler.jsonc',
+      jsonc(complete, `, "env": { "own": { "exports": { "Mine": ${entry} } }, "same": {} }`),
+    );
+    assert.deepEqual(partsOf(config), [undefined, 'own']);
+    const result = readConfig('wrangler.jsonc', withQueue(config, needsOf(config, 'own'), 'own'));
+    assert.deepEqual(Object.keys(result.values.env.own.exports), ['Mine', ...OBJECT_CLASSES]);
+  });
+
+  it('are shown as lines to add by hand', () => {
+    const lines = snippet('jsonc', 'v1', OBJECT_CLASSES, undefined, true);
+    assert.deepEqual(
+      needsOf(readConfig('wrangler.json', `{ "compatibility_date": "2026-04-01", ${lines} }`)),
+      COMPLETE,
+    );
+  });
+});
+
+describe('flags of an old compatibility date', () => {
+  const flagsAt = (date, flags = []) =>
+    needsOf(
+      readConfig('wrangler.json', JSON.stringify({ compatibility_date: date, compatibility_flags: flags })),
+    ).flags.map(({ flag }) => flag);
+
+  it('are those that the date does not bring', () => {
+    const all = ['enable_ctx_exports', 'enable_weak_ref', 'unhandled_rejection_after_microtask_checkpoint'];
+    assert.deepEqual(flagsAt('2024-09-23'), all);
+    assert.deepEqual(flagsAt('2025-05-05'), [all[0], all[2]]);
+    assert.deepEqual(flagsAt('2025-11-17'), [all[2]]);
+    assert.deepEqual(flagsAt('2026-03-03'), []);
+  });
+
+  it('are not set against the flag that means the opposite', () => {
+    const opposites = ['no_unhandled_rejection_after_microtask_checkpoint', 'disable_weak_ref'];
+    assert.deepEqual(flagsAt('2024-09-23', opposites), ['enable_ctx_exports']);
+  });
+});
+
+describe('a Worker that a build writes', () => {
+  for (const [main, by] of [
+    ['.svelte-kit/cloudflare/_worker.js', 'SvelteKit'],
+    ['./.open-next/worker.js', 'OpenNext'],
+    ['dist/_worker.js/index.js', 'Astro or another framework'],
+    ['@astrojs/cloudflare/entrypoints/server', 'Astro'],
+    ['.output/server/index.mjs', 'Nuxt or Nitro'],
+    ['out/worker.js', 'a build'],
+    ['src/index.ts', undefined],
+    ['dist/index.js', undefined],
+    ['worker.js', undefined],
+  ]) {
+    it(`${main}: ${by ?? 'is written by hand'}`, () => assert.equal(builtBy(main, 'node_modules\n/out/\n'), by));
+  }
+
+  it('is left as it is by init, which says what works, in both formats', () => {
+    for (const [file, text, service] of [
+      ['wrangler.toml', 'name = "site"\nmain = ".open-next/worker.js"\n', 'service = "site-queue"'],
+      ['wrangler.jsonc', '{ "name": "site", "main": ".open-next/worker.js" }', '"service":"site-queue"'],
+    ]) {
+      const folder = mkdtempSync(join(tmpdir(), 'tocsin-built-'));
+      mkdirSync(join(folder, '.open-next'));
+      writeFileSync(join(folder, '.open-next/worker.js'), 'export default {};');
+      writeFileSync(join(folder, file), text);
+      const { changes, byHand } = planInit(folder, { name: 'site', format: 'jsonc', tocsin: '1' });
+      rmSync(folder, { recursive: true });
+      assert.deepEqual(changes, []);
+      assert.match(byHand[0].why, /written by OpenNext/);
+      assert.ok(byHand[0].lines.includes(service) && byHand[0].lines.includes('Tocsin'), byHand[0].lines);
+    }
   });
 });
 
@@ -171,7 +282,7 @@ describe('an environment', () => {
     const result = parts.reduce((before, env) => {
       const config = readConfig(file, before);
       const needs = needsOf(config, env);
-      return needs.classes.length > 0 || needs.flag ? withQueue(config, needs, env) : before;
+      return needs.classes.length > 0 || needs.flags.length > 0 ? withQueue(config, needs, env) : before;
     }, text);
     for (const env of parts) assert.deepEqual(needsOf(readConfig(file, result), env), COMPLETE);
     return result;
@@ -179,7 +290,7 @@ describe('an environment', () => {
   const TOP = `\n[[migrations]]\ntag = "v1"\nnew_sqlite_classes = ${CLASSES}\n`;
 
   it('that has migrations gets one of its own, as it inherits none', () => {
-    const text = `compatibility_date = "2026-01-01"\n${TOP}\n[env.production]\nname = "p"\n\n[[env.production.migrations]]\ntag = "p4"\nnew_classes = ["Old"]\n\n[env.staging]\nname = "s"\n`;
+    const text = `compatibility_date = "2026-04-01"\n${TOP}\n[env.production]\nname = "p"\n\n[[env.production.migrations]]\ntag = "p4"\nnew_classes = ["Old"]\n\n[env.staging]\nname = "s"\n`;
     assert.deepEqual(partsOf(readConfig('wrangler.toml', text)), [undefined, 'production']);
     assert.equal(
       everywhere('wrangler.toml', text),
@@ -189,17 +300,19 @@ describe('an environment', () => {
 
   it('that has an old date or flags gets the flag beside those that it had', () => {
     const flags = 'compatibility_flags = ["nodejs_compat"]';
-    const all = 'compatibility_flags = ["enable_ctx_exports", "nodejs_compat"]';
+    const all =
+      'compatibility_flags = ["enable_ctx_exports", "enable_weak_ref", "unhandled_rejection_after_microtask_checkpoint", "nodejs_compat"]';
     const date = 'compatibility_date = "2025-01-01"\n';
     const text = (first, second) =>
-      `compatibility_date = "2026-01-01"\n${flags}\n${TOP}\n[env.old] # kept\n${date}${first}\n[env.own]\n${date}${second}\n\n[env.own.vars]\n${flags}\n`;
-    const inherited = 'compatibility_flags = ["nodejs_compat", "enable_ctx_exports"]\n';
+      `compatibility_date = "2026-04-01"\n${flags}\n${TOP}\n[env.old] # kept\n${date}${first}\n[env.own]\n${date}${second}\n\n[env.own.vars]\n${flags}\n`;
+    const inherited =
+      'compatibility_flags = ["nodejs_compat", "enable_ctx_exports", "enable_weak_ref", "unhandled_rejection_after_microtask_checkpoint"]\n';
     assert.equal(everywhere('wrangler.toml', text('', flags)), text(inherited, all));
   });
 
   it('is extended in JSON, too', () => {
     const text = `{
-  "compatibility_date": "2026-01-01",
+  "compatibility_date": "2026-04-01",
   "migrations": [{ "tag": "v1", "new_sqlite_classes": ${CLASSES} }],
   "env": {
     "production": {
@@ -210,7 +323,11 @@ describe('an environment', () => {
 }
 `;
     const after = readConfig('wrangler.jsonc', everywhere('wrangler.jsonc', text)).values.env.production;
-    assert.deepEqual(after.compatibility_flags, ['enable_ctx_exports']);
+    assert.deepEqual(after.compatibility_flags, [
+      'enable_ctx_exports',
+      'enable_weak_ref',
+      'unhandled_rejection_after_microtask_checkpoint',
+    ]);
     assert.deepEqual(
       after.migrations.map(({ tag }) => tag),
       ['p1', 'p2'],
@@ -218,7 +335,7 @@ describe('an environment', () => {
   });
 
   it('is not changed where it is written in one line', () => {
-    const text = `compatibility_date = "2026-01-01"\nenv = { production = { migrations = [{ tag = "a" }] } }\n`;
+    const text = `compatibility_date = "2026-04-01"\nenv = { production = { migrations = [{ tag = "a" }] } }\n`;
     const config = readConfig('wrangler.toml', text);
     assert.equal(withQueue(config, needsOf(config, 'production'), 'production'), undefined);
     assert.match(snippet('toml', 'b', ['A'], 'my env'), /^\[\[env\."my env"\.migrations\]\]/);
@@ -364,11 +481,11 @@ describe('a new project', () => {
 
   it('shows the lines to add by hand in both formats', () => {
     assert.deepEqual(
-      needsOf(readConfig('wrangler.json', `{ "compatibility_date": "2026-01-01", ${snippet('jsonc')} }`)),
+      needsOf(readConfig('wrangler.json', `{ "compatibility_date": "2026-04-01", ${snippet('jsonc')} }`)),
       COMPLETE,
     );
     assert.deepEqual(
-      needsOf(readConfig('wrangler.toml', `compatibility_date = "2026-01-01"\n${snippet('toml')}`)),
+      needsOf(readConfig('wrangler.toml', `compatibility_date = "2026-04-01"\n${snippet('toml')}`)),
       COMPLETE,
     );
   });

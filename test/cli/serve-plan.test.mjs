@@ -84,6 +84,26 @@ describe('the plan of tocsin serve', () => {
     );
   });
 
+  it('reads classes that exports declares, and keeps the databases of one that was renamed', () => {
+    const object = (name, rest) => `[exports.${name}]\ntype = "durable-object"\n${rest}\n`;
+    const text = [
+      QUEUE.slice(0, QUEUE.indexOf('[[migrations]]')),
+      ...['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject', 'New'].map((name) =>
+        object(name, 'storage = "sqlite"'),
+      ),
+      object('Old', 'state = "renamed"\nrenamed_to = "New"'),
+      object('Gone', 'state = "deleted"'),
+    ].join('');
+    const [{ classes }] = plan(folder({ 'wrangler.toml': text })).workers;
+    assert.deepEqual(
+      classes.map(({ className, key }) => [className, key]),
+      [
+        ...['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'].map((name) => [name, name]),
+        ['New', 'Old'],
+      ],
+    );
+  });
+
   it('keeps the databases of a class that was renamed', () => {
     const renamed = `${QUEUE}[[migrations]]\ntag = "v2"\nnew_classes = ["Old"]\n[[migrations]]\ntag = "v3"
 renamed_classes = [{ from = "Old", to = "New" }]\n`;

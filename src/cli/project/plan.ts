@@ -1,6 +1,7 @@
 /** What `init` is going to do to a folder: every file with its text before and after, and what only a human can do. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, posix } from 'node:path';
+import { builtBy, FRAMEWORKS_PAGE } from './frameworks';
 import { readJson } from './json-text';
 import { adaptModule, exportLine, importOf } from './main-module';
 import { extendPackage, type Wanted } from './package-json';
@@ -15,7 +16,7 @@ import {
   vitestConfig,
   wranglerConfig,
 } from './templates';
-import { DEV_DEPENDENCIES, EXPORTS_FLAG, INSTALL_SCRIPTS } from './toolchain';
+import { DEV_DEPENDENCIES, INSTALL_SCRIPTS } from './toolchain';
 import {
   type ConfigFormat,
   type ConfigNeeds,
@@ -24,8 +25,7 @@ import {
   needsOf,
   partsOf,
   readConfig,
-  snippet,
-  tagFor,
+  snippetFor,
   type WranglerConfig,
   withQueue,
 } from './wrangler-config';
@@ -151,7 +151,13 @@ function startProject(project: Folder, { name, format, tocsin }: PlanOptions): v
   openLocalhost(project, GITIGNORE);
 }
 
-function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOptions): void {
+function addToWorker(project: Folder, config: WranglerConfig, { name, tocsin }: PlanOptions): void {
+  const built = mainsOf(config).map((main) => [main, builtBy(main, project.read('.gitignore'))] as const);
+  const [main, framework] = built.find(([, by]) => by !== undefined) ?? [];
+  if (framework !== undefined) {
+    project.plan.byHand.push(workerBeside(config, String(main), framework, name));
+    return;
+  }
   project.extendPackage(
     { dependencies: { tocsin }, scripts: { dev: 'tocsin dev', deploy: 'tocsin deploy' } },
     `${JSON.stringify({ private: true, type: 'module' }, null, 2)}\n`,
@@ -173,6 +179,22 @@ function addToWorker(project: Folder, config: WranglerConfig, { tocsin }: PlanOp
   openLocalhost(project);
 }
 
+/** A Worker that a build writes cannot hold the queue: it binds one that does. */
+function workerBeside(config: WranglerConfig, main: string, framework: string, name: string): ByHand {
+  const why = `${main} is written by ${framework}, so nothing was changed: the next build would remove the queue`;
+  const service = { binding: 'TOCSIN', service: `${name}-queue`, entrypoint: 'Tocsin' };
+  const members = Object.entries(service).map(([key, value]) => `${key} = ${JSON.stringify(value)}`);
+  const binding =
+    config.format === 'toml' ? `[[services]]\n${members.join('\n')}` : `"services": [${JSON.stringify(service)}]`;
+  const steps = [
+    `1. Create a Worker of its own for the queue: npm create tocsin@latest ${name}-queue`,
+    `2. Bind it in ${config.file}:`,
+    binding,
+    `3. Enqueue through the binding: ${FRAMEWORKS_PAGE}`,
+  ];
+  return { path: config.file, why, lines: `${steps.join('\n')}\n` };
+}
+
 /** Completes the top level, and each environment that does not inherit all of it: what is deployed is one of them. */
 function extendConfig(project: Folder, config: WranglerConfig): void {
   let extended = config;
@@ -184,22 +206,26 @@ function extendConfig(project: Folder, config: WranglerConfig): void {
       const why = `${needs.withoutSqlite.join(', ')} was created without SQLite${of}; the queue needs classes created by new_sqlite_classes`;
       project.plan.byHand.push({ path: config.file, why, lines: '' });
     }
-    if (needs.classes.length === 0 && !needs.flag) continue;
+    if (needs.classes.length === 0 && needs.flags.length === 0) continue;
     const text = withQueue(extended, needs, env);
     if (text === undefined) {
       project.plan.byHand.push(linesFor(extended, needs, env));
       continue;
     }
     extended = readConfig(config.file, text);
-    if (needs.classes.length > 0) notes.push(`a migration for the queue's objects${of}`);
-    if (needs.flag) notes.push(`the flag ${EXPORTS_FLAG}${of}: its compatibility date is old`);
+    if (needs.classes.length > 0) notes.push(`the classes of the queue's objects${of}`);
+    if (needs.flags.length > 0) notes.push(`${flagsIn(needs)}${of}: its compatibility date is old`);
   }
   project.change(config.file, extended.text, notes.join('; '));
 }
 
+const flagsIn = ({ flags }: ConfigNeeds) =>
+  `the flag${flags.length > 1 ? 's' : ''} ${flags.map(({ flag }) => flag).join(', ')}`;
+
 function linesFor(config: WranglerConfig, needs: ConfigNeeds, env: string | undefined): ByHand {
-  const flag = needs.flag ? `compatibility_flags: add "${EXPORTS_FLAG}"\n` : '';
-  const lines = needs.classes.length > 0 ? snippet(config.format, tagFor(config, env), needs.classes, env) : '';
+  const flags = needs.flags.map(({ flag }) => JSON.stringify(flag)).join(', ');
+  const flag = flags === '' ? '' : `compatibility_flags: add ${flags}\n`;
+  const lines = needs.classes.length > 0 ? snippetFor(config, needs.classes, env) : '';
   const where = env === undefined ? '' : `for env.${env}, `;
   return { path: config.file, why: `${where}it cannot be extended without rewriting it`, lines: flag + lines };
 }

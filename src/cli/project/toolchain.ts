@@ -6,9 +6,26 @@ export const OBJECT_CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObje
 /** What the main module of the Worker exports from `tocsin/queue`. */
 export const QUEUE_EXPORTS: readonly string[] = [...OBJECT_CLASSES, 'TocsinHandlers', 'Tocsin'].sort();
 
-/** From this date on a Worker finds its own classes without bindings; before, the flag does it. */
-export const EXPORTS_DATE = '2025-11-17';
-export const EXPORTS_FLAG = 'enable_ctx_exports';
+/** A compatibility flag, and the date from which on it is the default. */
+export interface NeededFlag {
+  flag: string;
+  since: string;
+  /** What it is for. */
+  why: string;
+  /** Nothing works without it. */
+  vital?: true;
+}
+
+/** Flags that a Worker with the queue needs where its compatibility date is older. */
+export const NEEDED_FLAGS: readonly NeededFlag[] = [
+  { flag: 'enable_ctx_exports', since: '2025-11-17', why: 'the Worker finds its own classes', vital: true },
+  { flag: 'enable_weak_ref', since: '2025-05-05', why: 'the queue notices clients that vanish' },
+  {
+    flag: 'unhandled_rejection_after_microtask_checkpoint',
+    since: '2026-03-03',
+    why: 'errors that are handled do not fail a test run',
+  },
+];
 
 /** Of a new project: known to every wrangler since 4.86, which is what Node 20 gets. */
 export const COMPATIBILITY_DATE = '2026-05-03';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { parse as parseToml, TomlError } from 'smol-toml';
 import { CliError } from '../failure';
 import { addItem, addMember, readJson } from './json-text';
-import { EXPORTS_DATE, EXPORTS_FLAG, OBJECT_CLASSES } from './toolchain';
+import { classesMade, type Declaring, declaringBy, listOf, SQLITE_EXPORT } from './object-classes';
+import { NEEDED_FLAGS, type NeededFlag, OBJECT_CLASSES } from './toolchain';
 
 /** How a configuration is written. */
 export type ConfigFormat = 'jsonc' | 'toml';
@@ -21,6 +22,7 @@ export interface WranglerConfig {
     compatibility_date?: unknown;
     compatibility_flags?: unknown;
     migrations?: unknown;
+    exports?: unknown;
     dev?: { port?: unknown; ip?: unknown; local_protocol?: unknown };
     env?: unknown;
   };
@@ -36,7 +38,7 @@ export function environmentsOf({ values }: WranglerConfig): [name: string, own: 
 }
 
 /** What decides about the classes of a Worker. An environment that has one of these gets nothing of the top level's. */
-const DECIDING = ['migrations', 'compatibility_flags', 'compatibility_date'] as const;
+const DECIDING = ['migrations', 'exports', 'compatibility_flags', 'compatibility_date'] as const;
 
 /**
  * The parts of a configuration that have to be complete: the top level, and environments that do not inherit all of it.
@@ -94,12 +96,12 @@ function readToml(file: string, text: string): Record<string, unknown> {
 
 /** What is missing for the queue. */
 export interface ConfigNeeds {
-  /** Classes that no migration makes. */
+  /** Classes that no migration makes, and no entry of `exports`. */
   classes: string[];
-  /** Classes that a migration makes without SQLite: that cannot be changed any more. */
+  /** Classes that are made without SQLite: that cannot be changed any more. */
   withoutSqlite: string[];
-  /** The Worker does not find its own classes: the date is too old. */
-  flag: boolean;
+  /** Flags that the compatibility date does not bring. */
+  flags: readonly NeededFlag[];
 }
 
 /** Compares a configuration with what the queue needs. @param env one of {@link partsOf} */
@@ -108,39 +110,33 @@ export function needsOf(config: WranglerConfig, env?: string): ConfigNeeds {
   // What an environment inherits is the matter of the top level.
   const says = (...names: (typeof DECIDING)[number][]) =>
     env === undefined || names.some((name) => ownOf(config, env)[name] !== undefined);
-  const made = new Set<unknown>();
-  const plain = new Set<unknown>();
-  for (const migration of migrationsOf(values)) {
-    for (const name of listOf(migration.new_sqlite_classes)) made.add(name);
-    for (const name of listOf(migration.new_classes)) plain.add(name);
-    for (const { from, to } of renamesOf(migration)) if (made.delete(from)) made.add(to);
-    for (const name of listOf(migration.deleted_classes)) made.delete(name);
-  }
+  const all = classesMade(declaringIn(config, env));
+  const made = new Map(all.map(({ className, sql }) => [className, sql]));
   const date = typeof values.compatibility_date === 'string' ? values.compatibility_date : '';
   const flags = listOf(values.compatibility_flags);
-  const classes = says('migrations') ? OBJECT_CLASSES : [];
+  const classes = says('migrations', 'exports') ? OBJECT_CLASSES : [];
+  const lacking = NEEDED_FLAGS.filter(({ flag, since }) => date < since && !saysOfFlag(flags, flag));
   return {
-    classes: classes.filter((name) => !made.has(name) && !plain.has(name)),
-    withoutSqlite: classes.filter((name) => plain.has(name) && !made.has(name)),
-    flag: says('compatibility_flags', 'compatibility_date') && date < EXPORTS_DATE && !flags.includes(EXPORTS_FLAG),
+    classes: classes.filter((name) => !made.has(name)),
+    withoutSqlite: classes.filter((name) => made.get(name) === false),
+    flags: says('compatibility_flags', 'compatibility_date') ? lacking : [],
   };
 }
 
-type Migration = Record<string, unknown>;
-
-function migrationsOf({ migrations }: Values): Migration[] {
-  return listOf(migrations).filter((entry): entry is Migration => typeof entry === 'object' && entry !== null);
+/** Is a flag set, or refused by the flag that means its opposite? */
+function saysOfFlag(flags: readonly unknown[], flag: string): boolean {
+  return [flag, `no_${flag}`, flag.replace(/^enable_/, 'disable_')].some((name) => flags.includes(name));
 }
 
-function renamesOf(migration: Migration): { from: unknown; to: unknown }[] {
-  return listOf(migration.renamed_classes).flatMap((entry) =>
-    typeof entry === 'object' && entry !== null ? [entry as { from: unknown; to: unknown }] : [],
-  );
+/** What makes the classes of a part: an environment that says nothing of them has those of the top level. */
+export function declaringIn(config: WranglerConfig, env: string | undefined): Declaring {
+  const { migrations, exports } = ownOf(config, env);
+  return migrations === undefined && exports === undefined ? config.values : { migrations, exports };
 }
 
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
+/** Are classes declared by `exports` here? */
+const usesExports = (config: WranglerConfig, env: string | undefined) =>
+  declaringBy(declaringIn(config, env)) === 'exports';
 
 /**
  * The tag of the next migration: `v3` after `v2`; a tag of its own where the project counts otherwise.
@@ -158,7 +154,8 @@ export function nextTag(tags: readonly string[]): string {
 
 /** The tag of the next migration of a part. */
 export function tagFor(config: WranglerConfig, env?: string): string {
-  return nextTag(migrationsOf(valuesIn(config, env)).map(({ tag }) => String(tag)));
+  const migrations = listOf(valuesIn(config, env).migrations) as ({ tag?: unknown } | null)[];
+  return nextTag(migrations.map((migration) => String(migration?.tag)));
 }
 
 /**
@@ -172,9 +169,9 @@ export function withQueue(config: WranglerConfig, needs: ConfigNeeds, env?: stri
     const extended = extend(config, needs, migration, env);
     // Reads what was written: nothing may be missing now, and nothing may have changed beside it.
     const after = readConfig(config.file, extended);
-    const { classes, flag } = needsOf(after, env);
+    const { classes, flags } = needsOf(after, env);
     const same = JSON.stringify(besides(after, env)) === JSON.stringify(besides(config, env));
-    return classes.length === 0 && !flag && same ? extended : undefined;
+    return classes.length === 0 && flags.length === 0 && same ? extended : undefined;
   } catch {
     return undefined;
   }
@@ -182,7 +179,7 @@ export function withQueue(config: WranglerConfig, needs: ConfigNeeds, env?: stri
 
 /** The values without those that are extended. */
 function besides(config: WranglerConfig, env: string | undefined): Values {
-  const { migrations: _, compatibility_flags: __, ...rest } = ownOf(config, env);
+  const { migrations: _, exports: __, compatibility_flags: ___, ...rest } = ownOf(config, env);
   if (env === undefined) return rest;
   return { ...config.values, env: { ...(config.values.env as object), [env]: rest } };
 }
@@ -192,13 +189,17 @@ type NewMigration = { tag: string; new_sqlite_classes: string[] };
 function extendJson(config: WranglerConfig, needs: ConfigNeeds, migration: NewMigration, env?: string): string {
   const way = env === undefined ? [] : ['env', env];
   const own = ownOf(config, env);
-  const add = (to: string, name: 'migrations' | 'compatibility_flags', value: unknown) => {
-    if (Array.isArray(own[name])) return addItem(to, [...way, name], value);
+  const add = (to: string, name: 'migrations' | 'compatibility_flags', values: readonly unknown[]) => {
+    if (Array.isArray(own[name]))
+      return values.reduce<string>((text, value) => addItem(text, [...way, name], value), to);
     // What an environment says takes the place of what it would inherit.
-    return addMember(to, way, name, [...listOf(valuesIn(config, env)[name]), value]);
+    return addMember(to, way, name, [...listOf(valuesIn(config, env)[name]), ...values]);
   };
-  const flagged = needs.flag ? add(config.text, 'compatibility_flags', EXPORTS_FLAG) : config.text;
-  return needs.classes.length > 0 ? add(flagged, 'migrations', migration) : flagged;
+  const flags = needs.flags.map(({ flag }) => flag);
+  const flagged = flags.length > 0 ? add(config.text, 'compatibility_flags', flags) : config.text;
+  if (needs.classes.length === 0) return flagged;
+  if (!usesExports(config, env)) return add(flagged, 'migrations', [migration]);
+  return needs.classes.reduce((text, name) => addMember(text, [...way, 'exports'], name, SQLITE_EXPORT), flagged);
 }
 
 function extendToml(config: WranglerConfig, needs: ConfigNeeds, migration: NewMigration, env?: string): string {
@@ -206,8 +207,8 @@ function extendToml(config: WranglerConfig, needs: ConfigNeeds, migration: NewMi
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   const [start, end] = env === undefined ? [0, text.length] : tableOf(text, env);
   let part = text.slice(start, end);
-  if (needs.flag) {
-    const flag = JSON.stringify(EXPORTS_FLAG);
+  if (needs.flags.length > 0) {
+    const flag = needs.flags.map((each) => JSON.stringify(each.flag)).join(', ');
     const inherited = listOf(valuesIn(config, env).compatibility_flags).map((each) => JSON.stringify(each));
     // A list of flags is extended at its beginning; without one, a line follows the date.
     part = Array.isArray(ownOf(config, env).compatibility_flags)
@@ -222,7 +223,7 @@ function extendToml(config: WranglerConfig, needs: ConfigNeeds, migration: NewMi
   let extended = text.slice(0, start) + part + text.slice(end);
   if (needs.classes.length > 0) {
     const gap = extended.endsWith('\n') || extended === '' ? eol : eol + eol;
-    extended += `${extended.trim() === '' ? '' : gap}${tomlMigration(migration, env).replaceAll('\n', eol)}`;
+    extended += `${extended.trim() === '' ? '' : gap}${tomlClasses(migration, env, usesExports(config, env)).replaceAll('\n', eol)}`;
   }
   return extended;
 }
@@ -236,9 +237,13 @@ function tableOf(text: string, env: string): [start: number, end: number] {
   return [start, headers[at + 1]?.index ?? text.length];
 }
 
-function tomlMigration({ tag, new_sqlite_classes }: NewMigration, env?: string): string {
-  const classes = new_sqlite_classes.map((name) => JSON.stringify(name)).join(', ');
+function tomlClasses({ tag, new_sqlite_classes }: NewMigration, env?: string, byExports = false): string {
   const of = env === undefined ? '' : `env.${/^[\w-]+$/.test(env) ? env : JSON.stringify(env)}.`;
+  if (byExports) {
+    const members = Object.entries(SQLITE_EXPORT).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`);
+    return new_sqlite_classes.map((name) => `[${of}exports.${name}]\n${members.join('')}`).join('\n');
+  }
+  const classes = new_sqlite_classes.map((name) => JSON.stringify(name)).join(', ');
   return `[[${of}migrations]]\ntag = ${JSON.stringify(tag)}\nnew_sqlite_classes = [${classes}]\n`;
 }
 
@@ -248,8 +253,16 @@ export function snippet(
   tag = 'v1',
   classes: readonly string[] = OBJECT_CLASSES,
   env?: string,
+  byExports = false,
 ): string {
   const migration = { tag, new_sqlite_classes: [...classes] };
-  if (format === 'toml') return tomlMigration(migration, env);
-  return `"migrations": [\n  ${JSON.stringify(migration, null, 1).replace(/\s*\n\s*/g, ' ')}\n]\n`;
+  if (format === 'toml') return tomlClasses(migration, env, byExports);
+  const line = (value: object) => JSON.stringify(value, null, 1).replace(/\s*\n\s*/g, ' ');
+  if (!byExports) return `"migrations": [\n  ${line(migration)}\n]\n`;
+  return `"exports": {\n${classes.map((name) => `  ${JSON.stringify(name)}: ${line(SQLITE_EXPORT)}`).join(',\n')}\n}\n`;
+}
+
+/** The lines that one part of a configuration needs. */
+export function snippetFor(config: WranglerConfig, classes: readonly string[], env?: string): string {
+  return snippet(config.format, tagFor(config, env), classes, env, usesExports(config, env));
 }

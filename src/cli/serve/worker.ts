@@ -7,16 +7,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { CliError } from '../failure';
+import { classesMade, type MadeClass } from '../project/object-classes';
 import { packageName } from '../project/package-json';
-import { findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
+import { declaringIn, findConfig, needsOf, readConfig, type WranglerConfig } from '../project/wrangler-config';
 
-/** A class of objects, and the name of the folder in which its databases are. */
-export interface ObjectClass {
-  className: string;
-  /** Stays the same when the class is renamed. */
-  key: string;
-  sql: boolean;
-}
+/** A class of objects; its databases are in a folder with the name of its key. */
+export type ObjectClass = MadeClass;
 
 /** A binding to a Worker. */
 export interface ServiceBinding {
@@ -135,7 +131,8 @@ export function workerOf(config: WranglerConfig, folder: string, env?: string): 
       ...{ binding: String(name), className: String(class_name) },
       ...(script_name !== undefined && { service: String(script_name) }),
     })),
-    classes: classesOf(list(values.migrations)),
+    // The databases of a class stay where its first name put them.
+    classes: classesMade(declaringIn(config, env)),
     define: (values.define ?? {}) as Record<string, string>,
     alias: (values.alias ?? {}) as Record<string, string>,
     warnings: warningsOf(values, file),
@@ -180,28 +177,6 @@ function hasAny(value: unknown): boolean {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** The classes that are left after all migrations. The databases of a class stay where its first name put them. */
-function classesOf(migrations: readonly Record<string, unknown>[]): ObjectClass[] {
-  const classes = new Map<string, ObjectClass>();
-  const names = (value: unknown) => (Array.isArray(value) ? value.map(String) : []);
-  for (const migration of migrations) {
-    for (const className of names(migration.new_sqlite_classes)) {
-      classes.set(className, { className, key: className, sql: true });
-    }
-    for (const className of names(migration.new_classes)) {
-      classes.set(className, { className, key: className, sql: false });
-    }
-    const renames = Array.isArray(migration.renamed_classes) ? migration.renamed_classes : [];
-    for (const { from, to } of renames as { from: string; to: string }[]) {
-      const known = classes.get(from);
-      if (known) classes.set(to, { ...known, className: to });
-      classes.delete(from);
-    }
-    for (const className of names(migration.deleted_classes)) classes.delete(className);
-  }
-  return [...classes.values()];
 }
 
 function warningsOf(values: Record<string, unknown>, file: string): string[] {
