@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { Miniflare } from 'miniflare';
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { load } from './cli.mjs';
 
 const { NEEDED_FLAGS, OBJECT_CLASSES } = await load('project/toolchain.ts');
@@ -24,13 +24,15 @@ const { outputFiles } = await build({
 
 /** Runs a job to its end. */
 async function runAt(compatibilityDate, compatibilityFlags) {
-  const miniflare = new Miniflare({
-    modules: [{ type: 'ESModule', path: 'index.mjs', contents: outputFiles[0].text }],
-    ...{ compatibilityDate, compatibilityFlags, bindings: { ALLOW_LOCALHOST: 'true' } },
-    durableObjects: Object.fromEntries(
-      OBJECT_CLASSES.map((className) => [className, { className, useSQLite: true, unsafePreventEviction: true }]),
-    ),
-  });
+  const miniflare = new Miniflare(
+    convertV4MiniflareOptions({
+      modules: [{ type: 'ESModule', path: 'index.mjs', contents: outputFiles[0].text }],
+      ...{ compatibilityDate, compatibilityFlags, bindings: { ALLOW_LOCALHOST: 'true' } },
+      durableObjects: Object.fromEntries(
+        OBJECT_CLASSES.map((className) => [className, { className, useSQLite: true }]),
+      ),
+    }),
+  );
   try {
     const job = { type: 'add', args: [1, 2] };
     const call = async (path, init) => (await miniflare.dispatchFetch(`http://localhost/ojs/v1${path}`, init)).json();
