@@ -3,12 +3,14 @@
  * it. Those made over HTTP have none, and are never touched. A failure here blocks nothing else: an observer must not
  * fail what it observes.
  */
+
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
 import { parseAlert } from '../job/alert/parse';
 import type { StoredAlert } from '../job/alert/rule';
 import { isObject, optional } from '../job/envelope/fields';
 import { ApiError, invalidRequest, unwrap } from '../job/errors';
+import { own } from '../job/own';
 import { parseWebhook } from '../job/webhook/parse';
 import type { Webhook, WebhookMembers } from '../job/webhook/subscription';
 import type { Observers, StoredDeclaration } from '../rpc/deployment';
@@ -125,7 +127,7 @@ class ObserverWork {
   async putWebhook(name: string, entry: ObserverEntry): Promise<void> {
     const { known, directory } = this;
     const existing = this.webhooks.get(name);
-    const before = known.webhooks[name];
+    const before = own(known.webhooks, name);
     if (before !== undefined) this.webhookTexts[name] = before;
     const isWanted = this.again.webhooks.has(name);
     if (!isWanted && isChanged(before, existing && textOfWebhook(existing))) return;
@@ -151,7 +153,7 @@ class ObserverWork {
 
   async putAlert(name: string, { webhook, ...entry }: ObserverEntry): Promise<void> {
     const existing = this.alerts.get(name);
-    const before = this.known.alerts[name];
+    const before = own(this.known.alerts, name);
     if (before !== undefined) this.alertTexts[name] = before;
     const isWanted = this.again.alerts.has(name);
     if (!isWanted && isChanged(before, existing && textOfAlert(existing))) return;
@@ -170,12 +172,13 @@ class ObserverWork {
 
   async withdrawAlert(name: string): Promise<void> {
     const existing = this.alerts.get(name);
-    if (existing && this.known.alerts[name] === textOfAlert(existing)) await this.directory.deleteAlert(existing.id);
+    if (existing && own(this.known.alerts, name) === textOfAlert(existing))
+      await this.directory.deleteAlert(existing.id);
   }
 
   async withdrawWebhook(name: string): Promise<void> {
     const existing = this.webhooks.get(name);
-    const before = this.known.webhooks[name] as string;
+    const before = own(this.known.webhooks, name) as string;
     if (!existing || before !== textOfWebhook(existing)) return;
     // It is retried while a rule needs it.
     this.webhookTexts[name] = before;

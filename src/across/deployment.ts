@@ -6,11 +6,13 @@
  * schedule counts as changed when it differs from what was applied, or is gone; whether it is enabled is always the
  * operator's decision.
  */
+
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
 import { hexOf } from '../job/bytes';
 import { type CronDefinition, parseCron } from '../job/cron/definition';
 import { ApiError, invalidConfiguration } from '../job/errors';
+import { own } from '../job/own';
 import type { StoredDeclaration } from '../rpc/deployment';
 import { directoryObject } from '../rpc/stubs';
 import { deleteCron, findCron, ifThere, saveCron } from './crons';
@@ -86,7 +88,7 @@ export async function applyDeclared(
   const untold = await directory.declare({ ...before, ...next, digest: '', crons: known });
   const crons: StoredDeclaration['crons'] = {};
   for (const definition of definitions) {
-    crons[definition.name] = await putCron(env, definition, known[definition.name], again.has(definition.name));
+    crons[definition.name] = await putCron(env, definition, own(known, definition.name), again.has(definition.name));
   }
   for (const name of Object.keys(known)) {
     if (!Object.hasOwn(declared.crons, name)) await withdrawCron(env, name, known[name]);

@@ -2,9 +2,11 @@
  * Fetching by a pool: its object decides which queue is next and how much; the Worker takes the jobs and reports the
  * result.
  */
+
 import type { Env } from '../config';
 import { callsFor } from '../job/chunk';
 import { notFound, unwrap } from '../job/errors';
+import { own } from '../job/own';
 import type { Pool } from '../job/pools/pool';
 import type { JobView } from '../job/record';
 import { bytesOfView, MAX_CLAIM_BYTES } from '../job/size';
@@ -47,7 +49,7 @@ export async function claimFromPool(env: Env, name: string, fetch: PoolFetch): P
       bytes += jobs.reduce((sum, view) => sum + bytesOfView(view), 0);
       const taken = callsFor(jobs);
       calls += taken;
-      outcome.taken[queue] = (outcome.taken[queue] ?? 0) + taken;
+      outcome.taken[queue] = (own(outcome.taken, queue) ?? 0) + taken;
       if (taken < wanted) outcome.short.push(queue);
     } catch (error) {
       outcome.short.push(queue);

@@ -3,6 +3,7 @@
 import { isA, messageOf } from '../job/thrown';
 import { aborted, errorFor, TocsinError, UnavailableError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
+import { invalid } from './conditions';
 import type { Address } from './pulse';
 
 /** The part of `RequestInit` that is used. */
@@ -62,9 +63,17 @@ export type Open = (
   stop: AbortSignal,
 ) => Promise<ReadableStream<Uint8Array> | undefined>;
 
-/** A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`. */
+/**
+ * A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`.
+ * @throws {InvalidJobError} for a value that is `.` or `..`: URL parsers would make it another path
+ */
 export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
-  return String.raw({ raw: parts }, ...values.map(encodeURIComponent));
+  return String.raw({ raw: parts }, ...values.map(segmentOf));
+}
+
+function segmentOf(name: string): string {
+  if (name !== '.' && name !== '..') return encodeURIComponent(name);
+  throw invalid(`${JSON.stringify(name)} cannot be named in a path.`, 'path');
 }
 
 /** How requests are sent. */

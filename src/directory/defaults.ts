@@ -18,6 +18,7 @@ import { mayNotShorten } from '../job/errors';
 import { holding, type LimitOverrides, withOverride } from '../job/limits/overrides';
 import type { LimitOverride } from '../job/limits/policy';
 import { holdingMaintenance, type Maintenance, type MaintenanceNotice } from '../job/maintenance';
+import { own } from '../job/own';
 import { nextStamp, type SchemaStamp } from '../job/schemas/stamp';
 import { changed, keepsLess, type QueueConfig, type QueueDefaults, type SettingsChange } from '../job/settings';
 import type { StoredDeclaration } from '../rpc/deployment';
@@ -89,7 +90,7 @@ export class DefaultsStore {
     const said = this.read();
     if (!said) return undefined;
     const { queues = {}, limits = {} } = this.declared() ?? {};
-    const declared = Object.hasOwn(queues, queue) ? queues[queue] : undefined;
+    const declared = own(queues, queue);
     const maintenance = this.maintenance();
     const schemas = this.schemaStamp();
     return {

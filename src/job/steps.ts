@@ -5,7 +5,7 @@
 
 import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
-import { defined, isObject, type Reader, readInteger, readName, withinBytes } from './envelope/fields';
+import { defined, isObject, type Reader, readInteger, readPathName, withinBytes } from './envelope/fields';
 import { invalidRequest, payloadTooLarge } from './errors';
 import type { JobStep } from './wire';
 
@@ -20,7 +20,7 @@ export const MAX_STEPS = 1000;
 export const MAX_STEPS_BYTES = 768 * 1024;
 
 /** The name of a step, a sleep or a signal. */
-export const readStepName = readName(128);
+export const readStepName = readPathName(128);
 
 const MAX_TIME = 8.64e15;
 const readMoment = readInteger(0, MAX_TIME);

@@ -4,13 +4,23 @@ import type { Random } from './random';
 import type { Shape } from './shape';
 
 /** Members that no request has. */
-export const NOBODYS = ['unknown', 'fuzz', '', 'toString'] as const;
+export const NOBODYS = [
+  'unknown',
+  'fuzz',
+  '',
+  'toString',
+  '__proto__',
+  'constructor',
+  '..',
+  'dryRun',
+  '\u202e',
+] as const;
 
 /** Queues that the run addresses. The canary's are never among them. */
 export const QUEUES = ['fuzz-a', 'fuzz-b', 'fuzz.c', 'fuzz-d'] as const;
 const TYPES = ['fuzz.one', 'fuzz.two', 'work.echo', 'plain.echo', 'raw.any', 'down.any'];
 const WORKERS = ['fuzz-worker-1', 'fuzz-worker-2'];
-const NAMES = ['fuzz-name', 'fuzz-other', 'nightly'];
+const NAMES = ['fuzz-name', 'fuzz-other', 'nightly', '__proto__', 'constructor', '..'];
 
 /** What earlier answers named. */
 export class Seen {
@@ -58,6 +68,10 @@ const TEXTS = [
   '\t\n',
   'a\u0000b',
   '__proto__',
+  '.',
+  '..',
+  '%2e%2e',
+  '漢'.repeat(250),
   'constructor',
   '*',
   '[a-',

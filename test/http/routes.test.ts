@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import accessPage from '../../docs/operate/access.md?raw';
 import { createApp } from '../../src/http/app';
 import { ROUTES } from '../../src/http/routes';
-import { SCOPES, type Scope } from '../../src/job/access';
+import { ROLES, SCOPES, type Scope } from '../../src/job/access';
 import { server, TestServer } from '../support/server';
 
 /** Each route, the scope that it needs, and whether it takes an `Idempotency-Key`. */
@@ -339,6 +339,26 @@ describe('the routes', () => {
       const { status, body } = await guarded.call(route.method, filledIn(route.path), undefined, KEY);
       const name = `${route.method} ${route.path}`;
       expect([name, status, body.error?.details]).toEqual([name, 403, { required_scope: scope }]);
+    }
+  });
+
+  it.each([
+    ...Object.entries(ROLES).map(([role, scopes]) => [role, { role }, scopes] as const),
+    ['producer', { scopes: ['data:write'] }, ['data:write']] as const,
+    ['worker', { scopes: ['data:read', 'data:write'] }, ['data:read', 'data:write']] as const,
+    ['scraper', { scopes: ['metrics:read'] }, ['metrics:read']] as const,
+    ['nobody', undefined, []] as const,
+  ])('let a key of %s call what its scopes say, and nothing else', async (_, members, scopes: readonly string[]) => {
+    const guarded = TestServer.with({ API_KEYS: JSON.stringify([{ key: 'other' }, { key: 'k', ...members }]) });
+    for (const { method, path, scope } of EXPECTED) {
+      if (scope === 'public') continue;
+      // Refused before anything is done, but after the key was judged.
+      const asked = `${filledIn(path)}?no_such_parameter=1`;
+      const { status } = await guarded.call(method, asked, method === 'GET' ? undefined : '[', members && KEY);
+      const isAllowed = members !== undefined && (scope === 'key' || scopes.includes(scope));
+      const name = `${method} ${path}`;
+      if (members === undefined) expect([name, status]).toEqual([name, 401]);
+      else expect([name, status === 403]).toEqual([name, !isAllowed]);
     }
   });
 

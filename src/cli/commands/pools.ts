@@ -17,7 +17,11 @@ interface Members {
 const COLUMNS: readonly Column<QueuePool>[] = [
   ['POOL', ({ name }) => name],
   ['STRATEGY', ({ strategy }) => strategy],
-  ['QUEUES', ({ queues, weights }) => queues.map((name) => queueText(name, weights[name])).join(', ')],
+  [
+    'QUEUES',
+    ({ queues, weights }) =>
+      queues.map((name) => queueText(name, Object.hasOwn(weights, name) ? weights[name] : undefined)).join(', '),
+  ],
   ['CONCURRENCY', ({ concurrency }) => concurrency],
   ['WORKERS', ({ workers }) => workers],
   ['RUNNING', ({ activeJobs }) => activeJobs],

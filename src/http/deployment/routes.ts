@@ -17,6 +17,7 @@ import { inParallel } from '../../durable/parallel';
 import { optional, readBoolean, readList, readName } from '../../job/envelope/fields';
 import { invalidRequest, unwrap } from '../../job/errors';
 import type { LimitOverride } from '../../job/limits/policy';
+import { own } from '../../job/own';
 import { formatInstant } from '../../job/time';
 import type { StoredDeclaration } from '../../rpc/deployment';
 import { MAX_QUEUES_AT_ONCE } from '../../rpc/directory';
@@ -63,7 +64,7 @@ async function describe(c: AppContext, stored: StoredDeclaration | null): Promis
   const nothing = stored === null && declaresNothing(declared);
   const overrides = await directoryObject(c.env).limitOverrides();
   const limits = Object.entries(declared.limits).map(([key, limit]) =>
-    shownLimit(shownKey(c, key), limit, overrides[key]),
+    shownLimit(shownKey(c, key), limit, own(overrides, key)),
   );
   const [queues, crons] = await Promise.all([
     inParallel(Object.keys(declared.queues).slice(0, MAX_QUEUES_AT_ONCE), (name) => shownQueue(c, name)),
@@ -126,7 +127,7 @@ function shownObserver<T extends { id: string; declared?: string; active: boolea
 
 /** `state`: as declared, `changed` or `deleted` by an operator, or `pending` until it is applied. */
 async function shownCron(c: AppContext, name: string, stored: StoredDeclaration | null): Promise<DeclaredCron> {
-  const before = stored && Object.hasOwn(stored.crons, name) ? stored.crons[name] : undefined;
+  const before = stored ? own(stored.crons, name) : undefined;
   if (before === undefined) return { name, state: 'pending' };
   const existing = (await findCron(c.env, name))?.definition;
   if (!existing) return { name, state: 'deleted' };

@@ -1,7 +1,7 @@
 /** One group of a queue: how it gets on, and what operators say of it. */
 import * as contract from '../../contract/queue-groups';
 import type { GroupOverride as GroupOverrideAnswer } from '../../contract/queue-settings';
-import { defined, given, readName } from '../../job/envelope/fields';
+import { defined, given, readPathName } from '../../job/envelope/fields';
 import { renderWaiting } from '../../job/envelope/render';
 import { unwrap } from '../../job/errors';
 import { type GroupChange, type GroupOverride, MAX_GROUP_LENGTH, readGroupChange } from '../../job/group';
@@ -18,7 +18,7 @@ import { renderGroupLimits } from './config';
 /** Routes below `/ojs/v1`. */
 export const queueGroupRoutes = serve(contract.queueGroups, { show, change, restore, pause, resume });
 
-const groupIn = (c: AppContext): string => readName(MAX_GROUP_LENGTH)(pathParam(c, 'group'), 'group');
+const groupIn = (c: AppContext): string => readPathName(MAX_GROUP_LENGTH)(pathParam(c, 'group'), 'group');
 
 async function show(c: AppContext) {
   const [queue, group] = [queueNameIn(c), groupIn(c)];

@@ -1,9 +1,11 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
+
 import { readJobs } from '../../across/locate';
 import { type JobResult, results } from '../../contract/results';
 import { parseParts } from '../../job/envelope/json';
 import { MAX_ENVELOPE_BYTES } from '../../job/envelope/names';
 import { ApiError, invalidRequest } from '../../job/errors';
+import { own } from '../../job/own';
 import type { JobView } from '../../job/record';
 import { TERMINAL_STATES } from '../../job/states';
 import { type AppContext, json } from '../context';
@@ -86,6 +88,6 @@ async function manyResults(c: AppContext) {
     else results[id] = render(c, view);
     chars += view.record.result?.length ?? 0;
   }
-  const missing = ids.filter((id) => results[id] === undefined && !omitted.includes(id));
+  const missing = ids.filter((id) => own(results, id) === undefined && !omitted.includes(id));
   return json(c, { results, missing, omitted });
 }

@@ -3,7 +3,7 @@
  * them.
  */
 import * as contract from '../../contract/schemas';
-import { readName } from '../../job/envelope/fields';
+import { readPathName } from '../../job/envelope/fields';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { invalidRequest, notFound, unwrap } from '../../job/errors';
 import { checkSchema } from '../../job/schemas/check';
@@ -122,7 +122,7 @@ function readVersion(value: unknown): string {
 }
 
 function readUri({ uri }: JsonObject, usual: string): string {
-  return uri === undefined || uri === null ? usual : readName(2048)(uri, 'uri');
+  return uri === undefined || uri === null ? usual : readPathName(2048)(uri, 'uri');
 }
 
 /** A whole number is shown as a number. */

@@ -6,6 +6,7 @@ import {
   readInteger,
   readName,
   readObject,
+  readPathName,
   readWord,
   setDefined,
 } from '../envelope/fields';
@@ -24,7 +25,7 @@ export const MAX_NAME = 255;
 const readAttemptNumber = readInteger(1, 2_147_483_647);
 
 /** The worker's name for itself. */
-export const readWorkerId = readName(MAX_NAME);
+export const readWorkerId = readPathName(MAX_NAME);
 const readDeliveryId = readName(MAX_NAME);
 
 /** What a request says of its report outside of its body. */

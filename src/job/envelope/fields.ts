@@ -117,6 +117,18 @@ export function readName(max: number): Reader<string> {
   );
 }
 
+/** As URL parsers read them, encoded or not, these segments of a path lead elsewhere. */
+const DOTS = /^(\.|%2e){1,2}$/i;
+
+/** A free name that is a segment of paths: as {@link readName}, and neither `.` nor `..`. */
+export function readPathName(max: number): Reader<string> {
+  return readText(
+    (text) => text !== '' && text.length <= max && !text.includes('\0') && !DOTS.test(text),
+    `must be a string of 1 to ${max} characters without U+0000, and neither "." nor ".."`,
+    { minLength: 1, maxLength: max },
+  );
+}
+
 /** The name of a queue. */
 export const readQueueName = readText(isQueueName, QUEUE_RULE, QUEUE_SCHEMA);
 

@@ -22,6 +22,7 @@ import {
   readMilliseconds,
   readName,
   readObject,
+  readPathName,
   readQueueName,
   type Schema,
   withinBytes,
@@ -189,7 +190,7 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     job.limit = readLimitPolicy(value, field, job.queue);
     return value;
   }),
-  group: readName(MAX_GROUP_LENGTH),
+  group: readPathName(MAX_GROUP_LENGTH),
   schema: readSchema,
   version: readVersion,
   metadata: readObject,

@@ -1,4 +1,5 @@
 /** A pool: queues from which workers take jobs together, each its portion. */
+
 import {
   defined,
   isObject,
@@ -10,6 +11,7 @@ import {
   readWord,
 } from '../envelope/fields';
 import { invalidRequest } from '../errors';
+import { own } from '../own';
 
 /**
  * `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever.
@@ -111,5 +113,5 @@ function readWeights(value: unknown, field: string, queues: readonly string[]): 
 
 /** The weight of a queue in its pool. */
 export function weightOf({ strategy, weights }: Pick<Pool, 'strategy' | 'weights'>, queue: string): number {
-  return strategy === 'weighted' ? (weights[queue] ?? 1) : 1;
+  return strategy === 'weighted' ? (own(weights, queue) ?? 1) : 1;
 }

@@ -4,6 +4,7 @@
  * to within one job each. The size of the fetches does not matter, and no queue waits longer than a round. A queue
  * without jobs saves nothing up: it comes back where the others are.
  */
+import { own } from '../own';
 import { type Pool, weightOf } from './pool';
 
 /** How far each queue is. It can be stored. */
@@ -17,7 +18,7 @@ export interface Portion {
 
 type Turning = Pick<Pool, 'strategy' | 'queues' | 'weights'>;
 
-const passOf = (passes: Passes, queue: string) => (Object.hasOwn(passes, queue) ? (passes[queue] as number) : 0);
+const passOf = (passes: Passes, queue: string) => own(passes, queue) ?? 0;
 
 /** The queues, those that are next first. */
 export function inTurn({ strategy, queues }: Turning, passes: Passes): string[] {
@@ -52,10 +53,9 @@ export function moveOn(
 ): Passes {
   const next: Passes = {};
   for (const queue of pool.queues) {
-    next[queue] =
-      passOf(passes, queue) + (Object.hasOwn(taken, queue) ? (taken[queue] as number) : 0) / weightOf(pool, queue);
+    next[queue] = passOf(passes, queue) + (own(taken, queue) ?? 0) / weightOf(pool, queue);
   }
-  const giving = pool.queues.filter((queue) => (taken[queue] ?? 0) > 0 && !short.includes(queue));
+  const giving = pool.queues.filter((queue) => (own(taken, queue) ?? 0) > 0 && !short.includes(queue));
   if (giving.length > 0) {
     const now = Math.min(...giving.map((queue) => passOf(next, queue)));
     for (const queue of short) if (Object.hasOwn(next, queue)) next[queue] = Math.max(passOf(next, queue), now);

@@ -1,6 +1,8 @@
 /** One group by its name: what waits and runs, what limits it, and why it starts no job. */
+
 import { defined } from '../../job/envelope/fields';
 import { WEIGHTS } from '../../job/group';
+import { own } from '../../job/own';
 import type { GroupDetail } from '../../rpc/groups';
 import { blockersOf, type CountedGroup, eachWaiting, viewOf } from '../read/groups';
 import type { Configured, Named, Stored } from '../store/parts';
@@ -27,7 +29,7 @@ export function group(q: Named & Stored & Configured, name: string, now: number)
   return {
     ...viewOf(q, name, counted, blockersOf(q, new Set([name])).get(name)),
     limits: defined({ concurrency, rate, max_waiting }),
-    ...defined({ override: q.config.groupOverrides[name], waiting_for: waits }),
+    ...defined({ override: own(q.config.groupOverrides, name), waiting_for: waits }),
     complete,
   };
 }

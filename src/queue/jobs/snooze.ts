@@ -2,9 +2,11 @@
  * Snoozing: the handler ends its run and continues later, at a moment or at a signal. The attempt is not used up, the
  * slot is free, and nothing is written while the job waits.
  */
+
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';
+import { own } from '../../job/own';
 import type { Snooze } from '../../job/record';
 import { isFinal, parseSteps, type Steps } from '../../job/steps';
 import type { SignalReceipt, SignalRequest } from '../../rpc/workers';
@@ -28,7 +30,7 @@ const IDLE_PAUSE_MS = 1_000;
 export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze, said: Steps, now: number): JobRow {
   const { signal } = asked;
   const { steps, isNew } = recordSteps(q, row.key, said, now);
-  const isHere = waitedFor(asked, said).some((name) => recordOf(steps, name)?.signal !== undefined);
+  const isHere = waitedFor(asked, said).some((name) => own(steps, name)?.signal !== undefined);
   const wanted = isHere ? now : momentOf(asked, now);
   const until = wanted <= now && !isNew && !isHere ? now + IDLE_PAUSE_MS : wanted;
   const history = historyOf(row);
@@ -62,8 +64,6 @@ function momentOf({ in: after = MAX_DURATION_MS, until = undefined }: Snooze, no
   return Math.max(now, Math.min(until ?? now + after, now + MAX_DURATION_MS));
 }
 
-const recordOf = (steps: Steps, name: string) => (Object.hasOwn(steps, name) ? steps[name] : undefined);
-
 /**
  * A signal for a job. If it comes early it is kept; the first one wins. A job that waits for it is available at once:
  * two rows written then, besides the signal's own.
@@ -71,7 +71,7 @@ const recordOf = (steps: Steps, name: string) => (Object.hasOwn(steps, name) ? s
  */
 export function signal(q: QueueParts, { job_id, name, payload }: SignalRequest, now: number): SignalReceipt {
   const row = openRow(q, { job_id }, 'its signals', now);
-  const before = recordOf(recordedSteps(q, row.key), name);
+  const before = own(recordedSteps(q, row.key), name);
   if (before?.signal) return { job: viewOfRow(q, row, now), at: before.signal.at };
   if (before && isFinal(before)) {
     const why = before.timed_out ? 'has stopped waiting for it' : 'has a step of that name';

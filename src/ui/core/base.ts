@@ -18,8 +18,9 @@ export function href(path: string, query: Query = {}): string {
   return url.pathname + url.search;
 }
 
-/** A name as a part of a path. */
+/** A name as a part of a path. @throws {Error} for `.` and `..`, which browsers would make another path */
 export function segment(name: string): string {
+  if (/^\.\.?$/.test(name)) throw new Error(`${name} cannot be named in a path.`);
   return encodeURIComponent(name);
 }
 

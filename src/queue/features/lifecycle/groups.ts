@@ -1,7 +1,9 @@
 /** What an operator says of one group: limits, its weight, a pause. */
+
 import { writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import { type GroupChange, type GroupOverrides, withGroupOverride } from '../../../job/group';
+import { own } from '../../../job/own';
 import { GROUP_OVERRIDES } from '../../store/configuration';
 import type { QueueParts, Stored } from '../../store/parts';
 
@@ -20,7 +22,7 @@ export function overrideGroup(q: QueueParts, group: string, change: GroupChange 
     );
   }
   const after = withGroupOverride(before, groups?.order, group, change);
-  if (JSON.stringify(after[group]) === JSON.stringify(before[group])) return false;
+  if (JSON.stringify(own(after, group)) === JSON.stringify(own(before, group))) return false;
   writeMeta(q.store.sql, GROUP_OVERRIDES, isEmpty(after) ? undefined : after);
   q.config.setGroups(after);
   const rules = q.config.groups;

@@ -6,8 +6,10 @@
  * its override here. An override costs no row of the key's own, and its end wakes the queue only while jobs wait for
  * the key.
  */
+
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
+import { own } from '../../../job/own';
 import type { QueueDefaults } from '../../../job/settings';
 import type { KeySettings } from '../../../rpc/allowances';
 
@@ -35,7 +37,7 @@ export class Overrides {
   /** What the desk of the key must know. */
   settingsOf(key: string): KeySettings {
     const override = this.said.get(key);
-    const declared = Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
+    const declared = own(this.declared, key);
     return { version: this.version, ...(override && { override }), ...(declared && { declared }) };
   }
 
@@ -43,7 +45,7 @@ export class Overrides {
   at(key: string, now: number): LimitOverride | undefined {
     const said = this.said.get(key);
     if (said && holds(said, now)) return said;
-    return Object.hasOwn(this.declared, key) ? this.declared[key] : undefined;
+    return own(this.declared, key);
   }
 
   /** It is unknown which ends jobs wait for: claims find out again. */

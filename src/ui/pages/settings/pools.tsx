@@ -105,7 +105,7 @@ function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void
             return (
               <span key={queue} title={own && `${number(own.dispatched)} jobs handed out`}>
                 <QueueLink name={queue} />
-                {strategy === 'weighted' && ` ×${weights[queue] ?? 1}`}{' '}
+                {strategy === 'weighted' && ` ×${Object.hasOwn(weights, queue) ? weights[queue] : 1}`}{' '}
                 {own?.starved && (
                   <Badge tone="red" icon="failures">
                     starved
@@ -162,7 +162,9 @@ function PoolForm({ of: before, onSaved }: { of: QueuePool | undefined; onSaved:
   const [strategy, setStrategy] = useState<string>(before?.strategy ?? 'round-robin');
   const close = () => openAside({ edit: null });
   const isWeighted = strategy === 'weighted';
-  const shown = before?.queues.map((queue) => (isWeighted ? `${queue}: ${before.weights[queue] ?? 1}` : queue));
+  const shown = before?.queues.map((queue) =>
+    isWeighted ? `${queue}: ${Object.hasOwn(before.weights, queue) ? before.weights[queue] : 1}` : queue,
+  );
   return (
     <Dialog title={before ? `Edit ${before.name}` : 'New pool'} onClose={close}>
       <Form

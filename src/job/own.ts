@@ -1,0 +1,5 @@
+/** Members of objects that are keyed by names of users, such as `constructor`. */
+
+/** The member of this name that the object itself has, never one that all objects have. */
+export const own = <T>(record: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(record, name) ? record[name] : undefined;
