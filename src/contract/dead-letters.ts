@@ -122,7 +122,7 @@ export const deadLetters = {
   /** Removes the dead letters above an age. */
   purge: post<{
     query: WaitQuery & { queue?: string; older_than?: string };
-    body: { older_than?: string };
+    body: { older_than?: string; idempotency_key?: string };
     200: DeadLettersPurged;
     202: DeadLettersPurged;
     207: DeadLettersPurged;
