@@ -78,7 +78,9 @@ export async function sendWebhook(
     const ended = await post(call, headers, { allows, signal: late.signal, world });
     return { at, ...ended, duration_ms: world.now() - at };
   } catch (error) {
-    const why = late.signal.aborted ? `No answer within ${timeoutMs} ms.` : `No answer: ${cut(withMaskedUrls(messageOf(error)), 200)}`;
+    const why = late.signal.aborted
+      ? `No answer within ${timeoutMs} ms.`
+      : `No answer: ${cut(withMaskedUrls(messageOf(error)), 200)}`;
     return { at, error: why, response: '', duration_ms: world.now() - at };
   } finally {
     clearTimeout(timer);

@@ -60,7 +60,11 @@ describe('storage without room', () => {
     expect([status, body.status, body.backend]).toEqual([
       503,
       'unhealthy',
-      { type: 'durable-objects', status: 'unreachable', reason: { code: 'unavailable', message: 'The storage of this server is full.' } },
+      {
+        type: 'durable-objects',
+        status: 'unreachable',
+        reason: { code: 'unavailable', message: 'The storage of this server is full.' },
+      },
     ]);
     clock.set(T0 + 6_000);
     expect(await probe()).toBe(503);

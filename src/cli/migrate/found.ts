@@ -1,8 +1,8 @@
 /** What is found in another system, in words that all of them share, and how one is read. */
 import { parseExactly } from '../../job/envelope/exact';
 import { isSuspicious } from '../../job/envelope/json-text';
-import { FLAWS, unstorableIn } from '../../job/envelope/storable';
 import { MAX_DEPTH, outlineOf } from '../../job/envelope/nesting';
+import { FLAWS, unstorableIn } from '../../job/envelope/storable';
 import { cut } from '../../job/text';
 import type { RetentionOptions, RetryPolicy } from '../../producer/envelope';
 import type { RateLimitOptions } from '../../producer/limits';

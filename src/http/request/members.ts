@@ -1,7 +1,7 @@
 /** Refuses members of a body that the contract of its route does not name. */
 import { invalidRequest } from '../../job/errors';
-import { cut } from '../../job/text';
 import { suggestion } from '../../job/near-miss';
+import { cut } from '../../job/text';
 import type { KnownMembers } from '../openapi/accepted';
 
 /** Shown of a name. */

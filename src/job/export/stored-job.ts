@@ -17,10 +17,10 @@ import {
   readWord,
 } from '../envelope/fields';
 import { isSuspicious } from '../envelope/json-text';
-import { FLAWS, unstorableIn } from '../envelope/storable';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { outlineOf } from '../envelope/nesting';
 import { type ParseContext, parseJob, withFingerprint } from '../envelope/parse';
+import { FLAWS, unstorableIn } from '../envelope/storable';
 import { invalidPayload, invalidRequest } from '../errors';
 import type { LogLine } from '../log';
 import { optionsThat } from '../options';
