@@ -54,13 +54,13 @@ async function runAt(compatibilityDate, compatibilityFlags) {
 
 describe('a Worker with the queue', () => {
   for (const date of ['2024-09-23', '2025-05-05', '2026-03-03']) {
-    it(`runs with the date ${date}, and the flags that it needs`, { timeout: 120_000 }, async () => {
+    it(`runs with the date ${date}, and the flags that it needs`, { timeout: 900_000 }, async () => {
       const flags = NEEDED_FLAGS.filter(({ since }) => date < since).map(({ flag }) => flag);
       assert.equal(await runAt(date, flags), 3);
     });
   }
 
-  it('starts at an old date with the vital flag alone', { timeout: 120_000 }, async () => {
+  it('starts at an old date with the vital flag alone', { timeout: 900_000 }, async () => {
     const flags = NEEDED_FLAGS.filter(({ vital }) => vital).map(({ flag }) => flag);
     assert.equal(await runAt('2024-09-23', flags), 3);
   });

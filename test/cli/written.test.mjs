@@ -60,7 +60,7 @@ describe('text of others', () => {
   });
 });
 
-describe('output', { timeout: 60_000 }, () => {
+describe('output', { timeout: 900_000 }, () => {
   let folder;
   let server;
   let env;
