@@ -213,7 +213,7 @@ export class DirectoryLife {
 
   /** Arms the alarm for what is due, if that was lost. @returns whether queues are looked after here */
   revive(): boolean {
-    this.lookout.begin(Date.now());
+    this.lookout.called(Date.now());
     this.watch();
     return this.dueQueues.due(Date.now()) !== undefined;
   }

@@ -3,8 +3,8 @@
  * take away every alarm of a deployment, the directory's too. The daily limit of the free plan does: it ends at 00:00
  * UTC. So one more object of the directory's class, the lookout, has an alarm after that and calls the directory.
  *
- *     lookout ──(once a day)──▶ directory ──(when due)──▶ queues, and after an outage workflows, webhooks, shards
- *        ▲                         │  ▲                     │
+ *     lookout ──(once a day)──▶ directory ──(when due)──▶ queues; once a day, and after an outage,
+ *        ▲                         │  ▲                     │             workflows, webhooks, shards
  *        └──(with each look)───────┘  └──(first commit)─────┘
  *
  * While no queue is looked after, none of them has an alarm for this.
@@ -14,7 +14,15 @@ import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
 import { rows } from '../durable/sql';
 import type { RevivedApi } from '../rpc/due-queues';
-import { directoryObject, idShard, LOOKOUT, lookoutObject, webhookObject, workflowObject } from '../rpc/stubs';
+import {
+  DIRECTORY,
+  directoryObject,
+  idShard,
+  LOOKOUT,
+  lookoutObject,
+  webhookObject,
+  workflowObject,
+} from '../rpc/stubs';
 import type { WorkflowList } from './workflows';
 
 const DAY_MS = 24 * 3_600_000;
@@ -38,8 +46,6 @@ interface Own {
 }
 
 export class Lookout {
-  /** This object is the lookout. */
-  private readonly isLookout: boolean;
   /** When it calls the directory, if it is the lookout and queues are looked after; epoch ms. */
   private callsAt: number | undefined;
   /** Workflows before the one with this id are still to be called, after an outage. */
@@ -48,14 +54,16 @@ export class Lookout {
   /** @param name of this object */
   constructor(
     private readonly env: Env,
-    name: string,
-  ) {
-    this.isLookout = name === LOOKOUT;
-  }
+    private readonly name: string,
+  ) {}
 
-  /** The directory calls: it must be called back. */
-  begin(now: number): void {
-    if (this.isLookout) this.callsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS + AFTER_MIDNIGHT_MS;
+  /**
+   * This object was called. The directory must be called back. The directory itself revives the others once a day: an
+   * outage that it has not noticed may have taken their alarms away.
+   */
+  called(now: number): void {
+    if (this.name === LOOKOUT) this.callsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS + AFTER_MIDNIGHT_MS;
+    if (this.name === DIRECTORY) this.alarmsWereLost();
   }
 
   /** Alarms were lost: objects that nothing else wakes must be called. */
@@ -70,7 +78,7 @@ export class Lookout {
   /** The alarm has fired. Never rejects. @param hasLooked the directory has looked after queues */
   async alarm(own: Own, hasLooked: boolean, now: number): Promise<void> {
     try {
-      if (this.isLookout) await this.callDirectory(now);
+      if (this.name === LOOKOUT) await this.callDirectory(now);
       if (hasLooked) await lookoutObject(this.env).revive();
       if (this.revivesBefore !== undefined) await this.reviveOthers(own, this.revivesBefore);
     } catch (error) {
@@ -80,7 +88,7 @@ export class Lookout {
 
   private async callDirectory(now: number): Promise<void> {
     // Stays if the call fails.
-    this.begin(now);
+    this.called(now);
     if (!(await directoryObject(this.env).revive())) this.callsAt = undefined;
   }
 

@@ -17,7 +17,8 @@ import type { QueueApi } from './queue';
 import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
 
-/** The name of the object that looks after the directory. */
+/** The names of the directory's object, and of the one that looks after it. */
+export const DIRECTORY = 'directory';
 export const LOOKOUT = 'lookout';
 
 /** The classes of objects, by the binding that may lead to them. */
@@ -68,7 +69,7 @@ export async function hasVerb(env: Env, queue: string, verb: keyof QueueApi): Pr
 
 /** The object that knows which queues exist, for what is not RPC. */
 export function directoryStub(env: Env): DurableObjectStub {
-  return named(env, 'DIRECTORY', 'directory');
+  return named(env, 'DIRECTORY', DIRECTORY);
 }
 
 /** The object that knows which queues exist. */

@@ -9,6 +9,7 @@ import { TestQueue } from '../support/queue';
 import { rowsWhile } from '../support/rows';
 import { server } from '../support/server';
 import { touchesOf } from '../support/touches';
+import { begin, step } from '../workflow/workflows';
 
 clock.startAtT0();
 beforeEach(() => server.reset());
@@ -108,6 +109,21 @@ describe('a queue whose alarm could not be set', () => {
     await heal();
     await queue.inside(() => vi.advanceTimersByTimeAsync(2 * MINUTE));
     expect(await queue.armedAt()).not.toBeNull();
+  });
+});
+
+describe('a workflow whose alarm could not be set', () => {
+  it('is called soon after 00:00 UTC, also when the directory has kept its own', async () => {
+    const { queue } = await due();
+    const id = await begin({ steps: [step(queue.name)] });
+    // A call is enough: the object arms its alarm when it is made.
+    const calls = await touchesOf(env.WORKFLOWS.getByName(id), 'get');
+    await clock.jumpTo(directory(), (await clock.armedAt(directory())) as number);
+    expect(calls).toEqual([]);
+    clock.set((await clock.armedAt(lookout())) as number);
+    await clock.ring(lookout());
+    await clock.jumpTo(directory(), Date.now() + SECOND);
+    await until(() => calls.length > 0, 'the workflow to be called');
   });
 });
 
