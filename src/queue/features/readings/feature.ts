@@ -8,6 +8,7 @@
  * The report also says when the queue is next due, so that the directory looks after a queue whose alarm was lost. A
  * queue that is due long before that look reports again: about once an hour at most, as the look is an hour away.
  */
+import { isPausedUntil } from '../../../durable/backoff';
 import { LONGEST_LOOK_AFTER_MS, LOOK_AFTER_MS } from '../../../rpc/due-queues';
 import type { Feature, Host } from '../../feature';
 
@@ -30,7 +31,7 @@ export class Readers implements Feature {
 
   start(): void {
     const now = this.host.now();
-    if (now < this.notBefore || (this.isTold && this.isLookedAfter(now))) return;
+    if (isPausedUntil(this.notBefore, now, AGAIN_AFTER_MS) || (this.isTold && this.isLookedAfter(now))) return;
     this.isTold = true;
     this.host.keepAlive(this.tell(now));
   }
