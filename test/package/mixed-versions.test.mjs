@@ -280,7 +280,7 @@ async function ordinaryDay(port, isComplete = true) {
   await call('resume', 'POST', '/queues/pull/resume', {});
   await call('override', 'PUT', '/rate-limits/k', { concurrency: 2 });
   await call('webhook', 'POST', '/webhooks/subscriptions', { url: 'https://example.com/x', events: ['job.completed'] });
-  await call('schema', 'PUT', '/admin/schemas/pull.z/1', { schema: { type: 'array' }, mode: 'warn' });
+  await call('schema', 'PUT', '/admin/schemas/pull.z/1', { schema: { type: 'array' } });
   await call('cancel many', 'POST', '/admin/jobs/bulk/cancel', { filter: { queue: 'several-1' }, confirm: true });
   await call('delete a queue', 'DELETE', '/queues/several-1');
 
