@@ -30,7 +30,7 @@ const KEY = 'due ';
 const END = 'due!';
 
 export class DueQueues {
-  /** The earliest moment; undefined: not read yet. */
+  /** The earliest moment, or one before it that has been put off since; undefined: not read yet. */
   private earliest: number | undefined;
   private restsUntil = 0;
 
@@ -75,6 +75,7 @@ export class DueQueues {
   async look(now: number): Promise<void> {
     const late = this.tables.exist() ? this.read(MOST_AT_ONCE).filter(({ at }) => at <= now) : [];
     this.restsUntil = now + PAUSE_MS.next;
+    this.earliest = undefined;
     await inParallel(late, async ({ queue, at }) => {
       try {
         const due = await this.nextDue(queue);
@@ -97,7 +98,8 @@ export class DueQueues {
   private note(queue: string, at: number | undefined): void {
     if (!this.tables.exist()) return;
     writeMeta(this.sql, KEY + queue, at);
-    this.earliest = undefined;
+    // Whether it was the earliest is not looked up: that reads the moments of all queues. The next look finds out.
+    if (this.earliest !== undefined && at !== undefined) this.earliest = Math.min(this.earliest, at);
   }
 
   /** The earliest of them. */

@@ -159,6 +159,15 @@ describe('looking after queues', () => {
     expect(counted.written).toBeLessThanOrEqual(4);
   });
 
+  it('reads of each report the moment of one queue, however many there are', async () => {
+    await due();
+    for (let queue = 0; queue < 200; queue++) await directory().queueChanged(`q${queue}`, T0 + HOUR);
+    const counted = await rowsWhile(directory(), async () => {
+      for (let queue = 200; queue < 220; queue++) await directory().queueChanged(`q${queue}`, T0 + HOUR);
+    });
+    expect(counted.read).toBeLessThan(200);
+  });
+
   it('follows a queue that is deleted', async () => {
     const { queue } = await due();
     await directory().unregister(queue.name, Date.now() + 1);
