@@ -1,6 +1,6 @@
 /** Why a job that is pushed does not run: makes the checks of the selection (`select.ts`), in their order. */
 import { MAX_CONNECTIONS } from '../../../dispatch/remote';
-import { quote } from '../../../job/text';
+import { maskedUrl } from '../../../job/secrets';
 import { formatInstant } from '../../../job/time';
 import type { WaitingFor } from '../../../job/waiting';
 import { waitsForChunk } from '../../jobs/chunk-waiting';
@@ -33,7 +33,7 @@ export class PushWaits {
     if (url !== undefined && !target) {
       return waiting(
         'no_handler',
-        `ALLOWED_TARGET_HOSTS does not list the host of its target_url ${quote(url)}.`,
+        `ALLOWED_TARGET_HOSTS does not list the host of its target_url ${maskedUrl(url)}.`,
         since,
       );
     }
