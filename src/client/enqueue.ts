@@ -209,7 +209,8 @@ export class Enqueuer {
     try {
       const found: JobEnvelope[] = [];
       for (const job of jobs) {
-        const envelope = jobOf(await this.requests.safely('GET', pathTo`/jobs/${job.id ?? ''}`));
+        if (job.id === undefined) throw refusal;
+        const envelope = jobOf(await this.requests.safely('GET', pathTo`/jobs/${job.id}`));
         if (envelope.type !== job.type) throw refusal;
         found.push(envelope);
       }

@@ -98,9 +98,10 @@ export function parametersOf(query: JobQuery): URLSearchParams {
     set(name, typeof value === 'string' ? value : value?.join(','));
   };
   const range = (name: string, value: Range | undefined) => {
-    if (typeof value === 'number') return set(name, value);
-    set(`${name}_min`, value?.min);
-    set(`${name}_max`, value?.max);
+    if (value === undefined || typeof value === 'number') return set(name, value);
+    const ends = Object.entries(checked(value, { min: true, max: true }));
+    if (ends.length === 0) throw invalid(`${name} needs min or max.`, name);
+    for (const [end, bound] of ends) set(`${name}_${end}`, bound);
   };
   many('queue', query.queue);
   many('id', query.ids);

@@ -65,14 +65,17 @@ export type Open = (
 
 /**
  * A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`.
- * @throws {InvalidJobError} for a value that is `.` or `..`: URL parsers would make it another path
+ * @throws {InvalidJobError} for what a path cannot name. URL parsers make another path of `.` and `..`, and a missing
+ *   value would be sent as the name `undefined`
  */
 export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(segmentOf));
 }
 
 function segmentOf(name: string): string {
-  if (name !== '.' && name !== '..') return encodeURIComponent(name);
+  if (typeof name === 'string' && !['', '.', '..'].includes(name) && name.isWellFormed()) {
+    return encodeURIComponent(name);
+  }
   throw invalid(`${JSON.stringify(name)} cannot be named in a path.`, 'path');
 }
 

@@ -4,6 +4,7 @@ import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
 import { shaped } from './answers';
+import { checked } from './conditions';
 import { byCursor, type ListOptions } from './pages';
 import type { Requests } from './requests';
 import { pathTo } from './transport';
@@ -67,14 +68,16 @@ export class Workers {
 
   /**
    * Gives a worker, or all of them, a directive.
-   * @param id absent: all that are known
+   * @param only the id of one; absent: all that are known
    * @returns how many were notified
    * @throws {NotFoundError}
+   * @throws {InvalidJobError} for an id that is undefined
    * @example
    * await tocsin.workers.direct('terminate'); // before a deploy
    */
-  async direct(directive: Directive, id?: string): Promise<number> {
-    const body = jsonOf({ directive, workerId: id });
+  async direct(directive: Directive, ...only: [id?: string]): Promise<number> {
+    const chosen = only.length === 0 ? {} : checked({ workerId: only[0] }, { workerId: true });
+    const body = jsonOf({ directive, ...chosen });
     const answer = await this.requests.safely('POST', '/admin/workers/directive', body);
     return shaped<{ updated: number }>(answer, 'updated', 'the outcome').updated;
   }

@@ -42,6 +42,25 @@ const CALLS: [name: string, condition: string, call: (query: never) => Promise<u
   ['targets.resume', 'queues', (query) => tocsin.targets.resume('t', query)],
 ];
 
+it.each([{}, { min: undefined }, { min: null }, { mni: 1 }])('a range that is %j is refused', async (priority) => {
+  const query = { queue: 'q', priority } as never;
+  for (const asked of [tocsin.count(query), first(tocsin.list(query))]) {
+    await expect(asked).rejects.toThrow(InvalidJobError);
+  }
+});
+
+it('a directive for a worker that is undefined is not sent to all', async () => {
+  const workers = tocsin.workers as { direct(directive: string, id?: unknown): Promise<number> };
+  for (const id of [undefined, null]) await expect(workers.direct('terminate', id)).rejects.toThrow(InvalidJobError);
+});
+
+it.each(['', '.', '..', '\ud83d', undefined, null])('a path does not name %j', async (name) => {
+  const wrong = name as string;
+  for (const asked of [tocsin.queues.pause(wrong), tocsin.queues.pauseGroup('q', wrong), tocsin.get(wrong)]) {
+    await expect(asked).rejects.toThrow(InvalidJobError);
+  }
+});
+
 describe.each(CALLS)('tocsin.%s', (_, condition, call) => {
   it.each([
     ['undefined', undefined],

@@ -27,11 +27,7 @@ export function accepted(route: Route & Rules): Check {
     // Producers and workers speak the protocol, by which a server ignores members that it does not know.
     if (route.method === 'GET' || route.audit === 'none' || route.judgesMembers || known.isOpen) return undefined;
     if (known.body) c.set('members', known.body);
-    else {
-      const body = (await readOptionalBody(c)) ?? {};
-      // Others act on the one thing that their path names.
-      if (route.method === 'DELETE' || known.query.size > 0) refuseMembers(body, new Map());
-    }
+    else refuseMembers((await readOptionalBody(c)) ?? {}, new Map());
     return undefined;
   };
 }

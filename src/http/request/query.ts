@@ -42,8 +42,8 @@ export function listParam(c: AppContext, ...names: string[]): string[] | undefin
   const values = names.flatMap((name) => c.req.queries(name) ?? []).flatMap((text) => text.split(','));
   const present = values.map((value) => value.trim()).filter((value) => value !== '');
   if (present.length > 0) return [...new Set(present)];
-  // An empty condition must not match everything.
-  if (values.some((value) => value !== '')) throw invalidRequest(names[0] ?? '', `${names[0]} must not be blank.`);
+  // An empty condition must not match everything; a list of commas is one.
+  if (values.length > 0) throw invalidRequest(names[0] ?? '', `${names[0]} must not be blank.`);
   return undefined;
 }
 

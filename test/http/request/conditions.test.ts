@@ -55,6 +55,10 @@ describe('a parameter that is not known', () => {
     '/jobs?type=',
     '/jobs/count?state=',
     '/jobs?queue',
+    '/jobs?queue=,',
+    '/jobs/count?state=,',
+    '/jobs?type=,%20,',
+    '/admin/jobs?id=,&tag=a',
     '/dead-letter?queue=',
     '/admin/failures?type=',
     '/events?queue=',
@@ -88,6 +92,10 @@ const MANY: [method: string, path: string, body: Record<string, unknown>][] = [
   ['POST', '/admin/workers/directive', { directive: 'quiet' }],
   ['DELETE', '/cron-groups/none', {}],
   ['POST', '/targets/none/resume', {}],
+  ['POST', '/queues/Q/pause', {}],
+  ['POST', '/queues/Q/resume', {}],
+  ['POST', '/queues/Q/drain', {}],
+  ['POST', '/admin/queues/Q/pause', {}],
 ];
 
 const members = (body: Record<string, unknown>) => Object.keys(body).filter((name) => name !== 'confirm');
@@ -105,7 +113,7 @@ describe('a request about many', () => {
   it.each(MANY)(
     '%s %s refuses unknown members, null and empty lists, and changes nothing',
     async (method, path, body) => {
-      for (const name of ['dryRun', 'no_such_member']) {
+      for (const name of ['dryRun', 'group', 'no_such_member']) {
         expect(await act(method, path, { ...body, [name]: true })).toMatchObject({ status: 400, field: name });
       }
       for (const name of members(body)) {
