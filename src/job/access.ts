@@ -50,6 +50,12 @@ const MEMBERS = ['key', 'role', 'scopes', 'name'];
 /** What no key separated by commas contains: such text was meant as JSON, and lost its brackets. */
 const JSON_SIGNS = /[{}":]/;
 
+/** A member meant as one, `role=viewer`: it would be a key that anybody can guess. */
+const ASSIGNMENT = /^(?:key|name|role|scopes?)=/i;
+
+/** What a script writes in place of a key that is not set. */
+const UNSET = ['undefined', 'null'];
+
 /**
  * Keys: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with neither role
  * nor scopes may do everything; one with both may do what either says. What is not known is refused, because a
@@ -63,6 +69,7 @@ export function readApiKeys(text: unknown): ApiKey[] {
   if (keys.length === 0) throw wrong('must name at least one key; leave it unset to have none');
   const first = new Map<string, number>();
   for (const [index, { key }] of keys.entries()) {
+    if (UNSET.includes(key)) throw wrong(`entry ${index}: the key is a word that stands for a missing value`);
     const known = first.get(key);
     if (known !== undefined) throw wrong(`entries ${known} and ${index} have the same key`);
     first.set(key, index);
@@ -73,8 +80,12 @@ export function readApiKeys(text: unknown): ApiKey[] {
 function readPlain(text: string): ApiKey[] {
   const keys = text.split(/[\s,]+/).filter(Boolean);
   const torn = keys.findIndex((key) => JSON_SIGNS.test(key));
-  if (torn === -1) return keys.map((key) => ({ key, scopes: SCOPES }));
-  throw wrong(`entry ${torn} contains one of { } " : which a list of keys must not; write JSON within [ ]`);
+  if (torn !== -1) {
+    throw wrong(`entry ${torn} contains one of { } " : which a list of keys must not; write JSON within [ ]`);
+  }
+  const assigned = keys.findIndex((key) => ASSIGNMENT.test(key));
+  if (assigned !== -1) throw wrong(`entry ${assigned} gives a member a value; write JSON within [ ]`);
+  return keys.map((key) => ({ key, scopes: SCOPES }));
 }
 
 function readList(text: unknown): ApiKey[] {

@@ -29,6 +29,9 @@ const WRONG: [what: string, keys: unknown, message: RegExp][] = [
   ['one key twice in a list', `${SECRET},${SECRET}`, /entries 0 and 1/],
   ['an object without brackets', `{"key":"${SECRET}","role":"viewer"}`, /within \[ \]/],
   ['the end of an object', `${SECRET} "role":"viewer"}`, /within \[ \]/],
+  ['members that are assigned', `key=${SECRET},role=viewer`, /within \[ \]/],
+  ['the word for a key that a script lacks', 'undefined', /missing value/],
+  ['such a word in an entry', JSON.stringify([{ key: 'null', role: 'admin' }]), /missing value/],
   ['an empty list', '[]', /at least one key/],
   ['nothing but separators', ' , ', /at least one key/],
   ['torn JSON', `[{"key":"${SECRET}"`, /not valid JSON/],
@@ -38,7 +41,7 @@ const WRONG: [what: string, keys: unknown, message: RegExp][] = [
 describe('API_KEYS', () => {
   it.each(WRONG)('with %s refuses every request, and quotes nothing of it', async (_, keys, message) => {
     const closed = TestServer.with({ API_KEYS: keys, ALLOW_LOCALHOST: 'true' });
-    for (const token of [undefined, SECRET, '"role":"viewer"}']) {
+    for (const token of [undefined, SECRET, '"role":"viewer"}', 'role=viewer', 'undefined']) {
       const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
       for (const [method, path] of [
         ['GET', `${V1}/jobs`],
