@@ -102,6 +102,26 @@ describe('a backup', () => {
   });
 });
 
+describe('a state folder', () => {
+  it('is refused where its tocsin.json is not what serve writes', () => {
+    for (const text of ['', 'null', '[]', '{"format":1,"schemas":{"QueueObject":"9"}}']) {
+      const path = fresh();
+      mkdirSync(path);
+      writeFileSync(join(path, 'tocsin.json'), text);
+      assert.throws(() => openFolder(path), /tocsin\.json cannot be read\./);
+    }
+  });
+
+  it('is refused where none can be made', async () => {
+    const { path } = state();
+    const file = join(path, 'tocsin.json');
+    symlinkSync(join(path, 'nowhere'), join(path, 'link'));
+    for (const no of [join(file, 'below'), join(path, 'link')]) {
+      assert.throws(() => openFolder(no), /^Error: The folder .* cannot be created: /);
+    }
+  });
+});
+
 describe('what is restored', () => {
   const described = (path) => ({ [path]: [1, createHash('sha256').update('x').digest('hex')] });
 
@@ -125,6 +145,9 @@ describe('what is restored', () => {
       '{"format":1,"files":[]}',
       '{"format":1,"files":{"a":7}}',
       '{"format":9,"files":{}}',
+      '{"format":1,"files":{},"schemas":null}',
+      '{"format":1,"files":{},"schemas":[1]}',
+      '{"format":1,"files":{},"schemas":{"QueueObject":"9"}}',
     ]) {
       const target = fresh();
       await assert.rejects(restore(hostile(files), target), /backup\.json .*/);

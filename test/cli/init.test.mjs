@@ -56,6 +56,14 @@ describe('tocsin init', () => {
     assert.equal(JSON.parse(read('sub/New Shop/package.json')).name, 'new-shop');
   });
 
+  it('says which folder cannot be made', { skip: process.platform !== 'linux' }, async () => {
+    for (const no of ['/proc/nope', '/proc/nope/below']) {
+      const { code, stderr } = await init(no);
+      assert.equal(code, 1);
+      assert.match(stderr, /^tocsin: The folder \/proc\/nope cannot be created: .*\n→ Name another one\./);
+    }
+  });
+
   it('writes a deploy that puts schedules into effect, and names it where the project has another one', async () => {
     await init();
     assert.equal(JSON.parse(read('package.json')).scripts.deploy, 'tocsin deploy');

@@ -1,10 +1,11 @@
 /** `tocsin init`, which is also what `npm create tocsin` runs */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { isCancel, select, text } from '@clack/prompts';
 import { Command, Option } from 'commander';
 import { print } from '../command';
 import { CliError, usageError } from '../failure';
+import { makeFolder } from '../make-folder';
 import { facts, shellWord, type Terminal } from '../output';
 import { install, managerOf } from '../project/install';
 import { exportLine } from '../project/main-module';
@@ -93,7 +94,7 @@ function printSnippet(terminal: Terminal, format: ConfigFormat, json?: boolean):
 function write(folder: string, plan: Plan): void {
   for (const { path, action, text } of plan.changes) {
     const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     writeFileSync(file, text, { flag: action === 'create' ? 'wx' : 'w' });
   }
 }

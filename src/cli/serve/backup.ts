@@ -23,10 +23,12 @@ import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
 import { isObject, parseObject } from '../../job/envelope/fields';
 import { CliError, notWritten } from '../failure';
+import { makeFolder } from '../make-folder';
 import { openDoor } from './door';
 import {
   FORMAT,
   isEmpty,
+  isSchemas,
   knownFolder,
   noteSchemas,
   openFolder,
@@ -70,7 +72,7 @@ export async function backUp(state: string, target: string, now: () => number): 
   const whole = resolve(target);
   if (!isEmpty(whole)) throw new CliError(`${whole} is not empty.`, 'Name a folder that does not exist.');
   const part = join(dirname(whole), `.${basename(whole)}.part-${process.pid}`);
-  await mkdir(join(part, 'objects'), { recursive: true, mode: 0o700 });
+  makeFolder(join(part, 'objects'), 0o700);
   try {
     const door = await knock(folder.door);
     const held = door ? await copyRunning(folder, part, door, now) : await copyResting(folder, part, now);
@@ -146,6 +148,8 @@ function readList(file: string, text: string): List {
     if (!Number.isSafeInteger(bytes) || typeof hash !== 'string')
       throw wrong(`does not describe ${JSON.stringify(path)}`);
   }
+  const { schemas } = list;
+  if (schemas !== undefined && !isSchemas(schemas)) throw wrong('does not describe the schemas of what is stored');
   return list as List;
 }
 

@@ -6,18 +6,11 @@
  *     run/          made again at each start: the configuration, the bundles, the sockets
  */
 import { createHash } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isObject } from '../../job/envelope/fields';
 import { CliError } from '../failure';
+import { makeFolder } from '../make-folder';
 import { isWindows } from './local-socket';
 
 /** Of the folder and of backups. */
@@ -48,7 +41,7 @@ export interface StateFolder {
  */
 export function openFolder(path: string, cluster?: string): StateFolder {
   const whole = resolve(path);
-  if (!existsSync(whole)) mkdirSync(whole, { recursive: true, mode: 0o700 });
+  makeFolder(whole, 0o700);
   if (!statSync(whole).isDirectory()) throw new CliError(`${whole} is not a folder.`, 'Name another with --state.');
   if (!existsSync(join(whole, MARK))) {
     const [first] = readdirSync(whole).filter((name) => name !== 'lost+found');
@@ -60,7 +53,7 @@ export function openFolder(path: string, cluster?: string): StateFolder {
   }
   checkMark(whole, cluster);
   const folder = partsOf(whole);
-  for (const part of [folder.objects, folder.run]) mkdirSync(part, { recursive: true, mode: 0o700 });
+  for (const part of [folder.objects, folder.run]) makeFolder(part, 0o700);
   return folder;
 }
 
@@ -100,6 +93,10 @@ function pipeOf(path: string): string {
 /** Versions of the schemas of what is stored, by kind of object. */
 export type Schemas = Readonly<Record<string, number>>;
 
+/** Does this say versions of schemas? */
+export const isSchemas = (value: unknown): value is Schemas =>
+  isObject(value) && Object.values(value).every((version) => Number.isSafeInteger(version));
+
 interface Mark {
   format?: unknown;
   /** The bucket that has the state: what lies here is the copy of one process, which may be old. */
@@ -133,10 +130,12 @@ export function noteSchemas(folder: StateFolder, supported: Schemas): void {
 
 function readMark(file: string): Mark {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Mark;
+    const mark: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (isObject(mark) && isSchemas(mark.schemas ?? {})) return mark as Mark;
   } catch {
-    throw new CliError(`${file} cannot be read.`, 'It must be {"format": 1}.');
+    // Refused below.
   }
+  throw new CliError(`${file} cannot be read.`, 'It must be {"format": 1}.');
 }
 
 function checkMark(path: string, cluster: string | undefined): void {
