@@ -130,6 +130,18 @@ describe('options of BullMQ', () => {
     assert.equal(of({}), undefined);
   });
 
+  it('have what is not set as null, where a producer in another language wrote them', () => {
+    const of = (opts) => bullmq.jobOf('mail', '1', { name: 'x', data: '{"a":null}', opts: JSON.stringify(opts) });
+    const members = ['attempts', 'backoff', 'de', 'deduplication', 'priority', 'removeOnComplete', 'removeOnFail'];
+    const nulls = Object.fromEntries(members.map((name) => [name, null]));
+    assert.deepEqual(of(nulls), of({}));
+    assert.deepEqual(of({}).args, [{ a: null }]);
+    const partly = { attempts: 3, backoff: { type: 'fixed', delay: null, jitter: null }, removeOnFail: { age: null } };
+    assert.deepEqual(of(partly), of({ attempts: 3, backoff: { type: 'fixed' } }));
+    const pending = { opts: '{"repeat":null}' };
+    assert.equal(bullmq.scheduleOf('mail', { id: 'a', hash: { pattern: '* * * * *' }, pending }, 1).kind, 'schedule');
+  });
+
   it('are reported where they cannot be read', () => {
     const { kind, message } = bullmq.jobOf('mail', '1', { name: 'x', data: '{' });
     assert.equal(kind, 'broken');
@@ -223,6 +235,15 @@ describe('jobs of Sidekiq', () => {
     const late = sidekiq.retryOf({}, 23);
     assert.deepEqual([late.maxAttempts, late.table], [3, [279_856_000, 331_791_000]]);
     assert.deepEqual(sidekiq.retryOf({ retry: 1000 }, 500).table.length, 1);
+  });
+
+  it('have what is not set as null, where another program wrote them', () => {
+    const members = ['retry', 'dead', 'retry_count', 'created_at', 'expiry', 'tags', 'unique_for', 'bid', 'encrypt'];
+    assert.deepEqual(jobOf(Object.fromEntries(members.map((name) => [name, null]))), jobOf({}));
+    assert.deepEqual(jobOf({ args: [null] }).args, [null]);
+    const message = JSON.stringify({ class: 'A', args: [null], retry: null });
+    const { options, args } = sidekiq.scheduleOf('k', { klass: 'A', cron: '* * * * *', message });
+    assert.deepEqual([options.retry.maxAttempts, args], [26, [null]]);
   });
 
   it('have their times in s, and in ms from version 8 on', () => {

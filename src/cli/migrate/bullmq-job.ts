@@ -17,6 +17,7 @@ interface Options {
   de?: Deduplication;
   deduplication?: Deduplication;
   priority?: number;
+  repeat?: { limit?: number; count?: number };
   removeOnComplete?: Removal;
   removeOnFail?: Removal;
 }
@@ -93,11 +94,16 @@ function uniqueOf(id: string, given: Deduplication, found: string | undefined): 
   return { options: { unique: { key: id, uniqueWhile: 'exists', onConflict: 'ignore' } }, remarks: [] };
 }
 
+/** The options that are set: producers in other languages write null for those that are not. */
+function optionsIn(text = '{}'): Options {
+  return JSON.parse(text, (_, value) => value ?? undefined);
+}
+
 /** A job. @param dueAt epoch ms, where it is delayed */
 export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Finding {
   const { name = '' } = hash;
   return readOne('job', { id, queue, name }, () => {
-    const opts = JSON.parse(hash.opts ?? '{}') as Options;
+    const opts: Options = optionsIn(hash.opts);
     const attempts = Number(hash.atm ?? hash.attemptsMade ?? 0);
     const retry = retryOf(opts, attempts);
     const priority = priorityOf(Number(hash.priority ?? opts.priority ?? 0));
@@ -166,7 +172,7 @@ function readSchedule(queue: string, name: string, scheduler: Scheduler, now: nu
 
 /** Fires that are left, the one of the pending job included. */
 function firesLeft(hash: Hash, pending: Hash | undefined): number | undefined {
-  const { repeat = {} } = JSON.parse(pending?.opts ?? '{}') as { repeat?: { limit?: number; count?: number } };
+  const { repeat = {} }: Options = optionsIn(pending?.opts);
   const limit = hash.limit ?? repeat.limit;
   if (limit === undefined) return undefined;
   return Number(limit) - Number(hash.ic ?? repeat.count ?? 0) + (pending ? 1 : 0);

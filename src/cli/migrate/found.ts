@@ -139,6 +139,10 @@ export function readJson(text: string): unknown {
   return value;
 }
 
+/** The members that are set: programs in some languages write null for those that are not. */
+export const withoutNulls = (members: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
+
 /** The epoch ms of a time of PostgreSQL; `infinity` is infinite. @throws {Error} for one beyond the year 9999 */
 export function epochOf(time: string): number {
   if (time === 'infinity') return Number.POSITIVE_INFINITY;

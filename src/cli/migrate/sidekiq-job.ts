@@ -12,6 +12,7 @@ import {
   ranOf,
   readJson,
   readOne,
+  withoutNulls,
 } from './found';
 
 /** A job as Sidekiq, Active Job and some gems write it. Times are s, from version 8 on ms. */
@@ -104,8 +105,9 @@ function uniqueOf({ unique_for, lock, lock_ttl, lock_digest, unique_digest }: Pa
 export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
   const origin = originOf(json, queue);
   return readOne('job', origin, () => {
-    const payload = readJson(json);
-    if (isObject(payload) && typeof payload.jid === 'string' && Array.isArray(payload.args)) {
+    const found = readJson(json);
+    const payload = isObject(found) ? withoutNulls(found) : {};
+    if (typeof payload.jid === 'string' && Array.isArray(payload.args)) {
       return readJob(payload, origin.queue, dueAt);
     }
     throw new Error(`it has no jid, class or args: ${quote(json)}`);
@@ -156,7 +158,7 @@ export function scheduleOf(key: string, hash: Readonly<Partial<Record<string, st
   const id = hash.name ?? key;
   const name = hash.klass ?? hash.class ?? '';
   return readOne('schedule', { id, queue: hash.queue ?? '?', name }, () => {
-    const message = readJson(hash.message || '{}') as Payload;
+    const message: Payload = withoutNulls(readJson(hash.message || '{}') as object);
     const { args } = workOf(message);
     const { expression, timezone } = cronOf(hash.cron ?? '');
     const schedule: FoundSchedule = {
