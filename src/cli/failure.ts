@@ -25,10 +25,12 @@ export function usageError(message: string, hint?: string): CliError {
 
 /** Why a file could not be written, in words; anything else as it is. */
 export function notWritten(path: string, error: unknown): unknown {
-  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const { code, syscall } = error as NodeJS.ErrnoException;
   if (code === undefined || syscall === undefined) return error;
+  const missing = code === 'ENOENT' ? missingFolder(path) : undefined;
+  if (missing) return new CliError(missing.message, missing.hint, 'not_written');
   const hint = code === 'ENOSPC' || code === 'EDQUOT' ? 'Free some space, or name another disk.' : undefined;
-  return new CliError(`${path} cannot be written: ${message}.`, hint, 'not_written');
+  return new CliError(`${path} cannot be written: ${reasonOf(error)}.`, hint, 'not_written');
 }
 
 /** A failure as it is printed. */
@@ -103,10 +105,15 @@ function fileFailure(error: unknown): { message: string; hint?: string } | undef
   if (cause === undefined) return undefined;
   const { code, path = 'a file' } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return { message: `Cannot read or write ${path}: ${cause}.` };
-  const folder = dirname(resolve(path));
-  if (!existsSync(folder))
-    return { message: `There is no folder ${folder}.`, hint: 'Create it, or name another path.' };
+  const missing = missingFolder(path);
+  if (missing) return missing;
   return { message: `There is no file ${path}.`, hint: `Check its path: it is looked for from ${process.cwd()}.` };
+}
+
+function missingFolder(path: string): { message: string; hint: string } | undefined {
+  const folder = dirname(resolve(path));
+  if (existsSync(folder)) return undefined;
+  return { message: `There is no folder ${folder}.`, hint: 'Create it, or name another path.' };
 }
 
 function wordsOf(error: TocsinError, where: Where | undefined): { message: string; hint: string | undefined } {

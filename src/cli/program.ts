@@ -104,7 +104,7 @@ export async function run(program: Command, args: readonly string[], terminal: T
     const url = withoutPassword(optionIn(args, '--url').value ?? (terminal.env.TOCSIN_URL || DEFAULT_URL));
     const key = optionIn(args, '--key').value ?? (terminal.env.TOCSIN_KEY || undefined);
     const { exitCode, ...failure } =
-      error instanceof CommanderError ? usageFailure(error, program.name(), args) : failureOf(error, { url, key });
+      error instanceof CommanderError ? usageFailure(error, program, args) : failureOf(error, { url, key });
     const { message, hint } = failure;
     if (json) terminal.err(`${jsonText({ error: failure, ...warningsOf(terminal) })}\n`);
     else notice(terminal, `${program.name()}: ${message}${hint ? `\n→ ${hint}` : ''}`);
@@ -121,9 +121,15 @@ export function* everyCommand(command: Command): Generator<Command> {
 /** A shell makes several arguments of a value with spaces, and file names of a `*`. */
 const QUOTE = "Put quotes around a value that has spaces or a *, such as --expression '0 2 * * *'.";
 
-function usageFailure(error: CommanderError, program: string, args: readonly string[]) {
+const BEHIND = 'Write options behind the command: tocsin queues --url …';
+
+function usageFailure(error: CommanderError, program: Command, args: readonly string[]) {
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
-  const name = args.find((arg) => !arg.startsWith('-'));
+  const command = args.flatMap((arg) => program.commands.find((one) => one.name() === arg) ?? [])[0];
+  // An option that stands before it is not one of the program; what follows may be a key.
+  const name = command?.name() ?? '';
+  const isValue =
+    error.code === 'commander.excessArguments' && (!command?.commands.length || !first.includes(`'${name}'`));
   const suggestion = rest.join(' ').replace(/[()]/g, '').trim();
   const message = /^\(outputHelp\)/.test(first) ? 'Which command?' : first;
   return {
@@ -131,8 +137,9 @@ function usageFailure(error: CommanderError, program: string, args: readonly str
     message: message.charAt(0).toUpperCase() + message.slice(1),
     hint:
       suggestion ||
-      (error.code === 'commander.excessArguments' && QUOTE) ||
-      `${program} ${program === 'tocsin' ? (name ?? '') : ''} --help`.replace(/ +/g, ' '),
+      (isValue && QUOTE) ||
+      (error.code === 'commander.unknownOption' && args[0]?.startsWith('-') && BEHIND) ||
+      [program.name(), name, '--help'].filter(Boolean).join(' '),
     exitCode: EXIT.usage,
   };
 }

@@ -1,6 +1,7 @@
 /** The terminal that the program was started in. */
 import { once } from 'node:events';
 import { confirm } from '@clack/prompts';
+import { reasonOf } from './failure';
 import type { Terminal } from './output';
 import { processScreen } from './screen';
 
@@ -9,7 +10,7 @@ export function processTerminal(): Terminal {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that has seen enough, like `head`, is not a failure.
     if (error.code === 'EPIPE') process.exit(0);
-    process.stderr.write(`tocsin: The output cannot be written: ${error.message}.\n`, () => process.exit(1));
+    process.stderr.write(`tocsin: The output cannot be written: ${reasonOf(error)}.\n`, () => process.exit(1));
   });
   // No one is left to tell.
   process.stderr.on('error', (error: NodeJS.ErrnoException) => {

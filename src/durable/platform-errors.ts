@@ -79,6 +79,8 @@ function platformError(thrown: Marked, now: number): ApiError | undefined {
   if (isMissingMethod(thrown)) {
     return passing('The object still runs another version of the code.', OTHER_VERSION);
   }
+  // An object whose write failed is reset, too: the cause says more.
+  if (message.includes('SQLITE_') && storageFailure(thrown)) return undefined;
   if (thrown.overloaded === true) return passing('The object is overloaded.', OVERLOADED);
   if (thrown.durableObjectReset === true) return passing('The object was restarted during the request.', RESET);
   if (thrown.retryable === true || LOST.test(message)) {

@@ -137,8 +137,11 @@ describe('tocsin', { timeout: 900_000 }, () => {
     const limits = { concurrency: 2, rate: { limit: 5, period: 'PT1M' }, max_waiting: 9 };
     assert.deepEqual([group.limits, group.override], [limits, { ...limits, weight: 3 }]);
     assert.equal((await json('groups', 'restore', 'shared', 'big one')).group.override, null);
-    const refused = await run('groups', 'pause', 'nowhere', 'x');
+    await json('queues', 'create', 'plain');
+    const refused = await run('groups', 'pause', 'plain', 'x');
     assert.match(refused.stderr, /does not serve its jobs by group/);
+    const unknown = await run('groups', 'pause', 'nowhere', 'x');
+    assert.match(unknown.stderr, /^tocsin: Queue nowhere not found\./);
   });
 
   it('says why a job does not run', async () => {
@@ -426,11 +429,15 @@ describe('tocsin', { timeout: 900_000 }, () => {
   });
 
   it('says who changed what', async () => {
+    await json('queues', 'create', 'seen');
     await json('queues', 'pause', 'seen');
     const { entries } = await json('audit', '--queue', 'seen', '--action', 'queue.*', '--since', '1h');
     assert.deepEqual(
       entries.map(({ action, target, request_id: request }) => [action, target, typeof request]),
-      [['queue.pause', 'seen', 'string']],
+      [
+        ['queue.pause', 'seen', 'string'],
+        ['queue.create', 'seen', 'string'],
+      ],
     );
     assert.match((await run('audit', '--limit', '1')).stdout, /^AT +WHO +ACTION.*\n.* anybody +queue\.pause +seen/);
     assert.equal((await run('audit', '--action', 'No Action')).code, 1);

@@ -67,6 +67,15 @@ it('a hint names the field itself, since a terminal shows no details', async () 
   assert.equal(stderr, 'tocsin: It must be less.\n→ Correct options.priority and run the command again.\n');
 });
 
+it('a command that is not there, or behind its options, is not taken for a value', async () => {
+  const listed = await tocsin(['queues', 'list']);
+  assert.match(listed.stderr, /Too many arguments for 'queues'.*\n→ tocsin queues --help\n$/);
+  const before = await tocsin(['--key', 'secret', 'queues']);
+  assert.match(before.stderr, /Unknown option '--key'\n→ Write options behind the command: /);
+  const wrong = await tocsin(['queues', '--kee', 'top']);
+  assert.match(wrong.stderr, /Unknown option '--kee'\n→ /);
+});
+
 it('a value that the shell has cut into words must be quoted', async () => {
   const { code, stderr } = await tocsin(['crons', 'set', 'nightly', '--expression', '0', '2', 'x', 'x', 'x']);
   assert.equal(code, 2);

@@ -176,7 +176,7 @@ describe('tocsin', { timeout: 900_000 }, () => {
 
   it('says of a file what is wrong with it, before anything is sent', async () => {
     const cases = [
-      [join(folder, 'nowhere.json'), /nowhere\.json cannot be read: ENOENT/],
+      [join(folder, 'nowhere.json'), /nowhere\.json cannot be read: there is no such file/],
       [file('broken.json', '{"name"'), /broken\.json is not JSON/],
       [file('list.json', []), /list\.json must hold a JSON object/],
     ];

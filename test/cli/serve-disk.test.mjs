@@ -37,7 +37,7 @@ before(async () => {
 
 after(async () => {
   await tocsin.close().catch(() => undefined);
-  if (isMounted) spawnSync('umount', [disk]);
+  if (isMounted) spawnSync('umount', ['-l', disk]);
   rmSync(tocsin.folder, { recursive: true, force: true });
 });
 

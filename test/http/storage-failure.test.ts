@@ -2,6 +2,7 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { errorDataOf } from '../../src/durable/platform-errors';
 import { storageFailure } from '../../src/job/storage-failure';
 import { clock, T0 } from '../support/clock';
 import { failAlways } from '../support/faults';
@@ -78,5 +79,7 @@ describe('storage without room', () => {
       expect(storageFailure(new Error(text))).toMatchObject({ status: 503, headers: { 'Retry-After': '30' } });
     for (const other of [new Error('no such table: SQLITE_ERROR'), 'SQLITE_FULL', undefined])
       expect(storageFailure(other)).toBeUndefined();
+    const reset = Object.assign(new Error(FULL), { durableObjectReset: true, retryable: true });
+    expect(errorDataOf(reset)).toMatchObject({ status: 503, type: 'disk_full' });
   });
 });
