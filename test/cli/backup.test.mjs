@@ -86,6 +86,14 @@ describe('a backup', () => {
     assert.equal(modeOf(join(backup, 'backup.json')), 0o600);
   });
 
+  it('is not made among what it copies', async () => {
+    const { path, objects } = state();
+    for (const target of [objects, join(objects, 'below'), join(path, 'run', 'below')]) {
+      await assert.rejects(back(path, target), /is not empty|is in the state folder itself/);
+      assert.ok(target === objects || !existsSync(target));
+    }
+  });
+
   it('is refused where it would not be whole', async () => {
     const lost = state();
     symlinkSync('/nowhere/at/all', join(lost.objects, 'Gone'));

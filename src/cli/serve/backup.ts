@@ -18,7 +18,7 @@ import {
   stat,
   writeFile,
 } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { version } from '../../../package.json';
 import { isObject, parseObject } from '../../job/envelope/fields';
@@ -71,6 +71,10 @@ export async function backUp(state: string, target: string, now: () => number): 
   const folder = knownFolder(state);
   const whole = resolve(target);
   if (!isEmpty(whole)) throw new CliError(`${whole} is not empty.`, 'Name a folder that does not exist.');
+  // What lies in `objects` would be in the next backup, and `run` is not kept.
+  if ([folder.objects, folder.run].some((own) => `${whole}${sep}`.startsWith(`${own}${sep}`))) {
+    throw new CliError(`${whole} is in the state folder itself.`, 'Name a folder outside, best on another disk.');
+  }
   const part = join(dirname(whole), `.${basename(whole)}.part-${process.pid}`);
   makeFolder(join(part, 'objects'), 0o700);
   try {
