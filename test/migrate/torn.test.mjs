@@ -98,6 +98,13 @@ describe('one thing that cannot be a job', () => {
     assert.match(text, /^job \?: it has no jid, class or args: null$/m);
   });
 
+  it('is one with an integer that this Node cannot keep', { skip: JSON.rawJSON && 'it keeps them' }, async () => {
+    const elements = [sidekiq('long').replace('[1]', '[9007199254740993]'), sidekiq('good')];
+    const { jobs, refused } = await both('sidekiq', { queues: ['default'], 'queue:default': elements });
+    assert.deepEqual(jobs, [1, 1]);
+    assert.match(refused[0], /^job long: an integer beyond 2\^53.*use 22 or newer$/);
+  });
+
   it('is named, and the others of sets and schedules move', async () => {
     const set = new Map([
       ['null', 1],
@@ -119,7 +126,8 @@ describe('one thing that cannot be a job', () => {
       ],
     );
     assert.match(refused.join('\n'), /^job never: .*not a valid date/m);
-    assert.match(refused.join('\n'), /^schedule b: a schedule cannot hold integers beyond 2\^53$/m);
+    assert.match(refused.join('\n'), /^schedule a: its message is not a JSON object$/m);
+    assert.match(refused.join('\n'), /^schedule b: an? .*integers? beyond 2\^53/m);
   });
 
   it('is named, and the others of BullMQ move, with their integers as they are', keepsIntegers, async () => {

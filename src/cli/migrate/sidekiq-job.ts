@@ -158,7 +158,9 @@ export function scheduleOf(key: string, hash: Readonly<Partial<Record<string, st
   const id = hash.name ?? key;
   const name = hash.klass ?? hash.class ?? '';
   return readOne('schedule', { id, queue: hash.queue ?? '?', name }, () => {
-    const message: Payload = withoutNulls(readJson(hash.message || '{}') as object);
+    const given = readJson(hash.message || '{}');
+    if (!isObject(given)) throw new Error('its message is not a JSON object');
+    const message: Payload = withoutNulls(given);
     const { args } = workOf(message);
     const { expression, timezone } = cronOf(hash.cron ?? '');
     const schedule: FoundSchedule = {
