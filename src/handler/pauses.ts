@@ -31,6 +31,11 @@ interface Pending {
 /** Longest time of a timer, in ms. */
 const LONGEST_MS = 2_147_483_647;
 
+/** How long a run that only waits stays open for what its handler does outside of `ctx`, in ms at most. */
+const GRACE_MS = 50;
+/** And in relation to the pause that it waits for: the slot of the job is taken meanwhile. */
+const GRACE_PART = 1 / 20;
+
 export class Pauses {
   readonly #pending = new Set<Pending>();
   readonly #over: { at: number; settle: () => Promise<void> }[] = [];
@@ -54,6 +59,12 @@ export class Pauses {
   /** The pending pauses that the handler waits for. */
   awaited(): Pause[] {
     return [...this.#pending].filter(({ isAwaited }) => isAwaited).map(({ pause }) => pause);
+  }
+
+  /** How long a run that only waits for these pauses stays open, in ms. */
+  get graceMs(): number {
+    const first = Math.min(...[...this.#pending].map(({ dueAt }) => dueAt));
+    return Math.max(0, Math.min(GRACE_MS, (first - Date.now()) * GRACE_PART));
   }
 
   /** Waits for a pause. @param plan what it throws rejects the promise */
@@ -131,9 +142,9 @@ export class Pauses {
   }
 }
 
-/** Resolves after everything that happens in this turn of the event loop. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+/** Resolves after everything that happens in this turn of the event loop. @param ms how much later */
+export function turn(ms = 0): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** A promise that notices when something waits for it: `await`, `then`, or `Promise.race` and its like. */

@@ -2,8 +2,8 @@
  * The durable steps, sleeps and signals of one run, by the rules of `step-rules`.
  *
  * A run that waits for sleeps and signals ends once its handler makes no further progress: no step and no other call of
- * `ctx` is under way, and a turn of the event loop has passed without a new one. A step that needs another call of the
- * queue ends the run immediately.
+ * `ctx` is under way, and for a short time nothing new has begun. A step that needs another call of the queue ends the
+ * run immediately.
  *
  * A call that ends the run never returns to the handler, so no `catch` of the handler can take it for a failure and
  * continue. Code outside of the handler learns it from {@link Steps.guard}.
@@ -266,8 +266,8 @@ export class Steps {
     if (!this.#waits) return;
     this.#isWatching = true;
     const moves = this.#moves;
-    // Whatever the handler begins in this turn belongs to the run.
-    void turn().then(() => {
+    // What the handler awaits outside of `ctx`, such as a fetch, cannot be seen: it may come to its end in this time.
+    void turn(this.#madePauses?.graceMs).then(() => {
       this.#isWatching = false;
       if (moves !== this.#moves || !this.#waits) return this.#look();
       this.suspend();

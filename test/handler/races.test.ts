@@ -131,6 +131,39 @@ describe('several pauses', () => {
   });
 });
 
+describe('a pause beside work outside of steps', () => {
+  const work = (ms: number) => new Promise<string>((resolve) => setTimeout(() => resolve('work'), ms));
+
+  it.each<[string, Handler]>([
+    ['in a race', (ctx) => Promise.race([work(5), ctx.sleep('limit', '1h')])],
+    [
+      'that the handler awaits before the pause',
+      async (ctx) => {
+        const limit = ctx.sleep('limit', '1h').then(() => 'late');
+        const result = await work(5);
+        return await Promise.race([ctx.step('quick', () => result), limit]);
+      },
+    ],
+    [
+      'in several turns',
+      (ctx) =>
+        Promise.race([
+          turn()
+            .then(turn)
+            .then(() => work(1)),
+          go(ctx),
+        ]),
+    ],
+  ])('does not end the run when the work is quick, %s', async (_, run) => {
+    expect(await once(run)).toMatchObject({ status: 'completed', result: 'work' });
+  });
+
+  it('ends it when the work takes long', async () => {
+    const run: Handler = (ctx) => Promise.race([never(), ctx.sleep('limit', '1h')]);
+    expect(await once(run)).toMatchObject({ status: 'snoozed', wakes: { at: T0 + HOUR } });
+  });
+});
+
 describe('a sleep beside a step', () => {
   it('is the time limit of the step, and ends the wait while the step runs', async () => {
     const run = await once((ctx) => Promise.race([ctx.step('slow', never), ctx.sleep('limit', 5).then(() => 'late')]));
