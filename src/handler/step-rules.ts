@@ -27,10 +27,12 @@ export const AT_ONCE = 0;
 
 const MAX_NAME = 128;
 
-/** @throws {TypeError} when it is not a name */
+/** @throws {TypeError} when it is not a name: the queue would refuse the report of its run */
 export function requireName(verb: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && name.length >= 1 && name.length <= MAX_NAME) return;
-  throw new TypeError(`ctx.${verb}: a name is a string of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}`);
+  if (typeof name === 'string' && name.length <= MAX_NAME && !/^\.{0,2}$|\0|\p{Surrogate}/u.test(name)) return;
+  throw new TypeError(
+    `ctx.${verb}: a name is a string of 1 to ${MAX_NAME} characters, not ${JSON.stringify(name)}; it may not be "." or "..", and has neither U+0000 nor half of an emoji`,
+  );
 }
 
 /** The recorded result of a step; undefined: it must run. @throws {TypeError} when the name is another thing's */

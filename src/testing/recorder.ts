@@ -15,7 +15,8 @@ export class Recorder implements Voice {
   readonly #answer: AnswerVoice;
 
   constructor(job: Job, notes: Notes) {
-    this.steps = { ...stepsOf(job) };
+    // Names are the handler's choice, such as `constructor`.
+    this.steps = Object.assign(Object.create(null), stepsOf(job));
     this.state = job.checkpoint?.state;
     this.#answer = new AnswerVoice('with the answer', notes, newId);
   }

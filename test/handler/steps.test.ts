@@ -47,6 +47,32 @@ class OneJob {
   }
 }
 
+describe('a name', () => {
+  it.each<[string, string]>([
+    ['empty', ''],
+    ['a dot', '.'],
+    ['two dots', '..'],
+    ['with U+0000', 'a\0'],
+    ['half of an emoji', '\ud83d'],
+    ['too long', 'x'.repeat(129)],
+  ])('that the queue would refuse is refused by each call: %s', async (_, name) => {
+    for (const call of [
+      (ctx: HandlerContext) => ctx.step(name, () => 1),
+      (ctx: HandlerContext) => ctx.sleep(name, '1h'),
+      (ctx: HandlerContext) => ctx.waitFor(name),
+    ]) {
+      const { status, error } = await new OneJob(call).run();
+      expect({ status, type: error?.type }).toEqual({ status: 'failed', type: 'TypeError' });
+      expect(error?.message).toMatch(/a name is a string of 1 to 128 characters, not/);
+    }
+  });
+
+  it.each(['__proto__', 'constructor', '...', 'ü 😀'])('may be %s', async (name) => {
+    const job = new OneJob((ctx) => ctx.step(name, () => 'done'));
+    expect(await job.run()).toMatchObject({ status: 'completed', result: 'done' });
+  });
+});
+
 describe('a step', () => {
   it('has the first of two results, when an earlier run was slower to record its own', async () => {
     const job = new OneJob((ctx) => ctx.step('a', () => 'mine'));
