@@ -137,7 +137,11 @@ function childrenOf(parts: ContextParts, jobs: readonly NewJob[]): ChildJob[] {
   if (jobs.length > MAX_CHILDREN) {
     throw new TypeError(`ctx.enqueueMany: ${jobs.length} jobs; a call takes at most ${MAX_CHILDREN}`);
   }
-  const children = jobs.map((job) => {
+  // A list may have gaps.
+  const children = Array.from(jobs, (job, at) => {
+    if (typeof job !== 'object' || job === null) {
+      throw new TypeError(`ctx.enqueueMany: [${at}] is ${messageOf(job)}; pass a list of { type, args, options }`);
+    }
     refuseBeside(job);
     return childOf(parts, 'enqueueMany', job);
   });

@@ -1,5 +1,5 @@
 /** How a run ended: its result as text, or the outcome that what was thrown stands for. */
-import { messageOf } from '../job/thrown';
+import { ignoreRejection, messageOf } from '../job/thrown';
 import { emptiedProblem } from '../producer/emptied';
 import { tellHooks } from './around';
 import { withChosenDelay } from './delay';
@@ -42,6 +42,8 @@ export interface EndedRun {
 export async function outcomeOfThrown(thrown: unknown, run: EndedRun): Promise<Outcome> {
   const { delivery, registration, registry, host, journal, ctx } = run;
   const { job, attempt } = delivery;
+  // A promise may be thrown, too.
+  ignoreRejection(thrown);
   const snooze = snoozeOf(thrown);
   if (snooze !== undefined) {
     const message = messageOf(thrown);

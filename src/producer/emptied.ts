@@ -2,7 +2,7 @@
  * Finds values that JSON empties: a `Map` and a `Response` become `{}`, NaN becomes null, a function is left out. What
  * a program hands over is refused with these, because their content would be lost without a word.
  */
-import { safely, tagOf } from '../job/thrown';
+import { ignoreRejection, safely, tagOf } from '../job/thrown';
 
 /** A value that JSON empties. */
 export interface Emptied {
@@ -69,7 +69,7 @@ function findIn(value: object, path: string, seen: Set<object>): Emptied | undef
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) {
       const found = isHarmless(value[at]) ? undefined : find(value[at], `${path}[${at}]`, seen);
-      if (found) return found;
+      if (found) return refusedWith(value, found);
     }
     return undefined;
   }
@@ -90,9 +90,15 @@ function findIn(value: object, path: string, seen: Set<object>): Emptied | undef
   for (const name of names) {
     const member: unknown = Reflect.get(value, name);
     const found = isHarmless(member) ? undefined : find(member, pathOf(path, name), seen);
-    if (found) return found;
+    if (found) return refusedWith(value, found);
   }
   return undefined;
+}
+
+/** No one awaits the promises beside it: one that rejects would end the process. */
+function refusedWith(container: object, found: Emptied): Emptied {
+  for (const member of Object.values(container)) ignoreRejection(member);
+  return found;
 }
 
 /** Most members are texts and whole numbers: paths are written for the others only. */

@@ -80,6 +80,25 @@ describe('a result', () => {
     expect(await run(() => value)).toMatchObject({ status: 'completed', result: expected });
   });
 
+  it('that holds promises is refused, and their rejections end nothing', async () => {
+    const unhandled: unknown[] = [];
+    const note = (event: Event) => unhandled.push(Reflect.get(event, 'reason'));
+    addEventListener('unhandledrejection', note);
+    const refused = (name: string) => Promise.reject(new Error(name));
+    for (const give of [
+      () => [refused('a'), refused('b')],
+      () => ({ rows: [new Map(), refused('c')], more: refused('d') }),
+      () => {
+        throw refused('thrown');
+      },
+    ]) {
+      expect((await run(give)).status).toBe('failed');
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    removeEventListener('unhandledrejection', note);
+    expect(unhandled).toEqual([]);
+  });
+
   it('that holds itself is refused', async () => {
     const circle: { own?: unknown } = {};
     circle.own = circle;
@@ -102,6 +121,18 @@ describe('what a handler says', () => {
   });
 });
 
+describe('ctx.enqueueMany', () => {
+  it.each<[string, readonly unknown[], RegExp]>([
+    ['null', [{ type: 'a.b', args: [] }, null], /\[1\] is null; pass a list of/],
+    ['a text', ['a.b'], /\[0\] is a\.b; pass a list of/],
+    ['a gap', new Array(2), /\[0\] is undefined; pass a list of/],
+  ])('refuses a list with %s', async (_, jobs, why) => {
+    const { status, error, enqueued } = await run((ctx) => ctx.enqueueMany(jobs as never));
+    expect({ status, type: error?.type, enqueued }).toEqual({ status: 'failed', type: 'TypeError', enqueued: [] });
+    expect(error?.message).toMatch(why);
+  });
+});
+
 describe('a client', () => {
   it.each(EMPTIED)('refuses to enqueue %s, and names where it is', async (_, value, why) => {
     const { client, requests } = fakeQueue();
@@ -109,7 +140,6 @@ describe('a client', () => {
     for (const enqueue of [
       () => client.enqueue('a.b', args),
       () => client.enqueue('a.b', args, { idempotencyKey: 'k' }),
-      () => client.enqueueEach([{ type: 'a.b', args }]),
       () => client.enqueueMany([{ type: 'a.b', args }]),
     ]) {
       await expect((async () => await enqueue())()).rejects.toMatchObject({
@@ -118,6 +148,9 @@ describe('a client', () => {
         details: { field: expect.stringMatching(/args\[0\]\.value$/) },
       });
     }
+    expect((await client.enqueueEach([{ type: 'a.b', args }])).items).toMatchObject([
+      { status: 'failed', error: { code: 'unserialisable', message: expect.stringMatching(why) } },
+    ]);
     await expect((async () => await client.enqueue('a.b', [], { meta: { value } }))()).rejects.toMatchObject({
       details: { field: 'meta.value' },
     });
