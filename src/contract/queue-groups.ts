@@ -65,6 +65,7 @@ export const queueGroups = {
   show: get<{ 200: QueueGroupDetail }>('/queues/:name/groups/:group'),
   /** Changes the limits, the weight or the pause of one group. */
   change: put<{ body: GroupChange; 200: QueueGroupDetail; errors: 404 | 409 | 422 }>('/queues/:name/groups/:group', {
+    judgesMembers: true,
     audit: 'group.change',
   }),
   /** Returns a group to what its queue says. */

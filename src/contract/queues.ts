@@ -231,6 +231,8 @@ export interface QueueRemoval {
   strategy?: RemovalStrategy;
   /** Where `move` moves jobs to. */
   target_queue?: string;
+  /** Taken, as by other removals, and not required. */
+  confirm?: boolean;
 }
 
 /** The progress of a queue's deletion, which continues by itself. */

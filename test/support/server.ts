@@ -107,6 +107,12 @@ export class TestServer {
     await this.ok(200, 'POST', `${V1}/admin/reset`);
   }
 
+  /** Changes the mode of a queue, which is created if it does not exist. */
+  async setMode(queue: string, verb: 'pause' | 'resume' | 'drain'): Promise<Body> {
+    await this.call('POST', `${V1}/queues`, { name: queue });
+    return await this.ok(200, 'POST', `${V1}/queues/${queue}/${verb}`);
+  }
+
   /** Enqueues a job of no particular type and gives its id. */
   enqueue(queue: string, change: Json = {}): Promise<string> {
     const { type = 'test.echo', args = [], options, ...rest } = change;

@@ -75,7 +75,7 @@ export class Chunks implements LaneRules {
   }
 
   private read(row: JobRow): void {
-    const { q, scan } = this;
+    const { q, scan, now } = this;
     if (q.store.leases.active.has(row.key)) return;
     const settings = this.settingsOf(row);
     const group = groupOfRow(row);
@@ -90,7 +90,7 @@ export class Chunks implements LaneRules {
       type: row.type,
       priority: row.priority,
       at: placeOf(row),
-      since: availableSince(row),
+      since: waitsSince(row, settings, now),
       chars: row.body.length,
       isAlone,
     };
@@ -120,7 +120,7 @@ export class Chunks implements LaneRules {
     // One by one they could not be asked about: the group runs no other one meanwhile.
     const room = lane.isStrict && lane.group !== undefined ? q.store.gates.roomForChunk(lane.group, now) : claim.most;
     const found = this.rowsOf(lane, jobs, Math.min(settings?.size ?? 0, claim.most, room), claim);
-    const isDue = found.rows.some((row) => availableSince(row) + (settings?.wait_ms ?? 0) <= now);
+    const isDue = found.rows.some((row) => waitsSince(row, settings, now) + (settings?.wait_ms ?? 0) <= now);
     const isWhole = found.isFull || found.rows.length === settings?.size;
     const taken = isWhole || isClosed || isDue || scan.isFull ? this.within(lane, found.rows, claim) : [];
     if (taken.length === 0) {
@@ -250,4 +250,13 @@ export function startsBefore({ jobs: [first] }: ChunkLane, row: JobRow): boolean
   if (!first) return false;
   if (first.priority !== row.priority) return first.priority > row.priority;
   return first.at < placeOf(row);
+}
+
+/**
+ * When the job began to wait for its chunk, epoch ms. If it became available in the future, the clock was set back
+ * since: it has waited for as long as it may.
+ */
+function waitsSince(row: JobRow, settings: ChunkSettings | undefined, now: number): number {
+  const since = availableSince(row);
+  return since <= now ? since : now - (settings?.wait_ms ?? 0);
 }

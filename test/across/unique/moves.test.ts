@@ -287,7 +287,7 @@ describe.each(WAYS)('the move of a job %s', (_, way) => {
     'that fails in the target, at %s, is made again',
     async (statement) => {
       const id = await way.make(unique);
-      await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
+      await server.setMode(at.to, 'resume');
       const heal = await target().inside(({ sql }) => failAlways(sql, statement));
       await way.begin(id);
       expect(await target().counts()).toEqual({});
@@ -397,7 +397,7 @@ describe('a queue with many unique jobs', () => {
 
   it('whose target drains tries less and less often', async () => {
     await enqueued(at.from, unique);
-    await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/drain`);
+    await server.setMode(at.to, 'drain');
     clock.set(T0);
     const tries: number[] = [];
     await source().inside((inside) =>
@@ -415,7 +415,7 @@ describe('a queue with many unique jobs', () => {
       await until(() => source().inside(({ engine }) => !isRemoving(engine)), 'the step to be over');
     }
     expect(tries).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183]);
-    await server.ok(200, 'POST', `/ojs/v1/queues/${at.to}/resume`);
+    await server.setMode(at.to, 'resume');
     clock.set(T0 + 600_000);
     await carriedThrough(deletion);
     expect(await open()).toBe(1);
@@ -503,7 +503,7 @@ describe('a move that is sent again', () => {
     unwrap(await api.adoptMoved('decision', { ...moved, id: two }));
     await server.ok(200, 'POST', `/ojs/v1/queues/${name}/purge`, { states: ['available'], confirm: true });
     await queue.passTo(T0 + 80 * 86_400_000);
-    await server.ok(200, 'POST', `/ojs/v1/queues/${name}/drain`);
+    await server.setMode(name, 'drain');
     unwrap(await api.adopt('step', [{ ...moved, id: one }]));
     expect(unwrap(await api.adoptMoved('decision', { ...moved, id: two }))).toEqual({ job: null });
     expect(await queue.counts()).toEqual({});

@@ -104,7 +104,8 @@ describe('a delivery that fails', () => {
     expect(told?.event).toMatchObject({
       type: 'webhook.disabled',
       source: `ojs://tocsin/webhooks/${id}`,
-      data: { subscription_id: id, url: receiver.url, reason: 'failing' },
+      // Whoever follows events may see less than the administrator who made it.
+      data: { subscription_id: id, url: `${new URL(receiver.url).origin}/[redacted]`, reason: 'failing' },
     });
     expect(await server.events({ types: 'webhook.disabled' })).toEqual([told?.event]);
 

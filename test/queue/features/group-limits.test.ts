@@ -1,6 +1,6 @@
 /** What limits groups besides their order: rates, bounds, and who says so. */
 import { describe, expect, it } from 'vitest';
-import { clock } from '../../support/clock';
+import { clock, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { type Json, server, V1 } from '../../support/server';
 
@@ -269,4 +269,24 @@ describe('limits of some groups', () => {
       expect(JSON.stringify(await server.ok(200, 'GET', path))).toContain('"strict"');
     });
   }
+});
+
+it('a claim of very many groups with a rate writes rows that the platform takes', async () => {
+  const queue = new TestQueue();
+  await server.configure(queue.name, { groups: { rate: { limit: 10, period: 'minute' } } });
+  await queue.add();
+  const name = '顧'.repeat(250);
+  const counts = new Map(Array.from({ length: 3_000 }, (_, at) => [`${name}${at}`, 1]));
+  const sizes = 'SELECT max(length(CAST(data AS BLOB))) AS bytes, count(*) AS rows FROM group_starts';
+  await queue.inside(({ q }) => q.store.gates.starts.note(counts, T0));
+  const [{ bytes, rows }] = (await queue.rows<{ bytes: number; rows: number }>(sizes)) as [
+    { bytes: number; rows: number },
+  ];
+  expect(bytes).toBeLessThan(1024 * 1024);
+  expect(rows).toBe(3);
+  await queue.evict();
+  const room = await queue.inside(({ q }) =>
+    q.store.gates.starts.room(`${name}2999`, { limit: 10, period_ms: 60_000 }, 0, T0),
+  );
+  expect(room).toBe(9);
 });

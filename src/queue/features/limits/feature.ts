@@ -24,10 +24,12 @@ export class LimitsFeature implements Feature {
   }
 
   before(now: number): void {
-    // Otherwise its keys would wait until the clock has caught up.
+    // Otherwise the keys and groups that consumers wait for would wait until the clock has caught up.
     if (isFromBefore(this.askedAt, 0, now)) {
-      const { limiters, cursors } = this.host.q.store;
-      for (const key of cursors.keysBehind()) limiters.touch(key);
+      const { store, wake } = this.host.q;
+      for (const key of store.cursors.keysBehind()) store.limiters.touch(key);
+      store.cursors.reset();
+      wake.callWorkers();
     }
     this.askedAt = now;
     lookAtDueKeys(this.host.q, now);

@@ -22,6 +22,8 @@ const MAX_ROWS = 2_000;
 const MAX_CHARS = 8 * 1024 * 1024;
 const SMALL_ROW = 4 * 1024;
 const LARGE_ROW = 64 * 1024;
+/** Characters of a row: less than 1 MiB where each takes three bytes, because the platform refuses rows above 2 MB. */
+const MAX_ROW = 320 * 1024;
 
 /** The periods of all rates, ms. */
 interface Periods {
@@ -82,7 +84,7 @@ export class GroupStarts {
     return Math.min(now + period_ms, (first ?? now) + period_ms);
   }
 
-  /** Notes starts. One row written. @param counts by group */
+  /** Notes starts. One row written, more only where the names of the groups do not fit into one. @param counts by group */
   note(counts: ReadonlyMap<string, number>, now: number): void {
     const periods = this.periods();
     if (!periods || counts.size === 0) return;
@@ -138,11 +140,13 @@ export class GroupStarts {
 
   private write(counts: ReadonlyMap<string, number>, { shortest, longest }: Periods, now: number): void {
     const newest = this.rows.at(-1);
-    if (newest && this.newest && newest.chars < SMALL_ROW && this.isOneMoment(newest, shortest, now)) {
+    const texts = [...rowTexts(partsOf(counts), MAX_ROW)];
+    const isSmall = newest !== undefined && newest.chars < SMALL_ROW && texts.length === 1;
+    if (isSmall && this.newest && this.isOneMoment(newest, shortest, now)) {
       for (const [name, count] of counts) this.newest.counts.set(name, (this.newest.counts.get(name) ?? 0) + count);
       this.rows.pop();
       this.chars -= newest.chars;
-      this.put(newest.id, now, textOf(this.newest.counts));
+      this.put(newest.id, now, JSON.stringify(Object.fromEntries(this.newest.counts)));
       return;
     }
     this.newest = { since: now, counts: new Map(counts) };
@@ -152,7 +156,7 @@ export class GroupStarts {
       this.rows.shift();
       this.chars -= oldest.chars;
     }
-    this.put(isOver ? oldest.id : this.nextId++, now, textOf(counts));
+    for (const [nth, text] of texts.entries()) this.put(isOver && nth === 0 ? oldest.id : this.nextId++, now, text);
     if (this.rows.length > MAX_ROWS || this.chars > MAX_CHARS) this.rewrite(longest, now);
   }
 
@@ -177,22 +181,17 @@ export class GroupStarts {
     this.chars = 0;
     this.nextId = 1;
     this.newest = undefined;
-    let parts: string[] = [];
-    let [chars, at] = [0, 0];
-    const put = () => {
-      if (parts.length > 0) this.put(this.nextId++, at, `{${parts.join(',')}}`);
-      parts = [];
-      chars = 0;
-      at = 0;
+    let at = 0;
+    const parts = function* (): Generator<string> {
+      for (const [name, { entries }] of known) {
+        at = Math.max(at, entries.at(-1)?.[0] ?? 0);
+        yield partOf(name, entries);
+      }
     };
-    for (const [name, { entries }] of known) {
-      const part = `${JSON.stringify(name)}:${JSON.stringify(entries)}`;
-      parts.push(part);
-      chars += part.length;
-      at = Math.max(at, entries.at(-1)?.[0] ?? 0);
-      if (chars > LARGE_ROW) put();
+    for (const text of rowTexts(parts(), LARGE_ROW)) {
+      this.put(this.nextId++, at, text);
+      at = 0;
     }
-    put();
     this.rows.sort((a, b) => a.at - b.at);
   }
 
@@ -220,7 +219,27 @@ const sharedName = (group: string): string => `\0${placeOf(group) & (SHARED - 1)
 const nameFor = (known: ReadonlyMap<string, Starts>, group: string): string =>
   known.has(group) || known.size < MAX_OWN ? group : sharedName(group);
 
-const textOf = (counts: ReadonlyMap<string, number>): string => JSON.stringify(Object.fromEntries(counts));
+const partOf = (name: string, counted: number | readonly Moment[]): string =>
+  `${JSON.stringify(name)}:${JSON.stringify(counted)}`;
+
+function* partsOf(counts: ReadonlyMap<string, number>): Generator<string> {
+  for (const [name, count] of counts) yield partOf(name, count);
+}
+
+/** The texts of as many rows as the parts need. @param max characters of a row, the last part aside */
+function* rowTexts(parts: Iterable<string>, max: number): Generator<string> {
+  let row: string[] = [];
+  let chars = 0;
+  for (const part of parts) {
+    row.push(part);
+    chars += part.length;
+    if (chars <= max) continue;
+    yield `{${row.join(',')}}`;
+    row = [];
+    chars = 0;
+  }
+  if (row.length > 0) yield `{${row.join(',')}}`;
+}
 
 /** An unreadable row counts nothing: it must not stop its queue. */
 function readRow(data: string): RowData {

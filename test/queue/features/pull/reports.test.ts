@@ -126,8 +126,12 @@ describe('many reports', () => {
       ...['invalid_request', 'payload_too_large', 'invalid_request', 'done'],
     ]);
     expect(told.items?.[5]).toEqual({
-      ...{ index: 5, status: 'failed' },
-      error: expect.objectContaining({ status: 400, retryable: false, details: { field: 'action' } }),
+      ...{ index: 5, status: 'failed', job_id: expect.any(String) },
+      error: expect.objectContaining({
+        status: 400,
+        retryable: false,
+        details: { field: 'action', job_id: expect.any(String) },
+      }),
     });
     expect(told.items?.[1]?.error).toMatchObject({ status: 409, details: { current_attempt: 1 } });
     expect(await server.state(second.id as string)).toBe('active');

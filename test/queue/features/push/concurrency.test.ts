@@ -162,7 +162,7 @@ describe('the concurrency of a target and of a type', () => {
     await gate.waiting(2);
     // It has waited for the concurrency of its type, and waits no more.
     const third = await server.add('work.pair', gate.args, { queue });
-    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${third}`);
     await gate.open();
     await server.jobIn(ids[1] as string, 'completed');
@@ -181,7 +181,7 @@ describe('the concurrency of a target and of a type', () => {
     await held.waiting(1);
     await free.waiting(1);
     const third = await server.add('work.pair', free.args, { queue });
-    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     await server.ok(200, 'DELETE', `/ojs/v1/jobs/${third}`);
     await free.open();
     await server.jobIn(second, 'completed');
@@ -259,7 +259,7 @@ describe('a slot', () => {
 
 describe('a paused queue', () => {
   it('pushes nothing, and starts at once when it is resumed', async () => {
-    await server.ok(200, 'POST', '/ojs/v1/queues/paused-push/pause');
+    await server.setMode('paused-push', 'pause');
     const id = await server.add('plain.order', [{}], { queue: 'paused-push' });
     await new TestQueue('paused-push').alarm();
     expect(await server.job(id)).toMatchObject({ state: 'available', attempt: 0 });

@@ -49,7 +49,7 @@ describe('a handler that says something while it runs', () => {
 
   it('does not hold up its siblings: each outcome counts when it is said', async () => {
     const gate = crypto.randomUUID();
-    await server.ok(200, 'POST', `${V1}/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     const orders = [{ say: [line('x')] }, { say: [line('y')], gate }, {}];
     const ids = await server.addAll(orders.map((order) => ({ type: 'talk.do', args: [order], options: { queue } })));
     await server.ok(200, 'POST', `${V1}/queues/${queue}/resume`);
@@ -151,7 +151,7 @@ describe('a handler that says something while it runs', () => {
   });
 
   it('loses the outcomes that it has not said when its Worker breaks off', async () => {
-    await server.ok(200, 'POST', `${V1}/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     const orders = [{ say: [line('x')] }, { say: [step('a', 1)], dies: true }];
     const jobs = orders.map((order) => ({
       type: 'talk.do',

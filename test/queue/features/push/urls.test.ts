@@ -121,7 +121,7 @@ describe('a job whose type is mapped to a URL', () => {
 describe('a batch for a URL', () => {
   it('carries several jobs under one signature and a name of its own', async () => {
     const queue = 'urls-batch';
-    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     const jobs = Array.from({ length: 7 }, () => ({ type: 'web.batch.order', args: [{}], options: { queue } }));
     const ids = await server.addAll(jobs);
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);

@@ -140,7 +140,7 @@ describe('a queue that is not willing', () => {
   }
 
   it.each<[string, (to: string) => Promise<unknown>, number, string]>([
-    ['draining', (to) => server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`), 409, 'conflict'],
+    ['draining', (to) => server.setMode(to, 'drain'), 409, 'conflict'],
     ['of other types', (to) => server.configure(to, { allowed_job_types: ['x.*'] }), 400, 'invalid_request'],
     [
       'full',
@@ -236,12 +236,12 @@ describe('a queue that is not willing', () => {
     const { from, to } = names();
     const id = await dead(from);
     const source = new TestQueue(from);
-    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
+    await server.setMode(to, 'drain');
     await decided(source, id, to);
     await carriedThrough(from);
     await untouched(id, from);
     // A message of the refused decision that comes late changes nothing either.
-    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
+    await server.setMode(to, 'resume');
     const late = await new TestQueue(to).api.adoptMoved('decision', { ...EMPTY, id });
     expect(unwrap(late)).toHaveProperty('refused');
     expect(await counts(to)).toEqual({});
@@ -319,7 +319,7 @@ describe('a move that is cut off', () => {
     async (statement) => {
       const { from, to } = names();
       const id = await dead(from);
-      await server.ok(200, 'POST', `/ojs/v1/queues/${to}/resume`);
+      await server.setMode(to, 'resume');
       const heal = await new TestQueue(to).inside(({ sql }) => failAlways(sql, statement));
       expect((await retry(id, { queue: to })).status).toBe(503);
       expect(await counts(to)).toEqual({});
@@ -349,7 +349,7 @@ describe('a move that is cut off', () => {
     await source.inside(loseAnswer);
     expect((await retry(id, { queue: to })).status).toBe(503);
     expect(await counts(to)).toEqual({ available: 1 });
-    await server.ok(200, 'POST', `/ojs/v1/queues/${to}/drain`);
+    await server.setMode(to, 'drain');
     await source.evict();
     await arrivedOnce(id, from, to);
   });
