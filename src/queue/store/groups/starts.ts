@@ -84,7 +84,7 @@ export class GroupStarts {
     return Math.min(now + period_ms, (first ?? now) + period_ms);
   }
 
-  /** Notes starts. One row written, more only where the names of the groups do not fit into one. @param counts by group */
+  /** Notes starts. One row written, more only where the names do not fit into one. @param counts by group */
   note(counts: ReadonlyMap<string, number>, now: number): void {
     const periods = this.periods();
     if (!periods || counts.size === 0) return;
