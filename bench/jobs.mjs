@@ -25,7 +25,10 @@ export async function fill(port, count, batch, one) {
   if (errors > 0) throw new Error(`${errors} enqueue requests were refused.`);
 }
 
-export const pause = (port, queue) => call(port, 'POST', `/ojs/v1/queues/${queue}/pause`);
+export async function pause(port, queue) {
+  await call(port, 'POST', '/ojs/v1/queues', { name: queue });
+  return await call(port, 'POST', `/ojs/v1/queues/${queue}/pause`);
+}
 export const resume = (port, queue) => call(port, 'POST', `/ojs/v1/queues/${queue}/resume`);
 export const configure = (port, queue, change) => call(port, 'PUT', `/ojs/v1/queues/${queue}/config`, change);
 /** See `workers/queue.ts`. */

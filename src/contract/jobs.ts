@@ -290,7 +290,10 @@ export const inspectedJobs = {
   /** Shows a job with its policy, its errors, and why it ended; with `timeline` its whole story. */
   show: get<{ query: { timeline?: boolean }; 200: InspectedJob; errors: 404 }>('/jobs/:id'),
   /** Changes a job that waits. */
-  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', { audit: 'job.change' }),
+  change: patch<{ body: JobChange; 200: JobAnswer; errors: 404 | 409 | 422 }>('/jobs/:id', {
+    judgesMembers: true,
+    audit: 'job.change',
+  }),
   /** Runs a job again, perhaps with something changed. */
   retry: post<{ body: RetriedJob; 200: JobAnswer; errors: 404 | 409 | 413 | 422 }>('/jobs/:id/retry', {
     audit: 'job.retry',

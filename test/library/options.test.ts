@@ -48,13 +48,13 @@ describe('the options of createTocsin', () => {
   it.each([
     [
       { handler: {} },
-      'createTocsin: handler: is not known; use one of handlers, delivery, queues, limits, crons, webhooks, alerts, redact',
+      'createTocsin: handler: is not known; use one of handlers, delivery, queues, limits, crons, webhooks, alerts, redact. Did you mean "handlers"?',
     ],
     [{ handlers: { 'email.send': () => 1 } }, 'createTocsin: handlers: must be what defineHandlers returned'],
     [{ delivery: { batchSize: 0 } }, 'createTocsin: delivery.batchSize: must be a whole number from 1 to 100'],
     [
       { delivery: { batch: 1 } },
-      'createTocsin: delivery.batch: is not known; use one of batchSize, timeoutMs, maxConcurrency',
+      'createTocsin: delivery.batch: is not known; use one of batchSize, timeoutMs, maxConcurrency. Did you mean "batchSize"?',
     ],
     [{ queues: { Mail: {} } }, /^createTocsin: queues\.Mail: its name/],
     [{ queues: { mail: 20 } }, 'createTocsin: queues.mail: must be an object'],

@@ -78,7 +78,7 @@ describe('a group of 1000 jobs', () => {
   it('costs few rows beside those of its jobs', async () => {
     const queue = freshQueue();
     const object = new TestQueue(queue);
-    await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+    await server.setMode(queue, 'pause');
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
     await object.startCounting();
     const id = await begin({ type: 'group', jobs: thousand(queue) });

@@ -138,6 +138,9 @@ function readStart(value: unknown, field: string, job: JobBeingRead): undefined 
 }
 
 /** What reads each option of a new job. Readers are called only for values that are there. */
+const readGroup = readPathName(MAX_GROUP_LENGTH);
+const readStoredGroup = readName(MAX_GROUP_LENGTH);
+
 export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name> } = {
   queue: into(readQueueName, (queue, job) => {
     job.queue = queue;
@@ -190,7 +193,8 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
     job.limit = readLimitPolicy(value, field, job.queue);
     return value;
   }),
-  group: readPathName(MAX_GROUP_LENGTH),
+  // One that was stored by an earlier version may have a name that no path can have.
+  group: describedAs(readGroup, (value, field, { accepted }) => (accepted ? readStoredGroup : readGroup)(value, field)),
   schema: readSchema,
   version: readVersion,
   metadata: readObject,

@@ -302,7 +302,13 @@ async function bodyText(body: Record<string, unknown>, type: string, context: St
   if (extra !== undefined && !isObject(extra))
     throw invalidRequest(`${path}.extra`, `${path}.extra must be an object.`);
   const { now, readTarget, queue, from } = context;
-  const parsed = parseJob({ ...extra, ...written }, { now, path, queue, ...(readTarget && { readTarget }) });
+  const parsed = parseJob(
+    { ...extra, ...written },
+    {
+      ...{ now, path, queue, accepted: true },
+      ...(readTarget && { readTarget }),
+    },
+  );
   if (fingerprint === undefined || queue === from || !parsed.unique) return JSON.stringify(body);
   // It names its queue, which is another one now.
   return JSON.stringify({

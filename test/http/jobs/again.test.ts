@@ -159,8 +159,12 @@ describe('a clone', () => {
 
   it('needs a job', async () => {
     const id = '01962222-bbbb-7ccc-8ddd-eeeeeeeeeeee';
-    for (const verb of ['clone', 'retry', 'activate']) {
-      expect(await server.refusal('POST', `${ADMIN}/${id}/${verb}`, { args: [] })).toMatchObject({ status: 404 });
+    for (const [verb, body] of [
+      ['clone', { args: [] }],
+      ['retry', { args: [] }],
+      ['activate', {}],
+    ]) {
+      expect(await server.refusal('POST', `${ADMIN}/${id}/${verb}`, body)).toMatchObject({ status: 404 });
     }
   });
 });

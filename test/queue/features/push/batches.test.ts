@@ -8,7 +8,7 @@ const LATER = { initial_interval: 'PT1H', max_interval: null, jitter: false };
 
 /** Enqueues into a paused queue and resumes it, so that the first selection sees all jobs. */
 async function together(queue: string, jobs: { type: string; args: unknown[]; options?: Json }[]): Promise<string[]> {
-  await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+  await server.setMode(queue, 'pause');
   const ids = await server.addAll(jobs.map((job) => ({ ...job, options: { ...job.options, queue } })));
   await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
   return ids;

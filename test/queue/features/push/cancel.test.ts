@@ -5,7 +5,7 @@ import { Gate, runsOf } from '../../../support/handlers';
 import { type Json, server } from '../../../support/server';
 
 async function together(queue: string, jobs: unknown[][]): Promise<string[]> {
-  await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+  await server.setMode(queue, 'pause');
   const ids = await server.addAll(jobs.map((args) => ({ type: 'work.do', args, options: { queue } })));
   await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
   return ids;

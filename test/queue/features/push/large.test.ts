@@ -15,7 +15,7 @@ interface Order {
 
 /** Enqueues into a paused queue and resumes it, so that jobs share calls. */
 async function together(queue: string, jobs: Order[]): Promise<string[]> {
-  await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/pause`);
+  await server.setMode(queue, 'pause');
   const ids = await server.addAll(jobs.map((job) => ({ ...job, options: { retry: LATER, ...job.options, queue } })));
   await server.ok(200, 'POST', `/ojs/v1/queues/${queue}/resume`);
   return ids;
