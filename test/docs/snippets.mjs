@@ -55,7 +55,7 @@ export function documents() {
 export async function typeCheck(folder, snippets) {
   const inside = snippets.filter(({ text }) => text.includes("'tocsin/queue'"));
   const others = snippets.filter((snippet) => !inside.includes(snippet));
-  const said = await compile(join(folder, 'any'), others, { lib: ['ES2023', 'DOM'], types: [] }, []);
+  const said = await compile(join(folder, 'any'), others, { lib: ['ES2023', 'ES2024.String', 'DOM'], types: [] }, []);
   const types = [join(root, 'node_modules/@cloudflare/workers-types/experimental')];
   return said + (await compile(join(folder, 'inside'), inside, { types }, [join(root, 'src/sql.d.ts')]));
 }

@@ -133,7 +133,6 @@ export async function seedDemo(call) {
   await call('POST', 'admin/alerts', { name: 'documents wait too long', queue: QUEUE, metric: 'depth', above: 1_000 });
   await call('PUT', 'admin/pools/documents', { queues: [QUEUE, 'documents.nightly', 'documents.publish'] });
   await call('PUT', `queues/${QUEUE}/config`, { concurrency: 20, retention: { completed: '2d' } });
-  await call('POST', 'queues', { name: 'documents.nightly' });
   await call('POST', 'queues/documents.nightly/pause');
   for (const n of [1, 2]) {
     await call('POST', 'workers/heartbeat', {
