@@ -162,7 +162,7 @@ describe('the webhooks page', { timeout: 900_000 }, () => {
       ...{ url: 'https://hooks.example.com/x', events: ['*'], active: false },
     });
     const page = await board.newPage(`/ui/webhooks?open=${id}`, { key: KEYS.viewer });
-    await page.getByRole('dialog').getByText('https://hooks.example.com/x').waitFor();
+    await page.getByRole('dialog').getByText('https://hooks.example.com/[redacted]').waitFor();
     assert.equal(await page.getByRole('button', { name: /Test|Disable|Edit|secret|Delete/ }).count(), 0);
     await page.goto('/ui/webhooks?tab=alerts&edit=new');
     await page.getByRole('heading', { name: 'No alert rules yet' }).waitFor();
