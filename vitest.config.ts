@@ -187,7 +187,7 @@ export default defineConfig(({ mode }) => ({
       simulation: {
         // The suite plays the same histories each time, so that it fails for a change only. `npm run test:all` plays more,
         // `npm run test:simulation` others.
-        runs: Number(process.env.SIMULATION_RUNS ?? 150),
+        runs: Number(process.env.SIMULATION_RUNS ?? 50),
         seed: Number(process.env.SIMULATION_SEED ?? 20_261_123),
         length: Number(process.env.SIMULATION_STEPS ?? 100),
         // A failure names the number of its history: it need not wait for those before it.
