@@ -5,7 +5,6 @@
  * Every change is noted in the directory first (see `src/directory/crons.ts`), then made, then noted as done. A change
  * that was cut off in between is found and finished by the next one.
  */
-
 import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import type { CronDefinition } from '../job/cron/definition';

@@ -3,7 +3,6 @@
  * it. Those made over HTTP have none, and are never touched. A failure here blocks nothing else: an observer must not
  * fail what it observes.
  */
-
 import { type Env, newWebhookSecret, readWebhookSecret, readWebhookUrl } from '../config';
 import type { Declared } from '../declaration';
 import { parseAlert } from '../job/alert/parse';

@@ -6,7 +6,6 @@
  * schedule counts as changed when it differs from what was applied, or is gone; whether it is enabled is always the
  * operator's decision.
  */
-
 import type { Env } from '../config';
 import type { Declared } from '../declaration';
 import { hexOf } from '../job/bytes';

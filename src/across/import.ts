@@ -2,7 +2,6 @@
  * Puts parts of an exported file into a queue. As with every other enqueue, ids that do not name the queue are noted
  * first, and fingerprints that count in all queues are reserved.
  */
-
 import { v7 as uuidv7 } from 'uuid';
 import type { Env } from '../config';
 import { type CronContext, type CronDefinition, parseCron } from '../job/cron/definition';

@@ -2,7 +2,6 @@
  * Fetching by a pool: its object decides which queue is next and how much; the Worker takes the jobs and reports the
  * result.
  */
-
 import type { Env } from '../config';
 import { callsFor } from '../job/chunk';
 import { notFound, unwrap } from '../job/errors';

@@ -1,7 +1,6 @@
 /**
  * The group of a job says whose it is. A queue says how its groups are served, and how many jobs of each may run.
  */
-
 import { fitsBytes } from './bytes';
 import {
   describe,

@@ -1,5 +1,4 @@
 /** How long a job is kept after its end, if the job sets it. Pure: stored values in, milliseconds out. */
-
 import { parseDuration } from './duration';
 import { isObject, type Reader, readDuration, readObject } from './envelope/fields';
 import { invalidRequest } from './errors';

@@ -1,5 +1,4 @@
 /** Webhooks and alert rules as the code declares them, checked while its modules load. */
-
 import type { AlertOptions } from '../client/alerts';
 import type { WebhookOptions } from '../client/webhooks';
 import { readWebhookSecret, readWebhookUrl } from '../config';

@@ -1,5 +1,4 @@
 /** What jobs of Sidekiq mean here. Pure: what Redis holds in, what is sent out. */
-
 import { isObject, parseObject } from '../../job/envelope/fields';
 import { quote } from '../../job/text';
 import type { RetryPolicy } from '../../producer/envelope';

@@ -8,7 +8,6 @@
  * | `overflow_policy` | `strategy` | `reject` (default) or `drop_oldest` |
  * | | `warning_threshold` | part of `max_depth` from which on producers are warned, 0 … 1, default 0.8 |
  */
-
 import { defined, type Reader, readInteger, readObject } from '../../job/envelope/fields';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';

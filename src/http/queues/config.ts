@@ -2,7 +2,6 @@
  * Queue settings between the wire and the queue object. On the wire `visibility_timeout` and `default_timeout` count
  * seconds when they are numbers; everywhere else a number is milliseconds.
  */
-
 import type * as contract from '../../contract/queues';
 import { formatDuration } from '../../job/duration';
 import {

@@ -1,5 +1,4 @@
 /** Results of jobs: of one, waiting for its end if asked to, or of many at once. */
-
 import { readJobs } from '../../across/locate';
 import { type JobResult, results } from '../../contract/results';
 import { parseParts } from '../../job/envelope/json';

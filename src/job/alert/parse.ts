@@ -11,7 +11,6 @@
  * | `subscription_id` | the only one to be notified; null: all that subscribed to `alert.*` | null |
  * | `active` | false: it is not looked at | true |
  */
-
 import {
   defined,
   optional,

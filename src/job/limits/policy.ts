@@ -12,7 +12,6 @@
  * | `throttle` | `{limit, period}`: the same number, evenly spread |
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
-
 import { MAX_DURATION_MS } from '../duration';
 import {
   defined,

@@ -1,5 +1,4 @@
 /** A pool: queues from which workers take jobs together, each its portion. */
-
 import {
   defined,
   isObject,

@@ -11,7 +11,6 @@
  * | `random` | r that `delay_ms` is computed with, in [0, 1) | 0.5 |
  * | `failure` | the failure of run `from` to decide about | none |
  */
-
 import type { AttemptFailure } from '../attempt/outcome';
 import { parseDuration } from '../duration';
 import { invalidPayload, invalidRequest } from '../errors';

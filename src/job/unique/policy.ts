@@ -18,7 +18,6 @@
  *
  * Only jobs that wait accumulate, and only inside a queue: the fingerprint always has the queue then.
  */
-
 import {
   defined,
   isObject,

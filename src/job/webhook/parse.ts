@@ -1,5 +1,4 @@
 /** Reads what a client says of a subscription. */
-
 import {
   defined,
   isObject,

@@ -1,5 +1,4 @@
 /** One group by its name: what waits and runs, what limits it, and why it starts no job. */
-
 import { defined } from '../../job/envelope/fields';
 import { WEIGHTS } from '../../job/group';
 import { own } from '../../job/own';

@@ -2,7 +2,6 @@
  * Snoozing: the handler ends its run and continues later, at a moment or at a signal. The attempt is not used up, the
  * slot is free, and nothing is written while the job waits.
  */
-
 import { MAX_DURATION_MS } from '../../job/duration';
 import { conflict } from '../../job/errors';
 import { firstStart } from '../../job/history';

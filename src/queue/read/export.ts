@@ -3,7 +3,6 @@
  * between two pages, each job that was there at the beginning is in one page at most, as it was when that was read, and
  * is left out only when it was gone by then.
  */
-
 import { MAX_SHOWN_DEPTH, nestingDepth, shown } from '../../job/envelope/nesting';
 import { conflict } from '../../job/errors';
 import type { StoredJob, StoredState } from '../../job/export/stored-job';

@@ -1,5 +1,4 @@
 /** What an operator says of one group: limits, its weight, a pause. */
-
 import { writeMeta } from '../../../durable/sql';
 import { conflict } from '../../../job/errors';
 import { type GroupChange, type GroupOverrides, withGroupOverride } from '../../../job/group';

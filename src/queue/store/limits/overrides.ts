@@ -6,7 +6,6 @@
  * its override here. An override costs no row of the key's own, and its end wakes the queue only while jobs wait for
  * the key.
  */
-
 import { holds, type LimitOverrides } from '../../../job/limits/overrides';
 import type { LimitOverride } from '../../../job/limits/policy';
 import { own } from '../../../job/own';
