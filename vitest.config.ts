@@ -37,10 +37,10 @@ function sharedRetryVectors(): unknown[] | null {
 }
 
 const OBJECTS = {
-  QUEUES: { className: 'QueueObject', useSQLite: true },
-  DIRECTORY: { className: 'DirectoryObject', useSQLite: true },
-  UNIQUE_LOCKS: { className: 'UniqueLockObject', useSQLite: true },
-  WORKFLOWS: { className: 'WorkflowObject', useSQLite: true },
+  QUEUES: { className: 'QueueObject', useSQLite: true, unsafePreventEviction: true },
+  DIRECTORY: { className: 'DirectoryObject', useSQLite: true, unsafePreventEviction: true },
+  UNIQUE_LOCKS: { className: 'UniqueLockObject', useSQLite: true, unsafePreventEviction: true },
+  WORKFLOWS: { className: 'WorkflowObject', useSQLite: true, unsafePreventEviction: true },
 };
 
 /** The oldest date that is supported: the newest one of the wrangler that npm installs on Node 20. */

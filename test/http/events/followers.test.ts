@@ -76,14 +76,10 @@ describe('followers and the object that they follow', () => {
     const raw = await Raw.follow(queue.name);
     const size = () => queue.inside(({ instance }) => followersOf(instance).followers.size);
     expect(await size()).toBe(2);
-    await until(
-      async () => {
-        await longEvents(queue, 100);
-        return (await size()) === 0;
-      },
-      'the followers to be dropped',
-      20_000,
-    );
+    await until(async () => {
+      await longEvents(queue, 100);
+      return (await size()) === 0;
+    }, 'the followers to be dropped');
     await expect(response.text()).rejects.toThrow('does not read');
     expect(raw.closed).toBe(4008);
     expect(raw.characters).toBeLessThan(1024 * 1024);

@@ -43,14 +43,10 @@ const begin = async (
 
 /** The operation at its end; alarms fire as they would. */
 const ended = (queue: TestQueue, id: string): Promise<OperationView> =>
-  until(
-    async () => {
-      const view = await queue.api.operation(id, 20);
-      return view?.done ? view : undefined;
-    },
-    `operation ${id} to end`,
-    30_000,
-  );
+  until(async () => {
+    const view = await queue.api.operation(id, 20);
+    return view?.done ? view : undefined;
+  }, `operation ${id} to end`);
 
 describe('an operation on many jobs', () => {
   it('acts on all that match, in many steps, and leaves the others', async () => {
