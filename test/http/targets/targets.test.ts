@@ -191,7 +191,7 @@ describe('on a developer’s machine', () => {
     const { next_try_at, last_tried_at } = ((await target('DOWN', `?queue=${queue}`)).queues as Json[])[0] as Json;
     expect(Date.parse(next_try_at as string) - Date.parse(last_tried_at as string)).toBe(1_000);
     await handler('DOWN', '/up');
-    await server.jobIn(id, 'completed');
+    await server.jobIn(id, 'completed', 2_000);
   });
 
   it('a handler that failed when it was asked is asked again at once, so a new type is found', async () => {
@@ -209,7 +209,7 @@ describe('on a developer’s machine', () => {
     expect(waits).toMatchObject({ reason: 'no_handler' });
     expect(Date.parse(waits.until as string)).toBeLessThanOrEqual(Date.now() + 1_000);
     await announce('fickle.new');
-    await server.jobIn(id, 'completed');
+    await server.jobIn(id, 'completed', 2_000);
   });
 
   it('is where requests need no key, unless a variable says how long a handler is not changed', () => {

@@ -124,6 +124,6 @@ describe('a Worker that does not announce anything', () => {
     await announce([], 1);
     await server.add('fickle.slow', [], { queue: 'asked-slow' });
     await until(async () => (await announce([], 1)).asked > 0, 'the target to be asked');
-    await server.jobIn(await server.add('work.do', [{}], { queue: 'asked-slow' }), 'completed');
+    await server.jobIn(await server.add('work.do', [{}], { queue: 'asked-slow' }), 'completed', 3_000);
   });
 });

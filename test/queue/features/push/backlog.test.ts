@@ -23,6 +23,6 @@ describe('a pushed job behind thousands that workers pull', () => {
     const id = await server.add('work.do', [{}], { queue: queue.name, priority });
     await queue.evict();
     await server.ok(200, 'POST', `/ojs/v1/queues/${queue.name}/resume`);
-    await server.jobIn(id, 'completed');
+    await server.jobIn(id, 'completed', 5_000);
   });
 });

@@ -167,21 +167,21 @@ describe('a handler that says something while it runs', () => {
 
   it('may flood its queue with lines: the newest are kept, and nothing else suffers', async () => {
     const id = await add({ flood: 5000 }, { timeout_ms: 20_000 });
-    await server.jobIn(id, 'completed');
+    await server.jobIn(id, 'completed', 15_000);
     expect((await log(id)).length).toBeLessThan(40);
     expect(await server.state(await add({}))).toBeDefined();
   });
 
   it('may ask for very much at once, and is answered for all of it', async () => {
     const id = await add({ burst: 3000 }, { timeout_ms: 20_000 });
-    expect(await server.jobIn(id, 'completed')).toMatchObject({ attempt: 1 });
+    expect(await server.jobIn(id, 'completed', 15_000)).toMatchObject({ attempt: 1 });
     expect(Object.keys((await steps(id)) as Json)).toHaveLength(10);
   });
 
   it('that does not listen to the replies is not read on beyond a bound', async () => {
     const before = await handler<number>('TALK', '/written');
     const id = await add({ deaf: true, burst: 20_000 }, { timeout_ms: 1500 });
-    expect(await server.jobIn(id, 'discarded')).toMatchObject({ error: { code: 'timeout' } });
+    expect(await server.jobIn(id, 'discarded', 15_000)).toMatchObject({ error: { code: 'timeout' } });
     expect((await handler<number>('TALK', '/written')) - before).toBeLessThan(3_000_000);
   });
 
