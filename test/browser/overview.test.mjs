@@ -57,7 +57,7 @@ describe('the overview', { timeout: 900_000 }, () => {
         Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix', configurable: true });
       });
     const page = await board.newPage('/ui', { prepare });
-    await page.locator('.plot .shape').first().waitFor();
+    await page.locator('.plot canvas').waitFor();
   });
 
   it('reads the values of a moment from its chart, looks closer at a stretch of time, and hides a line', async () => {
@@ -65,29 +65,44 @@ describe('the overview', { timeout: 900_000 }, () => {
     const page = await board.newPage('/ui');
     await live(page);
     const chart = page.locator('.plot');
-    const lines = chart.locator('.shape');
-    await lines.first().waitFor();
-    await chart.getByText('Time: –').waitFor();
-    const ticks = () => chart.locator('text').allTextContents();
-    const [whole, shown] = [await ticks(), await lines.count()];
-    const { x, y, width } = await chart.locator('svg').boundingBox();
-    await page.mouse.move(x + width - 20, y + 40);
-    await chart.getByText(/^Time: \d+ \w+,? \d\d:\d\d$/).waitFor();
-    await chart.getByText(/^Enqueued: \d+$/).waitFor();
+    await chart.locator('canvas').waitFor();
+    const entry = (name) => chart.locator('.u-series').filter({ hasText: name });
+    const time = () => entry('Time').locator('.u-value').textContent();
+    await entry('Time').getByText('–').waitFor();
+    const { x, y, width } = await chart.locator('.u-over').boundingBox();
+    const timeAt = async (place) => {
+      await page.mouse.move(x + place, y + 40);
+      await entry('Time')
+        .getByText(/^\d+ \w+,? \d\d:\d\d$/)
+        .waitFor();
+      return await time();
+    };
+    const [first, last] = [await timeAt(1), await timeAt(width - 1)];
+    assert.notEqual(first, last);
+    assert.match(await entry('Enqueued').locator('.u-value').textContent(), /^\d+$/);
+    await timeAt(width - 20);
     await page.mouse.down();
     await page.mouse.move(x + width - 120, y + 60);
-    await chart.locator('.chosen').waitFor();
     await page.mouse.up();
-    await chart.locator('.chosen').waitFor({ state: 'detached' });
-    assert.notDeepEqual(await ticks(), whole);
+    assert.notEqual(await timeAt(1), first);
     await page.mouse.dblclick(x + width - 60, y + 40);
-    const hours = (texts) => texts.filter((text) => text.includes(':')).length;
-    assert.equal(hours(await ticks()), hours(whole));
-    await chart.getByText(/^Enqueued:/).click();
-    assert.equal(await lines.count(), shown - 1);
-    await chart.getByText('Time: –').waitFor();
-    await chart.getByText(/^Enqueued:/).click();
-    assert.equal(await lines.count(), shown);
+    assert.equal(await timeAt(1), first);
+    const picture = () => chart.locator('canvas').evaluate((canvas) => canvas.toDataURL());
+    const whole = await picture();
+    await entry('Enqueued').locator('th').click();
+    await chart.locator('.u-series.u-off').waitFor();
+    await page.waitForFunction((before) => document.querySelector('.plot canvas').toDataURL() !== before, whole);
+    await entry('Enqueued').locator('th').click();
+    await chart.locator('.u-series.u-off').waitFor({ state: 'detached' });
+  });
+
+  it('draws its chart in the colours of the theme, also when that changes', async () => {
+    const page = await board.newPage('/ui', { theme: 'light' });
+    await page.locator('.plot canvas').waitFor();
+    await page.emulateMedia({ colorScheme: 'light' });
+    const before = await page.locator('.plot canvas').evaluate((canvas) => canvas.toDataURL());
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.waitForFunction((light) => document.querySelector('.plot canvas').toDataURL() !== light, before);
   });
 
   it('begins and ends maintenance', async () => {

@@ -6,7 +6,7 @@ import { Icon, type IconName } from './icon';
 /** The colours that mean something; each has a pair of custom properties in `styles/tokens.css`. */
 export type Tone = 'neutral' | 'blue' | 'violet' | 'green' | 'amber' | 'red';
 
-const STATES: Readonly<Record<JobState, readonly [Tone, IconName]>> = {
+const STATES: Readonly<Record<JobState, Look>> = {
   pending: ['neutral', 'pause'],
   scheduled: ['neutral', 'waiting'],
   available: ['blue', 'available'],
@@ -24,31 +24,24 @@ export function toneOf(state: string): Tone {
   return STATES[state as JobState]?.[0] ?? 'neutral';
 }
 
+/** A colour and a shape: how a state looks. */
+export type Look = readonly [tone: Tone, icon?: IconName | undefined];
+
+export const GOOD: Look = ['green', 'completed'];
+export const BAD: Look = ['red', 'discarded'];
+const NEUTRAL: Look = ['neutral'];
+
 /** The state of a job. */
 export function StateBadge({ state }: { state: string }) {
-  const [tone, icon] = STATES[state as JobState] ?? ['neutral', 'available'];
-  return (
-    <span class={`badge ${tone}`}>
-      <Icon name={icon} size={12} />
-      {state}
-    </span>
-  );
+  return <Badge look={STATES[state as JobState] ?? ['neutral', 'available']} text={state} />;
 }
 
-/** Any other word with a colour: the mode of a queue, the answer of a webhook. */
-export function Badge({
-  tone = 'neutral',
-  icon,
-  children,
-}: {
-  tone?: Tone;
-  icon?: IconName;
-  children: ComponentChildren;
-}) {
+/** A word with a colour: the mode of a queue, the answer of a webhook. */
+export function Badge({ look: [tone, icon] = NEUTRAL, text }: { look?: Look; text: ComponentChildren }) {
   return (
     <span class={`badge ${tone}`}>
       {icon && <Icon name={icon} size={12} />}
-      {children}
+      {text}
     </span>
   );
 }

@@ -2,10 +2,12 @@
  * Series of numbers over time: a small one within a line, and a large one with axes, whose code is loaded when it is
  * shown.
  */
-import type { ComponentType } from 'preact';
+import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
 import type { PlotProps, Series } from './plot';
+import { PlainTable } from './table';
+import { Button } from './text';
 
 export type { Series } from './plot';
 
@@ -44,60 +46,39 @@ export interface ChartProps {
   format?: (value: number) => string;
 }
 
-/** A chart with axes and a legend; the same numbers as a table for those who want them. */
-export function Chart({ label, times, series, height = 180, format = number }: ChartProps) {
+/** A drawing that can be shown as the table of its numbers instead. */
+export function Figure(props: { title: ComponentChildren; table: ComponentChildren; children: ComponentChildren }) {
   const [asTable, setAsTable] = useState(false);
-  const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
-  useEffect(() => {
-    import('./plot').then((loaded) => setPlot(() => loaded.Plot));
-  }, []);
   return (
     <figure class="chart">
       <figcaption>
-        <span>{label}</span>
-        <button type="button" class="link" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          {asTable ? 'As a chart' : 'As a table'}
-        </button>
+        <span>{props.title}</span>
+        <Button
+          label={asTable ? 'As a chart' : 'As a table'}
+          class="link"
+          aria-pressed={asTable}
+          onClick={() => setAsTable(!asTable)}
+        />
       </figcaption>
-      {asTable ? (
-        <NumbersTable {...{ label, times, series, format }} />
-      ) : (
-        <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height, format }} />}</div>
-      )}
+      {asTable ? props.table : props.children}
     </figure>
   );
 }
 
-function NumbersTable({ label, times, series, format }: Required<Omit<ChartProps, 'height'>>) {
+/** A chart with axes and a legend; the same numbers as a table for those who want them. */
+export function Chart({ label, times, series, height = 180, format = number }: ChartProps) {
+  const [Plot, setPlot] = useState<ComponentType<PlotProps>>();
+  useEffect(() => {
+    import('./plot').then((loaded) => setPlot(() => loaded.Plot));
+  }, []);
+  const rowOf = (at: number, index: number) => [
+    timeOfDay(at),
+    ...series.map(({ values: { [index]: value = null } }) => (value === null ? '–' : format(value))),
+  ];
+  const head = ['Time', ...series.map((one) => one.label)];
   return (
-    <div class="table-frame scrolls">
-      <table class="table plain" aria-label={label}>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            {series.map((one) => (
-              <th key={one.label} scope="col" class="end">
-                {one.label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {times.map((at, index) => (
-            <tr key={at}>
-              <th scope="row">{timeOfDay(at)}</th>
-              {series.map((one) => {
-                const value = one.values[index];
-                return (
-                  <td key={one.label} class="end" data-label={one.label}>
-                    {value === null || value === undefined ? '–' : format(value)}
-                  </td>
-                );
-              })}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Figure title={label} table={<PlainTable label={label} head={head} rows={times.map(rowOf)} end={1} scrolls />}>
+      <div style={{ minHeight: `${height}px` }}>{Plot && <Plot {...{ times, series, height, format }} />}</div>
+    </Figure>
   );
 }

@@ -4,7 +4,7 @@ import { adopt } from '../core/styles';
 import { Badge } from './badge';
 import css from './error.css' with { type: 'text' };
 import { Code, Json } from './json';
-import { Duration, Foreign } from './text';
+import { Button, Duration, Foreign } from './text';
 
 adopt(css);
 
@@ -34,8 +34,8 @@ export function ErrorOf({ error, isOpen = false }: { error: JobError; isOpen?: b
             <bdi>{code}</bdi>
           </code>
         )}
-        {retryable === false && <Badge tone="red">not retryable</Badge>}
-        {reason && <Badge>{reason}</Badge>}
+        {retryable === false && <Badge look={['red']} text="not retryable" />}
+        {reason && <Badge text={reason} />}
       </p>
       <p class="message">
         <Long text={message} />
@@ -69,9 +69,7 @@ function Long({ text }: { text: string }) {
   return (
     <>
       <Foreign>{text.slice(0, MAX_MESSAGE)}</Foreign>
-      <button type="button" class="link" onClick={() => setWhole(true)}>
-        … all of it
-      </button>
+      <Button label="… all of it" class="link" onClick={() => setWhole(true)} />
     </>
   );
 }

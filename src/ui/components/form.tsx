@@ -1,22 +1,31 @@
 /** Forms: fields with their labels, and what went wrong beside the field that the server names. */
-import type { ComponentChildren, TargetedSubmitEvent } from 'preact';
-import { useState } from 'preact/hooks';
+import { type ComponentChildren, createContext, type TargetedSubmitEvent } from 'preact';
+import { useContext, useState } from 'preact/hooks';
 import { type ApiFailure, asFailure } from '../core/api';
+import { toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
+import { openAside } from '../core/router';
+import { Dialog } from './overlays';
 import { Failure } from './state';
+import { Button } from './text';
+
+/** What the server refused of the form around a field. */
+const Refusal = createContext<ApiFailure | undefined>(undefined);
 
 export interface FieldProps {
   label: string;
   /** Below the field: unit, default, what it does. */
   hint?: ComponentChildren;
-  /** What is wrong. */
+  /** Names by which the server may refuse the field. */
+  at?: readonly string[];
+  /** What is wrong, where that is not the answer of the form. */
   error?: string | undefined;
   /** The field itself. */
   children: ComponentChildren;
 }
 
-/** A label around an `<input>`, `<select>` or `<textarea>`. */
-export function Field({ label, hint, error, children }: FieldProps) {
+/** A label around an `<input>`, `<select>` or `<textarea>`, with what is wrong with it. */
+export function Field({ label, hint, at = [], error = errorAt(useContext(Refusal), ...at), children }: FieldProps) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the field is a child
     <label class={`field${error ? ' wrong' : ''}`}>
@@ -32,16 +41,80 @@ export function Field({ label, hint, error, children }: FieldProps) {
   );
 }
 
+interface TextFieldProps
+  extends Omit<FieldProps, 'children'>,
+    Partial<Record<'required' | 'disabled' | 'readOnly' | 'autofocus' | 'spellcheck', boolean>>,
+    Partial<Record<'class' | 'placeholder' | 'list' | 'autocomplete', string>>,
+    Partial<Record<'min' | 'max' | 'step', string | number>> {
+  name: string;
+  /** What it holds at first. */
+  value?: string | number | null | undefined;
+  type?: 'number' | 'url' | 'password';
+  inputMode?: 'numeric';
+  maxLength?: number;
+}
+
+/** An input with its label. @param props.at default: its name */
+export function TextField({ label, hint, at, error, value, ...input }: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint} at={at ?? [input.name]} error={error}>
+      <input autocomplete="off" spellcheck={false} defaultValue={value ?? ''} {...(input as object)} />
+    </Field>
+  );
+}
+
+/** The priority of a job. */
+export const PriorityField = (props: Pick<TextFieldProps, 'at' | 'value' | 'required' | 'placeholder'>) => (
+  <TextField
+    name="priority"
+    label="Priority"
+    hint="−100 to 100, higher first"
+    {...{ type: 'number', min: -100, max: 100, step: 1 }}
+    {...props}
+  />
+);
+
+interface SelectProps extends Omit<FieldProps, 'children'> {
+  name?: string;
+  value?: string | undefined;
+  /** Values, with what they are called. */
+  options: Readonly<Record<string, string>>;
+  onChange?: (value: string) => void;
+}
+
+/** A choice of one with its label. @param props.at default: its name */
+export function SelectField({
+  label,
+  hint,
+  error,
+  name,
+  at = name ? [name] : [],
+  value,
+  options,
+  onChange,
+}: SelectProps) {
+  return (
+    <Field label={label} hint={hint} at={at} error={error}>
+      <select name={name} onChange={({ currentTarget }) => onChange?.(currentTarget.value)}>
+        {Object.entries(options).map(([option, text]) => (
+          <option key={option} value={option} selected={option === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
 /** A text field for JSON. Its value is kept as text; `parseExact` reads it, with every number exact. */
 export function JsonField(props: {
   label: string;
   value: string;
   onChange: (text: string) => void;
   rows?: number;
-  /** What the server says of it. */
-  error?: string | undefined;
+  at?: readonly string[];
 }) {
-  let { error } = props;
+  let error: string | undefined;
   let rounded: string | undefined;
   try {
     rounded = roundedIn(parseExact(props.value || 'null'));
@@ -51,6 +124,7 @@ export function JsonField(props: {
   return (
     <Field
       label={props.label}
+      at={props.at ?? []}
       error={error}
       hint={
         rounded !== undefined &&
@@ -127,18 +201,41 @@ export function Form({ action, danger, disabled, onSubmit, onCancel, children }:
   };
   return (
     <form onSubmit={submit}>
-      {typeof children === 'function' ? children(error) : children}
+      <Refusal.Provider value={error}>{typeof children === 'function' ? children(error) : children}</Refusal.Provider>
       {error && <Failure error={error} />}
       <footer>
-        {onCancel && (
-          <button type="button" onClick={onCancel}>
-            Cancel
-          </button>
-        )}
+        {onCancel && <Button label="Cancel" onClick={onCancel} />}
         <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
           {busy ? 'Working…' : action}
         </button>
       </footer>
     </form>
+  );
+}
+
+export interface FormDialogProps extends Omit<FormProps, 'onCancel' | 'onSubmit'> {
+  title: string;
+  wide?: boolean;
+  /** Does it. @returns what a toast tells then */
+  onSubmit: (form: FormData) => Promise<string>;
+  /** Was done: what is shown below has changed. */
+  onDone?: (() => void) | undefined;
+  /** Default: leaves the URL that opened it. */
+  onClose?: () => void;
+}
+
+const leave = () => openAside({ edit: null });
+
+/** A form in a dialog, which closes when it is done. */
+export function FormDialog({ title, wide, onSubmit, onDone, onClose = leave, ...form }: FormDialogProps) {
+  const submit = async (data: FormData) => {
+    toast(await onSubmit(data));
+    onDone?.();
+    onClose();
+  };
+  return (
+    <Dialog title={title} wide={wide === true} onClose={onClose}>
+      <Form {...form} onSubmit={submit} onCancel={onClose} />
+    </Dialog>
   );
 }

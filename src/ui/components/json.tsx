@@ -5,7 +5,7 @@
 import { useState } from 'preact/hooks';
 import { ExactNumber, stringifyExact } from '../core/exact';
 import { bytes, number } from '../core/format';
-import { Copy } from './text';
+import { Button, Copy } from './text';
 
 /** Characters of a text, and members of a list or object, that are shown at first. */
 const SHOWN_TEXT = 400;
@@ -58,9 +58,9 @@ function Text({ text }: { text: string }) {
     <span class="json-string">
       <bdi>{JSON.stringify(rest > 0 ? text.slice(0, shown) : text)}</bdi>
       {rest > 0 && (
-        <button type="button" class="link" onClick={() => setShown(shown + MORE_TEXT)}>
+        <Button class="link" onClick={() => setShown(shown + MORE_TEXT)}>
           … {bytes(rest)} more
-        </button>
+        </Button>
       )}
     </span>
   );
@@ -76,7 +76,7 @@ function Members({ value, open }: { value: object; open: number }) {
   if (names.length === 0) return <span>{first + last}</span>;
   return (
     <>
-      <button type="button" class="json-fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <Button class="json-fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
         {first}
         {!isOpen && (
           <span class="faint">
@@ -85,7 +85,7 @@ function Members({ value, open }: { value: object; open: number }) {
           </span>
         )}
         {!isOpen && last}
-      </button>
+      </Button>
       {isOpen && (
         <>
           <ul>
@@ -102,9 +102,9 @@ function Members({ value, open }: { value: object; open: number }) {
             ))}
             {names.length > shown && (
               <li>
-                <button type="button" class="link" onClick={() => setShown(shown + 10 * SHOWN_MEMBERS)}>
+                <Button class="link" onClick={() => setShown(shown + 10 * SHOWN_MEMBERS)}>
                   … {number(names.length - shown)} more
-                </button>
+                </Button>
               </li>
             )}
           </ul>

@@ -2,8 +2,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { number } from '../core/format';
+import { useGet } from '../core/resource';
 import { pageNumber, query, setQuery, withQuery } from '../core/router';
 import { Icon } from './icon';
+import { Button } from './text';
 
 /** Filters in a row. */
 export function Filters({ children, kind = '' }: { children: ComponentChildren; kind?: string }) {
@@ -45,34 +47,42 @@ export function TextFilter({ name, label, placeholder }: { name: string; label: 
   );
 }
 
-export type Options = readonly (readonly [value: string, label: string])[];
+/** Values, with what they are called. */
+export type Options = Readonly<Record<string, string>>;
+
+/** Values that are called by themselves. */
+export const named = (values: readonly string[]): Options => Object.fromEntries(values.map((value) => [value, value]));
 
 /** A choice of one that filters; the first option is "all". */
-export function SelectFilter({
-  name,
-  label,
-  all,
-  options,
-}: {
-  name: string;
-  label: string;
-  all: string;
-  options: Options;
-}) {
+export function SelectFilter(props: { name: string; label: string; all: string; options: Options }) {
+  const { name, label, all, options } = props;
   const value = query(name);
   return (
     <label class="field inline">
       <span class="hidden">{label}</span>
       <select value={value} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
         <option value="">{all}</option>
-        {value !== '' && !options.some(([option]) => option === value) && <option value={value}>{value}</option>}
-        {options.map(([option, text]) => (
+        {value !== '' && !Object.hasOwn(options, value) && <option value={value}>{value}</option>}
+        {Object.entries(options).map(([option, text]) => (
           <option key={option} value={option}>
             {text}
           </option>
         ))}
       </select>
     </label>
+  );
+}
+
+/** A queue that filters, out of those that there are. */
+export function QueueFilter() {
+  const queues = useGet<{ items: readonly { name: string }[] }>('admin/queues', { per_page: 100 });
+  return (
+    <SelectFilter
+      name="queue"
+      label="Queue"
+      all="All queues"
+      options={named((queues.data?.items ?? []).map(({ name }) => name))}
+    />
   );
 }
 
@@ -149,10 +159,10 @@ export function Newer({ count, onShow }: { count: number; onShow: () => void }) 
   return (
     <div class="newer" aria-live="polite">
       {count > 0 && (
-        <button type="button" onClick={onShow}>
+        <Button onClick={onShow}>
           <Icon name="up" size={12} />
           {number(count)} newer
-        </button>
+        </Button>
       )}
     </div>
   );

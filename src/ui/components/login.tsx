@@ -1,7 +1,7 @@
 /** Asks for a key, and trades it for a cookie. */
 import { useEffect } from 'preact/hooks';
 import { login } from '../core/session';
-import { Field, Form, textIn } from './form';
+import { Form, TextField, textIn } from './form';
 import { Bell } from './icon';
 
 export function Login() {
@@ -13,12 +13,15 @@ export function Login() {
       <Bell size={40} />
       <h1>Tocsin</h1>
       <Form action="Sign in" onSubmit={(form) => login(textIn(form, 'key'))}>
-        <Field
+        <TextField
+          name="key"
           label="API key"
           hint="An API key of this deployment. The browser stores it in a cookie that scripts cannot read."
-        >
-          <input name="key" type="password" required autocomplete="current-password" autofocus />
-        </Field>
+          type="password"
+          required
+          autocomplete="current-password"
+          autofocus
+        />
       </Form>
     </main>
   );

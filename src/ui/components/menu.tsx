@@ -5,7 +5,7 @@ import { href } from '../core/base';
 import { path } from '../core/router';
 import { can } from '../core/session';
 import { PAGES, type TablePage } from '../pages/table';
-import { Icon } from './icon';
+import { Icon, type IconName } from './icon';
 
 /** Is it open, where it does not are next to the page? */
 export const menuOpen = signal(false);
@@ -24,7 +24,7 @@ export function Menu() {
   return (
     <nav id="menu" class={menuOpen.value ? 'open' : ''} aria-label="Pages">
       {PARTS.map(([part, title]) => {
-        const pages = PAGES.filter(({ menu, scope }) => menu?.part === part && (!scope || can(scope)));
+        const pages = PAGES.filter(({ part: own, scope }) => own === part && (!scope || can(scope)));
         if (pages.length === 0) return null;
         return (
           <div key={part}>
@@ -45,7 +45,7 @@ function Entry({ page, isHere }: { page: TablePage; isHere: boolean }) {
   return (
     <li>
       <a href={href(page.path)} aria-current={isHere ? 'page' : undefined}>
-        {page.menu && <Icon name={page.menu.icon} />}
+        <Icon name={(page.path || 'overview') as IconName} />
         <span>{page.title}</span>
         {page.key && (
           <span class="key" aria-hidden="true">

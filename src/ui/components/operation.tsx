@@ -13,6 +13,7 @@ import css from './operation.css' with { type: 'text' };
 import { Dialog } from './overlays';
 import { OperationProgress } from './progress';
 import { Failure, Skeleton } from './state';
+import { Button } from './text';
 
 adopt(css);
 
@@ -163,9 +164,7 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
         </label>
       )}
       <footer>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
+        <Button label="Cancel" onClick={onClose} />
         <button
           type="submit"
           class={operation.danger ? 'danger' : 'primary'}
@@ -221,9 +220,7 @@ function Running(props: {
         </ul>
       )}
       <div class="actions operation-end">
-        <button type="button" onClick={onClose}>
-          {completed ? 'Close' : 'Continue in the background'}
-        </button>
+        <Button label={completed ? 'Close' : 'Continue in the background'} onClick={onClose} />
       </div>
     </>
   );

@@ -4,9 +4,10 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { openAside } from '../core/aside';
 import { dismiss, question, toasts } from '../core/dialogs';
+import { openAside } from '../core/router';
 import { Icon } from './icon';
+import { Button } from './text';
 
 export interface DialogProps {
   title: string;
@@ -45,9 +46,9 @@ export function Dialog({ title, onClose, children, drawer, wide }: DialogProps) 
       <div class="dialog-body">
         <header>
           <h2 id={heading}>{title}</h2>
-          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+          <Button class="icon-button" aria-label="Close" onClick={onClose}>
             <Icon name="close" />
-          </button>
+          </Button>
         </header>
         {children}
       </div>
@@ -102,9 +103,7 @@ export function Questions() {
           </label>
         )}
         <footer>
-          <button type="button" onClick={() => answer(false)}>
-            Cancel
-          </button>
+          <Button label="Cancel" onClick={() => answer(false)} />
           <button
             type="submit"
             class={asked.danger ? 'danger' : 'primary'}
@@ -129,9 +128,9 @@ export function Toasts() {
             {hint && <p>{hint}</p>}
             {link && <a href={link.href}>{link.text}</a>}
           </div>
-          <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
+          <Button class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
             <Icon name="close" size={14} />
-          </button>
+          </Button>
         </div>
       ))}
     </div>

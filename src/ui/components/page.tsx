@@ -3,6 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { query, withQuery } from '../core/router';
 import { Icon } from './icon';
+import { Json } from './json';
+import { Count } from './text';
 
 export interface PageHeadProps {
   title: ComponentChildren;
@@ -52,27 +54,34 @@ export function Section(props: { title: string; actions?: ComponentChildren; chi
   );
 }
 
-/** One number with its name; a row of them stands in `<div class="stats">`. */
-export function Stat(props: {
+/** A part of a page that is JSON. @param props.value undefined: there is no such part */
+export function JsonSection({ title, value, open = 2 }: { title: string; value: unknown; open?: number }) {
+  if (value === undefined || value === null) return null;
+  return (
+    <Section title={title}>
+      <Json value={value} label={title.toLowerCase()} open={open} />
+    </Section>
+  );
+}
+
+interface StatProps {
   label: string;
-  children: ComponentChildren;
+  /** A number is shown in short. */
+  value: ComponentChildren;
   href?: string;
   tone?: string;
   sub?: ComponentChildren;
-}) {
-  const content = (
-    <>
-      <span class="label">{props.label}</span>
-      <span class={`value ${props.tone ?? ''}`}>{props.children}</span>
-      {props.sub && <span class="faint">{props.sub}</span>}
-    </>
-  );
-  return props.href ? (
-    <a class="stat" href={props.href}>
-      {content}
-    </a>
-  ) : (
-    <div class="stat">{content}</div>
+}
+
+/** One number with its name; a row of them stands in `<div class="stats">`. */
+export function Stat({ label, value, href, tone = '', sub }: StatProps) {
+  const Frame = href ? 'a' : 'div';
+  return (
+    <Frame class="stat" {...(href && { href })}>
+      <span class="label">{label}</span>
+      <span class={`value ${tone}`}>{typeof value === 'number' ? <Count value={value} /> : value}</span>
+      {sub && <span class="faint">{sub}</span>}
+    </Frame>
   );
 }
 

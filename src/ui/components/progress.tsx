@@ -1,5 +1,6 @@
 /** How far something has come. */
 import { number } from '../core/format';
+import { Button } from './text';
 
 /** A bar from 0 to 1. @param label what progresses */
 export function Bar({ value, label }: { value: number; label: string }) {
@@ -28,11 +29,7 @@ export function OperationProgress({ label, done, total, failed = 0, onAbort }: O
           {total !== undefined && ` of ${number(total)}`}
           {failed > 0 && <span class="red"> · {number(failed)} failed</span>}
         </span>
-        {onAbort && (
-          <button type="button" onClick={onAbort}>
-            Stop
-          </button>
-        )}
+        {onAbort && <Button label="Stop" onClick={onAbort} />}
       </div>
       <Bar value={total ? done / total : 0} label={label} />
     </div>

@@ -1,28 +1,31 @@
 /** The delays that a retry policy makes, with the reach of the jitter around each; or the same as a table. */
-
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RetryPreview } from '../../contract/system';
 import { duration, number } from '../core/format';
 import { adopt } from '../core/styles';
+import { Figure } from './chart';
 import css from './retry-curve.css' with { type: 'text' };
+import { PlainTable } from './table';
 
 adopt(css);
 
 /** @param done attempts that a job has failed already */
 export function RetryCurve({ delays, done = 0 }: { delays: RetryPreview['delays']; done?: number }) {
-  const [asTable, setAsTable] = useState(false);
+  const total = delays.length > 0 && `, ${duration(delays.at(-1)?.cumulative_ms ?? 0)} in total`;
+  const rows = delays.map(({ failed_executions: n, delay_ms, min_ms, max_ms, cumulative_ms }) => [
+    number(n),
+    duration(delay_ms),
+    min_ms === max_ms ? '–' : `${duration(min_ms)} – ${duration(max_ms)}`,
+    duration(cumulative_ms),
+  ]);
+  const head = ['After failure', 'Delay', 'Between', 'Total'];
   return (
-    <figure class="chart">
-      <figcaption>
-        <span>
-          Delay after each failure{delays.length > 0 && `, ${duration(delays.at(-1)?.cumulative_ms ?? 0)} in total`}
-        </span>
-        <button type="button" class="link" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
-          {asTable ? 'As a chart' : 'As a table'}
-        </button>
-      </figcaption>
-      {asTable ? <Delays of={delays} /> : <Plot delays={delays} done={done} />}
-    </figure>
+    <Figure
+      title={<>Delay after each failure{total}</>}
+      table={<PlainTable label="Delays" head={head} rows={rows} end={1} scrolls />}
+    >
+      <Plot delays={delays} done={done} />
+    </Figure>
   );
 }
 
@@ -88,37 +91,4 @@ function scaleOf(highest: number): { most: number; ticks: readonly number[] } {
   const size = 10 ** Math.floor(Math.log10(raw));
   const step = Math.max(1, ([1, 2, 5, 10].find((factor) => factor * size >= raw) ?? 10) * size * unit);
   return { most, ticks: Array.from({ length: Math.floor(most / step) + 1 }, (_, index) => index * step) };
-}
-
-function Delays({ of: delays }: { of: RetryPreview['delays'] }) {
-  return (
-    <div class="table-frame scrolls">
-      <table class="table plain" aria-label="Delays">
-        <thead>
-          <tr>
-            <th scope="col">After failure</th>
-            <th scope="col" class="end">
-              Delay
-            </th>
-            <th scope="col" class="end">
-              Between
-            </th>
-            <th scope="col" class="end">
-              Total
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {delays.map(({ failed_executions: n, delay_ms, min_ms, max_ms, cumulative_ms }) => (
-            <tr key={n}>
-              <th scope="row">{number(n)}</th>
-              <td class="end">{duration(delay_ms)}</td>
-              <td class="end">{min_ms === max_ms ? '–' : `${duration(min_ms)} – ${duration(max_ms)}`}</td>
-              <td class="end">{duration(cumulative_ms)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { number } from '../core/format';
 import { url } from '../core/router';
+import { Button } from './text';
 
 export interface Selection {
   ids: ReadonlySet<string>;
@@ -69,15 +70,13 @@ export function SelectionBar(props: {
         {selection.all && ' (all that match)'}
       </strong>
       {!selection.all && total > count && (
-        <button type="button" class="link" onClick={selection.chooseAll}>
+        <Button class="link" onClick={selection.chooseAll}>
           Select all {number(total)} that match
-        </button>
+        </Button>
       )}
       <span class="actions">
         {props.children}
-        <button type="button" onClick={selection.clear}>
-          Clear
-        </button>
+        <Button label="Clear" onClick={selection.clear} />
       </span>
     </section>
   );

@@ -4,6 +4,7 @@ import type { ApiFailure } from '../core/api';
 import { refusal } from '../core/live';
 import type { Resource } from '../core/resource';
 import { Icon, type IconName } from './icon';
+import { Button } from './text';
 
 /** Grey bars in the place of what is being loaded. @param rows how many, about as many as will come */
 export function Skeleton({ rows = 6, height }: { rows?: number; height?: number }) {
@@ -19,11 +20,12 @@ export function Skeleton({ rows = 6, height }: { rows?: number; height?: number 
 export interface EmptyProps {
   icon?: IconName;
   title: string;
-  /** What would make something appear here. */
+  /** What would make something appear here: a text, or children. */
+  text?: string;
   children?: ComponentChildren;
 }
 
-export function Empty({ icon = 'queues', title, children }: EmptyProps) {
+export function Empty({ icon = 'queues', title, text, children = text }: EmptyProps) {
   return (
     <div class="empty">
       <Icon name={icon} size={28} />
@@ -42,11 +44,7 @@ export function Failure({ error, retry }: { error: ApiFailure; retry?: (() => vo
         {error.hint && <p>{error.hint}</p>}
         {error.requestId && <p class="faint">Request {error.requestId}</p>}
       </div>
-      {retry && (
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry && <Button label="Try again" onClick={retry} />}
     </div>
   );
 }

@@ -8,13 +8,14 @@ import { type Keys, useKeys } from '../core/keyboard';
 import { navigate, query, withQuery } from '../core/router';
 import { Icon } from './icon';
 import type { Selection } from './selection';
+import { Count, Foreign, None, Time } from './text';
 
 export interface Column<Row> {
   id: string;
   label: string;
   render: (row: Row) => ComponentChildren;
   /** Of rows that are all here: what they are sorted by. `true`: the server sorts by the column's id. */
-  sort?: true | ((row: Row) => string | number);
+  sort?: boolean | ((row: Row) => string | number);
   /** Numbers stand at the end. */
   end?: boolean;
   /** The one that names the row; the first by default. */
@@ -37,15 +38,47 @@ export interface DataTableProps<Row> {
   columns: readonly Column<Row>[];
   rowKey: (row: Row) => string;
   /** Where Enter leads. */
-  rowHref?: (row: Row) => string;
+  rowHref?: false | ((row: Row) => string);
   /** Of {@link useSelection}, where rows can be chosen. */
   selection?: Selection | undefined;
   /** Keys that act on the row that `j` and `k` point at: `{ r: { label: 'Retry', run } }`. */
-  keys?: Readonly<Record<string, RowAction<Row>>>;
+  keys?: false | Readonly<Record<string, RowAction<Row>>>;
   /** Keys of rows that have just changed: they flash. */
   changed?: ReadonlySet<string>;
   /** In the place of a table without rows. */
   empty: ComponentChildren;
+}
+
+type More<Row> = Partial<Column<Row>>;
+type Member<Row> = keyof Row & string;
+const at = <T,>(row: object, member: string): T => Reflect.get(row, member) as T;
+
+/** A column of texts from outside. */
+export function textColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
+  const textOf = (row: Row) => at<string | null | undefined>(row, member) ?? '';
+  const render = (row: Row) => (textOf(row) === '' ? <None /> : <Foreign>{textOf(row)}</Foreign>);
+  return { id: member, label, sort: textOf, render, ...more };
+}
+
+/** A column of numbers. @param tone of numbers above zero */
+export function countColumn<Row extends object>(
+  member: Member<Row>,
+  label: string,
+  { tone, ...more }: More<Row> & { tone?: string } = {},
+): Column<Row> {
+  const count = (row: Row) => at<number>(row, member);
+  const render = (row: Row) => (
+    <span class={tone && count(row) > 0 ? tone : ''}>
+      <Count value={count(row)} />
+    </span>
+  );
+  return { id: member, label, end: true, sort: count, render, ...more };
+}
+
+/** A column of times, given as RFC 3339. It is not sorted unless that is said. */
+export function timeColumn<Row extends object>(member: Member<Row>, label: string, more?: More<Row>): Column<Row> {
+  const render = (row: Row) => <Time at={at<string | null | undefined>(row, member)} />;
+  return { id: member, label, end: true, render, ...more };
 }
 
 /** The column of a row's buttons, to be spread into the others; none where they may not be pressed. */
@@ -54,7 +87,7 @@ export function actionsColumn<Row>(may: boolean, render: (row: Row) => Component
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, columns, rowKey, rowHref, selection, keys = {}, changed, empty } = props;
+  const { label, columns, rowKey, rowHref, selection, keys, changed, empty } = props;
   const rows = sorted(props.rows, columns);
   const [at, setAt] = useState(-1);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -78,7 +111,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       A: { label: 'Select all that match', run: () => selection.chooseAll() },
     }),
     ...(Object.fromEntries(
-      Object.entries(keys).map(([key, { label: does, run }]) => [key, { label: does, run: onCurrent(run) }]),
+      Object.entries(keys || {}).map(([key, { label: does, run }]) => [key, { label: does, run: onCurrent(run) }]),
     ) as Keys),
   });
 
@@ -194,4 +227,48 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): rea
     const [one, other] = [by(a), by(b)];
     return one === other ? 0 : one < other ? -direction : direction;
   });
+}
+
+/**
+ * A small table of what is known already.
+ * @param props.head labels of the columns
+ * @param props.end columns from this one on stand at the end, as numbers do
+ */
+export function PlainTable(props: {
+  label: string;
+  head: readonly string[];
+  rows: readonly (readonly ComponentChildren[])[];
+  end: number;
+  /** It is as high as it may be, and scrolls. */
+  scrolls?: boolean;
+  class?: string;
+}) {
+  const { label, head, rows, end, scrolls, class: style = '' } = props;
+  const kind = (index: number) => (index >= end ? 'end' : '');
+  return (
+    <div class={`table-frame${scrolls ? ' scrolls' : ''}`}>
+      <table class={`table plain ${style}`} aria-label={label}>
+        <thead>
+          <tr>
+            {head.map((text, index) => (
+              <th key={text} scope="col" class={kind(index)}>
+                {text}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((cells, row) => (
+            <tr key={row}>
+              {cells.map((cell, index) => (
+                <td key={head[index]} class={kind(index)} data-label={head[index]}>
+                  {cell}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
 }

@@ -1,15 +1,18 @@
 /** Small pieces of text: times, durations, numbers, ids. */
-import { type ComponentChildren, Fragment } from 'preact';
+import { type ComponentChildren, type ComponentProps, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, relative, short } from '../core/format';
-import { Icon } from './icon';
+import { Icon, type IconName } from './icon';
+
+/** Stands where there is no value. */
+export const None = () => <span class="faint">–</span>;
 
 /** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms */
 export function Time({ at }: { at: string | number | null | undefined }) {
   const now = useNow();
-  if (at === null || at === undefined) return <span class="faint">–</span>;
+  if (at === null || at === undefined) return <None />;
   const ms = typeof at === 'number' ? at : Date.parse(at);
   return (
     <time dateTime={new Date(ms).toISOString()} title={absolute(ms)}>
@@ -21,25 +24,44 @@ export function Time({ at }: { at: string | number | null | undefined }) {
 /** How long something has lasted, and continues. @param since RFC 3339 or epoch ms */
 export function Age({ since }: { since: string | number | null | undefined }) {
   const now = useNow();
-  if (since === null || since === undefined) return <span class="faint">–</span>;
+  if (since === null || since === undefined) return <None />;
   const ms = typeof since === 'number' ? since : Date.parse(since);
   return <time title={absolute(ms)}>{duration(Math.max(0, Math.floor((now - ms) / 1_000) * 1_000))}</time>;
 }
 
 /** @param ms milliseconds */
 export function Duration({ ms }: { ms: number | null | undefined }) {
-  if (ms === null || ms === undefined) return <span class="faint">–</span>;
+  if (ms === null || ms === undefined) return <None />;
   return <span title={`${number(ms)} ms`}>{duration(ms)}</span>;
 }
 
 /** A count, in short where it is large; all digits when it is pointed at. */
 export function Count({ value, exact }: { value: number | null | undefined; exact?: boolean }) {
-  if (value === null || value === undefined) return <span class="faint">–</span>;
+  if (value === null || value === undefined) return <None />;
   const text = exact ? number(value) : short(value);
   return (
     <span class={value === 0 ? 'num zero' : 'num'} {...(text !== number(value) && { title: number(value) })}>
       {text}
     </span>
+  );
+}
+
+/** A count, with the most that it may be. */
+export function CountOf({ value, most }: { value: number; most: number | null | undefined }) {
+  return (
+    <span class="num">
+      <Count value={value} />
+      {most !== null && most !== undefined && <span class="faint"> / {number(most)}</span>}
+    </span>
+  );
+}
+
+/** A line in small below the text of a cell. */
+export function Under({ text }: { text: string }) {
+  return (
+    <small class="under">
+      <Foreign>{text}</Foreign>
+    </small>
   );
 }
 
@@ -86,16 +108,46 @@ export function JobLink({ id }: { id: string }) {
   return <IdLink id={id} to={href(`jobs/${segment(id)}`)} />;
 }
 
-/** A queue's name, as a link to its page. */
-export function QueueLink({ name }: { name: string }) {
+/** A text from outside as a link; without an address, the text alone. */
+export function Link({
+  to,
+  text,
+  ...attributes
+}: {
+  to?: string | undefined;
+  text: string;
+  class?: string;
+  title?: string;
+}) {
   return (
-    <a href={href(`queues/${segment(name)}`)}>
-      <Foreign>{name}</Foreign>
+    <a {...(to !== undefined && { href: to })} {...attributes}>
+      <Foreign>{text}</Foreign>
     </a>
   );
 }
 
-/** Short words of the API beside each other, such as scopes; pages with them adopt `shared.css`. */
+/** A queue's name, as a link to its page. */
+export function QueueLink({ name }: { name: string }) {
+  return <Link to={href(`queues/${segment(name)}`)} text={name} />;
+}
+
+export interface ButtonProps extends Omit<ComponentProps<'button'>, 'icon' | 'label'> {
+  label?: string | undefined;
+  icon?: IconName | undefined;
+}
+
+/** A button that submits nothing. */
+export function Button({ label, icon, children, ...attributes }: ButtonProps) {
+  return (
+    <button type="button" {...attributes}>
+      {icon && <Icon name={icon} size={14} />}
+      {label}
+      {children}
+    </button>
+  );
+}
+
+/** Short words of the API beside each other, such as scopes. */
 export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
   return (
     <span class="words">

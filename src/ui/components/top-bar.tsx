@@ -8,12 +8,12 @@ import { logout, session } from '../core/session';
 import { setTheme, theme } from '../core/theme';
 import { Bell, Icon } from './icon';
 import { menuOpen } from './menu';
+import { Button } from './text';
 
 export function TopBar({ onHelp }: { onHelp: () => void }) {
   return (
     <header class="top-bar">
-      <button
-        type="button"
+      <Button
         class="icon-button menu-button"
         aria-label="Menu"
         aria-expanded={menuOpen.value}
@@ -23,7 +23,7 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
         }}
       >
         <Icon name="menu" />
-      </button>
+      </Button>
       <a class="brand" href={href('')} aria-label="Tocsin: overview">
         <Bell />
         <span>Tocsin</span>
@@ -31,9 +31,9 @@ export function TopBar({ onHelp }: { onHelp: () => void }) {
       <Search />
       <Live />
       <ThemeButton />
-      <button type="button" class="icon-button help-button" aria-label="Help: keys" onClick={onHelp}>
+      <Button class="icon-button help-button" aria-label="Help: keys" onClick={onHelp}>
         <span aria-hidden="true">?</span>
-      </button>
+      </Button>
       <Account />
     </header>
   );
@@ -82,8 +82,7 @@ function Live() {
   const isPaused = paused.value;
   const text = isPaused ? `Paused${held.value > 0 ? `, ${held.value} held` : ''}` : STATES[state];
   return (
-    <button
-      type="button"
+    <Button
       class={`live ${isPaused ? 'paused' : CLASSES[state]}`}
       aria-label={`Live updates: ${text}. ${isPaused ? 'Resume' : 'Pause'}`}
       title={refusal.value || `${text} (press . to ${isPaused ? 'resume' : 'pause'})`}
@@ -92,7 +91,7 @@ function Live() {
       <i aria-hidden="true" />
       <span>{text}</span>
       <Icon name={isPaused ? 'play' : 'pause'} size={12} />
-    </button>
+    </Button>
   );
 }
 
@@ -102,15 +101,14 @@ const THEME_ICONS = { auto: 'auto', light: 'sun', dark: 'moon' } as const;
 function ThemeButton() {
   const chosen = theme.value;
   return (
-    <button
-      type="button"
+    <Button
       class="icon-button"
       aria-label={`Theme: ${chosen}. Change to ${NEXT[chosen]}`}
       title={`Theme: ${chosen}`}
       onClick={() => setTheme(NEXT[chosen])}
     >
       <Icon name={THEME_ICONS[chosen]} />
-    </button>
+    </Button>
   );
 }
 
@@ -120,9 +118,9 @@ function Account() {
   return (
     <span class="account">
       <span title={value.scopes.join(' ')}>{value.name ?? value.role}</span>
-      <button type="button" class="icon-button" aria-label="Sign out" onClick={() => act(logout)}>
+      <Button class="icon-button" aria-label="Sign out" onClick={() => act(logout)}>
         <Icon name="leave" />
-      </button>
+      </Button>
     </span>
   );
 }

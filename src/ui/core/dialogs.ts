@@ -71,3 +71,8 @@ export async function act(work: () => Promise<unknown>, said?: string): Promise<
     return false;
   }
 }
+
+/** Asks, then acts. @returns whether it was done */
+export async function askAndAct(asked: Question, work: () => Promise<unknown>, said?: string): Promise<boolean> {
+  return (await confirm(asked)) && act(work, said);
+}

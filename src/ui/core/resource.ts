@@ -1,6 +1,7 @@
 /** What a page has loaded. It loads once and when its dependencies change; nothing here repeats by itself. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type ApiFailure, asFailure, isAbort } from './api';
+import { type ApiFailure, api, asFailure, isAbort } from './api';
+import type { Query } from './base';
 
 export interface Resource<T> {
   /** Stays while it is reloaded, so that nothing jumps. */
@@ -55,4 +56,12 @@ export function useResource<T>(load: (signal: AbortSignal) => Promise<T>, deps: 
     setState((held) => (held.data === undefined ? held : { ...held, data: change(held.data) }));
   }, []);
   return { data: state.data, error: state.error, loading: state.loading, reload, update };
+}
+
+/**
+ * Loads what `GET` of a path answers, again when the path or the query changes.
+ * @param version reloads when it changes, for example after events
+ */
+export function useGet<T>(path: string, query: Query = {}, version?: unknown): Resource<T> {
+  return useResource((signal) => api.get<T>(path, query, signal), [path, JSON.stringify(query), version]);
 }

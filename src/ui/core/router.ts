@@ -56,6 +56,12 @@ export function withQuery(changes: Query): string {
   return next.pathname + next.search;
 }
 
+/** The address of the same page with something over it, such as a drawer or a form, or without: `aside({ edit: 'new' })`. */
+export const aside = (changes: Query): string => withQuery({ page: query('page'), ...changes });
+
+/** Opens or closes what lies over a page. */
+export const openAside = (changes: Query): void => navigate(aside(changes));
+
 /** How far each entry of the history was scrolled. */
 const scrolled = new Map<number, number>();
 let entries = Date.now();

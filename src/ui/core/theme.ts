@@ -1,5 +1,5 @@
 /** Light, dark, or as the system has it. The choice stays in this browser. */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -11,6 +11,14 @@ function stored(): Theme {
 }
 
 export const theme = signal<Theme>(stored());
+
+const system = matchMedia('(prefers-color-scheme: dark)');
+const isSystemDark = signal(system.matches);
+system.addEventListener('change', ({ matches }) => {
+  isSystemDark.value = matches;
+});
+
+export const isDark = computed(() => (theme.value === 'auto' ? isSystemDark.value : theme.value === 'dark'));
 
 export function setTheme(next: Theme): void {
   theme.value = next;

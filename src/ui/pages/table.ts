@@ -1,6 +1,5 @@
 /** All pages: one line each. A page is a folder beside this file; its code is loaded when it is first opened. */
 import type { ComponentType } from 'preact';
-import type { IconName } from '../components/icon';
 
 /** What a page is given: the names in its path. */
 export interface PageProps {
@@ -14,45 +13,24 @@ export interface TablePage {
   title: string;
   /** After `g`. */
   key?: string;
-  /** In the menu: its icon and part. */
-  menu?: { icon: IconName; part: 'work' | 'run' | 'watch' };
+  /** In which part of the menu it is; its icon has the name of its path. */
+  part?: 'work' | 'run' | 'watch';
   /** The scope without which the page is neither listed nor shown. */
   scope?: string;
   load: () => Promise<{ default: ComponentType<PageProps> }>;
 }
 
 export const PAGES: readonly TablePage[] = [
-  {
-    path: '',
-    title: 'Overview',
-    key: 'o',
-    menu: { icon: 'overview', part: 'work' },
-    scope: 'admin:read',
-    load: () => import('./overview'),
-  },
-  {
-    path: 'queues',
-    title: 'Queues',
-    key: 'q',
-    menu: { icon: 'queues', part: 'work' },
-    scope: 'admin:read',
-    load: () => import('./queues'),
-  },
+  { path: '', title: 'Overview', key: 'o', part: 'work', scope: 'admin:read', load: () => import('./overview') },
+  { path: 'queues', title: 'Queues', key: 'q', part: 'work', scope: 'admin:read', load: () => import('./queues') },
   { path: 'queues/:name', title: 'Queue', scope: 'admin:read', load: () => import('./queue') },
-  {
-    path: 'jobs',
-    title: 'Jobs',
-    key: 'j',
-    menu: { icon: 'jobs', part: 'work' },
-    scope: 'admin:read',
-    load: () => import('./jobs'),
-  },
+  { path: 'jobs', title: 'Jobs', key: 'j', part: 'work', scope: 'admin:read', load: () => import('./jobs') },
   { path: 'jobs/:id', title: 'Job', scope: 'admin:read', load: () => import('./job') },
   {
     path: 'failures',
     title: 'Failures',
     key: 'f',
-    menu: { icon: 'failures', part: 'work' },
+    part: 'work',
     scope: 'admin:read',
     load: () => import('./failures'),
   },
@@ -60,7 +38,7 @@ export const PAGES: readonly TablePage[] = [
     path: 'schedules',
     title: 'Schedules',
     key: 's',
-    menu: { icon: 'schedules', part: 'work' },
+    part: 'work',
     scope: 'data:read',
     load: () => import('./schedules'),
   },
@@ -68,59 +46,24 @@ export const PAGES: readonly TablePage[] = [
     path: 'workflows',
     title: 'Workflows',
     key: 'w',
-    menu: { icon: 'workflows', part: 'work' },
+    part: 'work',
     scope: 'data:read',
     load: () => import('./workflows'),
   },
   { path: 'workflows/:id', title: 'Workflow', scope: 'data:read', load: () => import('./workflow') },
-  {
-    path: 'workers',
-    title: 'Workers',
-    key: 'k',
-    menu: { icon: 'workers', part: 'run' },
-    scope: 'admin:read',
-    load: () => import('./workers'),
-  },
-  {
-    path: 'limits',
-    title: 'Limits',
-    key: 'l',
-    menu: { icon: 'limits', part: 'run' },
-    scope: 'data:read',
-    load: () => import('./limits'),
-  },
-  {
-    path: 'events',
-    title: 'Events',
-    key: 'e',
-    menu: { icon: 'events', part: 'watch' },
-    scope: 'data:read',
-    load: () => import('./events'),
-  },
+  { path: 'workers', title: 'Workers', key: 'k', part: 'run', scope: 'admin:read', load: () => import('./workers') },
+  { path: 'limits', title: 'Limits', key: 'l', part: 'run', scope: 'data:read', load: () => import('./limits') },
+  { path: 'events', title: 'Events', key: 'e', part: 'watch', scope: 'data:read', load: () => import('./events') },
   {
     path: 'webhooks',
     title: 'Webhooks',
     key: 'h',
-    menu: { icon: 'webhooks', part: 'watch' },
+    part: 'watch',
     scope: 'admin:read',
     load: () => import('./webhooks'),
   },
-  {
-    path: 'audit',
-    title: 'Audit',
-    key: 'a',
-    menu: { icon: 'audit', part: 'watch' },
-    scope: 'admin:read',
-    load: () => import('./audit'),
-  },
-  {
-    path: 'settings',
-    title: 'Settings',
-    key: 't',
-    menu: { icon: 'settings', part: 'run' },
-    scope: 'admin:read',
-    load: () => import('./settings'),
-  },
+  { path: 'audit', title: 'Audit', key: 'a', part: 'watch', scope: 'admin:read', load: () => import('./audit') },
+  { path: 'settings', title: 'Settings', key: 't', part: 'run', scope: 'admin:read', load: () => import('./settings') },
 ];
 
 /** The page of a path, and the names in it. */

@@ -52,7 +52,7 @@ async function take(name, path, { height = 800, width = WIDTH, act } = {}) {
     await act?.(page);
     await page.waitForLoadState('networkidle');
     // A chart is drawn by code that is loaded when there is one.
-    if ((await page.locator('.chart').count()) > 0) await page.locator('.chart svg').first().waitFor();
+    if ((await page.locator('.chart').count()) > 0) await page.locator('.chart canvas, .chart svg').first().waitFor();
     const file = join(folder, `${name}-${theme}.png`);
     writeFileSync(file, await page.screenshot());
     console.log(`${name}-${theme}.png ${Math.round(readFileSync(file).length / 1024)} kB`);

@@ -1,26 +1,22 @@
 /** Who changed what, with which filter, and how many jobs it was. */
 import type { AuditEntry, AuditList } from '../../../contract/audit';
 import { Badge } from '../../components/badge';
-import { Json } from '../../components/json';
-import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { Collection } from '../../components/collection';
+import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { Facts, PageHead, Section } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Copy, Count, Foreign, Time } from '../../components/text';
-import { api } from '../../core/api';
-import { aside } from '../../core/aside';
+import { Facts, JsonSection, PageHead } from '../../components/page';
+import { Empty } from '../../components/state';
+import { type Column, timeColumn } from '../../components/table';
+import { Button, Copy, Count, Foreign, Link, None } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { stringifyExact } from '../../core/exact';
 import { absolute } from '../../core/format';
-import { useResource } from '../../core/resource';
-import { pageNumber, query } from '../../core/router';
+import { useGet } from '../../core/resource';
+import { aside, pageNumber, query } from '../../core/router';
 import { adopt } from '../../core/styles';
 import { KINDS } from './kinds';
 import css from './page.css' with { type: 'text' };
 
-adopt(shared);
 adopt(css);
 
 const PER_PAGE = 50;
@@ -28,59 +24,43 @@ const PER_PAGE = 50;
 export default function AuditPage() {
   const page = pageNumber();
   const asked = ['actor', 'action', 'queue', 'job', 'since'].map((name) => [name, query(name)] as const);
-  const entries = useResource(
-    (signal) => api.get<AuditList>('admin/audit', { ...Object.fromEntries(asked), page, per_page: PER_PAGE }, signal),
-    [page, ...asked.map(([, value]) => value)],
-  );
+  const entries = useGet<AuditList>('admin/audit', { ...Object.fromEntries(asked), page, per_page: PER_PAGE });
   const open = entries.data?.items.find(({ id }) => id === query('open'));
   const isFiltered = asked.some(([, value]) => value !== '');
   return (
     <div class="audit-page">
       <PageHead title="Audit" sub="Changes made by operators, kept for 90 days (at most 20,000 entries).">
-        <button type="button" onClick={entries.reload}>
-          Refresh
-        </button>
+        <Button label="Refresh" onClick={entries.reload} />
       </PageHead>
       <Filters>
         <TextFilter name="actor" label="Name of a key" />
-        <SelectFilter name="action" label="What" all="Any action" options={KINDS} />
+        <SelectFilter name="action" label="What" all="Any action" options={Object.fromEntries(KINDS)} />
         <TextFilter name="queue" label="Queue" placeholder="Queue (exact name)" />
         <SelectFilter
           name="since"
           label="Since"
           all="Any time"
-          options={[
-            ['1h', 'Last hour'],
-            ['24h', 'Last day'],
-            ['7d', 'Last week'],
-            ['30d', 'Last 30 days'],
-          ]}
+          options={{ '1h': 'Last hour', '24h': 'Last day', '7d': 'Last week', '30d': 'Last 30 days' }}
         />
       </Filters>
       <FilterChips names={{ actor: 'Who', action: 'What', queue: 'Queue', job: 'Job', since: 'Since' }} />
-      <Loaded of={entries}>
-        {({ items, total }) => (
-          <>
-            <DataTable
-              label="Audit log"
-              rows={items}
-              columns={COLUMNS}
-              rowKey={({ id }) => id}
-              rowHref={({ id }) => aside({ open: id })}
-              empty={
-                isFiltered ? (
-                  <Empty icon="search" title="No matches" />
-                ) : (
-                  <Empty icon="audit" title="No changes yet">
-                    Changes made in the dashboard, on the command line or over HTTP appear here.
-                  </Empty>
-                )
-              }
-            />
-            <Pager total={total} perPage={PER_PAGE} />
-          </>
-        )}
-      </Loaded>
+      <Collection
+        of={entries}
+        label="Audit log"
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => aside({ open: id })}
+        perPage={PER_PAGE}
+        empty={
+          isFiltered ? (
+            <Empty icon="search" title="No matches" />
+          ) : (
+            <Empty icon="audit" title="No changes yet">
+              Changes made in the dashboard, on the command line or over HTTP appear here.
+            </Empty>
+          )
+        }
+      />
       {open && <EntryDrawer of={open} />}
     </div>
   );
@@ -93,9 +73,7 @@ function Actor({ of: { name, role, key_hint: hint } }: { of: AuditEntry['actor']
       {called === null ? (
         <span class="faint num">no key</span>
       ) : (
-        <a class="quiet" href={aside({ actor: called, page: null })}>
-          <Foreign>{called}</Foreign>
-        </a>
+        <Link to={aside({ actor: called, page: null })} text={called} class="quiet" />
       )}
       {role && <small class="under">{role}</small>}
     </>
@@ -111,13 +89,7 @@ function Target({ action, target }: { action: string; target: string }) {
     : kind === 'cron'
       ? href('schedules', { open: target })
       : undefined;
-  return to ? (
-    <a href={to}>
-      <Foreign>{target}</Foreign>
-    </a>
-  ) : (
-    <Foreign>{target}</Foreign>
-  );
+  return to ? <Link to={to} text={target} /> : <Foreign>{target}</Foreign>;
 }
 
 /** The beginning of a filter or change, on one line. */
@@ -146,7 +118,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     label: 'Target',
     render: ({ action, target }) =>
       target === null ? (
-        <span class="faint">–</span>
+        <None />
       ) : (
         <span class="target">
           <Target {...{ action, target }} />
@@ -171,7 +143,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     ),
   },
   { id: 'count', label: 'Count', end: true, render: ({ count }) => <Count value={count} /> },
-  { id: 'at', label: 'When', end: true, render: ({ at }) => <Time at={at} /> },
+  timeColumn('at', 'When'),
 ];
 
 function EntryDrawer({ of: entry }: { of: AuditEntry }) {
@@ -185,7 +157,7 @@ function EntryDrawer({ of: entry }: { of: AuditEntry }) {
           ['Key', actor.key_hint && <span class="mono">{actor.key_hint}…</span>],
           ['Target', target !== null && <Target {...{ action, target }} />],
           ['Count', count !== null && <Count value={count} exact />],
-          ['Answer', <Badge tone={status < 300 ? 'green' : 'red'}>{status}</Badge>],
+          ['Answer', <Badge look={[status < 300 ? 'green' : 'red']} text={status} />],
           ['Reason', reason && <Foreign>{reason}</Foreign>],
           ['Operation', operation_id && <span class="mono">{operation_id}</span>],
           [
@@ -198,16 +170,8 @@ function EntryDrawer({ of: entry }: { of: AuditEntry }) {
           ],
         ]}
       />
-      {filter !== null && (
-        <Section title="Filter">
-          <Json value={filter} label="filter" open={2} />
-        </Section>
-      )}
-      {change !== null && (
-        <Section title="Change">
-          <Json value={change} label="change" open={2} />
-        </Section>
-      )}
+      <JsonSection title="Filter" value={filter} />
+      <JsonSection title="Change" value={change} />
     </Drawer>
   );
 }

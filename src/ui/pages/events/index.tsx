@@ -1,17 +1,15 @@
 /** Everything that happens, as it happens. */
-
 import { useState } from 'preact/hooks';
 import type { EventList } from '../../../contract/events';
 import { STATE_CHANGED } from '../../../job/event-types';
 import { Badge, type Tone } from '../../components/badge';
-import { Icon } from '../../components/icon';
 import { Json } from '../../components/json';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, PageHead } from '../../components/page';
 import { Empty, LiveRefused, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Copy, Foreign, JobLink, QueueLink, Time, writeClipboard } from '../../components/text';
+import { type Column, DataTable, textColumn } from '../../components/table';
+import { Button, Copy, Foreign, JobLink, None, QueueLink, Time, writeClipboard } from '../../components/text';
 import { api } from '../../core/api';
 import { act } from '../../core/dialogs';
 import { EVENT_KINDS, isEvent } from '../../core/event-names';
@@ -51,10 +49,13 @@ export default function EventsPage() {
     <>
       <PageHead title="Events" sub={`As they happen; the newest ${KEPT} are shown here.`}>
         <CopyAll of={before.data ?? []} />
-        <button type="button" aria-pressed={paused.value} onClick={() => setPaused(!paused.value)}>
-          <Icon name={paused.value ? 'play' : 'pause'} size={14} />
+        <Button
+          icon={paused.value ? 'play' : 'pause'}
+          aria-pressed={paused.value}
+          onClick={() => setPaused(!paused.value)}
+        >
           {paused.value ? `Resume, ${number(held.value)} held` : 'Pause'} <kbd>.</kbd>
-        </button>
+        </Button>
       </PageHead>
       <Filters>
         <SelectFilter name="event" label="Event" all="All events" options={TYPES} />
@@ -72,10 +73,12 @@ export default function EventsPage() {
 }
 
 /** All of a kind, then each of it. */
-const TYPES = [...EVENT_KINDS].flatMap(([kind, names]) => [
-  [`${kind}.*`, `${kind}.*`] as const,
-  ...names.map((name) => [name, `\u2003${name}`] as const),
-]);
+const TYPES = Object.fromEntries(
+  [...EVENT_KINDS].flatMap(([kind, names]) => [
+    [`${kind}.*`, `${kind}.*`],
+    ...names.map((name) => [name, `\u2003${name}`]),
+  ]),
+) as Readonly<Record<string, string>>;
 
 /** What is shown, as a line of JSON each. */
 function CopyAll({ of: events }: { of: readonly Shown[] }) {
@@ -85,12 +88,7 @@ function CopyAll({ of: events }: { of: readonly Shown[] }) {
     });
     return act(() => writeClipboard(lines.join('\n')), `${number(lines.length)} events copied, one per line.`);
   };
-  return (
-    <button type="button" onClick={copy}>
-      <Icon name="copy" size={14} />
-      Copy
-    </button>
-  );
+  return <Button icon="copy" label="Copy" onClick={copy} />;
 }
 
 function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isAny: boolean }) {
@@ -109,9 +107,7 @@ function Feed(props: { events: readonly Shown[]; fresh: ReadonlySet<string>; isA
           isAny ? (
             <Empty icon="search" title="No matching events" />
           ) : (
-            <Empty icon="events" title="No events yet">
-              Events appear here as they happen.
-            </Empty>
+            <Empty icon="events" title="No events yet" text="Events appear here as they happen." />
           )
         }
       />
@@ -147,18 +143,10 @@ const COLUMNS: readonly Column<Shown>[] = [
   {
     id: 'event',
     label: 'Event',
-    render: ({ event }) => <Badge tone={TONES.find(([words]) => words.test(event))?.[1] ?? 'neutral'}>{event}</Badge>,
+    render: ({ event }) => <Badge look={[TONES.find(([words]) => words.test(event))?.[1] ?? 'neutral']} text={event} />,
   },
-  {
-    id: 'type',
-    label: 'Type',
-    render: ({ type }) => (type ? <Foreign>{type}</Foreign> : <span class="faint">–</span>),
-  },
-  {
-    id: 'queue',
-    label: 'Queue',
-    render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <span class="faint">–</span>),
-  },
+  textColumn('type', 'Type', { sort: false }),
+  { id: 'queue', label: 'Queue', render: ({ queue }) => (queue ? <QueueLink name={queue} /> : <None />) },
   {
     id: 'subject',
     label: 'Subject',

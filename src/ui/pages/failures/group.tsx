@@ -4,11 +4,10 @@ import { ErrorOf, type JobError } from '../../components/error';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Foreign, JobLink, Time } from '../../components/text';
-import { api } from '../../core/api';
+import { Button, Foreign, JobLink, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { number } from '../../core/format';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { query } from '../../core/router';
 import { can } from '../../core/session';
 
@@ -20,14 +19,10 @@ interface Props {
 }
 
 export function GroupDrawer({ fingerprint, version, onAct }: Props) {
-  const group = useResource(
-    (signal) =>
-      api.get<FailureGroupFound>(
-        `admin/failures/${segment(fingerprint)}`,
-        { queue: query('queue'), type: query('type'), state: query('state') },
-        signal,
-      ),
-    [fingerprint, version],
+  const group = useGet<FailureGroupFound>(
+    `admin/failures/${segment(fingerprint)}`,
+    { queue: query('queue'), type: query('type'), state: query('state') },
+    version,
   );
   const isGone = group.error?.status === 404 || group.data?.count === 0;
   return (
@@ -60,16 +55,12 @@ function Shown({ group, onAct }: { group: FailureGroupFound & FailureGroup; onAc
       </div>
       <div class="actions">
         {can('admin:write') && (
-          <button type="button" class="primary" onClick={() => onAct('redrive')}>
+          <Button class="primary" onClick={() => onAct('redrive')}>
             Redrive {number(count)}
             {more && '+'}
-          </button>
+          </Button>
         )}
-        {can('admin:purge') && (
-          <button type="button" class="danger" onClick={() => onAct('discard')}>
-            Discard
-          </button>
-        )}
+        {can('admin:purge') && <Button label="Discard" class="danger" onClick={() => onAct('discard')} />}
         <a class="button" href={href('jobs', listed)}>
           Show the jobs
         </a>
@@ -105,10 +96,7 @@ function Queues({ of: queues, fingerprint }: { of: readonly string[]; fingerprin
 
 /** The latest job of the group, with all that it said. */
 function Sample({ id, message }: { id: string; message: string }) {
-  const job = useResource(
-    (signal) => api.get<{ errors: readonly JobError[] }>(`admin/jobs/${segment(id)}`, {}, signal),
-    [id],
-  );
+  const job = useGet<{ errors: readonly JobError[] }>(`admin/jobs/${segment(id)}`);
   const error = job.data?.errors.at(-1);
   return (
     <section class="section">

@@ -1,22 +1,19 @@
 /** Failures in groups: a hundred thousand failed jobs are usually five mistakes. */
-
 import { useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
-import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead } from '../../components/page';
-import { QueueFilter } from '../../components/queue-filter';
 import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Foreign, Time } from '../../components/text';
+import { actionsColumn, type Column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign } from '../../components/text';
 import { api } from '../../core/api';
-import { aside } from '../../core/aside';
 import { href } from '../../core/base';
 import { number } from '../../core/format';
 import { useFurther } from '../../core/further';
 import { type Resource, useResource } from '../../core/resource';
-import { navigate, pageNumber, query } from '../../core/router';
+import { aside, navigate, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { GroupDrawer } from './group';
@@ -50,31 +47,19 @@ export default function FailuresPage() {
           name="state"
           label="State"
           all="Dead and retrying"
-          options={[
-            ['dead', 'Dead letters'],
-            ['discarded', 'Otherwise discarded'],
-            ['retrying', 'Retrying'],
-          ]}
+          options={{ dead: 'Dead letters', discarded: 'Otherwise discarded', retrying: 'Retrying' }}
         />
         <SelectFilter
           name="since"
           label="Failed"
           all="Any time"
-          options={[
-            ['15m', 'Last 15 minutes'],
-            ['1h', 'Last hour'],
-            ['24h', 'Last 24 hours'],
-            ['7d', 'Last 7 days'],
-          ]}
+          options={{ '15m': 'Last 15 minutes', '1h': 'Last hour', '24h': 'Last 24 hours', '7d': 'Last 7 days' }}
         />
         <SelectFilter
           name="sort"
           label="Order"
           all="Most jobs first"
-          options={[
-            ['last_seen', 'Latest failure first'],
-            ['first_seen', 'Newest group first'],
-          ]}
+          options={{ last_seen: 'Latest failure first', first_seen: 'Newest group first' }}
         />
       </Filters>
       <FilterChips names={{ queue: 'Queue', type: 'Type', state: 'State', since: 'Since' }} />
@@ -109,9 +94,9 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
         rowHref={({ fingerprint }) => aside({ group: fingerprint })}
         changed={changed}
         keys={
-          can('admin:write')
-            ? { r: { label: 'Redrive the group', run: (group) => begin(group.fingerprint, 'redrive') } }
-            : {}
+          can('admin:write') && {
+            r: { label: 'Redrive the group', run: (group) => begin(group.fingerprint, 'redrive') },
+          }
         }
         empty={<Nothing />}
       />
@@ -119,9 +104,12 @@ function Groups(props: { list: FailureGroups; groups: Resource<FailureGroups>; c
         <p class="note faint" role="status">
           Searched the {number(list.searched + further.searched)} newest failures.{' '}
           {further.more && (
-            <button type="button" class="link" disabled={further.busy} onClick={further.look}>
-              {further.busy ? 'Searching…' : 'Search older ones'}
-            </button>
+            <Button
+              label={further.busy ? 'Searching…' : 'Search older ones'}
+              class="link"
+              disabled={further.busy}
+              onClick={further.look}
+            />
           )}
         </p>
       )}
@@ -154,16 +142,16 @@ function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[]
         </a>
       ),
     },
-    { id: 'type', label: 'Job type', render: ({ type }) => <Foreign>{type}</Foreign> },
-    { id: 'count', label: 'Jobs', end: true, render: ({ count }) => <Count value={count} /> },
+    textColumn('type', 'Job type', { sort: false }),
+    countColumn('count', 'Jobs', { sort: false }),
     {
       id: 'states',
       label: 'Of these',
       render: ({ dead, discarded, retrying }) => (
         <span class="of-these">
-          {dead > 0 && <Badge tone="red">{number(dead)} dead</Badge>}
-          {discarded > 0 && <Badge tone="red">{number(discarded)} discarded</Badge>}
-          {retrying > 0 && <Badge tone="amber">{number(retrying)} retrying</Badge>}
+          {dead > 0 && <Badge look={['red']} text={`${number(dead)} dead`} />}
+          {discarded > 0 && <Badge look={['red']} text={`${number(discarded)} discarded`} />}
+          {retrying > 0 && <Badge look={['amber']} text={`${number(retrying)} retrying`} />}
           {dead + discarded + retrying === 0 && <span class="faint">none left</span>}
         </span>
       ),
@@ -175,12 +163,10 @@ function columns(redrive: (group: FailureGroup) => void): Column<FailureGroup>[]
       render: ({ queues }) =>
         `${queues.slice(0, 3).join(', ')}${queues.length > 3 ? ` and ${queues.length - 3} more` : ''}`,
     },
-    { id: 'first', label: 'First seen', end: true, wide: true, render: ({ first_seen_at: at }) => <Time at={at} /> },
-    { id: 'last', label: 'Last seen', end: true, render: ({ last_seen_at: at }) => <Time at={at} /> },
+    timeColumn('first_seen_at', 'First seen', { wide: true }),
+    timeColumn('last_seen_at', 'Last seen'),
     ...actionsColumn(can('admin:write'), (group: FailureGroup) => (
-      <button type="button" class="small" disabled={group.count === 0} onClick={() => redrive(group)}>
-        Redrive
-      </button>
+      <Button label="Redrive" class="small" disabled={group.count === 0} onClick={() => redrive(group)} />
     )),
   ];
 }
@@ -212,17 +198,12 @@ function sum(group: FailureGroup, older: FailureGroup): FailureGroup {
 function Nothing() {
   const isFiltered = FILTERS.some((name) => query(name) !== '');
   if (!isFiltered) {
-    return (
-      <Empty icon="completed" title="No failures">
-        Failed jobs and dead letters appear here, grouped by error.
-      </Empty>
-    );
+    const text = 'Failed jobs and dead letters appear here, grouped by error.';
+    return <Empty icon="completed" title="No failures" text={text} />;
   }
   return (
     <Empty icon="search" title="No matching failures">
-      <button type="button" class="link" onClick={() => navigate(href('failures'))}>
-        Show all failures
-      </button>
+      <Button label="Show all failures" class="link" onClick={() => navigate(href('failures'))} />
     </Empty>
   );
 }

@@ -1,5 +1,4 @@
 /** Keeps the counts of groups up to date where they stand; groups that are new are counted until they are asked for. */
-
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { FailureGroup, FailureGroups } from '../../../contract/failures';
 import { channelOf, type LiveEvent, useLive } from '../../core/live';

@@ -1,11 +1,11 @@
 /** What can be done with a job, by its state. Those that fit none are not there. */
 import { useState } from 'preact/hooks';
-import { Field, Form } from '../../components/form';
+import { FormDialog, PriorityField } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Dialog } from '../../components/overlays';
+import { Button } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { act, confirm, toast } from '../../core/dialogs';
+import { act, askAndAct } from '../../core/dialogs';
 import { type Keys, useKeys } from '../../core/keyboard';
 import { navigate, withQuery } from '../../core/router';
 import { can } from '../../core/session';
@@ -25,27 +25,17 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
   };
   const retry = () => run(() => api.post(`${path}/retry`), 'It runs again.');
   const runNow = () => run(() => api.post(`${path}/activate`), 'It runs as soon as there is capacity.');
-  const cancel = async () => {
-    const sure = await confirm({
-      title: 'Cancel this job?',
-      text:
-        state === 'active' ? 'It is running: its handler is asked to stop.' : 'It does not run unless you retry it.',
-      action: 'Cancel the job',
-      danger: true,
-    });
-    if (sure) await run(() => api.post(`${path}/cancel`), 'Cancelled.');
+  const cancel = () => {
+    const text =
+      state === 'active' ? 'It is running: its handler is asked to stop.' : 'It does not run unless you retry it.';
+    const question = { title: 'Cancel this job?', text, action: 'Cancel the job', danger: true };
+    return askAndAct(question, () => api.post(`${path}/cancel`), 'Cancelled.').then((done) => done && reload());
   };
   const remove = async () => {
-    const sure = await confirm({
-      title: 'Delete this job?',
-      text: 'It is deleted with its history. This cannot be undone.',
-      action: 'Delete the job',
-      danger: true,
-      typed: id.slice(-6),
-    });
-    if (!sure) return;
+    const text = 'It is deleted with its history. This cannot be undone.';
+    const question = { title: 'Delete this job?', text, action: 'Delete the job', danger: true, typed: id.slice(-6) };
     const gone = () => api.post<{ deleted: number }>('jobs/bulk/delete', { job_ids: [id] }).then(mustHaveDeleted);
-    if (await act(gone, 'Deleted.')) navigate(href('jobs'));
+    if (await askAndAct(question, gone, 'Deleted.')) navigate(href('jobs'));
   };
   const mayAct = can('admin:write');
   const keys: Keys = {
@@ -58,43 +48,24 @@ export function Actions({ of: job, reload }: { of: Job; reload: () => void }) {
     <>
       {RETRIED.includes(state) && (
         <>
-          <button type="button" class="primary" onClick={retry}>
-            <Icon name="retry" size={14} />
-            Retry
-          </button>
+          <Button icon="retry" label="Retry" class="primary" onClick={retry} />
           <a class="button" href={withQuery({ open: 'edit' })}>
             <Icon name="edit" size={14} />
             Edit and retry
           </a>
         </>
       )}
-      {RUN_NOW.includes(state) && (
-        <button type="button" onClick={runNow}>
-          <Icon name="play" size={14} />
-          Run now
-        </button>
-      )}
-      {WAITS.includes(state) && (
-        <button type="button" onClick={() => setChanging(true)}>
-          Priority
-        </button>
-      )}
+      {RUN_NOW.includes(state) && <Button icon="play" label="Run now" onClick={runNow} />}
+      {WAITS.includes(state) && <Button label="Priority" onClick={() => setChanging(true)} />}
       {can('data:write') && (
         <a class="button" href={withQuery({ open: 'clone' })}>
           <Icon name="copy" size={14} />
           Clone
         </a>
       )}
-      {!ENDED.includes(state) && (
-        <button type="button" onClick={cancel}>
-          Cancel
-        </button>
-      )}
+      {!ENDED.includes(state) && <Button label="Cancel" onClick={cancel} />}
       {ENDED.includes(state) && can('admin:purge') && (
-        <button type="button" class="danger" onClick={remove}>
-          <Icon name="trash" size={14} />
-          Delete
-        </button>
+        <Button icon="trash" label="Delete" class="danger" onClick={remove} />
       )}
       {changing && <Priority of={job} onClose={() => setChanging(false)} reload={reload} />}
     </>
@@ -106,22 +77,13 @@ function mustHaveDeleted({ deleted }: { deleted: number }): void {
 }
 
 function Priority({ of: job, onClose, reload }: { of: Job; onClose: () => void; reload: () => void }) {
+  const change = async (form: FormData) => {
+    await api.patch(`admin/jobs/${segment(job.id)}`, { priority: Number(form.get('priority')) });
+    return 'Priority changed.';
+  };
   return (
-    <Dialog title="Priority" onClose={onClose}>
-      <Form
-        action="Change"
-        onCancel={onClose}
-        onSubmit={async (form) => {
-          await api.patch(`admin/jobs/${segment(job.id)}`, { priority: Number(form.get('priority')) });
-          toast('Priority changed.');
-          onClose();
-          reload();
-        }}
-      >
-        <Field label="Priority" hint="−100 to 100; higher priorities run first">
-          <input name="priority" type="number" min={-100} max={100} step={1} required defaultValue={job.priority} />
-        </Field>
-      </Form>
-    </Dialog>
+    <FormDialog title="Priority" action="Change" onSubmit={change} onDone={reload} onClose={onClose}>
+      <PriorityField value={job.priority} required />
+    </FormDialog>
   );
 }

@@ -6,7 +6,7 @@ import { useState } from 'preact/hooks';
 import type { JobAttempt } from '../../../contract/jobs';
 import { Badge, type Tone } from '../../components/badge';
 import { ErrorOf } from '../../components/error';
-import { Duration, Time } from '../../components/text';
+import { Button, Duration, Time } from '../../components/text';
 import { useNow } from '../../core/clock';
 import { duration, number } from '../../core/format';
 import type { Job } from './types';
@@ -25,9 +25,9 @@ export function Attempts({ of: job }: { of: Job }) {
     <>
       <Bars job={job} attempts={shown} />
       {shown.length < attempts.length && (
-        <button type="button" class="link" onClick={() => setAll(true)}>
+        <Button class="link" onClick={() => setAll(true)}>
           Show all {number(attempts.length)}
-        </button>
+        </Button>
       )}
       <ol class="attempts">
         {[...shown].reverse().map((attempt, index) => (
@@ -123,7 +123,7 @@ function AttemptItem({ of: attempt, isOpen }: { of: JobAttempt; isOpen: boolean 
     <li>
       <div class="attempt-head">
         <strong>Attempt {attempt.attempt}</strong>
-        <Badge tone={TONES[state]}>{state}</Badge>
+        <Badge look={[TONES[state]]} text={state} />
         {attempt.duration_ms !== undefined && (
           <span>
             ran <Duration ms={attempt.duration_ms} />

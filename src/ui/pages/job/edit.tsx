@@ -1,6 +1,6 @@
 /** The job once more with other arguments: under its own id, or as a new job. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
+import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -54,24 +54,10 @@ export function EditDrawer({ of: job, kind, reload }: { of: Job; kind: 'edit' | 
       </p>
       {isHidden && <p class="note amber">Parts are hidden from your key. What you do not edit here does not change.</p>}
       <Form action={kind === 'edit' ? 'Retry' : 'Enqueue'} onSubmit={submit} onCancel={close}>
-        {(error) => (
-          <>
-            <JsonField label="Arguments" value={args} onChange={setArgs} rows={10} error={errorAt(error, 'args')} />
-            <JsonField label="Meta" value={meta} onChange={setMeta} rows={5} error={errorAt(error, 'meta')} />
-            {kind === 'clone' && (
-              <Field label="Queue" error={errorAt(error, 'queue')}>
-                <input name="queue" class="mono" required spellcheck={false} defaultValue={job.queue} />
-              </Field>
-            )}
-            <Field
-              label="Priority"
-              hint="−100 to 100, higher first"
-              error={errorAt(error, 'priority', 'options.priority')}
-            >
-              <input name="priority" type="number" min={-100} max={100} step={1} defaultValue={job.priority} />
-            </Field>
-          </>
-        )}
+        <JsonField label="Arguments" value={args} onChange={setArgs} rows={10} at={['args']} />
+        <JsonField label="Meta" value={meta} onChange={setMeta} rows={5} at={['meta']} />
+        {kind === 'clone' && <TextField name="queue" label="Queue" value={job.queue} class="mono" required />}
+        <PriorityField at={['priority', 'options.priority']} value={job.priority} />
       </Form>
     </Drawer>
   );

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { type OptionsThat, optionsThat } from '../../../job/options';
 import type { Coalesced } from '../../../job/wire';
 import { Facts } from '../../components/page';
-import { Duration, Foreign, Time } from '../../components/text';
+import { Duration, Foreign, Link, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { number, span } from '../../core/format';
 import { isHidden } from '../../core/session';
@@ -28,14 +28,7 @@ export function JobFacts({ of: job }: { of: Job }) {
     ['Total time', ended !== undefined && <Duration ms={Date.parse(ended) - Date.parse(job.created_at)} />],
     ['Because', job.discard_reason],
     ['Expires', time(job.expires_at)],
-    [
-      'Runs on',
-      job.worker_id && (
-        <a href={href('workers', { worker: job.worker_id })}>
-          <Foreign>{job.worker_id}</Foreign>
-        </a>
-      ),
-    ],
+    ['Runs on', job.worker_id && <Link to={href('workers', { worker: job.worker_id })} text={job.worker_id} />],
     ['Heartbeat', time(job.last_heartbeat_at)],
     ['Lease ends', time(job.lease_expires_at)],
     ...OPTIONS.map((name) => [LABELS[name] ?? labelOf(name), optionOf(job, name)] as const),
@@ -43,14 +36,7 @@ export function JobFacts({ of: job }: { of: Job }) {
       'Workflow',
       workflow && <a href={href(`workflows/${segment(workflow.id)}`)}>step {number(workflow.step)} of a workflow</a>,
     ],
-    [
-      'Schedule',
-      cron && (
-        <a href={href('schedules', { open: cron })}>
-          <Foreign>{cron}</Foreign>
-        </a>
-      ),
-    ],
+    ['Schedule', cron && <Link to={href('schedules', { open: cron })} text={cron} />],
     [
       'Cloned from',
       typeof meta.cloned_from === 'string' && (
@@ -122,11 +108,7 @@ function textOf(value: unknown): string {
 /** Without a key of its own a job counts under its queue's name. */
 function LimitKey({ of: { rate_limit: limit, queue } }: { of: Job }) {
   const key = isRecord(limit) && typeof limit.key === 'string' ? limit.key : queue;
-  return (
-    <a href={href('limits', { key })}>
-      <Foreign>{key}</Foreign>
-    </a>
-  );
+  return <Link to={href('limits', { key })} text={key} />;
 }
 
 function Tags({ of: tags }: { of: readonly string[] }) {

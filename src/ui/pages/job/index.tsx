@@ -10,7 +10,7 @@ import { api } from '../../core/api';
 import { API, href, segment } from '../../core/base';
 import { percent } from '../../core/format';
 import { type LiveEvent, useLive } from '../../core/live';
-import { type Resource, useResource } from '../../core/resource';
+import { type Resource, useGet } from '../../core/resource';
 import { query } from '../../core/router';
 import { can, session } from '../../core/session';
 import { adopt } from '../../core/styles';
@@ -28,7 +28,7 @@ import { Waiting } from './waiting';
 adopt(css);
 
 export default function JobPage({ params: { id = '' } }: { params: { id?: string } }) {
-  const job = useResource((signal) => api.get<Job>(`admin/jobs/${segment(id)}`, { timeline: true }, signal), [id]);
+  const job = useGet<Job>(`admin/jobs/${segment(id)}`, { timeline: true });
   useLive(`job:${id}`, { onEvents: (events) => follow(id, job, events), onGap: job.reload });
   if (job.error?.status === 404 && job.error.code === 'not_found')
     return <Gone id={id} wasHere={job.data !== undefined} />;

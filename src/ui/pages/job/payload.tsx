@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { JobStep } from '../../../job/wire';
 import { Badge } from '../../components/badge';
 import { Json, JsonBrief } from '../../components/json';
-import { Section } from '../../components/page';
+import { JsonSection, Section } from '../../components/page';
 import { Foreign, Time } from '../../components/text';
 import { number } from '../../core/format';
 import type { Job } from './types';
@@ -13,24 +13,10 @@ export function Payload({ of: job }: { of: Job }) {
   const names = Object.keys(steps);
   return (
     <>
-      <Section title="Arguments">
-        <Json value={args} label="arguments" open={3} />
-      </Section>
-      {result !== undefined && (
-        <Section title="Result">
-          <Json value={result} label="result" open={2} />
-        </Section>
-      )}
-      {Object.keys(meta).length > 0 && (
-        <Section title="Meta">
-          <Json value={meta} label="meta" open={2} />
-        </Section>
-      )}
-      {data !== undefined && (
-        <Section title="Progress data">
-          <Json value={data} label="progress data" open={2} />
-        </Section>
-      )}
+      <JsonSection title="Arguments" value={args} open={3} />
+      <JsonSection title="Result" value={result} />
+      {Object.keys(meta).length > 0 && <JsonSection title="Meta" value={meta} />}
+      <JsonSection title="Progress data" value={data} />
       {checkpoint && (
         <Section title="Checkpoint" actions={<Saved sequence={checkpoint.sequence} at={checkpoint.created_at} />}>
           <Json value={checkpoint.state ?? checkpoint} label="checkpoint" open={2} />
@@ -75,9 +61,7 @@ function StepState({ of: step }: { of: JobStep }): ComponentChildren {
   if ('result' in step) {
     return (
       <>
-        <Badge tone="green" icon="completed">
-          done
-        </Badge>
+        <Badge look={['green', 'completed']} text="done" />
         <JsonBrief value={step.result} label="result of the step" />
       </>
     );
@@ -85,29 +69,37 @@ function StepState({ of: step }: { of: JobStep }): ComponentChildren {
   if ('error' in step) {
     return (
       <>
-        <Badge tone="red" icon="discarded">
-          failed
-        </Badge>
+        <Badge look={['red', 'discarded']} text="failed" />
         <JsonBrief value={step.error} label="error of the step" />
       </>
     );
   }
   if (step.until !== undefined) {
     return (
-      <Badge icon="waiting">
-        sleeps until <Time at={step.until} />
-      </Badge>
+      <Badge
+        look={['neutral', 'waiting']}
+        text={
+          <>
+            sleeps until <Time at={step.until} />
+          </>
+        }
+      />
     );
   }
   if (step.signal) {
     return (
       <>
-        <Badge tone="green" icon="events">
-          signal <Time at={step.signal.at} />
-        </Badge>
+        <Badge
+          look={['green', 'events']}
+          text={
+            <>
+              signal <Time at={step.signal.at} />
+            </>
+          }
+        />
         <JsonBrief value={step.signal.payload} label="payload of the signal" />
       </>
     );
   }
-  return <Badge tone="amber">timed out</Badge>;
+  return <Badge look={['amber']} text="timed out" />;
 }

@@ -4,7 +4,7 @@ import type { TimelineEntry } from '../../../contract/jobs';
 import type { JobLogLine } from '../../../job/wire';
 import { Badge, StateBadge, type Tone } from '../../components/badge';
 import { JsonBrief } from '../../components/json';
-import { Copy, Foreign, Time } from '../../components/text';
+import { Button, Copy, Foreign, Time } from '../../components/text';
 import { duration, number, percent, timeOfDay } from '../../core/format';
 import { query, setQuery } from '../../core/router';
 import type { Job } from './types';
@@ -55,7 +55,7 @@ function Line({ of: { at, level, message, fields } }: { of: JobLogLine }) {
   return (
     <li class={level}>
       <time dateTime={new Date(at).toISOString()}>{timeOfDay(at)}</time>
-      <Badge tone={LEVELS[level] ?? 'neutral'}>{level}</Badge>
+      <Badge look={[LEVELS[level] ?? 'neutral']} text={level} />
       <span>
         <Foreign>{message}</Foreign>
         {fields && (
@@ -89,9 +89,9 @@ export function Timeline({ of: { timeline } }: { of: Job }) {
   return (
     <>
       {rest > 0 && (
-        <button type="button" class="link" onClick={() => setShown(shown + 10 * SHOWN)}>
+        <Button class="link" onClick={() => setShown(shown + 10 * SHOWN)}>
           {number(rest)} earlier
-        </button>
+        </Button>
       )}
       <ol class="story">
         {entries.slice(-shown).map((entry, index) => (

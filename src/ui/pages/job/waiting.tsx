@@ -1,5 +1,4 @@
 /** Why the job does not run, in plain words, with the way to what ends the wait. */
-
 import type { EnvelopeWaiting } from '../../../job/wire';
 import { Icon } from '../../components/icon';
 import { Foreign, Time } from '../../components/text';

@@ -1,9 +1,8 @@
 /** The columns of the list of jobs. */
-
 import type { JobSummary } from '../../../contract/jobs';
 import { StateBadge } from '../../components/badge';
 import type { Column } from '../../components/table';
-import { Foreign, JobLink, Time } from '../../components/text';
+import { Foreign, JobLink, Link, None, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { percent } from '../../core/format';
 import { withQuery } from '../../core/router';
@@ -28,9 +27,7 @@ export const COLUMNS: readonly Column<JobSummary>[] = [
     main: true,
     render: ({ id, type, tags = [] }) => (
       <span class="what">
-        <a href={href(`jobs/${id}`)}>
-          <Foreign>{type}</Foreign>
-        </a>
+        <Link to={href(`jobs/${id}`)} text={type} />
         {tags.slice(0, 3).map((tag) => (
           <a key={tag} class="tag" {...(!isHidden(tag) && { href: withQuery({ tag }) })}>
             <Foreign>{tag}</Foreign>
@@ -42,11 +39,7 @@ export const COLUMNS: readonly Column<JobSummary>[] = [
   {
     id: 'queue',
     label: 'Queue',
-    render: ({ queue }) => (
-      <a class="quiet" href={href(`queues/${segment(queue)}`)}>
-        <Foreign>{queue}</Foreign>
-      </a>
-    ),
+    render: ({ queue }) => <Link to={href(`queues/${segment(queue)}`)} text={queue} class="quiet" />,
   },
   { id: 'id', label: 'Id', wide: true, render: ({ id }) => <JobLink id={id} /> },
   {
@@ -89,7 +82,7 @@ function shortError(text = '') {
 function Then({ job }: { job: JobSummary }) {
   const [word, at] = thenOf(job);
   return at === undefined ? (
-    <span class="faint">–</span>
+    <None />
   ) : (
     <span class="num">
       <span class="faint">{word}</span> <Time at={at} />

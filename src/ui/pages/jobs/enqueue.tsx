@@ -1,13 +1,12 @@
 /** A job of one's own, made in a drawer. */
 import { useState } from 'preact/hooks';
-import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
+import { Form, JsonField, PriorityField, TextField, textIn } from '../../components/form';
 import { Drawer } from '../../components/overlays';
 import { api } from '../../core/api';
-import { openAside } from '../../core/aside';
 import { href } from '../../core/base';
 import { toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
-import { query } from '../../core/router';
+import { openAside, query } from '../../core/router';
 
 interface Enqueued {
   job: { id: string; state: string };
@@ -50,52 +49,38 @@ export function EnqueueDrawer() {
         </div>
       )}
       <Form action="Enqueue" onSubmit={submit} disabled={!isJson(args)}>
-        {(error) => (
-          <>
-            <Field label="Type" hint="Lower case, with dots: mail.send" error={errorAt(error, 'type')}>
-              <input
-                name="type"
-                class="mono"
-                required
-                autofocus
-                autocomplete="off"
-                spellcheck={false}
-                defaultValue={query('type').replace(/[*,].*$/, '')}
-              />
-            </Field>
-            <Field label="Queue" error={errorAt(error, 'queue', 'options.queue')}>
-              <input
-                name="queue"
-                class="mono"
-                required
-                autocomplete="off"
-                spellcheck={false}
-                defaultValue={query('queue').split(',')[0] || 'default'}
-              />
-            </Field>
-            <JsonField label="Arguments: a JSON array" value={args} onChange={setArgs} error={errorAt(error, 'args')} />
-            <div class="pair">
-              <Field
-                label="Delay"
-                hint="30s, 10m, 2h, or a time with its zone"
-                error={errorAt(error, 'options.delay_until', 'delay_until', 'options.scheduled_at')}
-              >
-                <input name="delay" autocomplete="off" placeholder="None" />
-              </Field>
-              <Field label="Priority" hint="−100 to 100, higher first" error={errorAt(error, 'options.priority')}>
-                <input name="priority" type="number" min={-100} max={100} step={1} placeholder="0" />
-              </Field>
-            </div>
-            <div class="pair">
-              <Field label="Group" hint="Whose job it is" error={errorAt(error, 'options.group')}>
-                <input name="group" autocomplete="off" placeholder="None" />
-              </Field>
-              <Field label="Tags" hint="Separated by spaces" error={errorAt(error, 'options.tags')}>
-                <input name="tags" autocomplete="off" placeholder="None" />
-              </Field>
-            </div>
-          </>
-        )}
+        <TextField
+          name="type"
+          label="Type"
+          hint="Lower case, with dots: mail.send"
+          value={query('type').replace(/[*,].*$/, '')}
+          class="mono"
+          required
+          autofocus
+        />
+        <TextField
+          name="queue"
+          label="Queue"
+          at={['queue', 'options.queue']}
+          value={query('queue').split(',')[0] || 'default'}
+          class="mono"
+          required
+        />
+        <JsonField label="Arguments: a JSON array" value={args} onChange={setArgs} at={['args']} />
+        <div class="pair">
+          <TextField
+            name="delay"
+            label="Delay"
+            hint="30s, 10m, 2h, or a time with its zone"
+            at={['options.delay_until', 'delay_until', 'options.scheduled_at']}
+            placeholder="None"
+          />
+          <PriorityField at={['options.priority']} placeholder="0" />
+        </div>
+        <div class="pair">
+          <TextField name="group" label="Group" hint="Whose job it is" at={['options.group']} placeholder="None" />
+          <TextField name="tags" label="Tags" hint="Separated by spaces" at={['options.tags']} placeholder="None" />
+        </div>
       </Form>
     </Drawer>
   );

@@ -3,21 +3,20 @@ import { useState } from 'preact/hooks';
 import type { JobItems, JobSummary } from '../../../contract/jobs';
 import { JOB_STATES } from '../../components/badge';
 import { Icon } from '../../components/icon';
-import { FilterChips, Filters, Newer, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { FilterChips, Filters, Newer, Pager, QueueFilter, SelectFilter, TextFilter } from '../../components/list';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
 import { PageHead, Tabs } from '../../components/page';
-import { QueueFilter } from '../../components/queue-filter';
 import { SelectionBar, useSelection } from '../../components/selection';
 import { Empty, LiveRefused, Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
+import { Button } from '../../components/text';
 import { api } from '../../core/api';
-import { aside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
 import { capitalized, number, short } from '../../core/format';
 import { useFurther } from '../../core/further';
-import { type Resource, useResource } from '../../core/resource';
-import { pageNumber, query, url, withQuery } from '../../core/router';
+import { type Resource, useGet } from '../../core/resource';
+import { aside, pageNumber, query, url, withQuery } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { COLUMNS } from './columns';
@@ -37,15 +36,13 @@ export default function JobsPage() {
   const page = pageNumber();
   const filter = filterQuery();
   const [sort, order] = [query('sort'), query('order')];
-  const jobs = useResource(
-    (signal) =>
-      api.get<JobItems>(
-        'admin/jobs',
-        { ...filter, page, per_page: PER_PAGE, counts: true, ...(sort && { sort, order: order || 'asc' }) },
-        signal,
-      ),
-    [JSON.stringify(filter), page, sort, order],
-  );
+  const jobs = useGet<JobItems>('admin/jobs', {
+    ...filter,
+    page,
+    per_page: PER_PAGE,
+    counts: true,
+    ...(sort && { sort, order: order || 'asc' }),
+  });
   const updates = useJobUpdates(jobs);
   return (
     <div class="jobs">
@@ -104,22 +101,19 @@ function JobFilters() {
         name="dead"
         label="Dead letters"
         all="Dead or not"
-        options={[
-          ['true', 'Dead letters only'],
-          ['false', 'No dead letters'],
-        ]}
+        options={{ true: 'Dead letters only', false: 'No dead letters' }}
       />
       <SelectFilter
         name="since"
         label="Created"
         all="Any time"
-        options={[
-          ['15m', 'Last 15 minutes'],
-          ['1h', 'Last hour'],
-          ['24h', 'Last 24 hours'],
-          ['7d', 'Last 7 days'],
-          ['30d', 'Last 30 days'],
-        ]}
+        options={{
+          '15m': 'Last 15 minutes',
+          '1h': 'Last hour',
+          '24h': 'Last 24 hours',
+          '7d': 'Last 7 days',
+          '30d': 'Last 30 days',
+        }}
       />
     </Filters>
   );
@@ -173,9 +167,12 @@ function Found({ list, jobs, changed }: FoundProps) {
         <p class="searched" role="status">
           Searched {number(list.searched + further.searched)} jobs, the newest first.
           {further.more ? (
-            <button type="button" class="link" disabled={further.busy} onClick={further.look}>
-              {further.busy ? 'Searching…' : 'Search further'}
-            </button>
+            <Button
+              label={further.busy ? 'Searching…' : 'Search further'}
+              class="link"
+              disabled={further.busy}
+              onClick={further.look}
+            />
           ) : (
             ' No more jobs.'
           )}
@@ -194,16 +191,10 @@ function Found({ list, jobs, changed }: FoundProps) {
         total={list.total}
         noun={selection.all && list.total_is_exact === false ? 'jobs or more' : 'jobs'}
       >
-        <button type="button" onClick={() => begin('retry')}>
-          {dead ? DEAD_WORDS.retry?.verb : 'Retry'}
-        </button>
-        <button type="button" onClick={() => begin('cancel')}>
-          Cancel
-        </button>
+        <Button label={dead ? DEAD_WORDS.retry?.verb : 'Retry'} onClick={() => begin('retry')} />
+        <Button label="Cancel" onClick={() => begin('cancel')} />
         {can('admin:purge') && (
-          <button type="button" class="danger" onClick={() => begin('delete')}>
-            {dead ? DEAD_WORDS.delete?.verb : 'Delete'}
-          </button>
+          <Button label={dead ? DEAD_WORDS.delete?.verb : 'Delete'} class="danger" onClick={() => begin('delete')} />
         )}
       </SelectionBar>
       {operation && (

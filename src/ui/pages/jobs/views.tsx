@@ -1,10 +1,8 @@
 /** Filters that were given a name. They stay in this browser; to share one, share its URL. */
 import { useState } from 'preact/hooks';
-import { Field, Form, textIn } from '../../components/form';
-import { Icon } from '../../components/icon';
-import { Dialog } from '../../components/overlays';
+import { FormDialog, TextField, textIn } from '../../components/form';
+import { Button } from '../../components/text';
 import { href } from '../../core/base';
-import { toast } from '../../core/dialogs';
 import { url } from '../../core/router';
 
 const KEY = 'tocsin.views.jobs';
@@ -41,6 +39,11 @@ export function Views() {
     setViews(next);
     localStorage.setItem(KEY, JSON.stringify(next));
   };
+  const save = async (form: FormData) => {
+    const name = textIn(form, 'name');
+    keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MOST));
+    return `${name} is saved in this browser.`;
+  };
   return (
     <>
       {views.length > 0 && (
@@ -53,35 +56,20 @@ export function Views() {
         </nav>
       )}
       {open ? (
-        <button type="button" onClick={() => keep(views.filter((view) => view !== open))}>
-          <Icon name="trash" size={14} />
-          Delete view
-        </button>
+        <Button icon="trash" label="Delete view" onClick={() => keep(views.filter((view) => view !== open))} />
       ) : (
-        search !== '' && (
-          <button type="button" onClick={() => setNaming(true)}>
-            <Icon name="filter" size={14} />
-            Save view
-          </button>
-        )
+        search !== '' && <Button icon="filter" label="Save view" onClick={() => setNaming(true)} />
       )}
       {naming && (
-        <Dialog title="Save this view" onClose={() => setNaming(false)}>
-          <Form
-            action="Save"
-            onCancel={() => setNaming(false)}
-            onSubmit={async (form) => {
-              const name = textIn(form, 'name');
-              keep([...views.filter((view) => view.name !== name), { name, search }].slice(-MOST));
-              setNaming(false);
-              toast(`${name} is saved in this browser.`);
-            }}
-          >
-            <Field label="Name" hint="The view is saved in this browser. To share it, share the URL.">
-              <input name="name" required maxLength={40} autocomplete="off" />
-            </Field>
-          </Form>
-        </Dialog>
+        <FormDialog title="Save this view" action="Save" onSubmit={save} onClose={() => setNaming(false)}>
+          <TextField
+            name="name"
+            label="Name"
+            hint="The view is saved in this browser. To share it, share the URL."
+            required
+            maxLength={40}
+          />
+        </FormDialog>
       )}
     </>
   );

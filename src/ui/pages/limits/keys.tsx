@@ -2,26 +2,23 @@
 import { useEffect } from 'preact/hooks';
 import type { RateLimitList, RateLimitStatus } from '../../../contract/rate-limits';
 import { Badge } from '../../components/badge';
-import { Pager } from '../../components/list';
+import { Collection } from '../../components/collection';
 import { Bar } from '../../components/progress';
-import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Foreign, QueueLink, Time } from '../../components/text';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, countColumn, textColumn } from '../../components/table';
+import { Button, Count, None, QueueLink, Time } from '../../components/text';
 import { ApiFailure, api } from '../../core/api';
-import { openAside } from '../../core/aside';
 import { segment } from '../../core/base';
-import { act, confirm } from '../../core/dialogs';
+import { askAndAct } from '../../core/dialogs';
 import { number, span } from '../../core/format';
 import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
-import { pageNumber, query } from '../../core/router';
+import { openAside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import css from './limits.css' with { type: 'text' };
 import { OverrideDialog } from './override';
 
-adopt(shared);
 adopt(css);
 
 const PER_PAGE = 100;
@@ -57,55 +54,42 @@ export function LimitKeys({ queue }: { queue?: string }) {
     };
   }, [keys.reload]);
   const remove = async ({ key: name }: RateLimitStatus) => {
-    const sure = await confirm({
-      title: `Remove the override of ${name}?`,
-      text: 'The limits set by its jobs apply again in all queues.',
-      action: 'Remove the override',
-    });
-    const path = `rate-limits/${segment(name)}/override`;
-    if (sure && (await act(() => api.del(path), `${name} has its own limits again.`))) keys.reload();
+    const text = 'The limits set by its jobs apply again in all queues.';
+    const question = { title: `Remove the override of ${name}?`, text, action: 'Remove the override' };
+    const work = () => api.del(`rate-limits/${segment(name)}/override`);
+    if (await askAndAct(question, work, `${name} has its own limits again.`)) keys.reload();
   };
   const open = ({ key: name }: RateLimitStatus) => openAside({ override: name });
   return (
-    <Loaded of={keys}>
-      {({ items, total }) => (
-        <>
-          <DataTable
-            label="Limit keys"
-            rows={items}
-            rowKey={({ key: name }) => name}
-            columns={columns({ open, remove })}
-            keys={
-              can('data:write')
-                ? {
-                    o: { label: 'Override the limits', run: open },
-                    u: { label: 'Remove the override', run: (row) => row.override && remove(row) },
-                  }
-                : {}
-            }
-            empty={
-              key === '' ? (
-                <Empty icon="limits" title="No limit keys">
-                  A key appears with the first job that uses it:{' '}
-                  <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
-                </Empty>
-              ) : (
-                <Empty icon="search" title="No matching keys" />
-              )
-            }
-          />
-          <Pager total={total} perPage={PER_PAGE} />
-          {can('data:write') && query('override') !== '' && (
-            <OverrideDialog
-              name={query('override')}
-              shown={items.find((item) => item.key === query('override'))}
-              onClose={() => openAside({ override: null })}
-              onDone={keys.reload}
-            />
-          )}
-        </>
-      )}
-    </Loaded>
+    <Collection
+      of={keys}
+      label="Limit keys"
+      rowKey={({ key: name }) => name}
+      columns={columns({ open, remove })}
+      keys={
+        can('data:write') && {
+          o: { label: 'Override the limits', run: open },
+          u: { label: 'Remove the override', run: (row) => row.override && remove(row) },
+        }
+      }
+      perPage={PER_PAGE}
+      empty={
+        key === '' ? (
+          <Empty icon="limits" title="No limit keys">
+            A key appears with the first job that uses it:{' '}
+            <code>{'"rate_limit": {"key": "stripe", "concurrency": 5}'}</code>.
+          </Empty>
+        ) : (
+          <Empty icon="search" title="No matching keys" />
+        )
+      }
+    >
+      {({ items }) => {
+        const name = query('override');
+        const shown = items.find((item) => item.key === name);
+        return can('data:write') && name !== '' && <OverrideDialog {...{ name, shown, onDone: keys.reload }} />;
+      }}
+    </Collection>
   );
 }
 
@@ -116,7 +100,7 @@ interface Actions {
 
 function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
   return [
-    { id: 'key', label: 'Key', sort: ({ key }) => key, render: ({ key }) => <Foreign>{key}</Foreign> },
+    textColumn('key', 'Key'),
     {
       id: 'active',
       label: 'Running',
@@ -132,7 +116,7 @@ function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
       end: true,
       render: (row) => {
         const { limit, period } = { ...row, ...row.override };
-        if (limit === undefined) return <span class="faint">–</span>;
+        if (limit === undefined) return <None />;
         return (
           <Use
             used={row.current_count}
@@ -143,13 +127,7 @@ function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
         );
       },
     },
-    {
-      id: 'waiting',
-      label: 'Waiting',
-      end: true,
-      sort: ({ waiting }) => waiting,
-      render: ({ waiting }) => <Count value={waiting} />,
-    },
+    countColumn('waiting', 'Waiting'),
     {
       id: 'queues',
       label: 'Queues',
@@ -166,21 +144,11 @@ function columns({ open, remove }: Actions): Column<RateLimitStatus>[] {
         </>
       ),
     },
-    {
-      id: 'override',
-      label: 'Override',
-      render: ({ override }) => <Override of={override} />,
-    },
+    { id: 'override', label: 'Override', render: ({ override }) => <Override of={override} /> },
     ...actionsColumn(can('data:write'), (row: RateLimitStatus) => (
       <span class="row-actions">
-        <button type="button" class="small" onClick={() => open(row)}>
-          Override
-        </button>
-        {row.override && (
-          <button type="button" class="small" onClick={() => remove(row)}>
-            Remove
-          </button>
-        )}
+        <Button label="Override" class="small" onClick={() => open(row)} />
+        {row.override && <Button label="Remove" class="small" onClick={() => remove(row)} />}
       </span>
     )),
   ];
@@ -210,7 +178,7 @@ function Use(props: { used: number; most: number | undefined; of?: string; label
 }
 
 function Override({ of: override }: { of: RateLimitStatus['override'] }) {
-  if (!override) return <span class="faint">–</span>;
+  if (!override) return <None />;
   const { concurrency, limit, period, expires_at } = override;
   const isStopped = concurrency === 0 || limit === 0;
   const parts = [
@@ -219,7 +187,7 @@ function Override({ of: override }: { of: RateLimitStatus['override'] }) {
   ].filter(Boolean);
   return (
     <>
-      <Badge tone={isStopped ? 'red' : 'amber'}>{isStopped ? 'stopped' : parts.join(', ')}</Badge>
+      <Badge look={[isStopped ? 'red' : 'amber']} text={isStopped ? 'stopped' : parts.join(', ')} />
       <small class="under">
         {expires_at ? (
           <>

@@ -2,11 +2,10 @@
 import type { Alert } from '../../../contract/alerts';
 import { Icon } from '../../components/icon';
 import { Foreign, QueueLink, Time } from '../../components/text';
-import { api } from '../../core/api';
 import { href } from '../../core/base';
 import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
-import { type Resource, useResource } from '../../core/resource';
+import { type Resource, useGet } from '../../core/resource';
 import type { QueueItem } from '../queues/types';
 import { ALERTS, type List, METRICS, shownAs } from '../webhooks/types';
 
@@ -16,7 +15,7 @@ export interface AlertsHeld {
 }
 
 export function useAlerts(): AlertsHeld {
-  const rules = useResource((signal) => api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal), []);
+  const rules = useGet<List<Alert>>(ALERTS, { per_page: 100 });
   const onEvents = (events: readonly LiveEvent[]) => {
     if (events.some(({ event }) => event.startsWith('alert.'))) rules.reload();
   };

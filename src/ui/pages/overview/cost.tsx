@@ -2,15 +2,14 @@
 import type { Cost } from '../../../contract/stats';
 import { Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
-import { api } from '../../core/api';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { CostStats, CostTable, dollars } from '../queues/costs';
 
 const DEAREST = 5;
 
 /** The sum, and the job types that cost most. */
 export function CostSummary() {
-  const costs = useResource((signal) => api.get<Cost>('admin/stats/cost', {}, signal), []);
+  const costs = useGet<Cost>('admin/stats/cost');
   return (
     <Section title="Cost">
       <Loaded of={costs} loading={<Skeleton rows={1} height={78} />}>
@@ -18,9 +17,7 @@ export function CostSummary() {
           <>
             <div class="stats">
               <CostStats of={found} />
-              <Stat label="Per million jobs" sub="average of all jobs">
-                {dollars(perMillion(found))}
-              </Stat>
+              <Stat label="Per million jobs" value={dollars(perMillion(found))} sub="average of all jobs" />
             </div>
             <CostTable costs={{ ...found, items: found.items.slice(0, DEAREST) }} withQueue />
           </>

@@ -1,17 +1,15 @@
 /** The groups of failures that were seen last. */
-
 import { useState } from 'preact/hooks';
 import type { FailureGroups } from '../../../contract/failures';
 import { Badge } from '../../components/badge';
 import { Newer } from '../../components/list';
 import { Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Foreign, Time } from '../../components/text';
-import { api } from '../../core/api';
+import { Foreign, Link, Time } from '../../components/text';
 import { href } from '../../core/base';
 import { number } from '../../core/format';
 import type { LiveEvent } from '../../core/live';
-import { type Resource, useResource } from '../../core/resource';
+import { type Resource, useGet } from '../../core/resource';
 
 const SHOWN = 5;
 
@@ -24,10 +22,7 @@ export interface FailuresHeld {
 
 export function useFailures(): FailuresHeld {
   const [newer, setNewer] = useState(0);
-  const groups = useResource(
-    (signal) => api.get<Pick<FailureGroups, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN }, signal),
-    [],
-  );
+  const groups = useGet<Pick<FailureGroups, 'items'>>('admin/failures', { sort: 'last_seen', per_page: SHOWN });
   const show = () => {
     setNewer(0);
     groups.reload();
@@ -55,11 +50,9 @@ export function NewestFailures({ of: { groups, newer, show } }: { of: FailuresHe
               {items.map(({ fingerprint, type, error, count, last_seen_at, sample }) => (
                 <li key={fingerprint}>
                   <div class="line">
-                    <a href={href('failures', { group: fingerprint })}>
-                      <Foreign>{type}</Foreign>
-                    </a>
+                    <Link to={href('failures', { group: fingerprint })} text={type} />
                     <span class="faint">
-                      <Badge tone="red">{number(count)}</Badge> <Time at={last_seen_at} />
+                      <Badge look={['red']} text={number(count)} /> <Time at={last_seen_at} />
                     </span>
                   </div>
                   <div class="message faint">

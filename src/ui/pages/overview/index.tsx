@@ -3,7 +3,7 @@ import { Sparkline } from '../../components/chart';
 import { PageHead, Section, Stat } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
 import { DataTable } from '../../components/table';
-import { Count, QueueLink } from '../../components/text';
+import { Count, None, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { capitalized, counted, duration, number } from '../../core/format';
@@ -114,16 +114,17 @@ function Numbers({ queues }: { queues: readonly QueueItem[] }) {
     <>
       <div class="stats" data-testid="states">
         {STATES.map((state) => (
-          <Stat key={state} label={capitalized(state)} href={href('jobs', { state })}>
-            <Count value={queues.reduce((sum, { counts }) => sum + counts[state], 0)} />
-          </Stat>
+          <Stat
+            key={state}
+            label={capitalized(state)}
+            value={queues.reduce((sum, { counts }) => sum + counts[state], 0)}
+            href={href('jobs', { state })}
+          />
         ))}
       </div>
       <div class="stats second" data-testid="rates">
         <Pace of={queues} />
-        <Stat label="Queue time" sub="p95, slowest queue">
-          {slowest < 0 ? <span class="faint">–</span> : duration(slowest)}
-        </Stat>
+        <Stat label="Queue time" value={slowest < 0 ? <None /> : duration(slowest)} sub="p95, slowest queue" />
       </div>
     </>
   );

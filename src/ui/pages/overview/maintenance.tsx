@@ -1,20 +1,19 @@
 /** Maintenance of the whole deployment: what holds, and its beginning and end. */
 import type { MaintenanceState } from '../../../contract/maintenance';
-import { errorAt, Field, Form, textIn } from '../../components/form';
+import { FormDialog, TextField, textIn } from '../../components/form';
 import { Icon } from '../../components/icon';
-import { Dialog } from '../../components/overlays';
-import { Foreign, Time } from '../../components/text';
+import { Button, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { useNow } from '../../core/clock';
-import { act, confirm, toast } from '../../core/dialogs';
-import { type Resource, useResource } from '../../core/resource';
+import { askAndAct } from '../../core/dialogs';
+import { type Resource, useGet } from '../../core/resource';
 import { query, setQuery } from '../../core/router';
 import { can } from '../../core/session';
 
 const PATH = 'admin/system/maintenance';
 
 export function useMaintenance(): Resource<MaintenanceState> {
-  return useResource((signal) => api.get<MaintenanceState>(PATH, {}, signal), []);
+  return useGet<MaintenanceState>(PATH);
 }
 
 /** Does it hold now? No event reports its end. */
@@ -27,14 +26,10 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
   const { data } = maintenance;
   if (!data || !isOn(maintenance, now)) return null;
   const end = async () => {
-    const sure = await confirm({
-      title: 'End maintenance?',
-      text: 'Waiting jobs start again in all queues, and schedules fire.',
-      action: 'End maintenance',
-    });
-    if (sure && (await act(() => api.post(PATH, { enabled: false }), 'Maintenance has ended.'))) {
-      maintenance.reload();
-    }
+    const text = 'Waiting jobs start again in all queues, and schedules fire.';
+    const question = { title: 'End maintenance?', text, action: 'End maintenance' };
+    const work = () => api.post(PATH, { enabled: false });
+    if (await askAndAct(question, work, 'Maintenance has ended.')) maintenance.reload();
   };
   return (
     <div class="banner" role="status">
@@ -55,11 +50,7 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
           </>
         )}
       </div>
-      {can('admin:write') && (
-        <button type="button" onClick={end}>
-          End maintenance
-        </button>
-      )}
+      {can('admin:write') && <Button label="End maintenance" onClick={end} />}
     </div>
   );
 }
@@ -67,46 +58,30 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
 export function MaintenanceButton({ of: maintenance }: { of: Resource<MaintenanceState> }) {
   const now = useNow();
   if (!can('admin:write')) return null;
-  const close = () => setQuery({ do: null });
+  const start = async (form: FormData) => {
+    const [reason, duration] = [textIn(form, 'reason'), textIn(form, 'duration')];
+    await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
+    return 'No job starts until maintenance ends.';
+  };
   return (
     <>
-      {!isOn(maintenance, now) && (
-        <button type="button" onClick={() => setQuery({ do: 'maintenance' })}>
-          Start maintenance
-        </button>
-      )}
+      {!isOn(maintenance, now) && <Button label="Start maintenance" onClick={() => setQuery({ do: 'maintenance' })} />}
       {query('do') === 'maintenance' && (
-        <Dialog title="Start maintenance" onClose={close}>
-          <Form
-            action="Start maintenance"
-            onCancel={close}
-            onSubmit={async (form) => {
-              const [reason, duration] = [textIn(form, 'reason'), textIn(form, 'duration')];
-              await api.post(PATH, { enabled: true, ...(reason && { reason }), ...(duration && { duration }) });
-              toast('No job starts until maintenance ends.');
-              maintenance.reload();
-              close();
-            }}
-          >
-            {(error) => (
-              <>
-                <p class="note">
-                  Running jobs continue and new ones are accepted; no job starts and no schedule fires.
-                </p>
-                <Field label="Reason" hint="Shown with jobs that wait because of it." error={errorAt(error, 'reason')}>
-                  <input name="reason" maxLength={1000} autocomplete="off" />
-                </Field>
-                <Field
-                  label="For"
-                  hint="For example 30m or 2h. Empty: until an operator ends it."
-                  error={errorAt(error, 'duration')}
-                >
-                  <input name="duration" placeholder="no end" autocomplete="off" />
-                </Field>
-              </>
-            )}
-          </Form>
-        </Dialog>
+        <FormDialog
+          {...{ title: 'Start maintenance', action: 'Start maintenance' }}
+          onSubmit={start}
+          onDone={maintenance.reload}
+          onClose={() => setQuery({ do: null })}
+        >
+          <p class="note">Running jobs continue and new ones are accepted; no job starts and no schedule fires.</p>
+          <TextField name="reason" label="Reason" hint="Shown with jobs that wait because of it." maxLength={1000} />
+          <TextField
+            name="duration"
+            label="For"
+            hint="For example 30m or 2h. Empty: until an operator ends it."
+            placeholder="no end"
+          />
+        </FormDialog>
       )}
     </>
   );

@@ -1,13 +1,12 @@
 /** What the rows of a queue cost, by job type. */
 import type { Cost } from '../../../contract/stats';
 import { Empty, Loaded } from '../../components/state';
-import { api } from '../../core/api';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { CostStats, CostTable } from '../queues/costs';
 import type { QueueTab } from './tab';
 
 export function CostTab({ queue: { name }, round }: QueueTab) {
-  const costs = useResource((signal) => api.get<Cost>('admin/stats/cost', { queue: name }, signal), [name, round]);
+  const costs = useGet<Cost>('admin/stats/cost', { queue: name }, round);
   return (
     <Loaded of={costs}>
       {(found) =>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { OperationPreview } from '../../../contract/common';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
-import { errorAt, Field, Form, textIn } from '../../components/form';
+import { errorAt, Field, Form, TextField, textIn } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -95,13 +95,12 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
                 </small>
               )}
             </fieldset>
-            <Field
+            <TextField
+              name="older_than"
               label="Older than"
               hint="For example 1d or 12h, since their end or their enqueue. Empty: any age."
-              error={errorAt(error, 'older_than')}
-            >
-              <input name="older_than" autocomplete="off" placeholder="any age" />
-            </Field>
+              placeholder="any age"
+            />
           </>
         )}
       </Form>
@@ -144,24 +143,16 @@ function Delete({ name }: { name: string }) {
       <h2>Delete the queue</h2>
       <p class="faint">The queue stops accepting and handing out jobs at once.</p>
       <Form action="Delete the queue" danger onSubmit={remove}>
-        {(error) => (
-          <>
-            <Field label="Jobs that have not ended" error={errorAt(error, 'strategy')}>
-              <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
-                {STRATEGIES.map(([value, label]) => (
-                  <option key={value} value={value}>
-                    {label}
-                  </option>
-                ))}
-              </select>
-            </Field>
-            {strategy === 'move' && (
-              <Field label="To the queue" error={errorAt(error, 'target_queue')}>
-                <input name="target_queue" autocomplete="off" required />
-              </Field>
-            )}
-          </>
-        )}
+        <Field label="Jobs that have not ended" at={['strategy']}>
+          <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
+            {STRATEGIES.map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </Field>
+        {strategy === 'move' && <TextField name="target_queue" label="To the queue" required />}
       </Form>
     </section>
   );

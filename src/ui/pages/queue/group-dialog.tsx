@@ -1,14 +1,13 @@
 /** Changes what limits one group of a queue, and removes its jobs. */
 import type { PurgedByOperator, QueueGroup, QueueGroupDetail } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
-import { errorAt, Field, Form, textIn } from '../../components/form';
+import { FormDialog, TextField, textIn } from '../../components/form';
 import type { StartedOperation } from '../../components/operation';
 import { Dialog } from '../../components/overlays';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
-import { toast } from '../../core/dialogs';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { type DryRun, previewOf } from '../jobs/operations';
 
 export const pathOf = (queue: string, group: string) => `queues/${segment(queue)}/groups/${segment(group)}`;
@@ -32,8 +31,8 @@ export function purgeOf(queue: string, { group }: QueueGroup): StartedOperation 
 export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () => void; onDone: () => void }) {
   const { queue, of, onClose, onDone } = props;
   const path = pathOf(queue, of.group);
-  const detail = useResource((signal) => api.get<QueueGroupDetail>(path, undefined, signal), [path]);
-  const submit = async (form: FormData) => {
+  const detail = useGet<QueueGroupDetail>(path);
+  const save = async (form: FormData) => {
     const text = (name: string) => textIn(form, name);
     const number = (name: string) =>
       text(name) === '' ? null : /^\d+$/.test(text(name)) ? Number(text(name)) : text(name);
@@ -44,57 +43,37 @@ export function GroupDialog(props: { queue: string; of: QueueGroup; onClose: () 
       max_waiting: number('max_waiting'),
       weight: number('weight'),
     });
-    toast(`${of.group} has new limits.`);
-    onDone();
-    onClose();
+    return `${of.group} has new limits.`;
   };
+  const title = `Limit ${of.group}`;
+  const { override } = detail.data ?? {};
+  if (!detail.data) {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        <Loaded of={detail}>{() => null}</Loaded>
+      </Dialog>
+    );
+  }
+  const count = (
+    name: string,
+    label: string,
+    value: number | undefined,
+    more: { at?: string[]; hint?: string } = {},
+  ) => <TextField name={name} label={label} value={value} inputMode="numeric" {...more} />;
   return (
-    <Dialog title={`Limit ${of.group}`} onClose={onClose}>
-      <Loaded of={detail}>
-        {({ override }) => (
-          <Form action="Save" onSubmit={submit} onCancel={onClose}>
-            {(error) => (
-              <>
-                <p class="note">An empty field means what the queue says of its groups.</p>
-                <Field label="Running at once" error={errorAt(error, 'concurrency')}>
-                  <input
-                    name="concurrency"
-                    inputMode="numeric"
-                    autocomplete="off"
-                    defaultValue={override?.concurrency ?? ''}
-                  />
-                </Field>
-                <Field label="Starts" error={errorAt(error, 'rate', 'rate.limit')}>
-                  <input
-                    name="limit"
-                    inputMode="numeric"
-                    autocomplete="off"
-                    defaultValue={override?.rate?.limit ?? ''}
-                  />
-                </Field>
-                <Field
-                  label="Per"
-                  hint="second, minute, hour, day, or a duration such as 10s"
-                  error={errorAt(error, 'rate.period')}
-                >
-                  <input name="period" autocomplete="off" defaultValue={override?.rate?.period ?? ''} />
-                </Field>
-                <Field label="Jobs that may wait" error={errorAt(error, 'max_waiting')}>
-                  <input
-                    name="max_waiting"
-                    inputMode="numeric"
-                    autocomplete="off"
-                    defaultValue={override?.max_waiting ?? ''}
-                  />
-                </Field>
-                <Field label="Weight" hint="Its share in the turns, 1 to 100" error={errorAt(error, 'weight')}>
-                  <input name="weight" inputMode="numeric" autocomplete="off" defaultValue={override?.weight ?? ''} />
-                </Field>
-              </>
-            )}
-          </Form>
-        )}
-      </Loaded>
-    </Dialog>
+    <FormDialog title={title} action="Save" onSubmit={save} onDone={onDone} onClose={onClose}>
+      <p class="note">An empty field means what the queue says of its groups.</p>
+      {count('concurrency', 'Running at once', override?.concurrency)}
+      {count('limit', 'Starts', override?.rate?.limit, { at: ['rate', 'rate.limit'] })}
+      <TextField
+        name="period"
+        label="Per"
+        hint="second, minute, hour, day, or a duration such as 10s"
+        at={['rate.period']}
+        value={override?.rate?.period}
+      />
+      {count('max_waiting', 'Jobs that may wait', override?.max_waiting)}
+      {count('weight', 'Weight', override?.weight, { hint: 'Its share in the turns, 1 to 100' })}
+    </FormDialog>
   );
 }

@@ -2,15 +2,15 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { QueueGroup, QueueGroupList } from '../../../contract/queues';
 import { Badge } from '../../components/badge';
-import { Pager } from '../../components/list';
+import { Collection } from '../../components/collection';
 import { OperationDialog, type StartedOperation } from '../../components/operation';
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Foreign, JobLink, Time } from '../../components/text';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Button, JobLink, Link, None } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { can, isHidden } from '../../core/session';
 import { type Action, onFilter } from '../jobs/operations';
@@ -25,10 +25,7 @@ const EVERY_MS = 2_000;
 export function GroupsTab({ queue: { name }, round }: QueueTab) {
   const page = pageNumber();
   const slowly = useSlowly(round);
-  const groups = useResource(
-    (signal) => api.get<QueueGroupList>(`queues/${segment(name)}/groups`, { page, per_page: PER_PAGE }, signal),
-    [name, page, slowly],
-  );
+  const groups = useGet<QueueGroupList>(`queues/${segment(name)}/groups`, { page, per_page: PER_PAGE }, slowly);
   const [operation, setOperation] = useState<StartedOperation>();
   const [limited, setLimited] = useState<QueueGroup>();
   const begin = (action: Action, { group }: QueueGroup) => setOperation(onFilter(action, { queue: name, group }));
@@ -42,34 +39,38 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
       if (await act(() => api.post(path), `${group} is ${paused ? 'resumed' : 'paused'}.`)) groups.reload();
     },
   };
+  const key = (label: string, run: (row: QueueGroup) => void) => {
+    return { label, run: (row: QueueGroup) => isNamed(row) && run(row) };
+  };
   const keys = {
-    r: { label: 'Retry its jobs', run: (row: QueueGroup) => isNamed(row) && actions.retry(row) },
-    c: { label: 'Cancel its jobs', run: (row: QueueGroup) => isNamed(row) && actions.cancel(row) },
-    p: { label: 'Pause or resume it', run: (row: QueueGroup) => isNamed(row) && actions.pause(row) },
-    l: { label: 'Limit it', run: (row: QueueGroup) => isNamed(row) && actions.limit(row) },
+    r: key('Retry its jobs', actions.retry),
+    c: key('Cancel its jobs', actions.cancel),
+    p: key('Pause or resume it', actions.pause),
+    l: key('Limit it', actions.limit),
   };
   return (
-    <Loaded of={groups}>
-      {({ items, total, counts_are_exact }) => (
+    <Collection
+      of={groups}
+      note={({ counts_are_exact }) =>
+        counts_are_exact === false && (
+          <p class="note faint" role="status">
+            More jobs wait than were counted: the numbers are those of the first ones.
+          </p>
+        )
+      }
+      label="Groups"
+      rowKey={({ group }) => group}
+      columns={columns(name, actions)}
+      keys={can('admin:write') && keys}
+      perPage={PER_PAGE}
+      empty={
+        <Empty icon="jobs" title="No job with a group waits or runs">
+          A job names its group: <code>{'"options": {"group": "acme"}'}</code>.
+        </Empty>
+      }
+    >
+      {() => (
         <>
-          {counts_are_exact === false && (
-            <p class="note faint" role="status">
-              More jobs wait than were counted: the numbers are those of the first ones.
-            </p>
-          )}
-          <DataTable
-            label="Groups"
-            rows={items}
-            rowKey={({ group }) => group}
-            columns={columns(name, actions)}
-            keys={can('admin:write') ? keys : {}}
-            empty={
-              <Empty icon="jobs" title="No job with a group waits or runs">
-                A job names its group: <code>{'"options": {"group": "acme"}'}</code>.
-              </Empty>
-            }
-          />
-          <Pager total={total} perPage={PER_PAGE} />
           {limited && (
             <GroupDialog queue={name} of={limited} onClose={() => setLimited(undefined)} onDone={groups.reload} />
           )}
@@ -78,7 +79,7 @@ export function GroupsTab({ queue: { name }, round }: QueueTab) {
           )}
         </>
       )}
-    </Loaded>
+    </Collection>
   );
 }
 
@@ -103,70 +104,39 @@ const isNamed = ({ group }: QueueGroup) => !isHidden(group);
 type Actions = Record<'retry' | 'cancel' | 'purge' | 'limit' | 'pause', (row: QueueGroup) => void>;
 
 function columns(queue: string, actions: Actions): Column<QueueGroup>[] {
-  const count = (id: 'waiting' | 'limited' | 'running' | 'weight', label: string) => ({
-    ...{ id, label, end: true, wide: id === 'limited' || id === 'weight' },
-    sort: (row: QueueGroup) => row[id],
-    render: (row: QueueGroup) => <Count value={row[id]} />,
-  });
   return [
-    {
-      id: 'group',
-      label: 'Group',
-      sort: ({ group }) => group,
+    textColumn('group', 'Group', {
       render: (row) => (
         <>
-          <a {...(isNamed(row) && { href: href('jobs', { queue, group: row.group }) })}>
-            <Foreign>{row.group}</Foreign>
-          </a>{' '}
-          {row.noisy && <Badge tone="amber">noisy</Badge>}
-          {row.paused && (
-            <Badge tone="red" icon="pause">
-              paused
-            </Badge>
-          )}
+          <Link to={isNamed(row) ? href('jobs', { queue, group: row.group }) : undefined} text={row.group} />{' '}
+          {row.noisy && <Badge look={['amber']} text="noisy" />}
+          {row.paused && <Badge look={['red', 'pause']} text="paused" />}
         </>
       ),
-    },
-    count('waiting', 'Waiting'),
-    count('limited', 'Limited'),
-    count('running', 'Running'),
-    count('weight', 'Weight'),
-    {
-      id: 'oldest',
-      label: 'Oldest',
-      sort: ({ oldest_waiting_at }) => oldest_waiting_at ?? '',
-      render: ({ oldest_waiting_at }) => <Time at={oldest_waiting_at} />,
-    },
+    }),
+    countColumn('waiting', 'Waiting'),
+    countColumn('limited', 'Limited', { wide: true }),
+    countColumn('running', 'Running'),
+    countColumn('weight', 'Weight', { wide: true }),
+    timeColumn('oldest_waiting_at', 'Oldest', { end: false, sort: (row) => row.oldest_waiting_at ?? '' }),
     {
       id: 'blocked',
       label: 'Blocked by',
       wide: true,
-      render: ({ blocked_by }) => (blocked_by === null ? <span class="faint">–</span> : <JobLink id={blocked_by} />),
+      render: ({ blocked_by }) => (blocked_by === null ? <None /> : <JobLink id={blocked_by} />),
     },
     ...actionsColumn(can('admin:write'), (row: QueueGroup) =>
       isNamed(row) ? (
         <span class="row-actions">
           {can('data:write') && (
             <>
-              <button type="button" class="small" onClick={() => actions.pause(row)}>
-                {row.paused ? 'Resume' : 'Pause'}
-              </button>
-              <button type="button" class="small" onClick={() => actions.limit(row)}>
-                Limit
-              </button>
+              <Button label={row.paused ? 'Resume' : 'Pause'} class="small" onClick={() => actions.pause(row)} />
+              <Button label="Limit" class="small" onClick={() => actions.limit(row)} />
             </>
           )}
-          <button type="button" class="small" onClick={() => actions.retry(row)}>
-            Retry
-          </button>
-          <button type="button" class="small" onClick={() => actions.cancel(row)}>
-            Cancel
-          </button>
-          {can('admin:purge') && (
-            <button type="button" class="small" onClick={() => actions.purge(row)}>
-              Purge
-            </button>
-          )}
+          <Button label="Retry" class="small" onClick={() => actions.retry(row)} />
+          <Button label="Cancel" class="small" onClick={() => actions.cancel(row)} />
+          {can('admin:purge') && <Button label="Purge" class="small" onClick={() => actions.purge(row)} />}
         </span>
       ) : null,
     ),

@@ -7,7 +7,7 @@ import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
-import { type Resource, useResource } from '../../core/resource';
+import { type Resource, useGet } from '../../core/resource';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { type History, useHistory } from '../queues/history';
@@ -48,10 +48,7 @@ const TABS: readonly QueueTabs[] = [
 ];
 
 export default function QueuePage({ params: { name = '' } }: { params: Readonly<Record<string, string>> }) {
-  const queue = useResource(
-    (signal) => api.get<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' }, signal),
-    [name],
-  );
+  const queue = useGet<QueueItem>(`admin/queues/${segment(name)}`, { include: 'recent' });
   const history = useHistory(name);
   const round = useRounds(name, queue, history);
   const tabs = TABS.filter(

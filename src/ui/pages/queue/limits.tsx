@@ -1,5 +1,4 @@
 /** The keys that limit jobs of a queue. */
-
 import { LimitKeys } from '../limits/keys';
 import type { QueueTab } from './tab';
 

@@ -1,9 +1,9 @@
 /** How a queue gets on: counts, what holds its jobs back, pace over time, how long jobs wait and take. */
-
 import type { Percentiles } from '../../../contract/stats';
 import { JOB_STATES } from '../../components/badge';
 import { Section, Stat } from '../../components/page';
-import { Count, Duration } from '../../components/text';
+import { PlainTable } from '../../components/table';
+import { Duration } from '../../components/text';
 import { href } from '../../core/base';
 import { capitalized, number } from '../../core/format';
 import { HistoryChart } from '../queues/history';
@@ -20,12 +20,11 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
           <Stat
             key={state}
             label={capitalized(state)}
+            value={counts[state]}
             href={href('jobs', { queue: name, state })}
             {...(state === 'active' &&
               concurrency.limit !== null && { sub: `of ${number(concurrency.limit)} at once` })}
-          >
-            <Count value={counts[state]} />
-          </Stat>
+          />
         ))}
       </div>
       <Why queue={queue} round={round} reload={reload} />
@@ -36,42 +35,18 @@ export function OverviewTab({ queue, history, round, reload }: QueueTab) {
       </Section>
       <HistoryChart history={history} />
       <Section title="Durations">
-        <div class="table-frame">
-          <table class="table plain times" aria-label="Durations">
-            <thead>
-              <tr>
-                <th scope="col">Last half hour</th>
-                <th scope="col" class="end">
-                  p50
-                </th>
-                <th scope="col" class="end">
-                  p95
-                </th>
-                <th scope="col" class="end">
-                  p99
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              <Times label="Waiting for a turn" of={queue.queue_time_ms} />
-              <Times label="Running" of={queue.latency_ms} />
-            </tbody>
-          </table>
-        </div>
+        <PlainTable
+          label="Durations"
+          head={['Last half hour', 'p50', 'p95', 'p99']}
+          rows={[timesOf('Waiting for a turn', queue.queue_time_ms), timesOf('Running', queue.latency_ms)]}
+          end={1}
+        />
       </Section>
     </>
   );
 }
 
-function Times({ label, of: times }: { label: string; of: Percentiles }) {
-  return (
-    <tr>
-      <td class="main">{label}</td>
-      {(['p50', 'p95', 'p99'] as const).map((part) => (
-        <td key={part} class="end" data-label={part}>
-          <Duration ms={times[part]} />
-        </td>
-      ))}
-    </tr>
-  );
-}
+const timesOf = (label: string, { p50, p95, p99 }: Percentiles) => [
+  label,
+  ...[p50, p95, p99].map((ms) => <Duration ms={ms} />),
+];

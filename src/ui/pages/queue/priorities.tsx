@@ -1,17 +1,13 @@
 /** How many jobs that have not ended there are of each priority. */
 import type { Priorities } from '../../../contract/queues';
 import { Empty, Loaded } from '../../components/state';
-import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { number } from '../../core/format';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import type { QueueTab } from './tab';
 
 export function PrioritiesTab({ queue: { name }, round }: QueueTab) {
-  const priorities = useResource(
-    (signal) => api.get<Priorities>(`queues/${segment(name)}/priority-stats`, {}, signal),
-    [name, round],
-  );
+  const priorities = useGet<Priorities>(`queues/${segment(name)}/priority-stats`, {}, round);
   return (
     <Loaded of={priorities}>
       {({ distribution }) => {

@@ -7,16 +7,13 @@ import type { ApiFailure } from '../../core/api';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { can } from '../../core/session';
 import { changesOf, GROUPS, type SettingField, settingAt, textOf, wordsOf } from './fields';
 import type { QueueTab } from './tab';
 
 export function SettingsTab({ queue: { name }, reload }: QueueTab) {
-  const settings = useResource(
-    (signal) => api.get<QueueSettings>(`queues/${segment(name)}/config`, {}, signal),
-    [name],
-  );
+  const settings = useGet<QueueSettings>(`queues/${segment(name)}/config`);
   const save = async (own: QueueConfig, form: FormData) => {
     const change = changesOf(own, form);
     if (!change) {
@@ -94,7 +91,7 @@ function Setting({ field, of: { config, declared, effective }, error, isFirst }:
         <>
           {source && (
             <>
-              <Badge tone={source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral'}>{source}</Badge>{' '}
+              <Badge look={[source === 'own' ? 'blue' : source === 'declared' ? 'violet' : 'neutral']} text={source} />{' '}
               {source !== 'own' && <code>{holds}</code>}
               {' · '}
             </>

@@ -5,7 +5,7 @@ import type { MaintenanceState } from '../../../contract/maintenance';
 import type { RateLimitStatus } from '../../../contract/rate-limits';
 import { Icon, type IconName } from '../../components/icon';
 import { Section } from '../../components/page';
-import { Foreign, Time } from '../../components/text';
+import { Button, Foreign, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { act } from '../../core/dialogs';
@@ -82,11 +82,7 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       </li>,
     );
   const button = (label: string, run: () => Promise<boolean>) =>
-    can('admin:write') && (
-      <button type="button" class="small" onClick={async () => (await run()) && reload()}>
-        {label}
-      </button>
-    );
+    can('admin:write') && <Button label={label} class="small" onClick={async () => (await run()) && reload()} />;
 
   if (status === 'paused') {
     add(

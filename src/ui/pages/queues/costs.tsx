@@ -1,8 +1,8 @@
 /** Rows written and their price, by job type. */
 import type { Cost, CostItem } from '../../../contract/stats';
 import { Stat } from '../../components/page';
-import { DataTable } from '../../components/table';
-import { Count, Foreign, Time } from '../../components/text';
+import { type Column, countColumn, DataTable } from '../../components/table';
+import { Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
 import { adopt } from '../../core/styles';
 import css from './queues.css' with { type: 'text' };
@@ -22,12 +22,8 @@ export function dollars(value: number | null): string {
 export function CostStats({ of: { total, since, dollars_per_million_rows: price } }: { of: Cost }) {
   return (
     <>
-      <Stat label="Rows written" sub={since && <>since {<Time at={since} />}</>}>
-        <Count value={total.rows_written} />
-      </Stat>
-      <Stat label="Their price" sub={`$${price} per million rows`}>
-        {dollars(total.dollars)}
-      </Stat>
+      <Stat label="Rows written" value={total.rows_written} sub={since && <>since {<Time at={since} />}</>} />
+      <Stat label="Their price" value={dollars(total.dollars)} sub={`$${price} per million rows`} />
     </>
   );
 }
@@ -41,39 +37,35 @@ export function CostTable({ costs, withQueue }: { costs: Cost; withQueue?: boole
           label="Cost by job type"
           rows={costs.items}
           rowKey={({ queue, type }) => `${queue} ${type}`}
-          columns={[
-            {
-              id: 'type',
-              label: 'Job type',
-              render: ({ type }) =>
-                type === null ? <span class="faint">the queue itself</span> : <Foreign>{type}</Foreign>,
-            },
-            ...(withQueue
-              ? [
-                  {
-                    id: 'queue',
-                    label: 'Queue',
-                    render: ({ queue }: CostItem) => (
-                      <a href={href(`queues/${segment(queue)}`, { tab: 'cost' })}>{queue}</a>
-                    ),
-                  },
-                ]
-              : []),
-            { id: 'jobs', label: 'Jobs', end: true, render: ({ jobs }) => <Count value={jobs} /> },
-            { id: 'rows', label: 'Rows written', end: true, render: ({ rows_written: n }) => <Count value={n} /> },
-            { id: 'each', label: 'Rows per job', end: true, render: ({ rows_per_job: each }) => each ?? '–' },
-            { id: 'price', label: 'Price', end: true, render: (row) => dollars(row.dollars) },
-            {
-              id: 'million',
-              label: 'Per million jobs',
-              end: true,
-              render: (row) => dollars(row.dollars_per_million_jobs),
-            },
-          ]}
+          columns={columns(withQueue === true)}
           empty={null}
         />
       </div>
       <p class="faint not-counted">Not counted: {costs.not_counted.join(', ')}.</p>
     </>
   );
+}
+
+function columns(withQueue: boolean): Column<CostItem>[] {
+  const queue: Column<CostItem> = {
+    id: 'queue',
+    label: 'Queue',
+    render: ({ queue: of }) => <a href={href(`queues/${segment(of)}`, { tab: 'cost' })}>{of}</a>,
+  };
+  const price = (id: 'dollars' | 'dollars_per_million_jobs', label: string): Column<CostItem> => {
+    return { id, label, end: true, render: (row) => dollars(row[id]) };
+  };
+  return [
+    {
+      id: 'type',
+      label: 'Job type',
+      render: ({ type }) => (type === null ? <span class="faint">the queue itself</span> : <Foreign>{type}</Foreign>),
+    },
+    ...(withQueue ? [queue] : []),
+    countColumn('jobs', 'Jobs', { sort: false }),
+    countColumn('rows_written', 'Rows written', { sort: false }),
+    { id: 'each', label: 'Rows per job', end: true, render: ({ rows_per_job: each }) => each ?? '–' },
+    price('dollars', 'Price'),
+    price('dollars_per_million_jobs', 'Per million jobs'),
+  ];
 }

@@ -4,8 +4,7 @@ import type { Minute } from '../../../contract/stats';
 import { Chart } from '../../components/chart';
 import { Section } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
-import { api } from '../../core/api';
-import { type Resource, useResource } from '../../core/resource';
+import { type Resource, useGet } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
 import { adopt } from '../../core/styles';
 import css from './queues.css' with { type: 'text' };
@@ -35,10 +34,7 @@ export interface History {
 /** @param queue undefined: all queues together */
 export function useHistory(queue?: string): History {
   const { period, periodMs, since } = RANGES[rangeOf()];
-  const points = useResource(
-    (signal) => api.get<{ data: readonly Minute[] }>('admin/stats/history', { period, since, queue }, signal),
-    [period, queue],
-  );
+  const points = useGet<{ data: readonly Minute[] }>('admin/stats/history', { period, since, queue });
   const add: History['add'] = (before, after) =>
     points.update(({ data }) => ({ data: withChange(data, before?.recent ?? [], after.recent, periodMs) }));
   return { points, add };

@@ -1,33 +1,27 @@
 /** All queues: what waits in each, how fast it goes, whether it is stopped. */
 import { Sparkline } from '../../components/chart';
-import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { Collection } from '../../components/collection';
+import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, textColumn } from '../../components/table';
 import { Age, Count, QueueLink } from '../../components/text';
-import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { number, percent } from '../../core/format';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { FirstJob } from './first-job';
 import { drain, ModeBadge, ModeButtons, toggle } from './mode';
 import { ratesOf, slid, useMinute } from './recent';
 import type { QueueItem, QueueList } from './types';
 import { useQueueUpdates } from './updates';
 
-adopt(shared);
 const PER_PAGE = 100;
 
 export default function QueuesPage() {
   const [page, name, mode] = [pageNumber(), query('name').trim(), query('mode')];
-  const queues = useResource(
-    (signal) => api.get<QueueList>('admin/queues', { page, name, per_page: PER_PAGE, include: 'recent' }, signal),
-    [page, name],
-  );
+  const queues = useGet<QueueList>('admin/queues', { page, name, per_page: PER_PAGE, include: 'recent' });
   const changed = useQueueUpdates(queues, {
     belongs: (queue) => queue.includes(name) && (queues.data?.items.length ?? 0) < PER_PAGE,
   });
@@ -44,49 +38,37 @@ export default function QueuesPage() {
           name="mode"
           label="Mode"
           all="Any mode"
-          options={[
-            ['active', 'Active'],
-            ['paused', 'Paused'],
-            ['draining', 'Draining'],
-          ]}
+          options={{ active: 'Active', paused: 'Paused', draining: 'Draining' }}
         />
       </Filters>
       <FilterChips names={{ name: 'Name', mode: 'Mode' }} />
-      <Loaded of={queues}>
-        {({ items, total }) => (
-          <>
-            {mode !== '' && total > items.length && (
-              <p class="note faint">Only the queues of this page are filtered by mode.</p>
-            )}
-            <DataTable
-              label="Queues"
-              rows={items.filter(({ status }) => mode === '' || status === mode)}
-              columns={columns(minute, queues.reload)}
-              rowKey={({ name: key }) => key}
-              rowHref={({ name: of }) => href(`queues/${segment(of)}`)}
-              changed={changed}
-              keys={
-                can('admin:write')
-                  ? {
-                      p: { label: 'Pause or resume', run: after(toggle) },
-                      d: { label: 'Drain', run: after(drain) },
-                    }
-                  : {}
-              }
-              empty={
-                total === 0 && name === '' ? (
-                  <FirstJob title="No queues yet" />
-                ) : (
-                  <Empty icon="search" title="No matching queues">
-                    Change or remove the filters above.
-                  </Empty>
-                )
-              }
-            />
-            <Pager total={total} perPage={PER_PAGE} />
-          </>
-        )}
-      </Loaded>
+      <Collection
+        of={queues}
+        isWanted={({ status }) => mode === '' || status === mode}
+        note={({ items, total }) =>
+          mode !== '' &&
+          total > items.length && <p class="note faint">Only the queues of this page are filtered by mode.</p>
+        }
+        label="Queues"
+        columns={columns(minute, queues.reload)}
+        rowKey={({ name: key }) => key}
+        rowHref={({ name: of }) => href(`queues/${segment(of)}`)}
+        changed={changed}
+        keys={
+          can('admin:write') && {
+            p: { label: 'Pause or resume', run: after(toggle) },
+            d: { label: 'Drain', run: after(drain) },
+          }
+        }
+        perPage={PER_PAGE}
+        empty={
+          queues.data?.total === 0 && name === '' ? (
+            <FirstJob title="No queues yet" />
+          ) : (
+            <Empty icon="search" title="No matching queues" text="Change or remove the filters above." />
+          )
+        }
+      />
     </>
   );
 }
@@ -104,18 +86,8 @@ function columns(minute: number, reload: () => void): Column<QueueItem>[] {
     ),
   });
   return [
-    {
-      id: 'name',
-      label: 'Queue',
-      sort: ({ name }) => name,
-      render: ({ name }) => <QueueLink name={name} />,
-    },
-    {
-      id: 'mode',
-      label: 'Mode',
-      sort: ({ status }) => status,
-      render: ({ status }) => <ModeBadge status={status} />,
-    },
+    textColumn('name', 'Queue', { render: ({ name }) => <QueueLink name={name} /> }),
+    textColumn('status', 'Mode', { id: 'mode', render: ({ status }) => <ModeBadge status={status} /> }),
     state('available', 'Available'),
     {
       id: 'active',

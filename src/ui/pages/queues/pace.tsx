@@ -1,6 +1,6 @@
 /** How fast queues go, together: numbers of the last minutes, in a row of others. */
 import { Stat } from '../../components/page';
-import { Age, Count } from '../../components/text';
+import { Age } from '../../components/text';
 import { percent } from '../../core/format';
 import { errorRateOf, ratesOf, useMinute } from './recent';
 import type { QueueItem } from './types';
@@ -13,21 +13,11 @@ export function Pace({ of: queues }: { of: readonly QueueItem[] }) {
   const oldest = queues.flatMap(({ oldest_available_at: at }) => at ?? []).sort()[0];
   return (
     <>
-      <Stat label="Enqueued" sub="per minute">
-        <Count value={rate('enqueued_per_minute')} />
-      </Stat>
-      <Stat label="Processed" sub="per minute">
-        <Count value={rate('processed_per_minute')} />
-      </Stat>
-      <Stat label="Failed" sub="per minute">
-        <Count value={rate('failed_per_minute')} />
-      </Stat>
-      <Stat label="Error rate" sub="of 5 minutes" tone={errors > 0 ? 'red' : ''}>
-        {percent(errors)}
-      </Stat>
-      <Stat label="Oldest waits" sub="for its turn">
-        <Age since={oldest} />
-      </Stat>
+      <Stat label="Enqueued" value={rate('enqueued_per_minute')} sub="per minute" />
+      <Stat label="Processed" value={rate('processed_per_minute')} sub="per minute" />
+      <Stat label="Failed" value={rate('failed_per_minute')} sub="per minute" />
+      <Stat label="Error rate" value={percent(errors)} sub="of 5 minutes" tone={errors > 0 ? 'red' : ''} />
+      <Stat label="Oldest waits" value={<Age since={oldest} />} sub="for its turn" />
     </>
   );
 }

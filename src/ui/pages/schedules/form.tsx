@@ -1,16 +1,14 @@
 /** Makes a schedule, or changes one. Only what was changed is sent. */
-
 import { useState } from 'preact/hooks';
 import type { CronStatus } from '../../../contract/cron';
-import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
+import { Field, Form, JsonField, SelectField, TextField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
-import { openAside } from '../../core/aside';
 import { toast } from '../../core/dialogs';
 import { parseExact, stringifyExact } from '../../core/exact';
 import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { openAside, query } from '../../core/router';
 import { session } from '../../core/session';
 import { describe } from './describe';
 import { MISSES, OVERLAPS, pathOf } from './types';
@@ -87,104 +85,90 @@ function Fields(props: { of: CronStatus | null; onSaved: () => void; onCancel: (
 
   return (
     <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={onCancel}>
-      {(error) => (
+      {before === null && (
+        <TextField name="name" label="Name" hint="Lower-case letters, digits, dots and dashes." required />
+      )}
+      <div class="columns-2">
+        <Field
+          label="Expression"
+          hint={describe(expression) ?? 'For example 0 2 * * MON-FRI, @hourly, @every 90s'}
+          at={['expression', 'cron', 'schedule']}
+        >
+          <input
+            name="expression"
+            class="mono"
+            required
+            autocomplete="off"
+            spellcheck={false}
+            value={expression}
+            onInput={({ currentTarget }) => setExpression(currentTarget.value)}
+          />
+        </Field>
+        <TextField name="timezone" label="Time zone" value={before?.timezone ?? 'UTC'} list="zones" />
+        <TextField
+          name="queue"
+          label="Queue"
+          at={['job_template.options.queue', 'options.queue', 'queue']}
+          value={before?.queue ?? 'default'}
+          disabled={isHidden}
+        />
+        <TextField
+          name="type"
+          label="Job type"
+          at={['job_template.type', 'type']}
+          value={String(type)}
+          required
+          disabled={isHidden}
+        />
+      </div>
+      <datalist id="zones">
+        {ZONES.map((zone) => (
+          <option key={zone} value={zone} />
+        ))}
+      </datalist>
+      {isHidden ? (
+        <p class="faint">The job cannot be edited here: parts of it are hidden from your key.</p>
+      ) : (
         <>
-          {before === null && (
-            <Field label="Name" hint="Lower-case letters, digits, dots and dashes." error={errorAt(error, 'name')}>
-              <input name="name" required autocomplete="off" spellcheck={false} />
-            </Field>
-          )}
-          <div class="columns-2">
-            <Field
-              label="Expression"
-              hint={describe(expression) ?? 'For example 0 2 * * MON-FRI, @hourly, @every 90s'}
-              error={errorAt(error, 'expression', 'cron', 'schedule')}
-            >
-              <input
-                name="expression"
-                class="mono"
-                required
-                autocomplete="off"
-                spellcheck={false}
-                value={expression}
-                onInput={({ currentTarget }) => setExpression(currentTarget.value)}
-              />
-            </Field>
-            <Field label="Time zone" error={errorAt(error, 'timezone')}>
-              <input name="timezone" list="zones" defaultValue={before?.timezone ?? 'UTC'} autocomplete="off" />
-            </Field>
-            <Field label="Queue" error={errorAt(error, 'job_template.options.queue', 'options.queue', 'queue')}>
-              <input
-                name="queue"
-                defaultValue={before?.queue ?? 'default'}
-                disabled={isHidden}
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </Field>
-            <Field label="Job type" error={errorAt(error, 'job_template.type', 'type')}>
-              <input
-                name="type"
-                required
-                defaultValue={String(type)}
-                disabled={isHidden}
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </Field>
-          </div>
-          <datalist id="zones">
-            {ZONES.map((zone) => (
-              <option key={zone} value={zone} />
-            ))}
-          </datalist>
-          {isHidden ? (
-            <p class="faint">The job cannot be edited here: parts of it are hidden from your key.</p>
-          ) : (
-            <>
-              <JsonField
-                label="Arguments"
-                rows={3}
-                value={args}
-                onChange={setArgs}
-                error={errorAt(error, 'job_template.args', 'args')}
-              />
-              <JsonField
-                label="Job options"
-                rows={3}
-                value={options}
-                onChange={setOptions}
-                error={errorAt(error, 'job_template.options', 'options', 'retry')}
-              />
-            </>
-          )}
-          <div class="columns-2">
-            <Field label="If the previous job has not ended" error={errorAt(error, 'overlap_policy')}>
-              <Choice name="overlap_policy" of={OVERLAPS} value={before?.overlap_policy ?? 'skip'} />
-            </Field>
-            <Field label="Missed fires" error={errorAt(error, 'missed_policy')}>
-              <Choice name="missed_policy" of={MISSES} value={missed} onChange={setMissed} />
-            </Field>
-            {missed === 'fire_all' && (
-              <Field label="At most" hint="Default: 100" error={errorAt(error, 'max_catchup')}>
-                <input name="max_catchup" type="number" min="1" max="1000" defaultValue={before?.max_catchup ?? ''} />
-              </Field>
-            )}
-            <Field label="Not before" hint="A time, or a relative one: +PT1H" error={errorAt(error, 'start_at')}>
-              <input name="start_at" defaultValue={before?.start_at ?? ''} autocomplete="off" />
-            </Field>
-            <Field label="Not after" hint="A time, or a relative one: +P30D" error={errorAt(error, 'end_at')}>
-              <input name="end_at" defaultValue={before?.end_at ?? ''} autocomplete="off" />
-            </Field>
-            <Field label="Ends after this many fires" error={errorAt(error, 'limit')}>
-              <input name="limit" type="number" min="1" defaultValue={before?.limit ?? ''} />
-            </Field>
-          </div>
-          <Field label="Description" error={errorAt(error, 'description')}>
-            <input name="description" maxLength={1000} defaultValue={before?.description ?? ''} autocomplete="off" />
-          </Field>
+          <JsonField label="Arguments" rows={3} value={args} onChange={setArgs} at={['job_template.args', 'args']} />
+          <JsonField
+            label="Job options"
+            rows={3}
+            value={options}
+            onChange={setOptions}
+            at={['job_template.options', 'options', 'retry']}
+          />
         </>
       )}
+      <div class="columns-2">
+        <SelectField
+          name="overlap_policy"
+          label="If the previous job has not ended"
+          value={before?.overlap_policy ?? 'skip'}
+          options={OVERLAPS}
+        />
+        <SelectField name="missed_policy" label="Missed fires" value={missed} onChange={setMissed} options={MISSES} />
+        {missed === 'fire_all' && (
+          <TextField
+            name="max_catchup"
+            label="At most"
+            hint="Default: 100"
+            value={before?.max_catchup}
+            type="number"
+            min="1"
+            max="1000"
+          />
+        )}
+        <TextField
+          name="start_at"
+          label="Not before"
+          hint="A time, or a relative one: +PT1H"
+          value={before?.start_at}
+        />
+        <TextField name="end_at" label="Not after" hint="A time, or a relative one: +P30D" value={before?.end_at} />
+        <TextField name="limit" label="Ends after this many fires" value={before?.limit} type="number" min="1" />
+      </div>
+      <TextField name="description" label="Description" value={before?.description} maxLength={1000} />
     </Form>
   );
 }
@@ -194,22 +178,4 @@ interface Template {
   args?: unknown;
   meta?: unknown;
   options?: Readonly<Record<string, unknown>>;
-}
-
-function Choice(props: {
-  name: string;
-  of: Readonly<Record<string, string>>;
-  value: string;
-  onChange?: (value: string) => void;
-}) {
-  const { name, of: words, value, onChange } = props;
-  return (
-    <select name={name} defaultValue={value} onChange={({ currentTarget }) => onChange?.(currentTarget.value)}>
-      {Object.entries(words).map(([option, text]) => (
-        <option key={option} value={option} selected={option === value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  );
 }

@@ -1,19 +1,16 @@
 /** All schedules: when each fires next, how it went, whether it is stopped. */
-
 import { useState } from 'preact/hooks';
 import type { CronItems, CronStatus } from '../../../contract/cron';
-import { Icon } from '../../components/icon';
-import { FilterChips, Filters, Pager, SelectFilter, TextFilter } from '../../components/list';
+import { Collection } from '../../components/collection';
+import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, Foreign, QueueLink, Time } from '../../components/text';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign, Link, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
-import { aside, openAside } from '../../core/aside';
 import { useLive } from '../../core/live';
-import { useResource } from '../../core/resource';
-import { pageNumber, query } from '../../core/router';
+import { useGet } from '../../core/resource';
+import { aside, openAside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { describe } from './describe';
@@ -23,7 +20,6 @@ import css from './page.css' with { type: 'text' };
 import { ScheduleState } from './state';
 import { pathOf, runNow, toggle } from './types';
 
-adopt(shared);
 adopt(css);
 
 const PER_PAGE = 100;
@@ -33,7 +29,7 @@ const MAX_ASKED = 12;
 
 export default function SchedulesPage() {
   const page = pageNumber();
-  const schedules = useResource((signal) => api.get<CronItems>('crons', { page, per_page: PER_PAGE }, signal), [page]);
+  const schedules = useGet<CronItems>('crons', { page, per_page: PER_PAGE });
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [fired, setFired] = useState(0);
 
@@ -69,9 +65,7 @@ export default function SchedulesPage() {
     <div class="schedules-page">
       <PageHead title="Schedules" sub={schedules.data && <>{schedules.data.pagination.total} in all</>}>
         {mayWrite && (
-          <button type="button" class="primary" onClick={() => openAside({ edit: ':new' })}>
-            <Icon name="plus" size={14} /> New schedule
-          </button>
+          <Button icon="plus" label="New schedule" class="primary" onClick={() => openAside({ edit: ':new' })} />
         )}
       </PageHead>
       <Filters>
@@ -80,38 +74,29 @@ export default function SchedulesPage() {
           name="status"
           label="State"
           all="Any state"
-          options={[
-            ['active', 'Active'],
-            ['paused', 'Paused'],
-            ['completed', 'Completed'],
-          ]}
+          options={{ active: 'Active', paused: 'Paused', completed: 'Completed' }}
         />
       </Filters>
       <FilterChips names={{ q: 'Text', status: 'State' }} />
-      <Loaded of={schedules}>
-        {({ items, pagination }) => (
-          <>
-            <DataTable
-              label="Schedules"
-              rows={items.filter(isWanted)}
-              columns={columns(changedHere)}
-              rowKey={({ name }) => name}
-              rowHref={({ name }) => aside({ open: name })}
-              changed={changed}
-              keys={
-                mayWrite
-                  ? {
-                      p: { label: 'Pause or resume', run: async (row) => (await toggle(row)) && changedHere() },
-                      n: { label: 'Run now', run: async (row) => (await runNow(row)) && changedHere() },
-                    }
-                  : {}
-              }
-              empty={items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No matching schedules" />}
-            />
-            <Pager total={pagination.total} perPage={PER_PAGE} />
-          </>
-        )}
-      </Loaded>
+      <Collection
+        of={schedules}
+        isWanted={isWanted}
+        label="Schedules"
+        columns={columns(changedHere)}
+        rowKey={({ name }) => name}
+        rowHref={({ name }) => aside({ open: name })}
+        changed={changed}
+        keys={
+          mayWrite && {
+            p: { label: 'Pause or resume', run: async (row) => (await toggle(row)) && changedHere() },
+            n: { label: 'Run now', run: async (row) => (await runNow(row)) && changedHere() },
+          }
+        }
+        perPage={PER_PAGE}
+        empty={
+          schedules.data?.items.length === 0 ? <NoSchedules /> : <Empty icon="search" title="No matching schedules" />
+        }
+      />
       {query('open') && <ScheduleDrawer name={query('open')} round={fired} onChanged={changedHere} />}
       {mayWrite && query('edit') && <ScheduleForm name={query('edit')} onSaved={changedHere} />}
     </div>
@@ -130,23 +115,14 @@ function isWanted({ name, queue, type, status }: CronStatus): boolean {
 function columns(onChanged: () => void): Column<CronStatus>[] {
   const time = (at: string | null, otherwise: number) => (at === null ? otherwise : Date.parse(at));
   return [
-    {
-      id: 'name',
-      label: 'Schedule',
-      sort: ({ name }) => name,
+    textColumn('name', 'Schedule', {
       render: ({ name, description }) => (
         <>
-          <a href={aside({ open: name })}>
-            <Foreign>{name}</Foreign>
-          </a>
-          {description && (
-            <small class="under">
-              <Foreign>{description}</Foreign>
-            </small>
-          )}
+          <Link to={aside({ open: name })} text={name} />
+          {description && <Under text={description} />}
         </>
       ),
-    },
+    }),
     { id: 'status', label: 'State', sort: ({ status }) => status, render: (row) => <ScheduleState of={row} /> },
     {
       id: 'when',
@@ -172,58 +148,27 @@ function columns(onChanged: () => void): Column<CronStatus>[] {
         </>
       ),
     },
-    {
-      id: 'last',
-      label: 'Last run',
-      end: true,
-      sort: ({ last_run_at: at }) => -time(at, 0),
-      render: ({ last_run_at: at }) => <Time at={at} />,
-    },
-    {
-      id: 'next',
-      label: 'Next run',
-      end: true,
+    timeColumn('last_run_at', 'Last run', { sort: ({ last_run_at: at }) => -time(at, 0) }),
+    timeColumn('next_run_at', 'Next run', {
       sort: ({ next_run_at: at }) => time(at, Number.MAX_SAFE_INTEGER),
       render: ({ next_run_at: at, enabled }) => <Time at={enabled ? at : null} />,
-    },
-    {
-      id: 'runs',
-      label: 'Runs',
-      end: true,
-      wide: true,
-      sort: ({ run_count }) => run_count,
-      render: ({ run_count }) => <Count value={run_count} />,
-    },
-    {
-      id: 'skipped',
-      label: 'Skipped',
-      end: true,
-      wide: true,
-      sort: ({ skipped_count }) => skipped_count,
-      render: ({ skipped_count }) => (
-        <span class={skipped_count > 0 ? 'amber' : ''}>
-          <Count value={skipped_count} />
-        </span>
-      ),
-    },
+    }),
+    countColumn('run_count', 'Runs', { wide: true }),
+    countColumn('skipped_count', 'Skipped', { wide: true, tone: 'amber' }),
     ...actionsColumn(can('data:write'), (row: CronStatus) => (
       <span class="row-actions">
-        <button
-          type="button"
+        <Button
+          label="Run now"
           class="small"
           aria-label={`Run now: ${row.name}`}
           onClick={async () => (await runNow(row)) && onChanged()}
-        >
-          Run now
-        </button>
-        <button
-          type="button"
+        />
+        <Button
+          label={row.enabled ? 'Pause' : 'Resume'}
           class="small"
           aria-label={`${row.enabled ? 'Pause' : 'Resume'} ${row.name}`}
           onClick={async () => (await toggle(row)) && onChanged()}
-        >
-          {row.enabled ? 'Pause' : 'Resume'}
-        </button>
+        />
       </span>
     )),
   ];

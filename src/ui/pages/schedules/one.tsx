@@ -1,16 +1,16 @@
 /** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
 import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
-import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
-import { Facts, Section } from '../../components/page';
+import { Facts, JsonSection, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
+import { PlainTable } from '../../components/table';
+import { Button, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { openAside } from '../../core/aside';
 import { href, segment } from '../../core/base';
 import { duration, number } from '../../core/format';
 import { useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
+import { openAside } from '../../core/router';
 import { can } from '../../core/session';
 import { describe } from './describe';
 import { ScheduleState } from './state';
@@ -46,9 +46,7 @@ export function ScheduleDrawer({ name, round, onChanged }: { name: string; round
             <NextRuns of={schedule} />
             <Runs of={history.executions} />
             {history.skipped.length > 0 && <Skips of={history.skipped} />}
-            <Section title="Job">
-              <Json value={schedule.job_template} label="job template" open={2} />
-            </Section>
+            <JsonSection title="Job" value={schedule.job_template} />
           </>
         )}
       </Loaded>
@@ -60,26 +58,21 @@ function Actions({ of: schedule, onChanged }: { of: CronStatus; onChanged: () =>
   if (!can('data:write')) return null;
   return (
     <div class="actions">
-      <button type="button" onClick={async () => (await runNow(schedule)) && onChanged()}>
-        Run now
-      </button>
-      <button type="button" onClick={async () => (await toggle(schedule)) && onChanged()}>
-        {schedule.enabled ? 'Pause' : 'Resume'}
-      </button>
-      <button type="button" onClick={() => openAside({ edit: schedule.name })}>
-        Edit
-      </button>
-      <button
-        type="button"
+      <Button label="Run now" onClick={async () => (await runNow(schedule)) && onChanged()} />
+      <Button
+        label={schedule.enabled ? 'Pause' : 'Resume'}
+        onClick={async () => (await toggle(schedule)) && onChanged()}
+      />
+      <Button label="Edit" onClick={() => openAside({ edit: schedule.name })} />
+      <Button
+        label="Delete"
         class="danger"
         onClick={async () => {
           if (!(await remove(schedule))) return;
           openAside({ open: null });
           onChanged();
         }}
-      >
-        Delete
-      </button>
+      />
     </div>
   );
 }
@@ -146,32 +139,20 @@ function NextRuns({ of: { timezone, next_fires: fires = [], enabled } }: { of: C
   }
   const withSeconds = fires.some((at) => Date.parse(at) % 60_000 > 0);
   const [there, here] = [inZone(timezone, withSeconds), inZone(HERE, withSeconds)];
+  const zones = timezone === HERE ? [] : [`Here, ${HERE}`];
+  const rows = fires.map((at) => {
+    const clocks = (zones.length > 0 ? [there, here] : [there]).map((clock) => clock.format(Date.parse(at)));
+    return [...clocks, <Time at={at} />];
+  });
   return (
     <Section title="Next runs">
-      <div class="table-frame">
-        <table class="table plain next-runs" aria-label="Next runs">
-          <thead>
-            <tr>
-              <th scope="col">In {timezone}</th>
-              {timezone !== HERE && <th scope="col">Here, {HERE}</th>}
-              <th scope="col" class="end">
-                When
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {fires.map((at) => (
-              <tr key={at}>
-                <td>{there.format(Date.parse(at))}</td>
-                {timezone !== HERE && <td>{here.format(Date.parse(at))}</td>}
-                <td class="end">
-                  <Time at={at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <PlainTable
+        label="Next runs"
+        class="next-runs"
+        head={[`In ${timezone}`, ...zones, 'When']}
+        rows={rows}
+        end={1 + zones.length}
+      />
     </Section>
   );
 }

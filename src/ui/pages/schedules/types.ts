@@ -2,7 +2,7 @@
 import type { CronSkipped, CronStatus, CronTriggered, MissedPolicy, OverlapPolicy } from '../../../contract/cron';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { act, confirm, toast } from '../../core/dialogs';
+import { act, askAndAct, toast } from '../../core/dialogs';
 
 export const OVERLAPS: Readonly<Record<OverlapPolicy, string>> = {
   skip: 'Skip while the previous job has not ended',
@@ -33,25 +33,16 @@ export async function toggle({ name, enabled }: CronStatus): Promise<boolean> {
   return act(() => api.post(`${pathOf(name)}/${verb}`), `${name} is ${enabled ? 'paused' : 'resumed'}.`);
 }
 
-export async function runNow({ name, type }: CronStatus): Promise<boolean> {
-  const sure = await confirm({
-    title: `Run ${name} now?`,
-    text: `A job ${type} is enqueued at once, in addition to the schedule.`,
-    action: 'Run now',
-  });
-  if (!sure) return false;
-  return act(async () => {
+export function runNow({ name, type }: CronStatus): Promise<boolean> {
+  const text = `A job ${type} is enqueued at once, in addition to the schedule.`;
+  return askAndAct({ title: `Run ${name} now?`, text, action: 'Run now' }, async () => {
     const { job_id: job } = await api.post<CronTriggered>(`${pathOf(name)}/trigger`);
     toast(`${name} enqueued a job.`, { link: { href: href(`jobs/${segment(job)}`), text: 'Open the job' } });
   });
 }
 
-export async function remove({ name }: CronStatus): Promise<boolean> {
-  const sure = await confirm({
-    title: `Delete ${name}?`,
-    text: 'It no longer fires, and its history is deleted. Jobs that it enqueued stay.',
-    action: 'Delete the schedule',
-    danger: true,
-  });
-  return sure && act(() => api.del(pathOf(name)), `${name} is deleted.`);
+export function remove({ name }: CronStatus): Promise<boolean> {
+  const text = 'It no longer fires, and its history is deleted. Jobs that it enqueued stay.';
+  const question = { title: `Delete ${name}?`, text, action: 'Delete the schedule', danger: true };
+  return askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`);
 }

@@ -3,20 +3,18 @@
  */
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
-import { Json } from '../../components/json';
-import { Facts, Section } from '../../components/page';
+import { Facts, JsonSection, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Foreign, Words } from '../../components/text';
-import { api } from '../../core/api';
-import { aside } from '../../core/aside';
+import { Duration, Foreign, Link, None, Words } from '../../components/text';
 import { href } from '../../core/base';
-import { bytes, duration, number } from '../../core/format';
-import { useResource } from '../../core/resource';
+import { bytes, number } from '../../core/format';
+import { useGet } from '../../core/resource';
+import { aside } from '../../core/router';
 
 type Key = DeploymentConfig['access']['keys'][number];
 
-const useConfig = () => useResource((signal) => api.get<DeploymentConfig>('admin/system/config', {}, signal), []);
+const useConfig = () => useGet<DeploymentConfig>('admin/system/config');
 
 export function Configuration() {
   const config = useConfig();
@@ -31,22 +29,13 @@ export function Configuration() {
                 [
                   'API key required',
                   access.open_to_localhost ? (
-                    <Badge tone="amber" icon="failures">
-                      no: open to localhost
-                    </Badge>
+                    <Badge look={['amber', 'failures']} text="no: open to localhost" />
                   ) : (
                     <a href={aside({ tab: 'keys' })}>yes, one of {number(access.keys.length)}</a>
                   ),
                 ],
                 ['Allowed origins', access.allowed_origins.join(', ') || 'none'],
-                [
-                  'Test hooks',
-                  test_hooks && (
-                    <Badge tone="amber" icon="failures">
-                      on
-                    </Badge>
-                  ),
-                ],
+                ['Test hooks', test_hooks && <Badge look={['amber', 'failures']} text="on" />],
                 ...Object.entries(limits).map(([name, value]) => {
                   const isSize = name.endsWith('_bytes');
                   return [LIMITS[name] ?? name, isSize ? bytes(value) : number(value)] as const;
@@ -76,9 +65,7 @@ export function Configuration() {
               }
             />
           </Section>
-          <Section title="Settings of all queues">
-            <Json value={defaults.effective} label="settings of all queues" open={1} />
-          </Section>
+          <JsonSection title="Settings of all queues" value={defaults.effective} open={1} />
         </>
       )}
     </Loaded>
@@ -103,7 +90,7 @@ const VARIABLES: readonly Column<Variable>[] = [
       !set ? (
         <span class="faint">not set</span>
       ) : value === undefined ? (
-        <Badge icon="check">set, not shown</Badge>
+        <Badge look={['neutral', 'check']} text="set, not shown" />
       ) : (
         <span class="mono">
           <Foreign>{value}</Foreign>
@@ -113,33 +100,11 @@ const VARIABLES: readonly Column<Variable>[] = [
 ];
 
 const TARGETS: readonly Column<ConfiguredTarget>[] = [
-  {
-    id: 'name',
-    label: 'Target',
-    render: ({ name }) => (
-      <a href={href('workers')}>
-        <Foreign>{name}</Foreign>
-      </a>
-    ),
-  },
+  { id: 'name', label: 'Target', render: ({ name }) => <Link to={href('workers')} text={name} /> },
   { id: 'kind', label: 'Kind', render: ({ kind }) => kind },
-  {
-    id: 'patterns',
-    label: 'Gets',
-    render: ({ patterns }) => <Words of={patterns} />,
-  },
-  {
-    id: 'batch',
-    label: 'At once',
-    end: true,
-    render: ({ batch_size: size }) => (size === undefined ? <span class="faint">–</span> : number(size)),
-  },
-  {
-    id: 'timeout',
-    label: 'Timeout',
-    end: true,
-    render: ({ timeout_ms: ms }) => (ms === undefined ? <span class="faint">–</span> : duration(ms)),
-  },
+  { id: 'patterns', label: 'Gets', render: ({ patterns }) => <Words of={patterns} /> },
+  { id: 'batch', label: 'At once', end: true, render: ({ batch_size: size }) => size ?? <None /> },
+  { id: 'timeout', label: 'Timeout', end: true, render: ({ timeout_ms: ms }) => <Duration ms={ms} /> },
 ];
 
 /** Who may do what: never a key itself. */
@@ -174,15 +139,9 @@ const KEYS: readonly Column<Key & { id: string }>[] = [
       name === null ? (
         <span class="faint">without a name</span>
       ) : (
-        <a href={href('audit', { actor: name })} title="Its changes">
-          <Foreign>{name}</Foreign>
-        </a>
+        <Link to={href('audit', { actor: name })} text={name} title="Its changes" />
       ),
   },
-  { id: 'role', label: 'Role', sort: ({ role }) => role, render: ({ role }) => <Badge>{role}</Badge> },
-  {
-    id: 'scopes',
-    label: 'Scopes',
-    render: ({ scopes }) => <Words of={scopes} />,
-  },
+  { id: 'role', label: 'Role', sort: ({ role }) => role, render: ({ role }) => <Badge text={role} /> },
+  { id: 'scopes', label: 'Scopes', render: ({ scopes }) => <Words of={scopes} /> },
 ];

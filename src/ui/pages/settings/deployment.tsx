@@ -1,15 +1,15 @@
 /** What the code of the deployment declares, whether it is in effect, and what operators have changed of it. */
 import type { Deployment as DeclaredDeployment, DeclaredObserver } from '../../../contract/deployment';
 import type { MaintenanceState } from '../../../contract/maintenance';
-import { Badge, type Tone } from '../../components/badge';
+import { Badge, GOOD, type Tone } from '../../components/badge';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Foreign, Time, Words } from '../../components/text';
+import { type Column, DataTable, textColumn } from '../../components/table';
+import { Button, Foreign, Link, Time, Words } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
-import { act, confirm } from '../../core/dialogs';
-import { useResource } from '../../core/resource';
+import { askAndAct } from '../../core/dialogs';
+import { useGet } from '../../core/resource';
 import { can } from '../../core/session';
 
 interface Row {
@@ -22,19 +22,18 @@ interface Row {
 }
 
 export function Deployment() {
-  const declared = useResource((signal) => api.get<DeclaredDeployment>('admin/deployment', {}, signal), []);
-  const maintenance = useResource((signal) => api.get<MaintenanceState>('admin/system/maintenance', {}, signal), []);
+  const declared = useGet<DeclaredDeployment>('admin/deployment');
+  const maintenance = useGet<MaintenanceState>('admin/system/maintenance');
   const apply = async (resetCrons: boolean) => {
-    const sure = await confirm({
+    const question = {
       title: resetCrons ? 'Reset the schedules to what the code declares?' : 'Apply what the code declares?',
       text: resetCrons
         ? 'Changes that operators made to schedules are undone, and deleted schedules are created again.'
         : 'Queues, limits, schedules, webhooks and alert rules are set to what the code declares. Settings of operators keep precedence.',
       action: resetCrons ? 'Reset now' : 'Apply now',
-    });
-    if (!sure) return;
+    };
     const body = resetCrons ? { reset_crons: true } : {};
-    if (await act(() => api.post('admin/deployment/apply', body), 'Applied.')) declared.reload();
+    if (await askAndAct(question, () => api.post('admin/deployment/apply', body), 'Applied.')) declared.reload();
   };
   return (
     <>
@@ -47,13 +46,9 @@ export function Deployment() {
               can('admin:write') && (
                 <span class="actions">
                   {data.crons.some(({ state }) => state === 'changed' || state === 'deleted') && (
-                    <button type="button" onClick={() => apply(true)}>
-                      Reset schedules
-                    </button>
+                    <Button label="Reset schedules" onClick={() => apply(true)} />
                   )}
-                  <button type="button" class={data.in_effect ? '' : 'primary'} onClick={() => apply(false)}>
-                    Apply
-                  </button>
+                  <Button label="Apply" class={data.in_effect ? '' : 'primary'} onClick={() => apply(false)} />
                 </span>
               )
             }
@@ -61,18 +56,7 @@ export function Deployment() {
             <div class="card">
               <Facts
                 of={[
-                  [
-                    'State',
-                    data.in_effect ? (
-                      <Badge tone="green" icon="completed">
-                        in effect
-                      </Badge>
-                    ) : (
-                      <Badge tone="amber" icon="waiting">
-                        not in effect yet
-                      </Badge>
-                    ),
-                  ],
+                  ['State', <Switched on={data.in_effect} words={['in effect', 'not in effect yet']} />],
                   ['Applied', <Time at={data.applied_at} />],
                   ['Version', data.version],
                   ['Digest', <span class="mono">{data.digest.slice(0, 16)}</span>],
@@ -110,18 +94,7 @@ function MaintenanceCard({ of: { enabled, reason, started_at, ends_at } }: { of:
     <div class="card">
       <Facts
         of={[
-          [
-            'Maintenance',
-            enabled ? (
-              <Badge tone="amber" icon="pause">
-                on: no job starts
-              </Badge>
-            ) : (
-              <Badge tone="green" icon="play">
-                off
-              </Badge>
-            ),
-          ],
+          ['Maintenance', <Switched on={!enabled} words={['off', 'on: no job starts']} />],
           ['Since', started_at && <Time at={started_at} />],
           ['Until', ends_at && <Time at={ends_at} />],
           ['Reason', reason && <Foreign>{reason}</Foreign>],
@@ -139,64 +112,38 @@ function MaintenanceCard({ of: { enabled, reason, started_at, ends_at } }: { of:
   );
 }
 
+function Switched({ on, words: [good, bad] }: { on: boolean; words: readonly [good: string, bad: string] }) {
+  return <Badge look={on ? GOOD : ['amber', 'waiting']} text={on ? good : bad} />;
+}
+
 const STATE_TONES: Readonly<Record<string, Tone>> = {
-  declared: 'green',
-  changed: 'amber',
-  deleted: 'red',
-  pending: 'blue',
+  ...{ declared: 'green', changed: 'amber', overridden: 'amber', deleted: 'red', pending: 'blue' },
 };
 
-function observerRow(kind: string, { name, state, active }: DeclaredObserver, to: string): Row {
-  const tone = STATE_TONES[state] ?? 'neutral';
-  return { kind, name, to, tone, state, ...(active === false && { more: 'off' }) };
+function rowOf(kind: string, name: string, to: string, state: string, more?: string): Row {
+  return { kind, name, to, state, tone: STATE_TONES[state] ?? 'neutral', ...(more && { more }) };
 }
 
 function rowsOf({ queues, limits, crons, webhooks, alerts }: DeclaredDeployment): Row[] {
+  const observer = (kind: string, { name, state, active }: DeclaredObserver, to: string) =>
+    rowOf(kind, name, to, state, active === false ? 'off' : undefined);
   return [
-    ...queues.map(({ name, changed }): Row => {
-      const isChanged = changed.length > 0;
-      return {
-        ...{ kind: 'queue', name, to: href(`queues/${segment(name)}`, { tab: 'settings' }) },
-        ...{ tone: isChanged ? 'amber' : 'green', state: isChanged ? 'changed' : 'declared', more: changed.join(', ') },
-      };
+    ...queues.map(({ name, changed }) => {
+      const to = href(`queues/${segment(name)}`, { tab: 'settings' });
+      return rowOf('queue', name, to, changed.length > 0 ? 'changed' : 'declared', changed.join(', '));
     }),
-    ...limits.map(({ key, override }): Row => {
-      const state = override === undefined ? 'declared' : 'overridden';
-      return { kind: 'limit', name: key, to: href('limits'), tone: override === undefined ? 'green' : 'amber', state };
-    }),
-    ...crons.map(({ name, state, enabled }): Row => {
-      const to = href('schedules', { open: name });
-      return {
-        kind: 'schedule',
-        name,
-        to,
-        tone: STATE_TONES[state] ?? 'neutral',
-        state,
-        ...(enabled === false && { more: 'paused' }),
-      };
-    }),
-    ...webhooks.map((one) => observerRow('webhook', one, href('webhooks', { open: one.id ?? null }))),
-    ...alerts.map((one) => observerRow('alert rule', one, href('webhooks', { tab: 'alerts' }))),
+    ...limits.map(({ key, override }) => rowOf('limit', key, href('limits'), override ? 'overridden' : 'declared')),
+    ...crons.map(({ name, state, enabled }) =>
+      rowOf('schedule', name, href('schedules', { open: name }), state, enabled === false ? 'paused' : undefined),
+    ),
+    ...webhooks.map((one) => observer('webhook', one, href('webhooks', { open: one.id ?? null }))),
+    ...alerts.map((one) => observer('alert rule', one, href('webhooks', { tab: 'alerts' }))),
   ];
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    id: 'name',
-    label: 'Name',
-    sort: ({ name }) => name,
-    render: ({ name, to }) => (
-      <a href={to}>
-        <Foreign>{name}</Foreign>
-      </a>
-    ),
-  },
-  { id: 'kind', label: 'Kind', sort: ({ kind }) => kind, render: ({ kind }) => kind },
-  {
-    id: 'state',
-    label: 'State',
-    sort: ({ state }) => state,
-    render: ({ tone, state }) => <Badge tone={tone}>{state}</Badge>,
-  },
-  { id: 'more', label: 'By operators', render: ({ more }) => more || <span class="faint">–</span> },
+  textColumn('name', 'Name', { render: ({ name, to }) => <Link to={to} text={name} /> }),
+  textColumn('kind', 'Kind'),
+  textColumn('state', 'State', { render: ({ tone, state }) => <Badge look={[tone]} text={state} /> }),
+  textColumn('more', 'By operators', { sort: false }),
 ];

@@ -1,6 +1,5 @@
 /** What the deployment goes by, and what can be set of it here. */
 import { openTab, PageHead, Tabs } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
 import { adopt } from '../../core/styles';
 import { Configuration, Keys } from './configuration';
 import { Deployment } from './deployment';
@@ -10,7 +9,6 @@ import { RetryCalculator } from './retry';
 import { Schemas } from './schemas';
 import { ThisBrowser } from './this-browser';
 
-adopt(shared);
 adopt(css);
 
 const PARTS = [

@@ -2,18 +2,17 @@
 import { useState } from 'preact/hooks';
 import type { PoolList, PoolStrategy, QueuePool, QueueShare, SchedulingStats } from '../../../contract/pools';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form, textIn } from '../../components/form';
-import { Dialog } from '../../components/overlays';
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Count, QueueLink } from '../../components/text';
+import { Collection } from '../../components/collection';
+import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, countColumn, textColumn } from '../../components/table';
+import { Button, Count, Link, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
-import { aside, openAside } from '../../core/aside';
 import { segment } from '../../core/base';
-import { act, confirm, toast } from '../../core/dialogs';
+import { askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
 import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { aside, openAside, query } from '../../core/router';
 import { can } from '../../core/session';
 
 const STRATEGIES: Readonly<Record<PoolStrategy, string>> = {
@@ -34,13 +33,9 @@ export function Pools() {
   }, []);
   const mayWrite = can('admin:write');
   const remove = async ({ name }: QueuePool) => {
-    const sure = await confirm({
-      title: `Delete the pool ${name}?`,
-      text: 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.',
-      action: 'Delete the pool',
-      danger: true,
-    });
-    if (sure && (await act(() => api.del(pathOf(name)), `${name} is deleted.`))) pools.reload();
+    const text = 'Its queues and their jobs stay. Workers that fetch from the pool get no jobs.';
+    const question = { title: `Delete the pool ${name}?`, text, action: 'Delete the pool', danger: true };
+    if (await askAndAct(question, () => api.del(pathOf(name)), `${name} is deleted.`)) pools.reload();
   };
   return (
     <>
@@ -48,43 +43,32 @@ export function Pools() {
         <p class="faint">
           A worker fetches from <code>pool:NAME</code>, and gets jobs of its queues in turn.
         </p>
-        {mayWrite && (
-          <button type="button" class="primary" onClick={() => openAside({ edit: ':new' })}>
-            New pool
-          </button>
-        )}
+        {mayWrite && <Button label="New pool" class="primary" onClick={() => openAside({ edit: ':new' })} />}
       </div>
-      <Loaded of={pools}>
-        {({ items, given }) => (
-          <DataTable
-            label="Pools"
-            rows={items}
-            columns={columns(given, remove)}
-            rowKey={({ name }) => name}
-            {...(mayWrite && { rowHref: ({ name }: QueuePool) => aside({ edit: name }) })}
-            empty={
-              <Empty icon="limits" title="No pools yet">
-                A pool prevents one busy queue from delaying the others.
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
-      {mayWrite && query('edit') && pools.data && (
-        <PoolForm of={pools.data.items.find(({ name }) => name === query('edit'))} onSaved={pools.reload} />
-      )}
+      <Collection
+        of={pools}
+        label="Pools"
+        columns={columns(pools.data?.given ?? [], remove)}
+        rowKey={({ name }) => name}
+        rowHref={mayWrite && (({ name }) => aside({ edit: name }))}
+        empty={
+          <Empty icon="limits" title="No pools yet" text="A pool prevents one busy queue from delaying the others." />
+        }
+      >
+        {({ items }) =>
+          mayWrite &&
+          query('edit') && <PoolForm of={items.find(({ name }) => name === query('edit'))} onSaved={pools.reload} />
+        }
+      </Collection>
     </>
   );
 }
 
 function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void): Column<QueuePool>[] {
   return [
-    {
-      id: 'name',
-      label: 'Pool',
-      sort: ({ name }) => name,
-      render: ({ name }) => (can('admin:write') ? <a href={aside({ edit: name })}>{name}</a> : name),
-    },
+    textColumn('name', 'Pool', {
+      render: ({ name }) => <Link to={can('admin:write') ? aside({ edit: name }) : undefined} text={name} />,
+    }),
     {
       id: 'strategy',
       label: 'Strategy',
@@ -106,18 +90,14 @@ function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void
               <span key={queue} title={own && `${number(own.dispatched)} jobs handed out`}>
                 <QueueLink name={queue} />
                 {strategy === 'weighted' && ` ×${Object.hasOwn(weights, queue) ? weights[queue] : 1}`}{' '}
-                {own?.starved && (
-                  <Badge tone="red" icon="failures">
-                    starved
-                  </Badge>
-                )}
+                {own?.starved && <Badge look={['red', 'failures']} text="starved" />}
               </span>
             );
           })}
         </span>
       ),
     },
-    { id: 'workers', label: 'Workers', end: true, render: ({ workers }) => <Count value={workers} /> },
+    countColumn('workers', 'Workers', { sort: false }),
     {
       id: 'active',
       label: 'Running',
@@ -138,9 +118,7 @@ function columns(given: readonly QueueShare[], remove: (pool: QueuePool) => void
       ),
     },
     ...actionsColumn(can('admin:write'), (row: QueuePool) => (
-      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-        Delete
-      </button>
+      <Button label="Delete" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)} />
     )),
   ];
 }
@@ -160,66 +138,49 @@ function readQueues(text: string): { queues: string[]; weights: Record<string, n
 
 function PoolForm({ of: before, onSaved }: { of: QueuePool | undefined; onSaved: () => void }) {
   const [strategy, setStrategy] = useState<string>(before?.strategy ?? 'round-robin');
-  const close = () => openAside({ edit: null });
   const isWeighted = strategy === 'weighted';
   const shown = before?.queues.map((queue) =>
     isWeighted ? `${queue}: ${Object.hasOwn(before.weights, queue) ? before.weights[queue] : 1}` : queue,
   );
+  const save = async (form: FormData) => {
+    const name = before?.name ?? textIn(form, 'name');
+    const { queues, weights } = readQueues(String(form.get('queues')));
+    const limit = textIn(form, 'concurrency');
+    const concurrency = limit !== '' && { concurrency: Number(limit) };
+    await api.put(pathOf(name), { strategy, queues, ...(isWeighted && { weights }), ...concurrency });
+    return `${name} is saved.`;
+  };
   return (
-    <Dialog title={before ? `Edit ${before.name}` : 'New pool'} onClose={close}>
-      <Form
-        action={before ? 'Save' : 'Create'}
-        onCancel={close}
-        onSubmit={async (form) => {
-          const name = before?.name ?? textIn(form, 'name');
-          const { queues, weights } = readQueues(String(form.get('queues')));
-          const limit = textIn(form, 'concurrency');
-          await api.put(pathOf(name), {
-            strategy,
-            queues,
-            ...(isWeighted && { weights }),
-            ...(limit !== '' && { concurrency: Number(limit) }),
-          });
-          toast(`${name} is saved.`);
-          onSaved();
-          close();
-        }}
-      >
-        {(error) => (
-          <>
-            {!before && (
-              <Field label="Name" error={errorAt(error, 'name')}>
-                <input name="name" required autocomplete="off" spellcheck={false} />
-              </Field>
-            )}
-            <Field label="Strategy" error={errorAt(error, 'strategy')}>
-              <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
-                {Object.entries(STRATEGIES).map(([option, words]) => (
-                  <option key={option} value={option}>
-                    {option}: {words}
-                  </option>
-                ))}
-              </select>
-            </Field>
-            <Field
-              label="Queues"
-              hint={isWeighted ? 'With weights: mail: 3, reports: 1' : 'Separated by commas: mail, reports'}
-              error={errorAt(error, 'queues', 'weights')}
-            >
-              <input
-                name="queues"
-                required
-                defaultValue={shown?.join(', ') ?? ''}
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </Field>
-            <Field label="Maximum jobs running at once" hint="Empty: no limit." error={errorAt(error, 'concurrency')}>
-              <input name="concurrency" type="number" min="1" defaultValue={before?.concurrency ?? ''} />
-            </Field>
-          </>
-        )}
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={before ? `Edit ${before.name}` : 'New pool'}
+      action={before ? 'Save' : 'Create'}
+      onSubmit={save}
+      onDone={onSaved}
+    >
+      {!before && <TextField name="name" label="Name" required />}
+      <SelectField
+        label="Strategy"
+        at={['strategy']}
+        value={strategy}
+        onChange={setStrategy}
+        options={Object.fromEntries(Object.entries(STRATEGIES).map(([name, words]) => [name, `${name}: ${words}`]))}
+      />
+      <TextField
+        name="queues"
+        label="Queues"
+        hint={isWeighted ? 'With weights: mail: 3, reports: 1' : 'Separated by commas: mail, reports'}
+        at={['queues', 'weights']}
+        value={shown?.join(', ')}
+        required
+      />
+      <TextField
+        name="concurrency"
+        label="Maximum jobs running at once"
+        hint="Empty: no limit."
+        value={before?.concurrency}
+        type="number"
+        min="1"
+      />
+    </FormDialog>
   );
 }

@@ -1,10 +1,8 @@
 /** A calculator: the delays of any retry policy. All of it stands in the URL, so a curve can be sent to somebody. */
-
-import type { ComponentChildren } from 'preact';
 import type { RetryPreview } from '../../../contract/system';
-import { errorAt, Field } from '../../components/form';
-import { Json } from '../../components/json';
-import { Section } from '../../components/page';
+import { errorAt, Field, SelectField } from '../../components/form';
+import { named } from '../../components/list';
+import { JsonSection } from '../../components/page';
 import { RetryCurve } from '../../components/retry-curve';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';
@@ -69,9 +67,7 @@ export function RetryCalculator() {
           {({ delays, effective }) => (
             <>
               <RetryCurve delays={delays} />
-              <Section title="The policy">
-                <Json value={effective} label="policy" open={1} />
-              </Section>
+              <JsonSection title="The policy" value={effective} open={1} />
             </>
           )}
         </Loaded>
@@ -80,18 +76,14 @@ export function RetryCalculator() {
   );
 }
 
-function Choice(props: { name: string; label: ComponentChildren; all: string; of: readonly string[] }) {
+function Choice(props: { name: string; label: string; all: string; of: readonly string[] }) {
   const { name, label, all, of: options } = props;
   return (
-    <Field label={String(label)}>
-      <select value={query(name)} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
-        <option value="">{all}</option>
-        {options.map((option) => (
-          <option key={option} value={option} selected={query(name) === option}>
-            {option}
-          </option>
-        ))}
-      </select>
-    </Field>
+    <SelectField
+      label={label}
+      value={query(name)}
+      onChange={(value) => setQuery({ [name]: value })}
+      options={{ '': all, ...named(options) }}
+    />
   );
 }

@@ -2,37 +2,35 @@
 import { useState } from 'preact/hooks';
 import type { ArgsSchema, SchemaList } from '../../../contract/schemas';
 import { Badge } from '../../components/badge';
-import { errorAt, Field, Form, JsonField, textIn } from '../../components/form';
+import { Collection } from '../../components/collection';
+import { Form, JsonField, TextField, textIn } from '../../components/form';
 import { Json } from '../../components/json';
 import { Dialog, Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Foreign, Time } from '../../components/text';
+import { type Column, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign, Link, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { aside, openAside } from '../../core/aside';
 import { segment } from '../../core/base';
-import { act, confirm, toast } from '../../core/dialogs';
+import { act, askAndAct, toast } from '../../core/dialogs';
 import { parseExact } from '../../core/exact';
-import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { useGet } from '../../core/resource';
+import { aside, openAside, query } from '../../core/router';
 import { can } from '../../core/session';
 
 const nameOf = ({ type, version }: ArgsSchema) => `${type}@${version}`;
 const pathOf = (type: string, version: string | number) => `admin/schemas/${segment(type)}/${segment(String(version))}`;
 
 export function Schemas() {
-  const schemas = useResource((signal) => api.get<SchemaList>('admin/schemas', { per_page: 100 }, signal), []);
+  const schemas = useGet<SchemaList>('admin/schemas', { per_page: 100 });
   const mayWrite = can('admin:write');
   const open = schemas.data?.items.find((one) => nameOf(one) === query('open'));
   const remove = async (one: ArgsSchema) => {
-    const sure = await confirm({
-      title: `Delete version ${one.version} of ${one.type}?`,
-      text: 'Jobs that name this version no longer match; others must match the latest one left.',
-      action: 'Delete the schema',
-      danger: true,
-    });
-    if (!sure || !(await act(() => api.del(pathOf(one.type, one.version)), 'The schema is deleted.'))) return;
+    const text = 'Jobs that name this version no longer match; others must match the latest one left.';
+    const title = `Delete version ${one.version} of ${one.type}?`;
+    const work = () => api.del(pathOf(one.type, one.version));
+    if (!(await askAndAct({ title, text, action: 'Delete the schema', danger: true }, work, 'The schema is deleted.')))
+      return;
     openAside({ open: null });
     schemas.reload();
   };
@@ -40,45 +38,35 @@ export function Schemas() {
     <>
       <div class="bar">
         <Mode />
-        {mayWrite && (
-          <button type="button" class="primary" onClick={() => openAside({ edit: 'new' })}>
-            New schema
-          </button>
-        )}
+        {mayWrite && <Button label="New schema" class="primary" onClick={() => openAside({ edit: 'new' })} />}
       </div>
-      <Loaded of={schemas}>
+      <Collection
+        of={schemas}
+        label="Schemas"
+        columns={COLUMNS}
+        rowKey={nameOf}
+        rowHref={(row) => aside({ open: nameOf(row) })}
+        empty={
+          <Empty icon="jobs" title="No schemas yet">
+            With a schema for its type, wrong arguments are detected when a job is enqueued.
+          </Empty>
+        }
+      >
         {({ items, total }) => (
           <>
-            <DataTable
-              label="Schemas"
-              rows={items}
-              columns={COLUMNS}
-              rowKey={nameOf}
-              rowHref={(row) => aside({ open: nameOf(row) })}
-              empty={
-                <Empty icon="jobs" title="No schemas yet">
-                  With a schema for its type, wrong arguments are detected when a job is enqueued.
-                </Empty>
-              }
-            />
-            {total > items.length && (
-              <p class="faint">
-                The first {items.length} of {total}.
-              </p>
+            {total > items.length && <p class="faint">{`The first ${items.length} of ${total}.`}</p>}
+            {mayWrite && query('edit') && (
+              <SchemaForm from={items.find((one) => nameOf(one) === query('edit'))} onSaved={schemas.reload} />
             )}
           </>
         )}
-      </Loaded>
+      </Collection>
       {open && (
         <Drawer title={`${open.type}, version ${open.version}`}>
           {mayWrite && (
             <div class="actions">
-              <button type="button" onClick={() => openAside({ edit: nameOf(open) })}>
-                New version
-              </button>
-              <button type="button" class="danger" onClick={() => remove(open)}>
-                Delete
-              </button>
+              <Button label="New version" onClick={() => openAside({ edit: nameOf(open) })} />
+              <Button label="Delete" class="danger" onClick={() => remove(open)} />
             </div>
           )}
           <Facts
@@ -89,9 +77,6 @@ export function Schemas() {
           />
           <Json value={open.schema} label="schema" open={4} />
         </Drawer>
-      )}
-      {mayWrite && query('edit') && schemas.data && (
-        <SchemaForm from={schemas.data.items.find((one) => nameOf(one) === query('edit'))} onSaved={schemas.reload} />
       )}
     </>
   );
@@ -107,7 +92,7 @@ const DEFAULTS = 'admin/queues/_default/config';
 
 /** What holds in all queues that say nothing else. */
 function Mode() {
-  const defaults = useResource((signal) => api.get<{ effective: { schemas?: string } }>(DEFAULTS, {}, signal), []);
+  const defaults = useGet<{ effective: { schemas?: string } }>(DEFAULTS);
   const mode = defaults.data?.effective.schemas ?? 'warn';
   const change = async (next: string) => {
     await act(() => api.put(DEFAULTS, { schemas: next }), `Jobs that do not match ${MODES[next]}.`);
@@ -129,7 +114,7 @@ function Mode() {
           </label>
         ) : (
           <p>
-            Jobs that do not match {MODES[mode]} <Badge>{mode}</Badge>
+            Jobs that do not match {MODES[mode]} <Badge text={mode} />
           </p>
         )
       }
@@ -138,19 +123,10 @@ function Mode() {
 }
 
 const COLUMNS: readonly Column<ArgsSchema>[] = [
-  {
-    id: 'type',
-    label: 'Job type',
-    sort: ({ type }) => type,
-    render: (row) => (
-      <a href={aside({ open: nameOf(row) })}>
-        <Foreign>{row.type}</Foreign>
-      </a>
-    ),
-  },
+  textColumn('type', 'Job type', { render: (row) => <Link to={aside({ open: nameOf(row) })} text={row.type} /> }),
   { id: 'version', label: 'Version', render: ({ version }) => String(version) },
-  { id: 'uri', label: 'URI', wide: true, render: ({ uri }) => <Foreign>{uri}</Foreign> },
-  { id: 'created', label: 'Registered', end: true, render: ({ created_at }) => <Time at={created_at} /> },
+  textColumn('uri', 'URI', { wide: true, sort: false }),
+  timeColumn('created_at', 'Registered'),
 ];
 
 const FIRST = '{\n  "type": "object",\n  "required": [],\n  "properties": {}\n}';
@@ -158,8 +134,8 @@ const FIRST = '{\n  "type": "object",\n  "required": [],\n  "properties": {}\n}'
 /** @param from the version that the new one begins with */
 function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: () => void }) {
   const [schema, setSchema] = useState(from ? JSON.stringify(from.schema, null, 2) : FIRST);
-  const close = () => openAside({ edit: null });
   const next = from && /^\d+$/.test(String(from.version)) ? Number(from.version) + 1 : from ? '' : 1;
+  const close = () => openAside({ edit: null });
   return (
     <Dialog title={from ? `New version of ${from.type}` : 'New schema'} wide onClose={close}>
       <Form
@@ -173,35 +149,14 @@ function SchemaForm({ from, onSaved }: { from: ArgsSchema | undefined; onSaved: 
           openAside({ edit: null, open: `${type}@${version}` });
         }}
       >
-        {(error) => (
-          <>
-            <div class="columns-2">
-              <Field label="Job type" error={errorAt(error, 'type')}>
-                <input
-                  name="type"
-                  required
-                  defaultValue={from?.type ?? ''}
-                  readOnly={from !== undefined}
-                  autocomplete="off"
-                  spellcheck={false}
-                />
-              </Field>
-              <Field label="Version" hint="A version cannot be replaced." error={errorAt(error, 'version')}>
-                <input name="version" required defaultValue={next} autocomplete="off" spellcheck={false} />
-              </Field>
-            </div>
-            <JsonField
-              label="JSON Schema"
-              rows={14}
-              value={schema}
-              onChange={setSchema}
-              error={errorAt(error, 'schema')}
-            />
-            <p class="faint">
-              A schema of type object validates the first argument, any other schema the array of all arguments.
-            </p>
-          </>
-        )}
+        <div class="columns-2">
+          <TextField name="type" label="Job type" value={from?.type} required readOnly={from !== undefined} />
+          <TextField name="version" label="Version" hint="A version cannot be replaced." value={next} required />
+        </div>
+        <JsonField label="JSON Schema" rows={14} value={schema} onChange={setSchema} at={['schema']} />
+        <p class="faint">
+          A schema of type object validates the first argument, any other schema the array of all arguments.
+        </p>
       </Form>
     </Dialog>
   );

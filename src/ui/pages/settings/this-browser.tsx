@@ -1,7 +1,7 @@
 /** What holds in this browser alone: who looks, in which colours, and whether pages change by themselves. */
 import { Badge } from '../../components/badge';
 import { Facts, Section } from '../../components/page';
-import { Foreign } from '../../components/text';
+import { Button, Foreign, Words } from '../../components/text';
 import { act } from '../../core/dialogs';
 import { connection, held, paused, setPaused } from '../../core/live';
 import { logout, session } from '../../core/session';
@@ -19,28 +19,14 @@ export function ThisBrowser() {
     <>
       <Section
         title="Signed in as"
-        actions={
-          who &&
-          !who.open && (
-            <button type="button" onClick={() => act(logout)}>
-              Sign out
-            </button>
-          )
-        }
+        actions={who && !who.open && <Button label="Sign out" onClick={() => act(logout)} />}
       >
         <div class="card">
           <Facts
             of={[
               ['Key', who?.open ? 'no key required' : who?.name ? <Foreign>{who.name}</Foreign> : 'without a name'],
-              ['Role', <Badge>{who?.role ?? ''}</Badge>],
-              [
-                'May',
-                <span class="words">
-                  {who?.scopes.map((scope) => (
-                    <code key={scope}>{scope}</code>
-                  ))}
-                </span>,
-              ],
+              ['Role', <Badge text={who?.role ?? ''} />],
+              ['May', <Words of={who?.scopes ?? []} />],
               ['Shown', who?.redacts ? 'parts of payloads are hidden' : 'full payloads'],
             ]}
           />

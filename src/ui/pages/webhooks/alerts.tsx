@@ -1,106 +1,70 @@
 /** Alert rules: a number of a queue, its bound, and whether it is beyond. */
-
 import { useState } from 'preact/hooks';
 import type { Alert } from '../../../contract/alerts';
 import type { Webhook } from '../../../contract/webhooks';
-import { Badge } from '../../components/badge';
-import { errorAt, Field, Form, textIn } from '../../components/form';
-import { Dialog } from '../../components/overlays';
-import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Foreign, QueueLink, Time } from '../../components/text';
+import { Badge, GOOD, type Look } from '../../components/badge';
+import { Collection } from '../../components/collection';
+import { FormDialog, SelectField, TextField, textIn } from '../../components/form';
+import { Empty } from '../../components/state';
+import { actionsColumn, type Column, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign, Link, None, QueueLink } from '../../components/text';
 import { api } from '../../core/api';
-import { aside, openAside } from '../../core/aside';
-import { act, confirm, toast } from '../../core/dialogs';
+import { askAndAct } from '../../core/dialogs';
 import { span } from '../../core/format';
-import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { useGet } from '../../core/resource';
+import { aside, query } from '../../core/router';
 import { can } from '../../core/session';
 import { ALERTS, alertPath, type List, METRICS, shownAs } from './types';
 import { useAfterEvents } from './updates';
 
 export function Alerts({ subscriptions }: { subscriptions: readonly Webhook[] }) {
-  const alerts = useResource((signal) => api.get<List<Alert>>(ALERTS, { per_page: 100 }, signal), []);
+  const alerts = useGet<List<Alert>>(ALERTS, { per_page: 100 });
   useAfterEvents(alerts.reload, ({ event }) => event.startsWith('alert.'));
   const mayWrite = can('admin:write');
   const remove = async ({ id, name }: Alert) => {
-    const sure = await confirm({
-      title: `Delete ${name}?`,
-      text: 'No more notifications are sent. A firing alert is dropped.',
-      action: 'Delete the rule',
-      danger: true,
-    });
-    if (sure && (await act(() => api.del(alertPath(id)), `${name} is deleted.`))) alerts.reload();
+    const text = 'No more notifications are sent. A firing alert is dropped.';
+    const question = { title: `Delete ${name}?`, text, action: 'Delete the rule', danger: true };
+    if (await askAndAct(question, () => api.del(alertPath(id)), `${name} is deleted.`)) alerts.reload();
   };
   return (
-    <>
-      <Loaded of={alerts}>
-        {({ items }) => (
-          <DataTable
-            label="Alert rules"
-            rows={items}
-            columns={columns(subscriptions, remove)}
-            rowKey={({ id }) => id}
-            {...(mayWrite && { rowHref: ({ id }: Alert) => aside({ edit: id }) })}
-            empty={
-              <Empty icon="failures" title="No alert rules yet">
-                A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
-              </Empty>
-            }
-          />
-        )}
-      </Loaded>
-      {mayWrite && query('edit') && alerts.data && (
-        <AlertForm
-          of={alerts.data.items.find(({ id }) => id === query('edit'))}
-          subscriptions={subscriptions}
-          onSaved={alerts.reload}
-        />
-      )}
-    </>
+    <Collection
+      of={alerts}
+      label="Alert rules"
+      columns={columns(subscriptions, remove)}
+      rowKey={({ id }) => id}
+      rowHref={mayWrite && (({ id }) => aside({ edit: id }))}
+      empty={
+        <Empty icon="failures" title="No alert rules yet">
+          A rule notifies your webhooks when an error rate, an age or a number of jobs passes a threshold.
+        </Empty>
+      }
+    >
+      {({ items }) => {
+        const of = items.find(({ id }) => id === query('edit'));
+        return mayWrite && query('edit') && <AlertForm {...{ of, subscriptions, onSaved: alerts.reload }} />;
+      }}
+    </Collection>
   );
 }
 
 function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void): Column<Alert>[] {
   const urls = new Map(subscriptions.map(({ id, url }) => [id, url]));
   return [
-    {
-      id: 'name',
-      label: 'Rule',
-      sort: ({ name }) => name,
-      render: ({ id, name }) =>
-        can('admin:write') ? (
-          <a href={aside({ edit: id })}>
-            <Foreign>{name}</Foreign>
-          </a>
-        ) : (
-          <Foreign>{name}</Foreign>
-        ),
-    },
-    {
-      id: 'state',
-      label: 'State',
-      sort: ({ state }) => state,
-      render: ({ state, active, queues }) => (
-        <>
-          {active ? (
-            <Badge tone={state === 'firing' ? 'red' : 'green'} icon={state === 'firing' ? 'failures' : 'completed'}>
-              {state}
-            </Badge>
-          ) : (
-            <Badge icon="pause">off</Badge>
-          )}
-          {queues.length > 1 && (
-            <small class="under">
-              {queues
-                .filter((one) => one.state === 'firing')
-                .map(({ queue }) => queue)
-                .join(', ')}
-            </small>
-          )}
-        </>
-      ),
-    },
+    textColumn('name', 'Rule', {
+      render: ({ id, name }) => <Link to={can('admin:write') ? aside({ edit: id }) : undefined} text={name} />,
+    }),
+    textColumn('state', 'State', {
+      render: ({ state, active, queues }) => {
+        const firing = queues.filter((one) => one.state === 'firing').map(({ queue }) => queue);
+        const look: Look = state === 'firing' ? ['red', 'failures'] : GOOD;
+        return (
+          <>
+            <Badge look={active ? look : ['neutral', 'pause']} text={active ? state : 'off'} />
+            {queues.length > 1 && <small class="under">{firing.join(', ')}</small>}
+          </>
+        );
+      },
+    }),
     {
       id: 'when',
       label: 'Fires when',
@@ -120,10 +84,9 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
       id: 'value',
       label: 'Last value',
       end: true,
-      render: ({ metric, last_value: value }) =>
-        value === null ? <span class="faint">–</span> : shownAs(metric, value),
+      render: ({ metric, last_value: value }) => (value === null ? <None /> : shownAs(metric, value)),
     },
-    { id: 'since', label: 'Since', end: true, render: ({ since }) => <Time at={since} /> },
+    timeColumn('since', 'Since'),
     {
       id: 'tells',
       label: 'Notifies',
@@ -132,9 +95,7 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
         id ? <Foreign>{urls.get(id) ?? id}</Foreign> : <span class="faint">all subscribed to alert.*</span>,
     },
     ...actionsColumn(can('admin:write'), (row: Alert) => (
-      <button type="button" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)}>
-        Delete
-      </button>
+      <Button label="Delete" class="small" aria-label={`Delete ${row.name}`} onClick={() => remove(row)} />
     )),
   ];
 }
@@ -142,7 +103,6 @@ function columns(subscriptions: readonly Webhook[], remove: (row: Alert) => void
 function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webhook[]; onSaved: () => void }) {
   const { of: before, subscriptions, onSaved } = props;
   const [metric, setMetric] = useState<string>(before?.metric ?? 'error_rate');
-  const close = () => openAside({ edit: null });
   const save = async (form: FormData) => {
     const text = (name: string) => textIn(form, name);
     const above = text('above');
@@ -157,55 +117,41 @@ function AlertForm(props: { of: Alert | undefined; subscriptions: readonly Webho
     };
     if (before) await api.patch(alertPath(before.id), body);
     else await api.post(ALERTS, body);
-    toast('The rule is saved.');
-    onSaved();
-    close();
+    return 'The rule is saved.';
   };
   return (
-    <Dialog title={before ? 'Edit the alert rule' : 'New alert rule'} wide onClose={close}>
-      <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close}>
-        {(error) => (
-          <>
-            <Field label="Name" error={errorAt(error, 'name')}>
-              <input name="name" required maxLength={128} defaultValue={before?.name ?? ''} autocomplete="off" />
-            </Field>
-            <div class="columns-2">
-              <Field label="Metric" error={errorAt(error, 'metric')}>
-                <select value={metric} onChange={({ currentTarget }) => setMetric(currentTarget.value)}>
-                  {Object.entries(METRICS).map(([option, words]) => (
-                    <option key={option} value={option}>
-                      {words}
-                    </option>
-                  ))}
-                </select>
-              </Field>
-              <Field label="Fires above" hint={BOUNDS[metric]} error={errorAt(error, 'above')}>
-                <input name="above" required defaultValue={before?.above ?? ''} autocomplete="off" />
-              </Field>
-              <Field label="Duration" hint="For example 5m. Empty: at once." error={errorAt(error, 'for')}>
-                <input name="for" defaultValue={before && before.for !== 'PT0S' ? before.for : ''} autocomplete="off" />
-              </Field>
-              <Field label="Queue" hint="Empty: each queue separately." error={errorAt(error, 'queue')}>
-                <input name="queue" defaultValue={before?.queue ?? ''} autocomplete="off" spellcheck={false} />
-              </Field>
-              <Field label="Notifies" error={errorAt(error, 'subscription_id')}>
-                <select name="subscription_id" defaultValue={before?.subscription_id ?? ''}>
-                  <option value="">All subscribed to alert.*</option>
-                  {subscriptions.map(({ id, url }) => (
-                    <option key={id} value={id} selected={id === before?.subscription_id}>
-                      {url}
-                    </option>
-                  ))}
-                </select>
-              </Field>
-            </div>
-            <label class="check">
-              <input name="active" type="checkbox" defaultChecked={before?.active ?? true} /> Active
-            </label>
-          </>
-        )}
-      </Form>
-    </Dialog>
+    <FormDialog
+      title={before ? 'Edit the alert rule' : 'New alert rule'}
+      wide
+      action={before ? 'Save' : 'Create'}
+      onSubmit={save}
+      onDone={onSaved}
+    >
+      <TextField name="name" label="Name" value={before?.name} required maxLength={128} />
+      <div class="columns-2">
+        <SelectField label="Metric" at={['metric']} value={metric} onChange={setMetric} options={METRICS} />
+        <TextField name="above" label="Fires above" hint={BOUNDS[metric]} value={before?.above} required />
+        <TextField
+          name="for"
+          label="Duration"
+          hint="For example 5m. Empty: at once."
+          value={before && before.for !== 'PT0S' ? before.for : ''}
+        />
+        <TextField name="queue" label="Queue" hint="Empty: each queue separately." value={before?.queue} />
+        <SelectField
+          name="subscription_id"
+          label="Notifies"
+          value={before?.subscription_id ?? ''}
+          options={{
+            '': 'All subscribed to alert.*',
+            ...Object.fromEntries(subscriptions.map(({ id, url }) => [id, url])),
+          }}
+        />
+      </div>
+      <label class="check">
+        <input name="active" type="checkbox" defaultChecked={before?.active ?? true} /> Active
+      </label>
+    </FormDialog>
   );
 }
 

@@ -1,19 +1,19 @@
 /** What was delivered, what is tried again, and what was given up. */
 import type { Webhook, WebhookDelivery } from '../../../contract/webhooks';
-import { Badge } from '../../components/badge';
+import { BAD, Badge, GOOD } from '../../components/badge';
+import { Collection } from '../../components/collection';
 import { Code } from '../../components/json';
-import { FilterChips, Filters, Pager, SelectFilter } from '../../components/list';
+import { FilterChips, Filters, named, SelectFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Copy, Duration, Foreign, JobLink, Time } from '../../components/text';
+import { actionsColumn, type Column, PlainTable, timeColumn } from '../../components/table';
+import { Button, Copy, Duration, Foreign, JobLink, None, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { aside } from '../../core/aside';
 import { act } from '../../core/dialogs';
 import { number } from '../../core/format';
-import { useResource } from '../../core/resource';
-import { pageNumber, query } from '../../core/router';
+import { useGet, useResource } from '../../core/resource';
+import { aside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { DELIVERIES, DELIVERY_STATES, deliveryPath, type List } from './types';
 import { isTold, useAfterEvents, useAfterTry } from './updates';
@@ -23,10 +23,7 @@ const PER_PAGE = 50;
 export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[] }) {
   const page = pageNumber();
   const [subscription, status] = [query('subscription'), query('status')];
-  const deliveries = useResource(
-    (signal) => api.get<List<WebhookDelivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE }, signal),
-    [subscription, status, page],
-  );
+  const deliveries = useGet<List<WebhookDelivery>>(DELIVERIES, { subscription, status, page, per_page: PER_PAGE });
   const shown = subscriptions.filter(({ id }) => subscription === '' || id === subscription);
   useAfterEvents(deliveries.reload, (event) => isTold(shown, event));
   useAfterTry(deliveries.reload, earliest(deliveries.data?.items));
@@ -37,43 +34,25 @@ export function Deliveries({ subscriptions }: { subscriptions: readonly Webhook[
   return (
     <>
       <Filters>
-        <SelectFilter
-          name="status"
-          label="Status"
-          all="Any status"
-          options={Object.keys(DELIVERY_STATES).map((one) => [one, one] as const)}
-        />
-        <SelectFilter
-          name="subscription"
-          label="Webhook"
-          all="Any webhook"
-          options={subscriptions.map(({ id, url }) => [id, url] as const)}
-        />
-        <button type="button" onClick={deliveries.reload}>
-          Refresh
-        </button>
+        <SelectFilter name="status" label="Status" all="Any status" options={named(Object.keys(DELIVERY_STATES))} />
+        <SelectFilter name="subscription" label="Webhook" all="Any webhook" options={Object.fromEntries(urls)} />
+        <Button label="Refresh" onClick={deliveries.reload} />
       </Filters>
       <FilterChips names={{ status: 'Status', subscription: 'Webhook' }} />
-      <Loaded of={deliveries}>
-        {({ items, total }) => (
-          <>
-            <DataTable
-              label="Deliveries"
-              rows={items}
-              columns={columns(urls, replay)}
-              rowKey={({ id }) => id}
-              rowHref={({ id }) => aside({ delivery: id })}
-              keys={can('admin:write') ? { r: { label: 'Deliver again', run: replay } } : {}}
-              empty={
-                <Empty icon="webhooks" title="No deliveries">
-                  The last thousand deliveries of each webhook are kept for a week.
-                </Empty>
-              }
-            />
-            <Pager total={total} perPage={PER_PAGE} />
-          </>
-        )}
-      </Loaded>
+      <Collection
+        of={deliveries}
+        label="Deliveries"
+        columns={columns(urls, replay)}
+        rowKey={({ id }) => id}
+        rowHref={({ id }) => aside({ delivery: id })}
+        keys={can('admin:write') && { r: { label: 'Deliver again', run: replay } }}
+        perPage={PER_PAGE}
+        empty={
+          <Empty icon="webhooks" title="No deliveries">
+            The last thousand deliveries of each webhook are kept for a week.
+          </Empty>
+        }
+      />
       {query('delivery') && <DeliveryDrawer id={query('delivery')} urls={urls} onReplay={replay} />}
     </>
   );
@@ -85,12 +64,7 @@ function earliest(items: readonly WebhookDelivery[] = []): string | undefined {
 }
 
 export function DeliveryStatus({ status }: { status: WebhookDelivery['status'] }) {
-  const [tone, icon] = DELIVERY_STATES[status];
-  return (
-    <Badge tone={tone} icon={icon}>
-      {status}
-    </Badge>
-  );
+  return <Badge look={DELIVERY_STATES[status]} text={status} />;
 }
 
 function columns(urls: ReadonlyMap<string, string>, replay: (row: WebhookDelivery) => void): Column<WebhookDelivery>[] {
@@ -106,7 +80,7 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: WebhookDeliver
       label: 'Last answer',
       render: ({ attempts }) => {
         const last = attempts.at(-1);
-        return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <span class="faint">–</span>;
+        return last ? (last.status_code ?? <Foreign>{last.error ?? 'none'}</Foreign>) : <None />;
       },
     },
     {
@@ -119,15 +93,13 @@ function columns(urls: ReadonlyMap<string, string>, replay: (row: WebhookDeliver
       id: 'job',
       label: 'Job',
       wide: true,
-      render: ({ job_id: id }) => (id ? <JobLink id={id} /> : <span class="faint">–</span>),
+      render: ({ job_id: id }) => (id ? <JobLink id={id} /> : <None />),
     },
     { id: 'attempts', label: 'Attempts', end: true, render: ({ attempt }) => number(attempt) },
-    { id: 'next', label: 'Next try', end: true, render: ({ next_attempt_at }) => <Time at={next_attempt_at} /> },
-    { id: 'created', label: 'When', end: true, render: ({ created_at }) => <Time at={created_at} /> },
+    timeColumn('next_attempt_at', 'Next try'),
+    timeColumn('created_at', 'When'),
     ...actionsColumn(can('admin:write'), (row: WebhookDelivery) => (
-      <button type="button" class="small" onClick={() => replay(row)}>
-        Replay
-      </button>
+      <Button label="Replay" class="small" onClick={() => replay(row)} />
     )),
   ];
 }
@@ -151,9 +123,7 @@ function DeliveryDrawer(props: {
           <>
             {can('admin:write') && (
               <div class="actions">
-                <button type="button" onClick={() => onReplay(delivery).then(one.reload)}>
-                  Replay
-                </button>
+                <Button label="Replay" onClick={() => onReplay(delivery).then(one.reload)} />
               </div>
             )}
             <Facts
@@ -189,40 +159,18 @@ function DeliveryDrawer(props: {
 
 function Attempts({ of: { attempts, attempt } }: { of: WebhookDelivery }) {
   if (attempts.length === 0) return <p class="faint">None yet.</p>;
+  const rows = [...attempts].reverse().map(({ at, status_code: status, error, duration_ms: ms }) => [
+    <Time at={at} />,
+    <>
+      {status !== undefined && <Badge look={status < 300 ? GOOD : BAD} text={status} />}{' '}
+      {error && <Foreign>{error}</Foreign>}
+    </>,
+    <Duration ms={ms} />,
+  ]);
   return (
-    <div class="table-frame">
-      <table class="table plain" aria-label="Attempts">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Answer</th>
-            <th scope="col" class="end">
-              After
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...attempts].reverse().map(({ at, status_code: status, error, duration_ms: ms }) => (
-            <tr key={at}>
-              <td>
-                <Time at={at} />
-              </td>
-              <td>
-                {status !== undefined && (
-                  <Badge tone={status < 300 ? 'green' : 'red'} icon={status < 300 ? 'completed' : 'discarded'}>
-                    {status}
-                  </Badge>
-                )}{' '}
-                {error && <Foreign>{error}</Foreign>}
-              </td>
-              <td class="end">
-                <Duration ms={ms} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <PlainTable label="Attempts" head={['When', 'Answer', 'After']} rows={rows} end={2} />
       {attempt > attempts.length && <p class="faint">The newest of {number(attempt)}.</p>}
-    </div>
+    </>
   );
 }

@@ -1,11 +1,12 @@
 /** Makes a subscription, or changes one. */
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
-import { errorAt, Field, Form, textIn } from '../../components/form';
+import { errorAt, Field, Form, SelectField, TextField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
+import { Button } from '../../components/text';
 import { api } from '../../core/api';
-import { openAside } from '../../core/aside';
 import { toast } from '../../core/dialogs';
+import { openAside } from '../../core/router';
 import { Picker } from './picker';
 import { Secret } from './secret';
 import { FORMS, formOf, SUBSCRIPTIONS, subscriptionPath } from './types';
@@ -14,6 +15,12 @@ const wordsOf = (text: FormDataEntryValue | null) =>
   String(text ?? '')
     .split(/[\s,]+/)
     .filter(Boolean);
+
+const FILTERS = [
+  ['queues', 'queues', 'mail, reports'],
+  ['types', 'job types', 'email.*'],
+  ['groups', 'groups', 'vip-*'],
+] as const;
 
 const templateText = (before: Webhook | undefined): string =>
   typeof before?.format === 'object' ? JSON.stringify(before.format.template, null, 2) : '{"text": "{{type}}"}';
@@ -39,7 +46,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
   const close = () => openAside({ edit: null, ...(made && { open: made, tab: null }) });
 
   const save = async (data: FormData) => {
-    const words = ['queues', 'types', 'groups'].map((name) => [name, wordsOf(data.get(name))] as const);
+    const words = FILTERS.map(([name]) => [name, wordsOf(data.get(name))] as const);
     const filter = Object.fromEntries(words.filter(([, some]) => some.length > 0));
     const own = textIn(data, 'secret');
     const url = textIn(data, 'url');
@@ -71,9 +78,7 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
       <Dialog title="Webhook created" wide onClose={close}>
         <Secret text={secret} />
         <div class="actions">
-          <button type="button" class="primary" onClick={close}>
-            I have copied it
-          </button>
+          <Button label="I have copied it" class="primary" onClick={close} />
         </div>
       </Dialog>
     );
@@ -83,83 +88,52 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
       <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close} disabled={events.length === 0}>
         {(error) => (
           <>
-            <Field label="URL" hint="An https URL of another server." error={errorAt(error, 'url')}>
-              <input
-                name="url"
-                type="url"
-                required
-                placeholder="https://"
-                defaultValue={before?.url ?? ''}
-                autocomplete="off"
-                spellcheck={false}
-              />
-            </Field>
+            <TextField
+              name="url"
+              label="URL"
+              hint="An https URL of another server."
+              value={before?.url}
+              type="url"
+              required
+              placeholder="https://"
+            />
             <Picker chosen={events} onChange={setEvents} error={errorAt(error, 'events')} />
             <div class="columns-2">
-              <Field label="Only these queues" hint="Empty: all." error={errorAt(error, 'filter.queues')}>
-                <input
-                  name="queues"
-                  defaultValue={before?.filter?.queues?.join(', ') ?? ''}
-                  placeholder="mail, reports"
-                  autocomplete="off"
-                  spellcheck={false}
+              {FILTERS.map(([name, what, placeholder]) => (
+                <TextField
+                  key={name}
+                  name={name}
+                  label={`Only these ${what}`}
+                  hint="Empty: all."
+                  at={[`filter.${name}`]}
+                  value={before?.filter?.[name]?.join(', ')}
+                  placeholder={placeholder}
                 />
-              </Field>
-              <Field label="Only these job types" hint="Empty: all." error={errorAt(error, 'filter.types')}>
-                <input
-                  name="types"
-                  defaultValue={before?.filter?.types?.join(', ') ?? ''}
-                  placeholder="email.*"
-                  autocomplete="off"
-                  spellcheck={false}
-                />
-              </Field>
-              <Field label="Only these groups" hint="Empty: all." error={errorAt(error, 'filter.groups')}>
-                <input
-                  name="groups"
-                  defaultValue={before?.filter?.groups?.join(', ') ?? ''}
-                  placeholder="vip-*"
-                  autocomplete="off"
-                  spellcheck={false}
-                />
-              </Field>
+              ))}
             </div>
-            <Field label="Format">
-              <select value={form} onChange={({ currentTarget }) => setForm(currentTarget.value as typeof form)}>
-                {Object.entries(FORMS).map(([name, label]) => (
-                  <option key={name} value={name}>
-                    {label}
-                  </option>
-                ))}
-              </select>
-            </Field>
+            <SelectField
+              label="Format"
+              value={form}
+              onChange={(name) => setForm(name as typeof form)}
+              options={FORMS}
+            />
             {form === 'pagerduty' && (
-              <Field
+              <TextField
+                name="routing_key"
                 label="Routing key"
                 hint={
                   before?.format === 'pagerduty'
                     ? 'Empty: keep the current one.'
                     : 'The key of an Events API v2 integration.'
                 }
-                error={errorAt(error, 'routing_key')}
-              >
-                <input name="routing_key" autocomplete="off" spellcheck={false} />
-              </Field>
+              />
             )}
             {form === 'template' && (
-              <Field
-                label="Template"
-                hint="JSON with placeholders such as {{data.job_id}}."
-                error={errorAt(error, 'format.template')}
-              >
+              <Field label="Template" hint="JSON with placeholders such as {{data.job_id}}." at={['format.template']}>
                 <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
               </Field>
             )}
-            {!before && (
-              <Field label="Secret" hint="Empty: a new one is generated." error={errorAt(error, 'secret')}>
-                <input name="secret" autocomplete="off" spellcheck={false} />
-              </Field>
-            )}
+            {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
           </>
         )}
       </Form>

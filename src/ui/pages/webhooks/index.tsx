@@ -1,12 +1,9 @@
 /** Webhooks: subscriptions, deliveries, and alert rules. */
 import type { Webhook } from '../../../contract/webhooks';
-import { Icon } from '../../components/icon';
 import { openTab, PageHead, Tabs } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
-import { api } from '../../core/api';
-import { openAside } from '../../core/aside';
-import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { Button } from '../../components/text';
+import { useGet } from '../../core/resource';
+import { openAside, query } from '../../core/router';
 import { can } from '../../core/session';
 import { adopt } from '../../core/styles';
 import { Alerts } from './alerts';
@@ -17,7 +14,6 @@ import css from './page.css' with { type: 'text' };
 import { Subscriptions } from './subscriptions';
 import { type List, SUBSCRIPTIONS } from './types';
 
-adopt(shared);
 adopt(css);
 
 const TABS = [
@@ -27,16 +23,19 @@ const TABS = [
 ];
 
 export default function WebhooksPage() {
-  const subscriptions = useResource((signal) => api.get<List<Webhook>>(SUBSCRIPTIONS, { per_page: 100 }, signal), []);
+  const subscriptions = useGet<List<Webhook>>(SUBSCRIPTIONS, { per_page: 100 });
   const tab = openTab(TABS);
   const open = subscriptions.data?.items.find(({ id }) => id === query('open'));
   return (
     <div class="webhooks-page">
       <PageHead title="Webhooks" sub="HTTPS requests that notify other servers of events.">
         {can('admin:write') && (
-          <button type="button" class="primary" onClick={() => openAside({ edit: 'new' })}>
-            <Icon name="plus" size={14} /> {tab === 'alerts' ? 'New alert rule' : 'New webhook'}
-          </button>
+          <Button
+            icon="plus"
+            label={tab === 'alerts' ? 'New alert rule' : 'New webhook'}
+            class="primary"
+            onClick={() => openAside({ edit: 'new' })}
+          />
         )}
       </PageHead>
       <Tabs tabs={TABS} />

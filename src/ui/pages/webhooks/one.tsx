@@ -1,16 +1,16 @@
 /** One subscription in a drawer: its events, its deliveries, a test, a new secret. */
 import { useState } from 'preact/hooks';
 import type { Webhook, WebhookTest } from '../../../contract/webhooks';
-import { Badge } from '../../components/badge';
+import { BAD, Badge, GOOD } from '../../components/badge';
 import { Code } from '../../components/json';
 import { Drawer } from '../../components/overlays';
 import { Facts, Section } from '../../components/page';
-import { Count, Foreign, Time, Words } from '../../components/text';
+import { Button, Count, Foreign, Time, Words } from '../../components/text';
 import { api } from '../../core/api';
-import { aside, openAside } from '../../core/aside';
 import { href } from '../../core/base';
-import { act, confirm } from '../../core/dialogs';
+import { act, askAndAct } from '../../core/dialogs';
 import { number } from '../../core/format';
+import { aside, openAside } from '../../core/router';
 import { can } from '../../core/session';
 import { Secret } from './secret';
 import { Health } from './subscriptions';
@@ -27,25 +27,21 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
       setAnswer(undefined);
       setAnswer(await api.post<WebhookTest>(`${path}/test`));
     });
-  const rotate = async () => {
-    const sure = await confirm({
-      title: 'Create a new secret?',
-      text: 'Both secrets sign for 24 hours, so that you can update the receiver.',
-      action: 'Create a new secret',
-    });
-    if (!sure) return false;
-    return act(async () => setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret));
-  };
+  const rotate = () =>
+    askAndAct(
+      {
+        title: 'Create a new secret?',
+        text: 'Both secrets sign for 24 hours, so that you can update the receiver.',
+        action: 'Create a new secret',
+      },
+      async () => setSecret((await api.post<{ secret: string }>(`${path}/rotate-secret`)).secret),
+    );
   const toggle = () =>
     act(() => api.patch(path, { active: !one.active }), one.active ? 'Deliveries paused.' : 'Deliveries resumed.');
   const remove = async () => {
-    const sure = await confirm({
-      title: 'Delete this webhook?',
-      text: `${number(one.pending_count)} waiting deliveries are dropped.`,
-      action: 'Delete the webhook',
-      danger: true,
-    });
-    if (!sure || !(await act(() => api.del(path), 'The webhook is deleted.'))) return;
+    const text = `${number(one.pending_count)} waiting deliveries are dropped.`;
+    const question = { title: 'Delete this webhook?', text, action: 'Delete the webhook', danger: true };
+    if (!(await askAndAct(question, () => api.del(path), 'The webhook is deleted.'))) return;
     openAside({ open: null });
     onChanged();
   };
@@ -53,21 +49,11 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
     <Drawer title="Webhook">
       {can('admin:write') && (
         <div class="actions">
-          <button type="button" onClick={() => done(test())}>
-            Test
-          </button>
-          <button type="button" onClick={() => done(toggle())}>
-            {one.active ? 'Disable' : 'Enable'}
-          </button>
-          <button type="button" onClick={() => openAside({ edit: one.id })}>
-            Edit
-          </button>
-          <button type="button" onClick={() => done(rotate())}>
-            New secret
-          </button>
-          <button type="button" class="danger" onClick={remove}>
-            Delete
-          </button>
+          <Button label="Test" onClick={() => done(test())} />
+          <Button label={one.active ? 'Disable' : 'Enable'} onClick={() => done(toggle())} />
+          <Button label="Edit" onClick={() => openAside({ edit: one.id })} />
+          <Button label="New secret" onClick={() => done(rotate())} />
+          <Button label="Delete" class="danger" onClick={remove} />
         </div>
       )}
       {secret && <Secret text={secret} />}
@@ -123,10 +109,8 @@ export function SubscriptionDrawer({ of: one, onChanged }: { of: Webhook; onChan
 function TestAnswer({ of: answer }: { of: WebhookTest }) {
   return (
     <div class="card answer" role="status">
-      <Badge tone={answer.success ? 'green' : 'red'} icon={answer.success ? 'completed' : 'discarded'}>
-        {answer.status_code ?? 'no answer'}
-      </Badge>{' '}
-      after {number(answer.response_time_ms)} ms
+      <Badge look={answer.success ? GOOD : BAD} text={answer.status_code ?? 'no answer'} /> after{' '}
+      {number(answer.response_time_ms)} ms
       {answer.error && (
         <>
           : <Foreign>{answer.error}</Foreign>

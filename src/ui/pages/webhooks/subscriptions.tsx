@@ -1,93 +1,49 @@
 /** The subscriptions, with how each gets on. */
 import type { Webhook } from '../../../contract/webhooks';
 import { Badge } from '../../components/badge';
-import { Empty, Loaded } from '../../components/state';
-import { type Column, DataTable } from '../../components/table';
-import { Count, Foreign, Time, Words } from '../../components/text';
-import { aside } from '../../core/aside';
+import { Collection } from '../../components/collection';
+import { Empty } from '../../components/state';
+import { type Column, countColumn, textColumn, timeColumn } from '../../components/table';
+import { Link, Words } from '../../components/text';
 import type { Resource } from '../../core/resource';
+import { aside } from '../../core/router';
 import { healthOf, type List } from './types';
 import { isTold, useAfterEvents } from './updates';
 
 export function Subscriptions({ of: subscriptions }: { of: Resource<List<Webhook>> }) {
   useAfterEvents(subscriptions.reload, (event) => isTold(subscriptions.data?.items ?? [], event));
   return (
-    <Loaded of={subscriptions}>
-      {({ items }) => (
-        <DataTable
-          label="Subscriptions"
-          rows={items}
-          columns={COLUMNS}
-          rowKey={({ id }) => id}
-          rowHref={({ id }) => aside({ open: id })}
-          empty={
-            <Empty icon="webhooks" title="No webhooks yet">
-              A webhook sends events to your server. Create one here, or with{' '}
-              <code>POST /ojs/v1/webhooks/subscriptions</code>.
-            </Empty>
-          }
-        />
-      )}
-    </Loaded>
+    <Collection
+      of={subscriptions}
+      label="Subscriptions"
+      columns={COLUMNS}
+      rowKey={({ id }) => id}
+      rowHref={({ id }) => aside({ open: id })}
+      empty={
+        <Empty icon="webhooks" title="No webhooks yet">
+          A webhook sends events to your server. Create one here, or with{' '}
+          <code>POST /ojs/v1/webhooks/subscriptions</code>.
+        </Empty>
+      }
+    />
   );
 }
 
 export function Health({ of: subscription }: { of: Webhook }) {
   const [tone, icon, text] = healthOf(subscription);
-  return (
-    <Badge tone={tone} icon={icon}>
-      {text}
-    </Badge>
-  );
+  return <Badge look={[tone, icon]} text={text} />;
 }
 
 const COLUMNS: readonly Column<Webhook>[] = [
-  {
-    id: 'url',
-    label: 'Sent to',
-    sort: ({ url }) => url,
-    render: ({ id, url }) => (
-      <a href={aside({ open: id })}>
-        <Foreign>{url}</Foreign>
-      </a>
-    ),
-  },
+  textColumn('url', 'Sent to', { render: ({ id, url }) => <Link to={aside({ open: id })} text={url} /> }),
   { id: 'health', label: 'Health', sort: (row) => healthOf(row)[2], render: (row) => <Health of={row} /> },
   { id: 'events', label: 'Events', render: ({ events, filter }) => <Wanted events={events} filter={filter} /> },
-  {
-    id: 'last',
-    label: 'Last delivery',
-    end: true,
+  timeColumn('last_delivery_at', 'Last delivery', {
     sort: ({ last_delivery_at: at }) => -Date.parse(at ?? '1970-01-01'),
-    render: ({ last_delivery_at: at }) => <Time at={at} />,
-  },
-  {
-    id: 'success',
-    label: 'Delivered',
-    end: true,
-    wide: true,
-    sort: ({ success_count }) => success_count,
-    render: ({ success_count }) => <Count value={success_count} />,
-  },
-  {
-    id: 'failed',
-    label: 'Abandoned',
-    end: true,
-    sort: ({ failure_count }) => failure_count,
-    render: ({ failure_count }) => (
-      <span class={failure_count > 0 ? 'red' : ''}>
-        <Count value={failure_count} />
-      </span>
-    ),
-  },
-  {
-    id: 'pending',
-    label: 'Waiting',
-    end: true,
-    wide: true,
-    sort: ({ pending_count }) => pending_count,
-    render: ({ pending_count }) => <Count value={pending_count} />,
-  },
+  }),
+  countColumn('success_count', 'Delivered', { wide: true }),
+  countColumn('failure_count', 'Abandoned', { tone: 'red' }),
+  countColumn('pending_count', 'Waiting', { wide: true }),
 ];
 
 /** What it subscribed to: a few of them, and how many more. */

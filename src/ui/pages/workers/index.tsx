@@ -3,10 +3,10 @@ import { useRef } from 'preact/hooks';
 import type { TargetList } from '../../../contract/targets';
 import type { WorkerList } from '../../../contract/workers';
 import { PageHead, Section } from '../../components/page';
-import { api } from '../../core/api';
+import { Button } from '../../components/text';
 import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
 import { adopt } from '../../core/styles';
 import { TargetTable } from './targets';
@@ -20,11 +20,8 @@ const EVERY_MS = 2_000;
 
 export default function WorkersPage() {
   const page = pageNumber();
-  const workers = useResource(
-    (signal) => api.get<WorkerList>('admin/workers', { page, per_page: PER_PAGE }, signal),
-    [page],
-  );
-  const targets = useResource((signal) => api.get<TargetList>('admin/targets', { limit: 200 }, signal), []);
+  const workers = useGet<WorkerList>('admin/workers', { page, per_page: PER_PAGE });
+  const targets = useGet<TargetList>('admin/targets', { limit: 200 });
   const askedAt = useRef(0);
   const reload = () => {
     askedAt.current = Date.now();
@@ -50,9 +47,7 @@ export default function WorkersPage() {
   return (
     <div class="workers-page">
       <PageHead title="Workers" sub="Workers that pull jobs, and handlers that jobs are pushed to">
-        <button type="button" onClick={both}>
-          Reload
-        </button>
+        <Button label="Reload" onClick={both} />
       </PageHead>
       <WorkerTable workers={workers} reload={reload} />
       <Section title="Push targets">

@@ -1,30 +1,23 @@
 /** Handlers that jobs are pushed to: whether they take calls, and what went wrong when they do not. */
 import type { TargetDetail, TargetList, TargetResumed, TargetState, TargetStatus } from '../../../contract/targets';
 import { Badge, type Tone } from '../../components/badge';
+import { Collection } from '../../components/collection';
 import { Drawer } from '../../components/overlays';
 import { Facts } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, DataTable } from '../../components/table';
-import { Foreign, QueueLink, Time } from '../../components/text';
+import { actionsColumn, type Column, textColumn, timeColumn } from '../../components/table';
+import { Button, Foreign, QueueLink, Time } from '../../components/text';
 import { api } from '../../core/api';
-import { aside } from '../../core/aside';
 import { segment } from '../../core/base';
 import { failed, toast } from '../../core/dialogs';
 import { counted, number } from '../../core/format';
-import { type Resource, useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { type Resource, useGet } from '../../core/resource';
+import { aside, query } from '../../core/router';
 import { can } from '../../core/session';
 
-const CIRCUIT: Readonly<Record<TargetState, readonly [Tone, string]>> = {
-  up: ['green', 'up'],
-  paused: ['amber', 'paused'],
-  stopped: ['red', 'stopped'],
-};
+const TONES: Readonly<Record<TargetState, Tone>> = { up: 'green', paused: 'amber', stopped: 'red' };
 
-function Circuit({ state }: { state: TargetState }) {
-  const [tone, word] = CIRCUIT[state];
-  return <Badge tone={tone}>{word}</Badge>;
-}
+const Circuit = ({ state }: { state: TargetState }) => <Badge look={[TONES[state]]} text={state} />;
 
 /** Asks a handler what it takes, in every queue that has stopped calling it; one that is up has nothing to be tried. */
 async function tryNow(name: string): Promise<void> {
@@ -42,73 +35,50 @@ const queues = (count: number) => counted(count, 'queue');
 
 export function TargetTable({ targets }: { targets: Resource<TargetList> }) {
   const tryIt = ({ name }: TargetStatus) => tryNow(name).then(targets.reload);
-  return (
-    <Loaded of={targets}>
-      {({ items }) => (
+  const columns: Column<TargetStatus>[] = [
+    { id: 'target', label: 'Handler', render: ({ name }) => <a href={aside({ target: name })}>{name}</a> },
+    { id: 'circuit', label: 'Calls', render: ({ state }) => <Circuit state={state} /> },
+    { id: 'patterns', label: 'Job types', render: ({ patterns }) => <Foreign>{patterns.join(', ')}</Foreign> },
+    {
+      id: 'in',
+      label: 'In queues',
+      wide: true,
+      render: ({ queue_states: { up, paused, stopped } }) => (
         <>
-          <DataTable
-            label="Push targets"
-            rows={items}
-            rowKey={({ name }) => name}
-            rowHref={({ name }) => aside({ target: name })}
-            keys={can('admin:write') ? { t: { label: 'Call the handler now', run: tryIt } } : {}}
-            columns={[
-              {
-                id: 'target',
-                label: 'Handler',
-                render: ({ name }) => <a href={aside({ target: name })}>{name}</a>,
-              },
-              { id: 'circuit', label: 'Calls', render: ({ state }) => <Circuit state={state} /> },
-              {
-                id: 'patterns',
-                label: 'Job types',
-                render: ({ patterns }) => <Foreign>{patterns.join(', ')}</Foreign>,
-              },
-              {
-                id: 'in',
-                label: 'In queues',
-                wide: true,
-                render: ({ queue_states: { up, paused, stopped } }) => (
-                  <>
-                    {number(up)} up
-                    {paused > 0 && <span class="amber">, {number(paused)} paused</span>}
-                    {stopped > 0 && <span class="red">, {number(stopped)} stopped</span>}
-                  </>
-                ),
-              },
-              {
-                id: 'error',
-                label: 'Last error',
-                render: ({ last_error }) =>
-                  last_error ? <Foreign>{last_error}</Foreign> : <span class="faint">–</span>,
-              },
-              {
-                id: 'next',
-                label: 'Next try',
-                render: ({ next_try_at }) => <Time at={next_try_at} />,
-              },
-              ...actionsColumn(can('admin:write'), (row: TargetStatus) => (
-                <button type="button" class="small" onClick={() => tryIt(row)}>
-                  {row.state === 'up' ? 'Try' : 'Resume'}
-                </button>
-              )),
-            ]}
-            empty={
-              <Empty icon="workers" title="No handlers">
-                Bind a handler Worker and list it in <code>HANDLERS</code>: jobs of its types are pushed to it.
-              </Empty>
-            }
-          />
-          {query('target') !== '' && <TargetDrawer name={query('target')} />}
+          {number(up)} up
+          {paused > 0 && <span class="amber">, {number(paused)} paused</span>}
+          {stopped > 0 && <span class="red">, {number(stopped)} stopped</span>}
         </>
-      )}
-    </Loaded>
+      ),
+    },
+    textColumn('last_error', 'Last error', { sort: false }),
+    timeColumn('next_try_at', 'Next try', { end: false }),
+    ...actionsColumn(can('admin:write'), (row: TargetStatus) => (
+      <Button label={row.state === 'up' ? 'Try' : 'Resume'} class="small" onClick={() => tryIt(row)} />
+    )),
+  ];
+  return (
+    <Collection
+      of={targets}
+      label="Push targets"
+      rowKey={({ name }) => name}
+      rowHref={({ name }) => aside({ target: name })}
+      keys={can('admin:write') && { t: { label: 'Call the handler now', run: tryIt } }}
+      columns={columns}
+      empty={
+        <Empty icon="workers" title="No handlers">
+          Bind a handler Worker and list it in <code>HANDLERS</code>: jobs of its types are pushed to it.
+        </Empty>
+      }
+    >
+      {() => query('target') !== '' && <TargetDrawer name={query('target')} />}
+    </Collection>
   );
 }
 
 /** One handler, queue by queue. */
 function TargetDrawer({ name }: { name: string }) {
-  const target = useResource((signal) => api.get<TargetDetail>(`admin/targets/${segment(name)}`, {}, signal), [name]);
+  const target = useGet<TargetDetail>(`admin/targets/${segment(name)}`);
   return (
     <Drawer title={`Handler ${name}`} name="target">
       <Loaded of={target}>

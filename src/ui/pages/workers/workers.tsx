@@ -4,21 +4,17 @@ import { Badge, type Tone } from '../../components/badge';
 import { Pager } from '../../components/list';
 import { Drawer } from '../../components/overlays';
 import { Facts, Stat } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
-import { actionsColumn, type Column, DataTable } from '../../components/table';
-import { Copy, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
+import { actionsColumn, type Column, countColumn, DataTable, textColumn, timeColumn } from '../../components/table';
+import { Button, Copy, CountOf, Foreign, JobLink, Link, None, QueueLink, Time, Under } from '../../components/text';
 import { api } from '../../core/api';
-import { aside } from '../../core/aside';
 import { segment } from '../../core/base';
-import { act, confirm } from '../../core/dialogs';
+import { act, askAndAct } from '../../core/dialogs';
 import { capitalized, counted, number } from '../../core/format';
-import { type Resource, useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { type Resource, useGet } from '../../core/resource';
+import { aside, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 
-adopt(shared);
 export const PER_PAGE = 50;
 
 const TONES: Readonly<Record<string, Tone>> = { running: 'green', quiet: 'amber', terminate: 'violet', stale: 'red' };
@@ -30,34 +26,28 @@ const EFFECTS: Readonly<Record<Directive, string>> = {
 };
 
 async function tell({ id }: WorkerStatus, directive: Directive): Promise<boolean> {
-  const sure =
-    directive !== 'terminate' ||
-    (await confirm({
-      title: `Terminate ${id}?`,
-      text: 'From its next heartbeat it takes no more jobs, and it exits when its running jobs have ended.',
-      ...{ action: 'Terminate', danger: true },
-    }));
-  const told = () => api.post('admin/workers/directive', { directive, worker_id: id });
-  return sure && act(told, `${id} ${EFFECTS[directive]}.`);
+  const work = () => api.post('admin/workers/directive', { directive, worker_id: id });
+  const done = `${id} ${EFFECTS[directive]}.`;
+  if (directive !== 'terminate') return act(work, done);
+  const text = 'From its next heartbeat it takes no more jobs, and it exits when its running jobs have ended.';
+  return askAndAct({ title: `Terminate ${id}?`, text, action: 'Terminate', danger: true }, work, done);
 }
 
-async function tellAll(directive: Directive, count: number): Promise<boolean> {
-  const sure = await confirm({
-    title:
-      directive === 'running' ? 'Resume all workers?' : `${directive === 'quiet' ? 'Quiet' : 'Terminate'} all workers?`,
+const VERBS: Readonly<Record<Directive, string>> = { quiet: 'Quiet', running: 'Resume', terminate: 'Terminate' };
+
+function tellAll(directive: Directive, count: number): Promise<boolean> {
+  const question = {
+    title: `${VERBS[directive]} all workers?`,
     text: `${counted(count, 'worker')}: each ${EFFECTS[directive]}.`,
     ...{ action: `Notify ${number(count)}`, danger: directive === 'terminate' },
-  });
-  return sure && act(() => api.post('admin/workers/directive', { directive }), 'All workers were notified.');
+  };
+  return askAndAct(question, () => api.post('admin/workers/directive', { directive }), 'All workers were notified.');
 }
 
-async function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
-  const sure = await confirm({
-    title: `Remove ${id}?`,
-    text: `It has stopped sending heartbeats. ${active_jobs > 0 ? 'Its jobs run elsewhere at once.' : 'It holds no jobs.'}`,
-    ...{ action: 'Remove', danger: true },
-  });
-  return sure && act(() => api.del(`admin/workers/${segment(id)}`), `${id} was removed.`);
+function remove({ id, active_jobs }: WorkerStatus): Promise<boolean> {
+  const text = `It has stopped sending heartbeats. ${active_jobs > 0 ? 'Its jobs run elsewhere at once.' : 'It holds no jobs.'}`;
+  const question = { title: `Remove ${id}?`, text, action: 'Remove', danger: true };
+  return askAndAct(question, () => api.del(`admin/workers/${segment(id)}`), `${id} was removed.`);
 }
 
 export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>; reload: () => void }) {
@@ -77,24 +67,23 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
                 <Stat
                   key={state}
                   label={state === 'terminate' ? 'Terminating' : capitalized(state)}
+                  value={summary[state]}
                   tone={state === 'stale' && summary.stale > 0 ? 'red' : ''}
-                >
-                  <Count value={summary[state]} />
-                </Stat>
+                />
               ))}
             </div>
             {can('admin:write') && (
               <div class="actions all-workers">
                 <span class="faint">All workers</span>
-                {(['quiet', 'running', 'terminate'] as const).map((directive) => (
-                  <button
+                {(Object.keys(VERBS) as Directive[]).map((directive) => (
+                  <Button
+                    label={
+                      directive === 'running' ? 'Resume all' : directive === 'quiet' ? 'Quiet all' : 'Terminate all'
+                    }
                     key={directive}
-                    type="button"
                     class={`small${directive === 'terminate' ? ' danger' : ''}`}
                     onClick={() => after(tellAll(directive, summary.total))}
-                  >
-                    {directive === 'running' ? 'Resume all' : directive === 'quiet' ? 'Quiet all' : 'Terminate all'}
-                  </button>
+                  />
                 ))}
               </div>
             )}
@@ -105,12 +94,10 @@ export function WorkerTable({ workers, reload }: { workers: Resource<WorkerList>
               rowHref={({ id }) => aside({ worker: id })}
               columns={columns(after)}
               keys={
-                can('admin:write')
-                  ? {
-                      q: { label: 'Quiet or resume', run: (row) => after(toggle(row)) },
-                      t: { label: 'Terminate', run: (row) => after(tell(row, 'terminate')) },
-                    }
-                  : {}
+                can('admin:write') && {
+                  q: { label: 'Quiet or resume', run: (row) => after(toggle(row)) },
+                  t: { label: 'Terminate', run: (row) => after(tell(row, 'terminate')) },
+                }
               }
               empty={<Empty icon="workers" title="No worker on this page" />}
             />
@@ -127,78 +114,51 @@ const toggle = (row: WorkerStatus) => tell(row, row.directive === 'running' ? 'q
 
 function columns(after: (work: Promise<boolean>) => void): Column<WorkerStatus>[] {
   return [
-    {
-      id: 'id',
-      label: 'Worker',
-      sort: ({ id }) => id,
+    textColumn('id', 'Worker', {
       render: ({ id, hostname, pid }) => (
         <>
-          <a href={aside({ worker: id })}>
-            <Foreign>{id}</Foreign>
-          </a>
-          {hostname && (
-            <span class="under">
-              <Foreign>{hostname}</Foreign>
-              {pid !== null && `, process ${pid}`}
-            </span>
-          )}
+          <Link to={aside({ worker: id })} text={id} />
+          {hostname && <Under text={`${hostname}${pid === null ? '' : `, process ${pid}`}`} />}
         </>
       ),
-    },
+    }),
     {
       id: 'state',
       label: 'State',
       sort: ({ state }) => state,
       render: ({ state, directive, reported_state }) => (
         <>
-          <Badge tone={TONES[state] ?? 'neutral'}>{state}</Badge>
+          <Badge look={[TONES[state] ?? 'neutral']} text={state} />
           {directive !== 'running' && reported_state === 'running' && state !== 'stale' && (
             <span class="faint"> no heartbeat yet</span>
           )}
         </>
       ),
     },
-    {
-      id: 'held',
-      label: 'Holds',
-      end: true,
-      sort: ({ active_jobs }) => active_jobs,
-      render: ({ active_jobs, concurrency }) => (
-        <span class="num">
-          <Count value={active_jobs} />
-          {concurrency !== null && <span class="faint"> / {number(concurrency)}</span>}
-        </span>
-      ),
-    },
+    countColumn('active_jobs', 'Holds', {
+      render: ({ active_jobs, concurrency }) => <CountOf value={active_jobs} most={concurrency} />,
+    }),
     {
       id: 'queues',
       label: 'Queues',
       wide: true,
-      render: ({ queues }) =>
-        queues.length === 0 ? <span class="faint">–</span> : <Foreign>{queues.join(', ')}</Foreign>,
+      render: ({ queues }) => (queues.length === 0 ? <None /> : <Foreign>{queues.join(', ')}</Foreign>),
     },
-    {
-      id: 'heartbeat',
-      label: 'Last heartbeat',
-      sort: ({ last_heartbeat_at }) => last_heartbeat_at,
-      render: ({ last_heartbeat_at }) => <Time at={last_heartbeat_at} />,
-    },
-    { id: 'since', label: 'Since', wide: true, render: ({ started_at }) => <Time at={started_at} /> },
+    timeColumn('last_heartbeat_at', 'Last heartbeat', { end: false, sort: (row) => row.last_heartbeat_at }),
+    timeColumn('started_at', 'Since', { end: false, wide: true }),
     ...actionsColumn(can('admin:write'), (row: WorkerStatus) => (
       <span class="row-actions">
         {row.state === 'stale' ? (
-          <button type="button" class="small" onClick={() => after(remove(row))}>
-            Remove
-          </button>
+          <Button label="Remove" class="small" onClick={() => after(remove(row))} />
         ) : (
           <>
-            <button type="button" class="small" onClick={() => after(toggle(row))}>
-              {row.directive === 'running' ? 'Quiet' : 'Resume'}
-            </button>
+            <Button
+              label={row.directive === 'running' ? 'Quiet' : 'Resume'}
+              class="small"
+              onClick={() => after(toggle(row))}
+            />
             {row.directive !== 'terminate' && (
-              <button type="button" class="small" onClick={() => after(tell(row, 'terminate'))}>
-                Terminate
-              </button>
+              <Button label="Terminate" class="small" onClick={() => after(tell(row, 'terminate'))} />
             )}
           </>
         )}
@@ -209,7 +169,7 @@ function columns(after: (work: Promise<boolean>) => void): Column<WorkerStatus>[
 
 /** One worker with the jobs that it holds. */
 function WorkerDrawer({ id }: { id: string }) {
-  const worker = useResource((signal) => api.get<WorkerDetail>(`admin/workers/${segment(id)}`, {}, signal), [id]);
+  const worker = useGet<WorkerDetail>(`admin/workers/${segment(id)}`);
   return (
     <Drawer title={`Worker ${id}`} name="worker">
       <Loaded of={worker}>
@@ -217,7 +177,7 @@ function WorkerDrawer({ id }: { id: string }) {
           <>
             <Facts
               of={[
-                ['State', <Badge tone={TONES[data.state] ?? 'neutral'}>{data.state}</Badge>],
+                ['State', <Badge look={[TONES[data.state] ?? 'neutral']} text={data.state} />],
                 ['Id', <Id text={data.id} />],
                 ['Host', data.hostname && <Foreign>{data.hostname}</Foreign>],
                 ['Process', data.pid],

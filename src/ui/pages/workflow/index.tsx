@@ -2,9 +2,8 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { openTab, PageHead, Stat, Tabs } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, LiveRefused, Loaded } from '../../components/state';
-import { Copy, Duration, Time } from '../../components/text';
+import { Button, Copy, Duration, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
@@ -23,7 +22,6 @@ import { Done, WorkflowState } from './state';
 import { type Leaf, leavesOf, Steps } from './steps';
 import { endOf, lastedOf } from './types';
 
-adopt(shared);
 adopt(css);
 
 interface Progress {
@@ -71,16 +69,8 @@ export default function WorkflowPage({ params: { id = '' } }: { params: Readonly
           </span>
         }
       >
-        {mayCancel && (
-          <button type="button" class="danger" onClick={cancel}>
-            Cancel
-          </button>
-        )}
-        {mayRetry && (
-          <button type="button" onClick={retry}>
-            Retry failed steps
-          </button>
-        )}
+        {mayCancel && <Button label="Cancel" class="danger" onClick={cancel} />}
+        {mayRetry && <Button label="Retry failed steps" onClick={retry} />}
       </PageHead>
       <LiveRefused />
       <Loaded of={one}>{(shown) => <Body of={shown} leaves={leaves} />}</Loaded>
@@ -105,21 +95,18 @@ function Body({ of: { workflow, progress }, leaves }: { of: Shown; leaves: reado
   return (
     <>
       <div class="stats">
-        <Stat label="State">
-          <WorkflowState state={workflow.state} />
-        </Stat>
-        <Stat label="Jobs completed">
-          <Done done={counts.completed_count} failed={counts.failed_count} total={counts.job_count} />
-        </Stat>
-        <Stat label="Started">
-          <Time at={created_at} />
-        </Stat>
-        <Stat label={end ? 'Took' : 'Duration'}>
-          <Duration ms={lastedOf(workflow, now)} />
-        </Stat>
-        <Stat label="Critical path" sub={ms > 0 && counted(jobs, 'step')}>
-          <Duration ms={ms > 0 ? ms : null} />
-        </Stat>
+        <Stat label="State" value={<WorkflowState state={workflow.state} />} />
+        <Stat
+          label="Jobs completed"
+          value={<Done done={counts.completed_count} failed={counts.failed_count} total={counts.job_count} />}
+        />
+        <Stat label="Started" value={<Time at={created_at} />} />
+        <Stat label={end ? 'Took' : 'Duration'} value={<Duration ms={lastedOf(workflow, now)} />} />
+        <Stat
+          label="Critical path"
+          value={<Duration ms={ms > 0 ? ms : null} />}
+          sub={ms > 0 && counted(jobs, 'step')}
+        />
       </div>
       <div class="after-stats">
         <Tabs tabs={TABS.map((one) => (one.id === 'steps' ? { ...one, count: leaves.length } : one))} />

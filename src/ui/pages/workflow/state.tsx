@@ -21,14 +21,9 @@ export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
   skipped: ['neutral', 'next'],
 };
 
-export function WorkflowState({ state }: { state: string }) {
-  const [tone, icon] = STATES[state] ?? ['neutral', 'available'];
-  return (
-    <Badge tone={tone} icon={icon}>
-      {state}
-    </Badge>
-  );
-}
+export const WorkflowState = ({ state }: { state: string }) => (
+  <Badge look={STATES[state] ?? ['neutral', 'available']} text={state} />
+);
 
 /** How many of its jobs have completed. */
 export function Done({ done, failed, total }: { done: number; failed: number; total: number }) {

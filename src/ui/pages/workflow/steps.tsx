@@ -1,17 +1,14 @@
 /** The steps of a workflow as a list, and one of them in a drawer, with its result. */
-
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
 import { Json } from '../../components/json';
 import { Drawer } from '../../components/overlays';
-import { Facts, Section } from '../../components/page';
+import { Facts, JsonSection, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Duration, Foreign, JobLink, QueueLink, Time } from '../../components/text';
-import { api } from '../../core/api';
-import { aside } from '../../core/aside';
+import { Duration, Foreign, JobLink, Link, QueueLink, Time } from '../../components/text';
 import { segment } from '../../core/base';
-import { useResource } from '../../core/resource';
-import { query } from '../../core/router';
+import { useGet } from '../../core/resource';
+import { aside, query } from '../../core/router';
 import { tookOf } from './graph';
 import { WorkflowState } from './state';
 
@@ -60,9 +57,7 @@ function columns(now: number): Column<Leaf>[] {
       sort: ({ path }) => path,
       render: ({ path, called }) => (
         <>
-          <a href={aside({ open: path })}>
-            <Foreign>{path}</Foreign>
-          </a>
+          <Link to={aside({ open: path })} text={path} />
           {called && <small class="under">callback</small>}
         </>
       ),
@@ -84,7 +79,7 @@ function columns(now: number): Column<Leaf>[] {
       id: 'after',
       label: 'After',
       wide: true,
-      render: ({ step: { depends_on: needs } }) => <Foreign>{needs?.join(', ') ?? ''}</Foreign>,
+      render: ({ step }) => <Foreign>{step.depends_on?.join(', ') ?? ''}</Foreign>,
     },
     { id: 'started', label: 'Started', end: true, render: ({ step }) => <Time at={step.started_at} /> },
     {
@@ -118,21 +113,14 @@ function StepDrawer({ of: { path, step, called } }: { of: Leaf }) {
           ['Ended', step.completed_at && <Time at={step.completed_at} />],
         ]}
       />
-      {step.error !== undefined && (
-        <Section title="Error">
-          <Json value={step.error} label="error" open={2} />
-        </Section>
-      )}
+      <JsonSection title="Error" value={step.error} />
       {id && step.state === 'completed' && <Result of={id} />}
     </Drawer>
   );
 }
 
 function Result({ of: id }: { of: string }) {
-  const result = useResource(
-    (signal) => api.get<{ result?: unknown }>(`jobs/${segment(id)}/result`, undefined, signal),
-    [id],
-  );
+  const result = useGet<{ result?: unknown }>(`jobs/${segment(id)}/result`);
   return (
     <Section title="Result">
       <Loaded of={result}>{({ result: value = null }) => <Json value={value} label="result" open={2} />}</Loaded>

@@ -3,23 +3,19 @@ import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowStatus, WorkflowSummary } from '../../../contract/workflows';
 import { FilterChips, Filters, Newer, Pager, SelectFilter } from '../../components/list';
 import { PageHead } from '../../components/page';
-import shared from '../../components/shared.css' with { type: 'text' };
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
-import { Count, Duration, Foreign, IdLink, Time } from '../../components/text';
+import { Count, Duration, IdLink, Link, Time } from '../../components/text';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { useNow } from '../../core/clock';
 import { useLive } from '../../core/live';
-import { useResource } from '../../core/resource';
+import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { cancelWorkflow } from '../workflow/actions';
 import { Done, WorkflowState } from '../workflow/state';
 import { lastedOf } from '../workflow/types';
-
-adopt(shared);
 
 const PER_PAGE = 50;
 
@@ -32,10 +28,7 @@ interface WorkflowList {
 export default function WorkflowsPage() {
   const page = pageNumber();
   const state = query('state');
-  const workflows = useResource(
-    (signal) => api.get<WorkflowList>('workflows', { page, per_page: PER_PAGE, state }, signal),
-    [page, state],
-  );
+  const workflows = useGet<WorkflowList>('workflows', { page, per_page: PER_PAGE, state });
   const [changed, setChanged] = useState<ReadonlySet<string>>(new Set());
   const [newer, setNewer] = useState(0);
 
@@ -95,12 +88,7 @@ export default function WorkflowsPage() {
           name="state"
           label="State"
           all="Any state"
-          options={[
-            ['running', 'Running'],
-            ['completed', 'Completed'],
-            ['failed', 'Failed'],
-            ['cancelled', 'Cancelled'],
-          ]}
+          options={{ running: 'Running', completed: 'Completed', failed: 'Failed', cancelled: 'Cancelled' }}
         />
       </Filters>
       <FilterChips names={{ state: 'State' }} />
@@ -149,9 +137,7 @@ const COLUMNS: readonly Column<WorkflowSummary>[] = [
     label: 'Workflow',
     render: ({ id, name }) =>
       name ? (
-        <a href={href(`workflows/${segment(id)}`)}>
-          <Foreign>{name}</Foreign>
-        </a>
+        <Link to={href(`workflows/${segment(id)}`)} text={name} />
       ) : (
         <IdLink id={id} to={href(`workflows/${segment(id)}`)} />
       ),
