@@ -8,7 +8,8 @@ import { wired, wireName } from '../producer/names';
 import { remote, type Session, session } from './command';
 import type { ConnectionOptions } from './connection';
 import { CliError, reasonOf, usageError } from './failure';
-import { facts, type Terminal, table, timeText, whenText } from './output';
+import { facts, type Terminal, table, timeText } from './output';
+import type { Column } from './views';
 
 /** What is printed: a value under `--json`, else the text. */
 export interface Said {
@@ -95,9 +96,6 @@ function say({ answer }: Pick<Opened, 'answer'>, { value, text, failure }: Said)
   if (failure) throw failure;
 }
 
-/** A column of a list: its head, and a cell of it. */
-export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown];
-
 /** A list. @param member under which JSON has it @param none what is said of an empty one */
 export async function listed<Item>(
   { terminal }: Pick<Session<object>, 'terminal'>,
@@ -152,10 +150,6 @@ function factOf(name: string, value: unknown, now: number): unknown {
   if (typeof value === 'string' && TIME.test(value)) return timeText(value, now);
   return typeof value === 'object' ? wired(value) : value;
 }
-
-/** A moment in a table: `3m5s ago`. */
-export const ago = (time: string | null | undefined, now: number, none = '') =>
-  whenText(time ?? undefined, now) ?? none;
 
 /** The verb that takes one away permanently. @param what is lost: `the rule` */
 export function removal(

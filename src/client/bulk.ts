@@ -1,5 +1,4 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
-
 import type { OperationItem } from '../contract/bulk';
 import type { OperationPreview } from '../contract/common';
 import { jsonOf } from '../producer/job';

@@ -1,5 +1,4 @@
 /** The live feed through the client. It is kept in memory: a feed, not a record. */
-
 import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
 import { checked } from './conditions';

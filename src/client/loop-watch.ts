@@ -1,5 +1,4 @@
 /** Measures how long the event loop was blocked: nothing is received or sent meanwhile. */
-
 import type { LogEntry } from '../handler/journal';
 
 /** How often it looks, and the delay from which it reports, in ms. */

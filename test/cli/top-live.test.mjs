@@ -139,7 +139,7 @@ describe('tocsin top', { timeout: 900_000 }, () => {
     top.press('n');
     await top.shown.has(/Nothing was changed/);
     top.press('\r');
-    await top.shown.has(/discarded +email\.send/);
+    await top.shown.has(/discarded +mail +email\.send/);
     top.press('\r');
     await top.shown.has(/attempt failed +/);
     assert.match(top.shown.text, /discarded +It was discarded after attempt 1: SmtpError/);
@@ -162,7 +162,7 @@ describe('tocsin top', { timeout: 900_000 }, () => {
     await top.shown.has(/Cancel 2 jobs\?/);
     top.press('y');
     await top.shown.has(/cancel .*: 2 of 2/);
-    await top.shown.has(/cancelled +card\.send/);
+    await top.shown.has(/cancelled +cards +card\.send/);
     assert.equal((await call('GET', '/jobs/count?queue=cards&state=available')).count, 1);
     await top.quit();
   });

@@ -4,7 +4,8 @@ import type { Alert } from '../../client/alerts';
 import { pathTo } from '../../client/transport';
 import type { Session } from '../command';
 import type { Terminal } from '../output';
-import { ago, bodyOf, type Column, fromFile, listed, removal, resourceCommand, shown, verb } from '../resource';
+import { bodyOf, fromFile, listed, removal, resourceCommand, shown, verb } from '../resource';
+import { ago, type Column } from '../views';
 
 interface Members {
   name?: string;

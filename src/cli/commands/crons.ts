@@ -6,9 +6,7 @@ import { pathTo } from '../../client/transport';
 import { integer, json, type Session } from '../command';
 import { type Fact, facts, type Terminal } from '../output';
 import {
-  ago,
   bodyOf,
-  type Column,
   fromFile,
   listed,
   readObject,
@@ -20,6 +18,7 @@ import {
   tableOf,
   verb,
 } from '../resource';
+import { ago, type Column, CRONS } from '../views';
 
 interface Members {
   expression?: string;
@@ -38,19 +37,6 @@ interface Job {
   args?: unknown;
   queue?: string;
 }
-
-const COLUMNS: readonly Column<CronStatus>[] = [
-  ['NAME', ({ name }) => name],
-  ['STATUS', ({ status }) => status],
-  ['EXPRESSION', ({ expression }) => expression],
-  ['ZONE', ({ timezone }) => timezone],
-  ['QUEUE', ({ queue }) => queue],
-  ['TYPE', ({ type }) => type],
-  ['NEXT', ({ nextRunAt }, now) => ago(nextRunAt, now)],
-  ['LAST', ({ lastRunAt }, now) => ago(lastRunAt, now, 'never')],
-  ['FIRED', ({ fireCount }) => fireCount],
-  ['SKIPPED', ({ skippedCount }) => skippedCount],
-];
 
 const EXECUTIONS: readonly Column<CronExecution>[] = [
   ['JOB', ({ jobId }) => jobId],
@@ -83,7 +69,7 @@ export function cronsCommand(terminal: Terminal): Command {
     list: (opened) => {
       const { group } = opened.options;
       const found = opened.tocsin.cron.list(group === undefined ? {} : { group });
-      return listed(opened, 'crons', found, COLUMNS, 'No schedules.');
+      return listed(opened, 'crons', found, CRONS, 'No schedules.');
     },
     one: [['<name>', 'name of the schedule']],
     verbs: [
@@ -164,7 +150,7 @@ export function cronsCommand(terminal: Terminal): Command {
           const { created, updated, unchanged, deleted } = group;
           const lists = Object.entries({ created, updated, unchanged, deleted });
           const text = lists.map(([what, names]): Fact => [what, names.join(', ')]);
-          return { value: { group }, text: [facts(text), tableOf(group.entries, COLUMNS, '', now())].join('\n\n') };
+          return { value: { group }, text: [facts(text), tableOf(group.entries, CRONS, '', now())].join('\n\n') };
         },
       }),
       removal('the group', ({ tocsin }, name = '') => tocsin.cronGroups.delete(name), {

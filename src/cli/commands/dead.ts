@@ -5,7 +5,18 @@ import type { JobEnvelope } from '../../producer/envelope';
 import { integer, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';
-import { type Terminal, table, whenText } from '../output';
+import type { Terminal } from '../output';
+import { tableOf } from '../resource';
+import { ago, type Column } from '../views';
+
+const COLUMNS: readonly Column<JobEnvelope>[] = [
+  ['ID', ({ id }) => id],
+  ['QUEUE', ({ queue }) => queue],
+  ['TYPE', ({ type }) => type],
+  ['ATTEMPT', ({ attempt, maxAttempts }) => `${attempt}/${maxAttempts}`],
+  ['DISCARDED', ({ discardedAt }, now) => ago(discardedAt, now)],
+  ['LAST ERROR', ({ error }) => (error ? `${error.type}: ${error.message}` : '')],
+];
 
 interface Options extends ConnectionOptions {
   queue?: string;
@@ -27,7 +38,7 @@ export function deadCommand(terminal: Terminal): Command {
       const query = conditionsOf(options);
       const jobs: JobEnvelope[] = [];
       for await (const job of tocsin.deadLetters.list(query, { limit })) jobs.push(job);
-      answer({ jobs }, () => deadTable(jobs, terminal.now()));
+      answer({ jobs }, () => tableOf(jobs, COLUMNS, 'No dead letters.', terminal.now()));
     });
   dead.addCommand(retryCommand(terminal));
   return dead;
@@ -48,19 +59,6 @@ function conditionsOf({ queue, type, errorType, group }: Options) {
     ...(errorType && { errorType }),
     ...(group && { group }),
   };
-}
-
-function deadTable(jobs: readonly JobEnvelope[], now: number): string {
-  if (jobs.length === 0) return 'No dead letters.';
-  const rows = jobs.map((job) => [
-    job.id,
-    job.queue,
-    job.type,
-    `${job.attempt}/${job.maxAttempts}`,
-    whenText(job.discardedAt, now),
-    job.error ? `${job.error.type}: ${job.error.message}` : '',
-  ]);
-  return table(['ID', 'QUEUE', 'TYPE', 'ATTEMPT', 'DISCARDED', 'LAST ERROR'], rows);
 }
 
 function retryCommand(terminal: Terminal): Command {

@@ -4,9 +4,13 @@ import type { FailureGroup, FailureState } from '../../client/failures';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, usageError } from '../failure';
-import { type Terminal, table, whenText } from '../output';
+import type { Terminal } from '../output';
+import { tableOf } from '../resource';
+import { type Column, FAILURES } from '../views';
 
 const STATES = ['dead', 'discarded', 'retrying'];
+
+const COLUMNS: readonly Column<FailureGroup>[] = [['FINGERPRINT', ({ fingerprint }) => fingerprint], ...FAILURES];
 
 interface Options extends ConnectionOptions {
   queue?: string[];
@@ -29,7 +33,7 @@ export function failuresCommand(terminal: Terminal): Command {
       const groups = items.slice(0, options.limit);
       answer({ failures: groups, searched: found.searched, more: found.more }, () => {
         const rest = found.more ? `\nOnly the newest ${found.searched} failures were searched.` : '';
-        return groupTable(groups, terminal.now()) + rest;
+        return tableOf(groups, COLUMNS, 'No failures.', terminal.now()) + rest;
       });
     });
   failures.addCommand(actCommand(terminal, 'redrive', 'retry the jobs of a group', 'retried'));
@@ -49,19 +53,6 @@ function partOf({ queue, type, state }: Options) {
   if (wrong !== undefined)
     throw usageError(`${wrong} is not a state of a failure.`, `States are ${STATES.join(', ')}.`);
   return { ...(queue && { queue }), ...(type && { type }), ...(state && { state: state as FailureState[] }) };
-}
-
-function groupTable(groups: readonly FailureGroup[], now: number): string {
-  if (groups.length === 0) return 'No failures.';
-  const rows = groups.map(({ fingerprint, type, error, count, queues, lastSeenAt }) => [
-    fingerprint,
-    String(count),
-    type,
-    queues.join(','),
-    whenText(lastSeenAt, now),
-    `${error.type}: ${error.message}`,
-  ]);
-  return table(['FINGERPRINT', 'JOBS', 'TYPE', 'QUEUES', 'LAST', 'ERROR'], rows);
 }
 
 function actCommand(terminal: Terminal, verb: 'redrive' | 'discard', summary: string, done: string): Command {

@@ -4,7 +4,8 @@ import type { QueueGroupDetail, QueueGroupsSeen } from '../../client/queue-confi
 import { pathTo } from '../../client/transport';
 import { integer, type Session } from '../command';
 import { type Terminal, table, whenText } from '../output';
-import { bodyOf, type Column, resourceCommand, type Said, shown, verb } from '../resource';
+import { bodyOf, resourceCommand, type Said, shown, verb } from '../resource';
+import type { Column } from '../views';
 
 interface Limits {
   concurrency?: number;

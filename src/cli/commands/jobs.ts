@@ -9,8 +9,10 @@ import { TocsinError } from '../../producer/errors';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
 import { CliError, failureOf, usageError } from '../failure';
-import { type Terminal, table, whenText } from '../output';
+import { type Terminal, table } from '../output';
+import { tableOf } from '../resource';
 import { JOB_STATES } from '../states';
+import { JOBS } from '../views';
 
 interface ListOptions extends ConnectionOptions {
   queue?: string[];
@@ -42,7 +44,7 @@ export function jobsCommand(terminal: Terminal): Command {
       if (wrong !== undefined) throw usageError(`${wrong} is not a state.`, `States are ${JOB_STATES.join(', ')}.`);
       const jobs: JobEnvelope[] = [];
       for await (const job of tocsin.list(queryOf(options), { limit: options.limit })) jobs.push(job);
-      answer({ jobs }, () => jobTable(jobs, terminal.now(), 'No jobs match.'));
+      answer({ jobs }, () => tableOf(jobs, JOBS, 'No jobs match.', terminal.now()));
     });
 }
 
@@ -57,21 +59,6 @@ function queryOf({ queue, state, type, tag, group, parent, q, fingerprint }: Lis
     ...(q && { q }),
     ...(fingerprint && { fingerprint }),
   };
-}
-
-/** Jobs as a table, one a line. */
-export function jobTable(jobs: readonly JobEnvelope[], now: number, none: string): string {
-  if (jobs.length === 0) return none;
-  const rows = jobs.map((job) => [
-    job.id,
-    job.state,
-    job.queue,
-    job.type,
-    `${job.attempt}/${job.maxAttempts}`,
-    whenText(job.createdAt, now),
-    job.error && job.state !== 'completed' ? `${job.error.type}: ${job.error.message}` : '',
-  ]);
-  return table(['ID', 'STATE', 'QUEUE', 'TYPE', 'ATTEMPT', 'CREATED', 'LAST ERROR'], rows);
 }
 
 /** Changes single jobs. */

@@ -1,21 +1,11 @@
 /** `tocsin limits`, with `show`, `override` and `restore` */
 import type { Command } from 'commander';
-import type { LimitsInForce, RateLimitStatus } from '../../client/rate-limits';
+import type { RateLimitStatus } from '../../client/rate-limits';
 import { pathTo } from '../../client/transport';
 import { integer, type Session } from '../command';
 import type { Terminal } from '../output';
-import {
-  ago,
-  bodyOf,
-  type Column,
-  fromFile,
-  listed,
-  resourceCommand,
-  type Said,
-  shown,
-  tableOf,
-  verb,
-} from '../resource';
+import { bodyOf, fromFile, listed, resourceCommand, type Said, shown, tableOf, verb } from '../resource';
+import { type Column, LIMITS, limitsText } from '../views';
 
 interface Members {
   concurrency?: number;
@@ -25,15 +15,6 @@ interface Members {
   until?: string;
   file?: string;
 }
-
-const COLUMNS: readonly Column<RateLimitStatus>[] = [
-  ['KEY', ({ key }) => key],
-  ['LIMITS', limitsText],
-  ['OVERRIDDEN', ({ override }, now) => override && (override.expiresAt ? ago(override.expiresAt, now) : 'yes')],
-  ['RUNNING', ({ active }) => active],
-  ['STARTS', ({ currentCount }) => currentCount],
-  ['WAITING', ({ waiting }) => waiting],
-];
 
 const QUEUES: readonly Column<RateLimitStatus['queues'][number]>[] = [
   ['QUEUE', ({ queue }) => queue],
@@ -48,7 +29,7 @@ export function limitsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'limits',
     summary: 'list limit keys and the jobs that wait for them',
-    list: (opened) => listed(opened, 'rate_limits', opened.tocsin.rateLimits.list(), COLUMNS, 'No limit keys.'),
+    list: (opened) => listed(opened, 'rate_limits', opened.tocsin.rateLimits.list(), LIMITS, 'No limit keys.'),
     one: [['<key>', 'limit key']],
     verbs: [
       verb({
@@ -91,9 +72,4 @@ export function limitsCommand(terminal: Terminal): Command {
 function one(opened: Session<object>, limit: RateLimitStatus): Said {
   const queues = tableOf(limit.queues, QUEUES, 'No queue uses this key.', opened.terminal.now());
   return shown(opened, 'rate_limit', limit, { waitingCount: '', queues });
-}
-
-function limitsText({ concurrency, limit, period, throttled }: LimitsInForce): string {
-  const rate = limit === undefined ? undefined : `${limit} in ${period ?? 'a period'}${throttled ? ', spread' : ''}`;
-  return [concurrency === undefined ? undefined : `${concurrency} at once`, rate].filter(Boolean).join(', ');
 }

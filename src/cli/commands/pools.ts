@@ -4,7 +4,8 @@ import type { QueuePool, SchedulingStats } from '../../client/pools';
 import { pathTo } from '../../client/transport';
 import { integer, list } from '../command';
 import type { Terminal } from '../output';
-import { bodyOf, type Column, fromFile, listed, removal, resourceCommand, shown, tableOf, verb } from '../resource';
+import { bodyOf, fromFile, listed, removal, resourceCommand, shown, tableOf, verb } from '../resource';
+import type { Column } from '../views';
 
 interface Members {
   queue?: string[];

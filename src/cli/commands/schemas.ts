@@ -2,7 +2,8 @@
 import type { Command } from 'commander';
 import type { ArgsSchema } from '../../client/schemas';
 import type { Terminal } from '../output';
-import { ago, type Column, listed, readObject, removal, resourceCommand, shown, verb } from '../resource';
+import { listed, readObject, removal, resourceCommand, shown, verb } from '../resource';
+import { ago, type Column } from '../views';
 
 const COLUMNS: readonly Column<ArgsSchema>[] = [
   ['TYPE', ({ type }) => type],

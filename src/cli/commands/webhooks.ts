@@ -1,24 +1,13 @@
 /** `tocsin webhooks`, with `add`, `remove`, `pause`, `resume`, `test`, `rotate`, `deliveries` and `redeliver` */
 import type { Command } from 'commander';
-import type { Webhook, WebhookDelivery, WebhookFormat } from '../../client/webhooks';
+import type { WebhookDelivery, WebhookFormat } from '../../client/webhooks';
 import { integer, list } from '../command';
 import { CliError, usageError } from '../failure';
 import { facts, type Terminal } from '../output';
-import { ago, type Column, listed, removal, resourceCommand, shown, verb } from '../resource';
+import { listed, removal, resourceCommand, shown, verb } from '../resource';
+import { ago, type Column, WEBHOOKS } from '../views';
 
 const STATUSES: readonly WebhookDelivery['status'][] = ['pending', 'delivered', 'failed', 'dead'];
-
-const COLUMNS: readonly Column<Webhook>[] = [
-  ['ID', ({ id }) => id],
-  ['STATUS', ({ active, disabledReason }) => (active ? 'on' : (disabledReason ?? 'off'))],
-  ['URL', ({ url }) => url],
-  ['EVENTS', ({ events }) => events.join(',')],
-  ['FORMAT', ({ format }) => (typeof format === 'object' ? 'template' : (format ?? 'event'))],
-  ['SENT', ({ successCount }) => successCount],
-  ['FAILED', ({ failureCount }) => failureCount],
-  ['PENDING', ({ pendingCount }) => pendingCount],
-  ['LAST', ({ lastDeliveryAt }, now) => ago(lastDeliveryAt, now, 'never')],
-];
 
 const DELIVERIES: readonly Column<WebhookDelivery>[] = [
   ['ID', ({ id }) => id],
@@ -49,7 +38,14 @@ export function webhooksCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'webhooks',
     summary: 'list the webhooks',
-    list: (opened) => listed(opened, 'subscriptions', opened.tocsin.webhooks.list(), COLUMNS, 'No webhooks.'),
+    list: (opened) =>
+      listed(
+        opened,
+        'subscriptions',
+        opened.tocsin.webhooks.list(),
+        [['ID', ({ id }) => id], ...WEBHOOKS],
+        'No webhooks.',
+      ),
     one: [['<id>', 'id of the webhook']],
     verbs: [
       verb({

@@ -1,29 +1,13 @@
 /** `tocsin workflows`, with `show`, `start`, `progress` and `cancel` */
 import type { Command } from 'commander';
-import {
-  type WorkflowState,
-  type WorkflowStatus,
-  type WorkflowStep,
-  type WorkflowSummary,
-  workflowOf,
-} from '../../client/workflow-status';
+import { type WorkflowState, type WorkflowStatus, type WorkflowStep, workflowOf } from '../../client/workflow-status';
 import { integer, list, type Session } from '../command';
 import { usageError } from '../failure';
 import type { Terminal } from '../output';
-import { ago, type Column, listed, readObject, resourceCommand, type Said, shown, tableOf, verb } from '../resource';
+import { listed, readObject, resourceCommand, type Said, shown, tableOf, verb } from '../resource';
+import { ago, type Column, WORKFLOWS } from '../views';
 
 const STATES: readonly WorkflowState[] = ['running', 'completed', 'failed', 'cancelled'];
-
-const COLUMNS: readonly Column<WorkflowSummary>[] = [
-  ['ID', ({ id }) => id],
-  ['STATE', ({ state }) => state],
-  ['FORM', ({ type }) => type],
-  ['NAME', ({ name }) => name],
-  ['JOBS', ({ jobCount }) => jobCount],
-  ['FAILED', ({ failedCount }) => failedCount],
-  ['CREATED', ({ createdAt }, now) => ago(createdAt, now)],
-  ['ENDED', ({ completedAt, cancelledAt }, now) => ago(completedAt ?? cancelledAt, now)],
-];
 
 const STEPS: readonly Column<WorkflowStep>[] = [
   ['STEP', ({ id }) => id],
@@ -60,7 +44,7 @@ export function workflowsCommand(terminal: Terminal): Command {
         opened,
         'workflows',
         opened.tocsin.workflows.list(query, { limit }),
-        COLUMNS,
+        WORKFLOWS,
         'No workflows match.',
       );
     },

@@ -1,7 +1,6 @@
 /**
  * The actions on each kind of item, their keys, and their requests. An action is hidden from a user without its scope.
  */
-
 import { pathTo } from '../../client/transport';
 import type { Scope } from '../../job/access';
 import type { Write } from './api';

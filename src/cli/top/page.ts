@@ -1,9 +1,9 @@
 /** What a page is: where it is, what it loads, what it shows of that, and what an event changes in it. */
-
 import type { QueueEvent } from '../../client/event';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
 import { lengthText, whenText } from '../output';
+import type { Layout, Column as ViewColumn } from '../views';
 import type { Api } from './api';
 import { type Span, toneOf } from './style';
 import { foreign } from './text';
@@ -116,6 +116,41 @@ export interface Page<Answer> {
 /** A page whose answer only it knows. */
 export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
   return page as unknown as Page<unknown>;
+}
+
+/** A column of things, with what `top` alone makes of a cell: a piece of a line is shown as it is. */
+type Columns<Item> = readonly ViewColumn<Item>[];
+
+/** Columns and rows of things. @param about each of them, beside its cells */
+export function listOf<Item>(
+  items: readonly Item[],
+  columns: Columns<Item>,
+  now: number,
+  about: (item: Item) => Omit<Row, 'cells'>,
+): Pick<Listing, 'columns' | 'rows'> {
+  return {
+    columns: columns.map(([label, , { rank = 0, end, most } = {}]) => {
+      return { label, rank, ...(end && { end }), ...(most && { most }) };
+    }),
+    rows: items.map((item) => ({
+      ...about(item),
+      cells: columns.map(([, cell, layout]) => cellOf(cell(item, now), layout?.is)),
+    })),
+  };
+}
+
+function cellOf(value: unknown, is: Layout['is']): Cell {
+  if (typeof value === 'number') return count(value, is === 'bad');
+  if (typeof value === 'object' && value !== null) return value as Span;
+  const text = String(value ?? '');
+  if (is === 'state') return stateCell(text);
+  return is === 'mode' && text !== 'active' ? stateCell(text) : foreign(text);
+}
+
+/** @param isTrouble it is bad that there is any */
+export function count(value: number, isTrouble = false): Cell {
+  if (value === 0) return faint('0');
+  return isTrouble ? bad(numberText(value)) : numberText(value);
 }
 
 /** Rows of a page of a list. */

@@ -1,5 +1,4 @@
 /** Does what the model asks for: loads, counts, acts. Failures come back as words. */
-
 import { pathTo } from '../../client/transport';
 import { TocsinError, UnauthorizedError } from '../../producer/errors';
 import { failureOf } from '../failure';

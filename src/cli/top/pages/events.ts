@@ -9,10 +9,7 @@ import { foreign } from '../text';
 const KEPT = 200;
 
 export const events = definePage<{ events: readonly QueueEvent[] }>({
-  id: 'events',
-  title: 'Events',
-  key: 'e',
-  scope: 'data:read',
+  ...{ id: 'events', title: 'Events', key: 'e', scope: 'data:read' },
   load: (api) => api.get('/events?page=1&per_page=50'),
   show: (answer, _, now) => ({
     facts: [],

@@ -6,18 +6,9 @@ import type { JobSummary } from '../../../client/jobs';
 import { pathTo } from '../../../client/transport';
 import type { JobItems } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';
+import { JOBS, type Column as ViewColumn } from '../../views';
 import type { Api } from '../api';
-import {
-  ageText,
-  type Change,
-  type Column,
-  type Listing,
-  type PagePlace,
-  pageQuery,
-  type Row,
-  stateCell,
-} from '../page';
-import { foreign } from '../text';
+import { type Change, type Listing, listOf, type PagePlace, pageQuery } from '../page';
 
 export type JobAnswer = Omit<Named<JobItems>, 'pagination'>;
 
@@ -53,44 +44,20 @@ export async function askJobs(api: Api, ids: readonly string[]): Promise<(answer
   return (answer) => ({ ...answer, items: answer.items.map((item) => byId.get(item.id) ?? item) });
 }
 
-const COLUMNS: readonly Column[] = [
-  { label: 'ID', rank: 2 },
-  { label: 'STATE', rank: 0 },
-  { label: 'TYPE', rank: 0, most: 32 },
-  { label: 'QUEUE', rank: 3, most: 24 },
-  { label: 'TRY', end: true, rank: 4 },
-  { label: 'PRIORITY', end: true, rank: 6 },
-  { label: 'CREATED', end: true, rank: 1 },
-  { label: 'ERROR', rank: 5 },
+const COLUMNS: readonly ViewColumn<JobSummary>[] = [
+  ...JOBS,
+  ['PRIORITY', ({ priority }) => priority, { rank: 6, end: true }],
 ];
 
 export function showJobs(answer: JobAnswer, now: number): Omit<Listing, 'facts'> {
   return {
-    columns: COLUMNS,
-    rows: answer.items.map((job) => jobRow(job, now)),
+    ...listOf(answer.items, COLUMNS, now, ({ id, state }) => ({
+      id,
+      thing: { kind: 'job', id, state },
+      opens: { page: 'job', name: id },
+    })),
     total: answer.total,
     atLeast: answer.totalIsExact === false,
     empty: answer.more ? `None in the newest ${answer.searched} jobs; older ones were not searched.` : 'No jobs.',
-  };
-}
-
-function jobRow(
-  { id, state, type, queue, attempt, maxAttempts, priority, createdAt, error }: JobSummary,
-  now: number,
-): Row {
-  return {
-    id,
-    thing: { kind: 'job', id, state },
-    opens: { page: 'job', name: id },
-    cells: [
-      foreign(id),
-      stateCell(state),
-      foreign(type),
-      foreign(queue),
-      `${attempt}/${maxAttempts}`,
-      priority,
-      ageText(createdAt, now),
-      error ? foreign(`${error.type ?? ''}: ${error.message}`) : '',
-    ],
   };
 }

@@ -11,9 +11,7 @@ import { foreign } from '../text';
 type Story = Named<Omit<InspectedJob, keyof JobStory> & Omit<JobStory, 'checkpoint'>>;
 
 export const job = definePage<Story>({
-  id: 'job',
-  title: 'Job',
-  scope: 'admin:read',
+  ...{ id: 'job', title: 'Job', scope: 'admin:read' },
   load: async (api, { name = '' }) => await api.get<Story>(`${pathTo`/admin/jobs/${name}`}?timeline=true`),
   show: (story, _, now) => {
     const { reason, text, hint } = explain(story, {}, now);

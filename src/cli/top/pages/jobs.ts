@@ -4,10 +4,7 @@ import { definePage, numberText, warn } from '../page';
 import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';
 
 export const jobs = definePage<JobAnswer>({
-  id: 'jobs',
-  title: 'Jobs',
-  key: 'j',
-  scope: 'admin:read',
+  ...{ id: 'jobs', title: 'Jobs', key: 'j', scope: 'admin:read' },
   states: JOB_STATES,
   searches: true,
   load: (api, place) => loadJobs(api, place),

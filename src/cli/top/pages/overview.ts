@@ -6,16 +6,7 @@ import { JOB_STATES } from '../../states';
 import type { Api } from '../api';
 import { ageText, bad, definePage, type Fact, lastsText, numberText, warn } from '../page';
 import { foreign } from '../text';
-import {
-  askQueues,
-  byDepth,
-  hearQueues,
-  loadQueues,
-  percent,
-  QUEUE_COLUMNS,
-  type QueuesAnswer,
-  queueRow,
-} from './queue-list';
+import { askQueues, byDepth, hearQueues, listQueues, loadQueues, percent, type QueuesAnswer } from './queue-list';
 
 interface Overview extends QueuesAnswer {
   maintenance: MaintenanceState;
@@ -37,15 +28,11 @@ async function load(api: Api): Promise<Overview> {
 const ELSEWHERE = /^(worker\.(started|stopped|quiet)|queue\.push_)/;
 
 export const overview = definePage<Overview>({
-  id: 'overview',
-  title: 'Overview',
-  key: 'o',
-  scope: 'admin:read',
+  ...{ id: 'overview', title: 'Overview', key: 'o', scope: 'admin:read' },
   load,
   show: (answer, _, now) => ({
     facts: factsOf(answer, now),
-    columns: QUEUE_COLUMNS,
-    rows: [...answer.items].sort(byDepth).map((item) => queueRow(item, now)),
+    ...listQueues([...answer.items].sort(byDepth), now),
     total: answer.total,
     empty: 'No queues yet. A queue is created by its first job.',
     subject: { kind: 'deployment', id: 'deployment', state: answer.maintenance.enabled ? 'maintenance' : 'running' },

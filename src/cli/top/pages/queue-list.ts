@@ -3,10 +3,9 @@ import type { QueueEvent } from '../../../client/event';
 import { pathTo } from '../../../client/transport';
 import type { QueueStanding } from '../../../contract/queues';
 import type { Named } from '../../../producer/names';
+import type { Column } from '../../views';
 import type { Api } from '../api';
-import { bad, type Cell, type Change, type Column, faint, lastsText, msText, numberText, type Row } from '../page';
-import { toneOf } from '../style';
-import { foreign } from '../text';
+import { bad, type Cell, type Change, faint, lastsText, listOf, msText, numberText } from '../page';
 
 /** A queue as the list has it. */
 export type QueueItem = Named<QueueStanding>;
@@ -55,48 +54,32 @@ export async function askQueues(api: Api, names: readonly string[]): Promise<(li
   return ({ items, total }) => ({ total, items: items.map((item) => byName.get(item.name) ?? item) });
 }
 
-export const QUEUE_COLUMNS: readonly Column[] = [
-  { label: 'QUEUE', rank: 0, most: 40 },
-  { label: 'STATUS', rank: 1 },
-  { label: 'AVAILABLE', end: true, rank: 0 },
-  { label: 'ACTIVE', end: true, rank: 2 },
-  { label: 'LATER', end: true, rank: 5 },
-  { label: 'RETRYING', end: true, rank: 4 },
-  { label: 'DISCARDED', end: true, rank: 3 },
-  { label: 'DONE/MIN', end: true, rank: 6 },
-  { label: 'ERRORS', end: true, rank: 7 },
-  { label: 'P95', end: true, rank: 9 },
-  { label: 'OLDEST', end: true, rank: 8 },
+const QUEUE_COLUMNS: readonly Column<QueueItem>[] = [
+  ['QUEUE', ({ name }) => name, { most: 40 }],
+  ['STATUS', ({ status }) => status, { rank: 1, is: 'mode' }],
+  ['AVAILABLE', ({ counts: { available = 0 } }) => available, { end: true }],
+  [
+    'ACTIVE',
+    ({ counts: { active = 0 }, concurrency: { limit } }) =>
+      limit === null ? active : `${numberText(active)}/${numberText(limit)}`,
+    { rank: 2, end: true },
+  ],
+  ['LATER', ({ counts: { scheduled = 0, pending = 0 } }) => scheduled + pending, { rank: 5, end: true }],
+  ['RETRYING', ({ counts: { retryable = 0 } }) => retryable, { rank: 4, end: true }],
+  ['DISCARDED', ({ counts: { discarded = 0 } }) => discarded, { rank: 3, end: true, is: 'bad' }],
+  ['DONE/MIN', ({ throughput }) => throughput.processedPerMinute, { rank: 6, end: true }],
+  ['ERRORS', ({ errorRate }) => percent(errorRate), { rank: 7, end: true }],
+  ['P95', ({ latencyMs }) => msText(latencyMs.p95), { rank: 9, end: true }],
+  ['OLDEST', ({ oldestAvailableAt }, now) => lastsText(oldestAvailableAt, now), { rank: 8, end: true }],
 ];
 
-export function queueRow(item: QueueItem, now: number): Row {
-  const { name, status, counts, throughput, errorRate, latencyMs, oldestAvailableAt, concurrency } = item;
-  const { available = 0, active = 0, scheduled = 0, pending = 0, retryable = 0, discarded = 0 } = counts;
-  return {
+/** Queues in rows. */
+export const listQueues = (items: readonly QueueItem[], now: number) =>
+  listOf(items, QUEUE_COLUMNS, now, ({ name, status }) => ({
     id: name,
     thing: { kind: 'queue', id: name, state: status },
     opens: { page: 'queue', name },
-    cells: [
-      foreign(name),
-      { text: status, tone: toneOf(status === 'active' ? '' : status) },
-      count(available),
-      concurrency.limit === null ? count(active) : `${numberText(active)}/${numberText(concurrency.limit)}`,
-      count(scheduled + pending),
-      count(retryable),
-      count(discarded, true),
-      count(throughput.processedPerMinute),
-      percent(errorRate),
-      msText(latencyMs.p95),
-      lastsText(oldestAvailableAt, now),
-    ],
-  };
-}
-
-/** @param isTrouble it is so that there is any */
-export function count(value: number, isTrouble = false): Cell {
-  if (value === 0) return faint('0');
-  return isTrouble ? bad(numberText(value)) : numberText(value);
-}
+  }));
 
 export function percent(share: number): Cell {
   const text = `${Math.round(share * 1000) / 10} %`;

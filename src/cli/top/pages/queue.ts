@@ -15,9 +15,7 @@ interface QueueAnswer extends JobAnswer {
 const find = (name: string) => pathTo`/admin/queues/${name}`;
 
 export const queue = definePage<QueueAnswer>({
-  id: 'queue',
-  title: 'Queue',
-  scope: 'admin:read',
+  ...{ id: 'queue', title: 'Queue', scope: 'admin:read' },
   states: JOB_STATES,
   searches: true,
   load: async (api, place) => {

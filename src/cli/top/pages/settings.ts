@@ -5,10 +5,7 @@ import { definePage, type Row } from '../page';
 import { foreign } from '../text';
 
 export const settings = definePage<Readonly<Record<string, unknown>>>({
-  id: 'settings',
-  title: 'Settings',
-  key: 't',
-  scope: 'admin:read',
+  ...{ id: 'settings', title: 'Settings', key: 't', scope: 'admin:read' },
   load: (api) => api.get('/admin/system/config'),
   show: (answer) => ({
     facts: [],

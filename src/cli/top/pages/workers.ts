@@ -2,18 +2,15 @@
 import type { TargetStatus } from '../../../client/targets';
 import type { WorkerList } from '../../../contract/workers';
 import type { Named } from '../../../producer/names';
-import { ageText, definePage, pageQuery, type Row, stateCell } from '../page';
-import { foreign } from '../text';
+import { ago, type Column } from '../../views';
+import { definePage, listOf, pageQuery, type Thing } from '../page';
 
 interface WorkersAnswer extends Named<WorkerList> {
   targets: readonly TargetStatus[];
 }
 
 export const workers = definePage<WorkersAnswer>({
-  id: 'workers',
-  title: 'Workers',
-  key: 'k',
-  scope: 'admin:read',
+  ...{ id: 'workers', title: 'Workers', key: 'k', scope: 'admin:read' },
   load: async (api, place) => {
     const [found, { targets }] = await Promise.all([
       api.get<Omit<WorkersAnswer, 'targets'>>(`/admin/workers?${pageQuery(place)}`),
@@ -30,15 +27,9 @@ export const workers = definePage<WorkersAnswer>({
           .join(' · '),
       },
     ],
-    columns: [
-      { label: 'WORKER', rank: 0, most: 40 },
-      { label: 'STATE', rank: 0 },
-      { label: 'TAKES', rank: 2, most: 30 },
-      { label: 'RUNNING', end: true, rank: 1 },
-      { label: 'LAST SEEN', end: true, rank: 1 },
-      { label: 'TELLS', rank: 3 },
-    ],
-    rows: [...targets.map((target) => targetRow(target, now)), ...items.map((worker) => workerRow(worker, now))],
+    ...listOf<Shown>([...targets.map(targetRow), ...items.map(workerRow)], COLUMNS, now, ({ thing }) => ({
+      ...{ id: `${thing.kind} ${thing.id}`, thing },
+    })),
     total: pagination.total + targets.length,
     empty: 'No workers and no handlers.',
   }),
@@ -46,33 +37,33 @@ export const workers = definePage<WorkersAnswer>({
     events.some(({ type }) => /^worker\.(started|stopped|quiet)|^queue\.push_/.test(type)) ? { reload: true } : {},
 });
 
-function workerRow(worker: WorkersAnswer['items'][number], now: number): Row {
-  const { id, state, queues, activeJobs, concurrency, lastHeartbeatAt, hostname, pid, version } = worker;
-  return {
-    id: `worker ${id}`,
-    thing: { kind: 'worker', id, state },
-    cells: [
-      foreign(id),
-      stateCell(state),
-      foreign(queues.join(',')),
-      concurrency === null ? activeJobs : `${activeJobs}/${concurrency}`,
-      ageText(lastHeartbeatAt, now),
-      foreign([hostname, pid, version].filter((part) => part !== null).join(' ')),
-    ],
-  };
+/** A worker or a handler, as rows show it. */
+interface Shown {
+  thing: Thing & { state: string };
+  takes: readonly string[];
+  running?: number | string;
+  seen: string | null | undefined;
+  tells: string | undefined;
 }
 
-function targetRow({ name, state, patterns, lastError, since }: TargetStatus, now: number): Row {
-  return {
-    id: `target ${name}`,
-    thing: { kind: 'target', id: name, state },
-    cells: [
-      foreign(name),
-      stateCell(state),
-      foreign(patterns.join(',')),
-      '',
-      ageText(since, now),
-      foreign(lastError ?? ''),
-    ],
-  };
-}
+const COLUMNS: readonly Column<Shown>[] = [
+  ['WORKER', ({ thing }) => thing.id, { most: 40 }],
+  ['STATE', ({ thing }) => thing.state, { is: 'state' }],
+  ['TAKES', ({ takes }) => takes.join(','), { rank: 2, most: 30 }],
+  ['RUNNING', ({ running }) => running, { rank: 1, end: true }],
+  ['LAST SEEN', ({ seen }, now) => ago(seen, now), { rank: 1, end: true }],
+  ['TELLS', ({ tells }) => tells, { rank: 3 }],
+];
+
+const workerRow = (worker: WorkersAnswer['items'][number]): Shown => ({
+  thing: { kind: 'worker', id: worker.id, state: worker.state },
+  takes: worker.queues,
+  running: worker.concurrency === null ? worker.activeJobs : `${worker.activeJobs}/${worker.concurrency}`,
+  seen: worker.lastHeartbeatAt,
+  tells: [worker.hostname, worker.pid, worker.version].filter((part) => part !== null).join(' '),
+});
+
+const targetRow = ({ name, state, patterns, lastError, since }: TargetStatus): Shown => ({
+  thing: { kind: 'target', id: name, state },
+  ...{ takes: patterns, seen: since, tells: lastError },
+});

@@ -1,52 +1,39 @@
 /** Workflows, and the steps of one. */
+
 import { pathTo } from '../../../client/transport';
-import type { WorkflowList, WorkflowStatus } from '../../../contract/workflows';
+import type { WorkflowSummary } from '../../../client/workflow-status';
+import type { WorkflowStatus } from '../../../contract/workflows';
 import type { Named } from '../../../producer/names';
-import { ageText, definePage, pageQuery, stateCell } from '../page';
+import { type Column, WORKFLOWS } from '../../views';
+import { ageText, definePage, listOf, pageQuery, stateCell } from '../page';
 import { foreign } from '../text';
 
-const STATES = ['running', 'completed', 'failed', 'cancelled'];
-
-export const workflows = definePage<Named<WorkflowList>>({
-  id: 'workflows',
-  title: 'Workflows',
-  key: 'w',
-  scope: 'data:read',
-  states: STATES,
+export const workflows = definePage<{ items: readonly WorkflowSummary[]; total: number }>({
+  ...{ id: 'workflows', title: 'Workflows', key: 'w', scope: 'data:read' },
+  states: ['running', 'completed', 'failed', 'cancelled'],
   load: (api, place) => api.get(`/workflows?${pageQuery(place, { state: place.state })}`),
   show: ({ items, total }, _, now) => ({
-    facts: [],
-    columns: [
-      { label: 'ID', rank: 2 },
-      { label: 'NAME', rank: 0, most: 36 },
-      { label: 'KIND', rank: 3 },
-      { label: 'STATE', rank: 0 },
-      { label: 'STEPS', end: true, rank: 0 },
-      { label: 'CREATED', end: true, rank: 1 },
-    ],
-    rows: items.map(({ id, name = '', type, state, stepsCompleted, stepsTotal, createdAt }) => ({
+    ...{ facts: [], total, empty: 'No workflows.' },
+    ...listOf(items, WORKFLOWS, now, ({ id, name, state }) => ({
       id,
       thing: { kind: 'workflow', id, called: name || id, state },
       opens: { page: 'workflow', name: id },
-      cells: [
-        foreign(id),
-        foreign(name),
-        foreign(type),
-        stateCell(state),
-        `${stepsCompleted}/${stepsTotal}`,
-        ageText(createdAt, now),
-      ],
     })),
-    total,
-    empty: 'No workflows.',
   }),
   hear: (_, events) => (events.some(({ type }) => type.startsWith('workflow.')) ? { reload: true } : {}),
 });
 
+const STEPS: readonly Column<Named<WorkflowStatus>['steps'][number]>[] = [
+  ['STEP', ({ id }) => id, { most: 24 }],
+  ['STATE', ({ state }) => state, { is: 'state' }],
+  ['TYPE', ({ type }) => type, { rank: 1, most: 32 }],
+  ['QUEUE', ({ queue }) => queue, { rank: 4, most: 20 }],
+  ['AFTER', ({ dependsOn }) => dependsOn?.join(','), { rank: 2, most: 24 }],
+  ['JOB', ({ jobId }) => jobId, { rank: 3 }],
+];
+
 export const workflow = definePage<Named<WorkflowStatus>>({
-  id: 'workflow',
-  title: 'Workflow',
-  scope: 'data:read',
+  ...{ id: 'workflow', title: 'Workflow', scope: 'data:read' },
   load: (api, { name = '' }) => api.get(pathTo`/workflows/${name}`),
   show: ({ id, name = '', type, state, createdAt, stepsCompleted, stepsTotal, steps }, _, now) => ({
     facts: [
@@ -56,25 +43,9 @@ export const workflow = definePage<Named<WorkflowStatus>>({
       { name: 'steps', value: `${stepsCompleted} of ${stepsTotal} completed` },
       { name: 'created', value: ageText(createdAt, now) },
     ],
-    columns: [
-      { label: 'STEP', rank: 0, most: 24 },
-      { label: 'STATE', rank: 0 },
-      { label: 'TYPE', rank: 1, most: 32 },
-      { label: 'QUEUE', rank: 4, most: 20 },
-      { label: 'AFTER', rank: 2, most: 24 },
-      { label: 'JOB', rank: 3 },
-    ],
-    rows: steps.map((step) => ({
-      id: step.id,
-      ...(step.jobId !== null && { opens: { page: 'job' as const, name: step.jobId } }),
-      cells: [
-        foreign(step.id),
-        stateCell(step.state),
-        foreign(step.type),
-        foreign(step.queue ?? ''),
-        foreign(step.dependsOn?.join(',') ?? ''),
-        foreign(step.jobId ?? ''),
-      ],
+    ...listOf(steps, STEPS, now, ({ id: step, jobId }) => ({
+      id: step,
+      ...(jobId !== null && { opens: { page: 'job', name: jobId } }),
     })),
     empty: 'No steps.',
     subject: { kind: 'workflow', id, called: name || id, state },
