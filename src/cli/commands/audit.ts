@@ -3,7 +3,9 @@ import type { Command } from 'commander';
 import type { AuditEntry } from '../../client/audit';
 import { integer, list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
-import { type Terminal, table, textOf } from '../output';
+import { type Terminal, textOf } from '../output';
+import { tableOf } from '../resource';
+import type { Column } from '../views';
 
 interface Options extends ConnectionOptions {
   actor?: string;
@@ -31,20 +33,16 @@ export function auditCommand(terminal: Terminal): Command {
       };
       const entries: AuditEntry[] = [];
       for await (const entry of tocsin.audit.list(query, { limit })) entries.push(entry);
-      answer({ entries }, () => auditTable(entries));
+      answer({ entries }, () => tableOf(entries, COLUMNS, 'No entries.', terminal.now()));
     });
 }
 
-function auditTable(entries: readonly AuditEntry[]): string {
-  if (entries.length === 0) return 'No entries.';
-  const rows = entries.map(({ at, actor, action, target, count, status, filter, reason }) => [
-    at,
-    actor.name ?? actor.keyHint ?? 'anybody',
-    action,
-    target ?? '',
-    count === null ? '' : String(count),
-    String(status),
-    [filter === null ? '' : textOf(filter), reason ?? ''].filter(Boolean).join('  '),
-  ]);
-  return table(['AT', 'WHO', 'ACTION', 'TARGET', 'JOBS', 'STATUS', 'FILTER, REASON'], rows);
-}
+const COLUMNS: readonly Column<AuditEntry>[] = [
+  ['AT', ({ at }) => at],
+  ['WHO', ({ actor }) => actor.name ?? actor.keyHint ?? 'anybody'],
+  ['ACTION', ({ action }) => action],
+  ['TARGET', ({ target }) => target],
+  ['JOBS', ({ count }) => (count === null ? '' : String(count))],
+  ['STATUS', ({ status }) => String(status)],
+  ['FILTER, REASON', ({ filter, reason }) => [filter && textOf(filter), reason].filter(Boolean).join('  ')],
+];

@@ -1,18 +1,17 @@
 /** `tocsin failures`, `tocsin failures redrive` and `tocsin failures discard` */
 import type { Command } from 'commander';
 import type { FailureGroup, FailureState } from '../../client/failures';
-import { integer, list, remote, session } from '../command';
-import type { ConnectionOptions } from '../connection';
+import { integer, list } from '../command';
 import { CliError, usageError } from '../failure';
 import type { Terminal } from '../output';
-import { tableOf } from '../resource';
+import { resourceCommand, tableOf, verb } from '../resource';
 import { type Column, FAILURES } from '../views';
 
 const STATES = ['dead', 'discarded', 'retrying'];
 
 const COLUMNS: readonly Column<FailureGroup>[] = [['FINGERPRINT', ({ fingerprint }) => fingerprint], ...FAILURES];
 
-interface Options extends ConnectionOptions {
+interface Options {
   queue?: string[];
   type?: string[];
   state?: string[];
@@ -23,22 +22,27 @@ const LONGEST_WAIT_MS = 600_000;
 
 /** Groups failed jobs, and acts on a group. */
 export function failuresCommand(terminal: Terminal): Command {
-  const failures = conditions(remote('failures', 'group failed jobs by error'))
-    .option('--since <when>', 'only failures after this time (RFC 3339), or in the last such as 24h')
-    .option('--limit <n>', 'maximum number of groups', integer(1, 200), 20)
-    .action(async (options: Options & { since?: string; limit: number }) => {
-      const { tocsin, answer } = session(terminal, options);
+  return resourceCommand<Options & { since?: string; limit: number }>(terminal, {
+    name: 'failures',
+    summary: 'group failed jobs by error',
+    options: (command) =>
+      conditions(command)
+        .option('--since <when>', 'only failures after this time (RFC 3339), or in the last such as 24h')
+        .option('--limit <n>', 'maximum number of groups', integer(1, 200), 20),
+    async list({ tocsin, options }) {
       const query = { ...partOf(options), ...(options.since && { since: options.since }) };
-      const { items, ...found } = await tocsin.failures.list(query);
-      const groups = items.slice(0, options.limit);
-      answer({ failures: groups, searched: found.searched, more: found.more }, () => {
-        const rest = found.more ? `\nOnly the newest ${found.searched} failures were searched.` : '';
-        return tableOf(groups, COLUMNS, 'No failures.', terminal.now()) + rest;
-      });
-    });
-  failures.addCommand(actCommand(terminal, 'redrive', 'retry the jobs of a group', 'retried'));
-  failures.addCommand(actCommand(terminal, 'discard', 'delete the jobs of a group permanently', 'deleted'));
-  return failures;
+      const { items, searched, more } = await tocsin.failures.list(query);
+      const failures = items.slice(0, options.limit);
+      const rest = more ? `\nOnly the newest ${searched} failures were searched.` : '';
+      const text = tableOf(failures, COLUMNS, 'No failures.', terminal.now()) + rest;
+      return { value: { failures, searched, more }, text };
+    },
+    one: [['<fingerprint>', 'fingerprint of the group']],
+    verbs: [
+      acting('redrive', 'retry the jobs of a group', 'retried'),
+      acting('discard', 'delete the jobs of a group permanently', 'deleted'),
+    ],
+  });
 }
 
 function conditions(command: Command): Command {
@@ -55,16 +59,15 @@ function partOf({ queue, type, state }: Options) {
   return { ...(queue && { queue }), ...(type && { type }), ...(state && { state: state as FailureState[] }) };
 }
 
-function actCommand(terminal: Terminal, verb: 'redrive' | 'discard', summary: string, done: string): Command {
-  // Its options stand on both sides: commander reads what comes before the verb as those of `failures`.
-  return conditions(remote(verb, summary))
-    .argument('<fingerprint>', 'fingerprint of the group')
-    .action(async (fingerprint: string, _: Options, command: Command) => {
-      const options = command.optsWithGlobals<Options>();
-      const { tocsin, answer } = session(terminal, options);
-      const begun = await tocsin.failures[verb](fingerprint, partOf(options));
+// Its options stand on both sides: commander reads what comes before the verb as those of `failures`.
+const acting = (name: 'redrive' | 'discard', summary: string, done: string) =>
+  verb<Options>({
+    ...{ name, summary, options: conditions },
+    async run({ tocsin, options }, fingerprint = '') {
+      const begun = await tocsin.failures[name](fingerprint, partOf(options));
       const { matched, succeeded, skipped, failed } = await tocsin.bulk.wait(begun, { timeoutMs: LONGEST_WAIT_MS });
-      answer({ matched, succeeded, skipped, failed }, () => `${succeeded} of ${matched} ${done}.`);
-      if (failed > 0) throw new CliError(`${failed} could not be changed.`, 'tocsin failures', 'partial');
-    });
-}
+      const answer = { value: { matched, succeeded, skipped, failed }, text: `${succeeded} of ${matched} ${done}.` };
+      if (failed === 0) return answer;
+      return { ...answer, failure: new CliError(`${failed} could not be changed.`, 'tocsin failures', 'partial') };
+    },
+  });

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import type { QueueGroupDetail, QueueGroupsSeen } from '../../client/queue-config';
 import { pathTo } from '../../client/transport';
 import { integer, type Session } from '../command';
-import { type Terminal, table, whenText } from '../output';
-import { bodyOf, resourceCommand, type Said, shown, verb } from '../resource';
+import { type Terminal, whenText } from '../output';
+import { bodyOf, resourceCommand, type Said, shown, tableOf, verb } from '../resource';
 import type { Column } from '../views';
 
 interface Limits {
@@ -94,11 +94,7 @@ function one(opened: Session<object>, { waitingFor, ...detail }: QueueGroupDetai
 
 function groupTable({ groups, total, countsAreExact }: QueueGroupsSeen, now: number): string {
   if (groups.length === 0) return 'No groups: no job with a group waits or runs.';
-  const rows = groups.map((group) => COLUMNS.map(([, cell]) => cell(group, now)));
   const more = total > groups.length ? `\n${total - groups.length} more groups.` : '';
   const rest = countsAreExact === false ? '\nMore jobs wait than were counted.' : '';
-  return `${table(
-    COLUMNS.map(([head]) => head),
-    rows,
-  )}${more}${rest}`;
+  return tableOf(groups, COLUMNS, '', now) + more + rest;
 }

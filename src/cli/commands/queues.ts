@@ -4,47 +4,50 @@ import type { TocsinClient } from '../../client/client';
 import type { QueueOverview } from '../../client/queue-config';
 import { didYouMean } from '../../job/near-miss';
 import { NotFoundError } from '../../producer/errors';
-import { remote, session } from '../command';
-import type { ConnectionOptions } from '../connection';
 import { CliError } from '../failure';
-import { shellWord, type Terminal, table } from '../output';
+import { shellWord, type Terminal } from '../output';
+import { listed, resourceCommand, verb } from '../resource';
+import type { Column } from '../views';
+
+const COUNTS = ['available', 'active', 'scheduled', 'retryable', 'pending', 'completed', 'discarded'] as const;
+
+const COLUMNS: readonly Column<QueueOverview>[] = [
+  ['QUEUE', ({ name }) => name],
+  ['STATUS', ({ status }) => status],
+  ...COUNTS.map((state): Column<QueueOverview> => [state.toUpperCase(), ({ counts }) => counts[state]]),
+];
 
 /** Lists the queues, and stops or starts one. */
 export function queuesCommand(terminal: Terminal): Command {
-  const queues = remote('queues', 'list queues and how many jobs they have').action(
-    async (options: ConnectionOptions) => {
-      const { tocsin, answer } = session(terminal, options);
-      const found: QueueOverview[] = [];
-      for await (const queue of tocsin.queues.overview()) found.push(queue);
-      answer({ queues: found }, () => queueTable(found));
-    },
-  );
-  for (const [name, description] of [
-    ['pause', 'pause a queue: it accepts jobs but hands none out'],
-    ['resume', 'resume a queue'],
-  ] as const) {
-    queues.addCommand(
-      remote(name, description)
-        .argument('<queue>', 'name of the queue')
-        .action(async (queue: string, _: ConnectionOptions, command: Command) => {
-          const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
-          const state = await tocsin.queues[name](queue).catch(async (error: unknown) => {
-            throw error instanceof NotFoundError ? await unknownQueue(tocsin, queue) : error;
-          });
-          answer({ queue: state }, () => `${state.name}  ${state.status}`);
-        }),
-    );
-  }
-  queues.addCommand(
-    remote('create', 'create a queue before its first job, for example to pause it')
-      .argument('<queue>', 'name of the queue')
-      .action(async (queue: string, _: ConnectionOptions, command: Command) => {
-        const { tocsin, answer } = session(terminal, command.optsWithGlobals<ConnectionOptions>());
-        const config = await tocsin.queues.create(queue);
-        answer({ queue: { name: queue, config } }, () => `${queue}  created`);
+  const none = 'No queues yet. A queue is created by its first job.';
+  const set = (name: 'pause' | 'resume', summary: string) =>
+    verb({
+      ...{ name, summary },
+      async run({ tocsin }, queue = '') {
+        const state = await tocsin.queues[name](queue).catch(async (error: unknown) => {
+          throw error instanceof NotFoundError ? await unknownQueue(tocsin, queue) : error;
+        });
+        return { value: { queue: state }, text: `${state.name}  ${state.status}` };
+      },
+    });
+  return resourceCommand(terminal, {
+    name: 'queues',
+    summary: 'list queues and how many jobs they have',
+    list: (opened) => listed(opened, 'queues', opened.tocsin.queues.overview(), COLUMNS, none),
+    one: [['<queue>', 'name of the queue']],
+    verbs: [
+      set('pause', 'pause a queue: it accepts jobs but hands none out'),
+      set('resume', 'resume a queue'),
+      verb({
+        name: 'create',
+        summary: 'create a queue before its first job, for example to pause it',
+        async run({ tocsin }, name = '') {
+          const config = await tocsin.queues.create(name);
+          return { value: { queue: { name, config } }, text: `${name}  created` };
+        },
       }),
-  );
-  return queues;
+    ],
+  });
 }
 
 /** The failure for a queue that does not exist, with the name that was probably meant. */
@@ -57,15 +60,4 @@ async function unknownQueue(tocsin: TocsinClient, queue: string): Promise<CliErr
   }
   const hint = didYouMean(queue, names).trim() || `Create it with: tocsin queues create ${shellWord(queue)}`;
   return new CliError(`There is no queue ${queue}.`, hint, 'not_found');
-}
-
-const COUNTS = ['available', 'active', 'scheduled', 'retryable', 'pending', 'completed', 'discarded'] as const;
-
-function queueTable(queues: readonly QueueOverview[]): string {
-  if (queues.length === 0) return 'No queues yet. A queue is created by its first job.';
-  const head = ['QUEUE', 'STATUS', ...COUNTS.map((state) => state.toUpperCase())];
-  return table(
-    head,
-    queues.map(({ name, status, counts }) => [name, status, ...COUNTS.map((state) => counts[state])]),
-  );
 }

@@ -71,42 +71,24 @@ export interface Next {
 
 export const stay = (state: TopState): Next => ({ state, effects: [] });
 
+/** What stays when another place is gone to. */
+type Kept = Pick<TopState, 'session' | 'back' | 'serial' | 'isPaused' | 'notice' | 'operation' | 'connection'>;
+
 /** At the first page that this key may see. */
-export function begin(session: Session, place?: PagePlace): Next {
-  const state: TopState = {
-    ...{ session, place: place ?? { page: tabsOf(session)[0]?.id ?? 'overview' }, back: [], answer: undefined },
-    ...{ serial: 0, isBusy: false, due: { reload: false, names: [] }, problem: undefined },
-    ...{ row: undefined, index: 0, selected: new Set<string>(), isAll: false, mode: { kind: 'browse' } },
-    ...{
-      isGoing: false,
-      isPaused: false,
-      held: [],
-      newer: 0,
-      notice: undefined,
-      operation: undefined,
-      connection: 'connecting',
-    },
-  };
-  return arrive(state, state.place);
+export function begin(session: Session, place: PagePlace = { page: tabsOf(session)[0]?.id ?? 'overview' }): Next {
+  const still = { notice: undefined, operation: undefined, isPaused: false } as const;
+  return arrive({ session, back: [], serial: 0, connection: 'connecting', ...still }, place);
 }
 
 /** Goes to a place, whose answer is not there yet. */
-export function arrive(state: TopState, place: PagePlace, row?: string): Next {
-  const serial = state.serial + 1;
-  const fresh = {
-    answer: undefined,
-    problem: undefined,
-    row,
-    index: 0,
-    selected: new Set<string>(),
-    isAll: false,
-    newer: 0,
+export function arrive(kept: Kept, place: PagePlace, row?: string): Next {
+  const serial = kept.serial + 1;
+  const state: TopState = {
+    ...{ ...kept, place, serial, row, answer: undefined, problem: undefined, index: 0, newer: 0, held: [] },
+    ...{ selected: new Set<string>(), isAll: false, isBusy: true, isGoing: false, mode: { kind: 'browse' } },
+    due: { reload: false, names: [] },
   };
-  const due = { reload: false, names: [] };
-  return {
-    state: { ...state, ...fresh, place, serial, due, isBusy: true, held: [], mode: { kind: 'browse' }, isGoing: false },
-    effects: [{ do: 'load', place, serial }],
-  };
+  return { state, effects: [{ do: 'load', place, serial }] };
 }
 
 export const can = ({ session }: Pick<TopState, 'session'>, scope: Scope): boolean => session.scopes.includes(scope);

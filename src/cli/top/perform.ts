@@ -19,59 +19,42 @@ const LOOK_S = 5;
 /** @param url for what is said about it */
 export async function perform(effect: Effect, api: Api, url: string, change: Change): Promise<void> {
   switch (effect.do) {
-    case 'load': {
-      const { place, serial } = effect;
-      await trying(
-        url,
-        (problem) => change((state) => failed(state, serial, problem)),
-        async () => {
-          const answer = await pageOf(place.page).load(api, place);
-          change((state) => arrived(state, serial, () => answer, true));
-        },
-      );
-      break;
-    }
+    case 'load':
     case 'ask': {
-      const { place, serial, names } = effect;
-      await trying(
-        url,
-        (problem) => change((state) => failed(state, serial, problem)),
-        async () => {
-          const patch = await pageOf(place.page).ask?.(api, names);
-          change((state) => arrived(state, serial, patch ?? ((answer) => answer), false));
-        },
-      );
-      break;
+      const { place, serial } = effect;
+      const page = pageOf(place.page);
+      const work = async () => {
+        const answer = effect.do === 'load' ? await page.load(api, place) : undefined;
+        const patch = effect.do === 'ask' ? await page.ask?.(api, effect.names) : () => answer;
+        change((state) => arrived(state, serial, patch ?? ((held) => held), effect.do === 'load'));
+      };
+      return await trying(url, (problem) => change((state) => failed(state, serial, problem)), work);
     }
     case 'preview':
-      await trying(
-        url,
-        (problem) => change((state) => told(state, wordsOf(problem), 'bad')),
-        async () => {
-          const answers = await Promise.all(previewsOf(effect.wish).map((write) => api.write(write)));
-          const matched = answers.reduce((sum, answer) => sum + numberIn(answer, 'matched'), 0);
-          const isExact = answers.every(({ matchedIsExact }) => matchedIsExact !== false);
-          change((state) => counted(state, effect.wish, matched, isExact));
-        },
-      );
-      break;
     case 'act':
-      await trying(
-        url,
-        (problem) => change((state) => told({ ...state, operation: undefined }, wordsOf(problem), 'bad', true)),
-        () => act(effect.wish, api, change),
-      );
-      break;
-    case 'abort':
-      // Its outcome is shown by the code that waits for its end.
-      await trying(
-        url,
-        (problem) => change((state) => told(state, wordsOf(problem), 'bad')),
-        async () => void (await api.write({ method: 'DELETE', path: pathTo`/jobs/bulk/${effect.operation}` })),
-      );
-      break;
+    case 'abort': {
+      const isChange = effect.do === 'act';
+      const say = (problem: Problem) =>
+        change((state) => {
+          return told(isChange ? { ...state, operation: undefined } : state, wordsOf(problem), 'bad', isChange);
+        });
+      return await trying(url, say, async () => {
+        if (effect.do === 'act') await act(effect.wish, api, change);
+        else if (effect.do === 'preview') await preview(effect.wish, api, change);
+        // Its outcome is shown by the code that waits for its end.
+        else await api.write({ method: 'DELETE', path: pathTo`/jobs/bulk/${effect.operation}` });
+      });
+    }
     default:
   }
+}
+
+/** Has the server count what a wish would act on. */
+async function preview(wish: Wish, api: Api, change: Change): Promise<void> {
+  const answers = await Promise.all(previewsOf(wish).map((write) => api.write(write)));
+  const matched = answers.reduce((sum, answer) => sum + numberIn(answer, 'matched'), 0);
+  const isExact = answers.every(({ matchedIsExact }) => matchedIsExact !== false);
+  change((state) => counted(state, wish, matched, isExact));
 }
 
 /** Sends the requests of a wish one after the other, and waits for operations that continue in the background. */
