@@ -9,7 +9,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { withoutDescriptions, written } from './openapi-text.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -41,6 +41,18 @@ const ONE_FRAME = {
   },
 };
 
+/** `import './page.css'` adds the style sheet to the document when the module that imports it is loaded. */
+const STYLES = {
+  name: 'styles',
+  setup({ onLoad }) {
+    onLoad({ filter: /src[\\/]ui[\\/](pages|components)[\\/].*\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true });
+      const adopt = JSON.stringify(join(root, 'src/ui/core/styles.ts'));
+      return { contents: `import { adopt } from ${adopt};\nadopt(${JSON.stringify(code)});`, loader: 'js' };
+    });
+  },
+};
+
 /**
  * Builds the dashboard.
  * @returns {Promise<{ shell: string, assets: Record<string, { type: string, body: string }>, first: string[] }>} `shell`: the
@@ -61,7 +73,7 @@ export async function buildUi() {
     target: ['es2022', 'chrome123', 'firefox125', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    plugins: [ONE_FRAME],
+    plugins: [ONE_FRAME, STYLES],
     legalComments: 'none',
     metafile: true,
     write: false,

@@ -1,4 +1,4 @@
-/** Styles that come with a chunk of their own, as text: `import text from './page.css' with { type: 'text' }`. */
+/** Styles of a package, as text: `import text from 'uplot/dist/uPlot.min.css' with { type: 'text' }`. */
 declare module '*.css' {
   const text: string;
   export default text;

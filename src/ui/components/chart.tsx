@@ -5,9 +5,9 @@
 import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { number, timeOfDay } from '../core/format';
+import { Button } from './button';
 import type { PlotProps, Series } from './plot';
 import { PlainTable } from './table';
-import { Button } from './text';
 
 export type { Series } from './plot';
 

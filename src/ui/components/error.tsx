@@ -1,12 +1,10 @@
 /** The error of a job's attempt, as its handler reported it. */
 import { useState } from 'preact/hooks';
-import { adopt } from '../core/styles';
 import { Badge } from './badge';
-import css from './error.css' with { type: 'text' };
+import { Button } from './button';
 import { Code, Json } from './json';
-import { Button, Duration, Foreign } from './text';
-
-adopt(css);
+import { Duration, Foreign } from './text';
+import './error.css';
 
 /** An error of an attempt. */
 export interface JobError {

@@ -5,12 +5,11 @@ import { type ApiFailure, asFailure } from '../core/api';
 import { toast } from '../core/dialogs';
 import { ExactNumber, parseExact } from '../core/exact';
 import { openAside } from '../core/router';
-import { Dialog } from './overlays';
+import { Dialog, FormEnd } from './overlays';
 import { Failure } from './state';
-import { Button } from './text';
 
-/** What the server refused of the form around a field. */
-const Refusal = createContext<ApiFailure | undefined>(undefined);
+/** What the server refused of the form around. */
+export const Refusal = createContext<ApiFailure | undefined>(undefined);
 
 export interface FieldProps {
   label: string;
@@ -32,12 +31,26 @@ export function Field({ label, hint, at = [], error = errorAt(useContext(Refusal
       <span>{label}</span>
       {children}
       {hint && <small>{hint}</small>}
-      {error && (
-        <small class="error" role="alert">
-          {error}
-        </small>
-      )}
+      {error && <Wrong text={error} />}
     </label>
+  );
+}
+
+const Wrong = ({ text }: { text: string }) => (
+  <small class="error" role="alert">
+    {text}
+  </small>
+);
+
+/** Several boxes under one name, with what is wrong with them. @param props.at names in the refusal */
+export function Boxes(props: { legend: string; at: readonly string[]; class: string; children: ComponentChildren }) {
+  const error = errorAt(useContext(Refusal), ...props.at);
+  return (
+    <fieldset class={`${props.class}${error ? ' wrong' : ''}`}>
+      <legend>{props.legend}</legend>
+      {props.children}
+      {error && <Wrong text={error} />}
+    </fieldset>
   );
 }
 
@@ -180,7 +193,7 @@ export interface FormProps {
   /** Does it; what it throws is shown. */
   onSubmit: (form: FormData) => Promise<unknown>;
   onCancel?: () => void;
-  children: ComponentChildren | ((error: ApiFailure | undefined) => ComponentChildren);
+  children: ComponentChildren;
 }
 
 /** A form whose button waits for the answer. */
@@ -201,14 +214,9 @@ export function Form({ action, danger, disabled, onSubmit, onCancel, children }:
   };
   return (
     <form onSubmit={submit}>
-      <Refusal.Provider value={error}>{typeof children === 'function' ? children(error) : children}</Refusal.Provider>
+      <Refusal.Provider value={error}>{children}</Refusal.Provider>
       {error && <Failure error={error} />}
-      <footer>
-        {onCancel && <Button label="Cancel" onClick={onCancel} />}
-        <button type="submit" class={danger ? 'danger' : 'primary'} disabled={busy || disabled}>
-          {busy ? 'Working…' : action}
-        </button>
-      </footer>
+      <FormEnd {...{ action: busy ? 'Working…' : action, danger, disabled: busy || disabled, onCancel }} />
     </form>
   );
 }

@@ -5,7 +5,9 @@
 import { useState } from 'preact/hooks';
 import { ExactNumber, stringifyExact } from '../core/exact';
 import { bytes, number } from '../core/format';
-import { Button, Copy } from './text';
+import { Button } from './button';
+import { Section } from './page';
+import { Copy } from './text';
 
 /** Characters of a text, and members of a list or object, that are shown at first. */
 const SHOWN_TEXT = 400;
@@ -125,5 +127,15 @@ export function Code({ text, label }: { text: string; label: string }) {
         <bdi>{text}</bdi>
       </pre>
     </div>
+  );
+}
+
+/** A part of a page that is JSON. @param props.value undefined: there is no such part */
+export function JsonSection({ title, value, open = 2 }: { title: string; value: unknown; open?: number }) {
+  if (value === undefined || value === null) return null;
+  return (
+    <Section title={title}>
+      <Json value={value} label={title.toLowerCase()} open={open} />
+    </Section>
   );
 }

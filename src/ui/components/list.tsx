@@ -4,8 +4,8 @@ import { useEffect, useRef } from 'preact/hooks';
 import { number } from '../core/format';
 import { useGet } from '../core/resource';
 import { pageNumber, query, setQuery, withQuery } from '../core/router';
+import { Button } from './button';
 import { Icon } from './icon';
-import { Button } from './text';
 
 /** Filters in a row. */
 export function Filters({ children, kind = '' }: { children: ComponentChildren; kind?: string }) {
@@ -54,13 +54,20 @@ export type Options = Readonly<Record<string, string>>;
 export const named = (values: readonly string[]): Options => Object.fromEntries(values.map((value) => [value, value]));
 
 /** A choice of one that filters; the first option is "all". */
-export function SelectFilter(props: { name: string; label: string; all: string; options: Options }) {
-  const { name, label, all, options } = props;
+export function SelectFilter(props: {
+  name: string;
+  label: string;
+  all: string;
+  options: Options;
+  /** It leaves no entry in the history. */
+  replace?: boolean;
+}) {
+  const { name, label, all, options, replace = false } = props;
   const value = query(name);
   return (
     <label class="field inline">
       <span class="hidden">{label}</span>
-      <select value={value} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value })}>
+      <select value={value} onChange={({ currentTarget }) => setQuery({ [name]: currentTarget.value }, { replace })}>
         <option value="">{all}</option>
         {value !== '' && !Object.hasOwn(options, value) && <option value={value}>{value}</option>}
         {Object.entries(options).map(([option, text]) => (

@@ -1,21 +1,17 @@
 /**
  * Acting on many jobs, in one dialog: what it would act on, the question, how far it has come, and what came of it. It
- * continues by
- * itself at the server; closing the dialog stops nothing.
+ * continues by itself at the server; closing the dialog stops nothing.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiFailure, api, asFailure } from '../core/api';
 import { failed, toast } from '../core/dialogs';
 import { counted, number } from '../core/format';
-import { adopt } from '../core/styles';
 import { StateBadge } from './badge';
-import css from './operation.css' with { type: 'text' };
-import { Dialog } from './overlays';
+import { Button } from './button';
+import { Dialog, FormEnd, TypeToConfirm } from './overlays';
 import { OperationProgress } from './progress';
 import { Failure, Skeleton } from './state';
-import { Button } from './text';
-
-adopt(css);
+import './operation.css';
 
 /** What it would act on, if it began now. */
 export interface Preview {
@@ -151,28 +147,14 @@ function Asked({ operation, preview, busy, onClose, run }: AskedProps) {
       )}
       {left > 0 && <p class="faint">{jobs(left)} will be skipped: their state does not allow this.</p>}
       {operation.danger && matched > 0 && (
-        <label class="field">
-          <span>
-            Type <code>{wanted}</code> to confirm
-          </span>
-          <input
-            value={typed}
-            inputMode="numeric"
-            autocomplete="off"
-            onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-          />
-        </label>
+        <TypeToConfirm {...{ wanted, typed, onType: setTyped }} inputMode="numeric" />
       )}
-      <footer>
-        <Button label="Cancel" onClick={onClose} />
-        <button
-          type="submit"
-          class={operation.danger ? 'danger' : 'primary'}
-          disabled={busy || !isTyped || matched === 0}
-        >
-          {busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}
-        </button>
-      </footer>
+      <FormEnd
+        action={busy ? 'Working…' : `${operation.verb} ${matching(preview)}`}
+        danger={operation.danger}
+        disabled={busy || !isTyped || matched === 0}
+        onCancel={onClose}
+      />
     </form>
   );
 }

@@ -6,8 +6,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { dismiss, question, toasts } from '../core/dialogs';
 import { openAside } from '../core/router';
+import { Button } from './button';
 import { Icon } from './icon';
-import { Button } from './text';
 
 export interface DialogProps {
   title: string;
@@ -76,6 +76,41 @@ export function Drawer({
   );
 }
 
+/** The buttons below a form. */
+export function FormEnd(props: {
+  action: string;
+  danger?: boolean | undefined;
+  disabled?: boolean | undefined;
+  onCancel?: (() => void) | undefined;
+}) {
+  return (
+    <footer>
+      {props.onCancel && <Button label="Cancel" onClick={props.onCancel} />}
+      <button type="submit" class={props.danger ? 'danger' : 'primary'} disabled={props.disabled}>
+        {props.action}
+      </button>
+    </footer>
+  );
+}
+
+/** What must be typed before something is done that cannot be undone. */
+export function TypeToConfirm(props: {
+  wanted: string;
+  typed: string;
+  onType: (text: string) => void;
+  inputMode?: 'numeric';
+}) {
+  const { wanted, typed, onType, ...input } = props;
+  return (
+    <label class="field">
+      <span>
+        Type <code>{wanted}</code> to confirm
+      </span>
+      <input value={typed} onInput={({ currentTarget }) => onType(currentTarget.value)} autocomplete="off" {...input} />
+    </label>
+  );
+}
+
 /** What {@link confirm} asks. */
 export function Questions() {
   const asked = question.value;
@@ -94,24 +129,12 @@ export function Questions() {
         }}
       >
         {asked.text && <p>{asked.text}</p>}
-        {asked.typed !== undefined && (
-          <label class="field">
-            <span>
-              Type <code>{asked.typed}</code> to confirm
-            </span>
-            <input value={typed} onInput={({ currentTarget }) => setTyped(currentTarget.value)} autocomplete="off" />
-          </label>
-        )}
-        <footer>
-          <Button label="Cancel" onClick={() => answer(false)} />
-          <button
-            type="submit"
-            class={asked.danger ? 'danger' : 'primary'}
-            disabled={asked.typed !== undefined && typed !== asked.typed}
-          >
-            {asked.action}
-          </button>
-        </footer>
+        {asked.typed !== undefined && <TypeToConfirm {...{ wanted: asked.typed, typed, onType: setTyped }} />}
+        <FormEnd
+          {...{ action: asked.action, danger: asked.danger }}
+          disabled={asked.typed !== undefined && typed !== asked.typed}
+          onCancel={() => answer(false)}
+        />
       </form>
     </Dialog>
   );

@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { query, withQuery } from '../core/router';
 import { Icon } from './icon';
-import { Json } from './json';
 import { Count } from './text';
 
 export interface PageHeadProps {
@@ -51,16 +50,6 @@ export function Section(props: { title: string; actions?: ComponentChildren; chi
       </header>
       {props.children}
     </section>
-  );
-}
-
-/** A part of a page that is JSON. @param props.value undefined: there is no such part */
-export function JsonSection({ title, value, open = 2 }: { title: string; value: unknown; open?: number }) {
-  if (value === undefined || value === null) return null;
-  return (
-    <Section title={title}>
-      <Json value={value} label={title.toLowerCase()} open={open} />
-    </Section>
   );
 }
 

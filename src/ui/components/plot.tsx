@@ -8,10 +8,9 @@ import Drawing, { type AlignedData, type Axis } from 'uplot';
 import base from 'uplot/dist/uPlot.min.css' with { type: 'text' };
 import { adopt } from '../core/styles';
 import { isDark } from '../core/theme';
-import css from './plot.css' with { type: 'text' };
+import './plot.css';
 
 adopt(base);
-adopt(css);
 
 const TONES = ['blue', 'red', 'green', 'amber', 'violet'] as const;
 

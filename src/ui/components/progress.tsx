@@ -1,6 +1,6 @@
 /** How far something has come. */
 import { number } from '../core/format';
-import { Button } from './text';
+import { Button } from './button';
 
 /** A bar from 0 to 1. @param label what progresses */
 export function Bar({ value, label }: { value: number; label: string }) {

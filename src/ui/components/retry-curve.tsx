@@ -2,12 +2,9 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RetryPreview } from '../../contract/system';
 import { duration, number } from '../core/format';
-import { adopt } from '../core/styles';
 import { Figure } from './chart';
-import css from './retry-curve.css' with { type: 'text' };
 import { PlainTable } from './table';
-
-adopt(css);
+import './retry-curve.css';
 
 /** @param done attempts that a job has failed already */
 export function RetryCurve({ delays, done = 0 }: { delays: RetryPreview['delays']; done?: number }) {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { number } from '../core/format';
 import { url } from '../core/router';
-import { Button } from './text';
+import { Button } from './button';
 
 export interface Selection {
   ids: ReadonlySet<string>;

@@ -3,8 +3,8 @@ import type { ComponentChildren } from 'preact';
 import type { ApiFailure } from '../core/api';
 import { refusal } from '../core/live';
 import type { Resource } from '../core/resource';
+import { Button } from './button';
 import { Icon, type IconName } from './icon';
-import { Button } from './text';
 
 /** Grey bars in the place of what is being loaded. @param rows how many, about as many as will come */
 export function Skeleton({ rows = 6, height }: { rows?: number; height?: number }) {

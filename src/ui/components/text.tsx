@@ -1,23 +1,28 @@
 /** Small pieces of text: times, durations, numbers, ids. */
-import { type ComponentChildren, type ComponentProps, Fragment } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { useState } from 'preact/hooks';
 import { href, segment } from '../core/base';
 import { useNow } from '../core/clock';
 import { absolute, duration, number, relative, short } from '../core/format';
-import { Icon, type IconName } from './icon';
+import { Icon } from './icon';
+
+export { Button } from './button';
 
 /** Stands where there is no value. */
 export const None = () => <span class="faint">–</span>;
 
-/** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms */
-export function Time({ at }: { at: string | number | null | undefined }) {
+/** "5 s ago"; both zones when it is pointed at. @param at RFC 3339 or epoch ms @param before text before it */
+export function Time({ at, before = '' }: { at: string | number | null | undefined; before?: string }) {
   const now = useNow();
   if (at === null || at === undefined) return <None />;
   const ms = typeof at === 'number' ? at : Date.parse(at);
   return (
-    <time dateTime={new Date(ms).toISOString()} title={absolute(ms)}>
-      {relative(ms, now)}
-    </time>
+    <>
+      {before}
+      <time dateTime={new Date(ms).toISOString()} title={absolute(ms)}>
+        {relative(ms, now)}
+      </time>
+    </>
   );
 }
 
@@ -131,22 +136,6 @@ export function QueueLink({ name }: { name: string }) {
   return <Link to={href(`queues/${segment(name)}`)} text={name} />;
 }
 
-export interface ButtonProps extends Omit<ComponentProps<'button'>, 'icon' | 'label'> {
-  label?: string | undefined;
-  icon?: IconName | undefined;
-}
-
-/** A button that submits nothing. */
-export function Button({ label, icon, children, ...attributes }: ButtonProps) {
-  return (
-    <button type="button" {...attributes}>
-      {icon && <Icon name={icon} size={14} />}
-      {label}
-      {children}
-    </button>
-  );
-}
-
 /** Short words of the API beside each other, such as scopes. */
 export function Words({ of: words, children }: { of: readonly string[]; children?: ComponentChildren }) {
   return (
@@ -160,8 +149,13 @@ export function Words({ of: words, children }: { of: readonly string[]; children
 }
 
 /** Text that came from outside, kept apart from the direction of the text around it. */
-export function Foreign({ children }: { children: string }) {
-  return <bdi class="foreign">{breakable(children)}</bdi>;
+export function Foreign({ children, before = '' }: { children: string; before?: string }) {
+  return (
+    <>
+      {before}
+      <bdi class="foreign">{breakable(children)}</bdi>
+    </>
+  );
 }
 
 /** Characters of the longest word that stays whole. */

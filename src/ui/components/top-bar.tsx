@@ -6,9 +6,9 @@ import { connection, held, paused, refusal, setPaused } from '../core/live';
 import { navigate, path, query } from '../core/router';
 import { logout, session } from '../core/session';
 import { setTheme, theme } from '../core/theme';
+import { Button } from './button';
 import { Bell, Icon } from './icon';
 import { menuOpen } from './menu';
-import { Button } from './text';
 
 export function TopBar({ onHelp }: { onHelp: () => void }) {
   return (

@@ -56,7 +56,7 @@ export function withQuery(changes: Query): string {
   return next.pathname + next.search;
 }
 
-/** The address of the same page with something over it, such as a drawer or a form, or without: `aside({ edit: 'new' })`. */
+/** The address of the same page with a drawer or form over it, or without: `aside({ edit: 'new' })`. */
 export const aside = (changes: Query): string => withQuery({ page: query('page'), ...changes });
 
 /** Opens or closes what lies over a page. */

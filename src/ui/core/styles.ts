@@ -1,11 +1,5 @@
-/** Styles that are loaded with the page that needs them. */
-
-const adopted = new Set<string>();
-
-/** Adds a style sheet to the document, once. Called where the module that needs it is loaded. */
+/** Adds a style sheet to the document. The build calls it for each one that a module imports. */
 export function adopt(text: string): void {
-  if (adopted.has(text)) return;
-  adopted.add(text);
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(text);
   document.adoptedStyleSheets.push(sheet);

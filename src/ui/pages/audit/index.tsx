@@ -1,10 +1,12 @@
 /** Who changed what, with which filter, and how many jobs it was. */
+
 import type { AuditEntry, AuditList } from '../../../contract/audit';
 import { Badge } from '../../components/badge';
 import { Collection } from '../../components/collection';
+import { JsonSection } from '../../components/json';
 import { FilterChips, Filters, SelectFilter, TextFilter } from '../../components/list';
 import { Drawer } from '../../components/overlays';
-import { Facts, JsonSection, PageHead } from '../../components/page';
+import { Facts, PageHead } from '../../components/page';
 import { Empty } from '../../components/state';
 import { type Column, timeColumn } from '../../components/table';
 import { Button, Copy, Count, Foreign, Link, None } from '../../components/text';
@@ -13,11 +15,8 @@ import { stringifyExact } from '../../core/exact';
 import { absolute } from '../../core/format';
 import { useGet } from '../../core/resource';
 import { aside, pageNumber, query } from '../../core/router';
-import { adopt } from '../../core/styles';
 import { KINDS } from './kinds';
-import css from './page.css' with { type: 'text' };
-
-adopt(css);
+import './page.css';
 
 const PER_PAGE = 50;
 

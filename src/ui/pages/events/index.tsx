@@ -1,5 +1,6 @@
 /** Everything that happens, as it happens. */
 import { useState } from 'preact/hooks';
+import type { FeedEvent } from '../../../contract/event-messages';
 import type { EventList } from '../../../contract/events';
 import { STATE_CHANGED } from '../../../job/event-types';
 import { Badge, type Tone } from '../../components/badge';
@@ -18,7 +19,24 @@ import { number } from '../../core/format';
 import { held, type LiveEvent, paused, setPaused, useLive } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
-import { fromList, type Shown } from './shown';
+
+/** An event on the page, from the list or from the live feed, which write it differently. */
+interface Shown {
+  id: string;
+  event: string;
+  timestamp: string;
+  data: Readonly<Record<string, unknown>>;
+  job: string | undefined;
+  queue: string | undefined;
+  /** Of the job. */
+  type: string | undefined;
+  subject: string;
+}
+
+function fromList({ id, type: event, subject, timestamp, data }: FeedEvent): Shown {
+  const { job_id: job, queue, job_type: type } = data as Record<string, string | undefined>;
+  return { id, event, timestamp, data, job, queue, type, subject };
+}
 
 /** Events that are kept on the page. */
 const KEPT = 300;
@@ -187,16 +205,8 @@ function isWanted({ event, type, subject, job, queue, data }: Shown): boolean {
 
 function asShown({ id, event, timestamp, data }: LiveEvent): Shown {
   const { job_id: job, queue, type, subject, worker_id: worker } = data as Record<string, string | undefined>;
-  return {
-    id,
-    event,
-    timestamp,
-    data,
-    job,
-    queue,
-    type: type === event ? undefined : type,
-    subject: subject ?? worker ?? '',
-  };
+  const about = { job, queue, type: type === event ? undefined : type, subject: subject ?? worker ?? '' };
+  return { id, event, timestamp, data, ...about };
 }
 
 /** New ones first, each once. */

@@ -15,13 +15,10 @@ import { useFurther } from '../../core/further';
 import { type Resource, useResource } from '../../core/resource';
 import { aside, navigate, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { GroupDrawer } from './group';
 import { onGroup } from './operations';
-import css from './page.css' with { type: 'text' };
 import { useGroupUpdates } from './updates';
-
-adopt(css);
+import './page.css';
 
 const PER_PAGE = 50;
 

@@ -13,19 +13,16 @@ import { type LiveEvent, useLive } from '../../core/live';
 import { type Resource, useGet } from '../../core/resource';
 import { query } from '../../core/router';
 import { can, session } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { Actions } from './actions';
 import { Attempts } from './attempts';
 import { EditDrawer } from './edit';
 import { JobFacts } from './facts';
-import css from './page.css' with { type: 'text' };
 import { Payload } from './payload';
 import { RetryPolicy } from './retry';
 import { Log, Timeline } from './story';
 import type { Job } from './types';
 import { Waiting } from './waiting';
-
-adopt(css);
+import './page.css';
 
 export default function JobPage({ params: { id = '' } }: { params: { id?: string } }) {
   const job = useGet<Job>(`admin/jobs/${segment(id)}`, { timeline: true });

@@ -2,8 +2,8 @@
 import type { ComponentChildren } from 'preact';
 import type { JobStep } from '../../../job/wire';
 import { Badge } from '../../components/badge';
-import { Json, JsonBrief } from '../../components/json';
-import { JsonSection, Section } from '../../components/page';
+import { Json, JsonBrief, JsonSection } from '../../components/json';
+import { Section } from '../../components/page';
 import { Foreign, Time } from '../../components/text';
 import { number } from '../../core/format';
 import type { Job } from './types';
@@ -75,28 +75,12 @@ function StepState({ of: step }: { of: JobStep }): ComponentChildren {
     );
   }
   if (step.until !== undefined) {
-    return (
-      <Badge
-        look={['neutral', 'waiting']}
-        text={
-          <>
-            sleeps until <Time at={step.until} />
-          </>
-        }
-      />
-    );
+    return <Badge look={['neutral', 'waiting']} text={<Time before="sleeps until " at={step.until} />} />;
   }
   if (step.signal) {
     return (
       <>
-        <Badge
-          look={['green', 'events']}
-          text={
-            <>
-              signal <Time at={step.signal.at} />
-            </>
-          }
-        />
+        <Badge look={['green', 'events']} text={<Time before="signal " at={step.signal.at} />} />
         <JsonBrief value={step.signal.payload} label="payload of the signal" />
       </>
     );

@@ -1,12 +1,14 @@
 /** What happened, oldest first; and what the handler said meanwhile. */
+
 import { useState } from 'preact/hooks';
 import type { TimelineEntry } from '../../../contract/jobs';
 import type { JobLogLine } from '../../../job/wire';
 import { Badge, StateBadge, type Tone } from '../../components/badge';
 import { JsonBrief } from '../../components/json';
+import { SelectFilter } from '../../components/list';
 import { Button, Copy, Foreign, Time } from '../../components/text';
 import { duration, number, percent, timeOfDay } from '../../core/format';
-import { query, setQuery } from '../../core/router';
+import { query } from '../../core/router';
 import type { Job } from './types';
 
 const LEVELS: Readonly<Record<JobLogLine['level'], Tone>> = {
@@ -25,20 +27,13 @@ export function Log({ of: lines }: { of: readonly JobLogLine[] }) {
   return (
     <>
       <div class="log-head">
-        <label class="field inline">
-          <span class="hidden">Minimum level</span>
-          <select
-            value={query('level')}
-            onChange={({ currentTarget }) => setQuery({ level: currentTarget.value }, { replace: true })}
-          >
-            <option value="">All levels</option>
-            {names.slice(1).map((name) => (
-              <option key={name} value={name}>
-                {name} and above
-              </option>
-            ))}
-          </select>
-        </label>
+        <SelectFilter
+          name="level"
+          label="Minimum level"
+          all="All levels"
+          options={Object.fromEntries(names.slice(1).map((name) => [name, `${name} and above`]))}
+          replace
+        />
         <Copy text={shown.map(lineText).join('\n')} label="log" />
       </div>
       <ol class="log" aria-live="polite">

@@ -30,45 +30,34 @@ const TITLES: Readonly<Record<Reason, string>> = {
   no_worker: 'It waits for a worker to fetch it',
 };
 
+interface Remedy {
+  href: string;
+  text: string;
+}
+
 /** Where the wait can be ended, or understood. */
-function remedyOf({ queue, waiting_for: waiting }: Job): { href: string; text: string } | undefined {
+function remedyOf({ queue, waiting_for: waiting }: Job): Remedy | undefined {
   const own = `queues/${segment(queue)}`;
-  switch (waiting?.reason) {
-    case 'queue_paused':
-      return { href: href(own), text: 'Resume the queue' };
-    case 'maintenance':
-      return { href: href('settings'), text: 'Maintenance' };
-    case 'group_paused':
-      return { href: href(own, { tab: 'groups' }), text: 'Groups of the queue' };
-    case 'group':
-      return waiting.job_id === undefined
-        ? { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' }
-        : { href: href(`jobs/${segment(waiting.job_id)}`), text: 'The job that it waits for' };
-    case 'key_limit':
-      return { href: href('limits'), text: 'Limits' };
-    case 'queue_limit':
-    case 'concurrency':
-      return { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' };
-    case 'handler_down':
-    case 'no_handler':
-    case 'no_worker':
-      return { href: href('workers'), text: 'Workers and targets' };
-    case 'behind':
-      return { href: href('jobs', { queue, state: 'available' }), text: 'Jobs that wait there' };
-    default:
-      return undefined;
-  }
+  const settings = { href: href(own, { tab: 'settings' }), text: 'Settings of the queue' };
+  const workers = { href: href('workers'), text: 'Workers and targets' };
+  const before = waiting?.job_id;
+  const remedies: Partial<Record<Reason, Remedy>> = {
+    queue_paused: { href: href(own), text: 'Resume the queue' },
+    maintenance: { href: href('settings'), text: 'Maintenance' },
+    group_paused: { href: href(own, { tab: 'groups' }), text: 'Groups of the queue' },
+    group: before ? { href: href(`jobs/${segment(before)}`), text: 'The job that it waits for' } : settings,
+    key_limit: { href: href('limits'), text: 'Limits' },
+    ...{ queue_limit: settings, concurrency: settings },
+    ...{ handler_down: workers, no_handler: workers, no_worker: workers },
+    behind: { href: href('jobs', { queue, state: 'available' }), text: 'Jobs that wait there' },
+  };
+  return waiting && remedies[waiting.reason];
 }
 
 /** It will not pass by itself, or should not have come. */
 const ALARMING: readonly Reason[] = [
-  'queue_paused',
-  'group_paused',
-  'maintenance',
-  'key_limit',
-  'no_handler',
-  'handler_down',
-  'queue_limit',
+  ...(['queue_paused', 'group_paused', 'maintenance'] as const),
+  ...(['key_limit', 'queue_limit', 'no_handler', 'handler_down'] as const),
 ];
 
 export function Waiting({ of: job }: { of: Job }) {
@@ -81,12 +70,7 @@ export function Waiting({ of: job }: { of: Job }) {
       <Icon name={isCalm ? 'waiting' : 'failures'} size={18} />
       <div>
         <strong>{TITLES[waiting.reason] ?? waiting.reason}</strong>
-        {waiting.until && (
-          <>
-            {' '}
-            <Time at={waiting.until} />
-          </>
-        )}
+        {waiting.until && <Time before=" " at={waiting.until} />}
         <p>
           <Foreign>{waiting.detail}</Foreign>
         </p>

@@ -90,21 +90,14 @@ function Then({ job }: { job: JobSummary }) {
   );
 }
 
-function thenOf(job: JobSummary): [word: string, at: string | undefined] {
-  switch (job.state) {
-    case 'scheduled':
-      return ['runs', job.scheduled_at];
-    case 'retryable':
-      return ['retries', job.next_attempt_at];
-    case 'active':
-      return ['began', job.started_at];
-    case 'completed':
-      return ['done', job.completed_at];
-    case 'cancelled':
-      return ['ended', job.cancelled_at];
-    case 'discarded':
-      return ['failed', job.discarded_at];
-    default:
-      return ['', undefined];
-  }
+function thenOf(job: JobSummary): readonly [word: string, at: string | undefined] {
+  const next: Partial<Record<string, readonly [string, string | undefined]>> = {
+    scheduled: ['runs', job.scheduled_at],
+    retryable: ['retries', job.next_attempt_at],
+    active: ['began', job.started_at],
+    completed: ['done', job.completed_at],
+    cancelled: ['ended', job.cancelled_at],
+    discarded: ['failed', job.discarded_at],
+  };
+  return next[job.state] ?? ['', undefined];
 }

@@ -18,16 +18,13 @@ import { useFurther } from '../../core/further';
 import { type Resource, useGet } from '../../core/resource';
 import { aside, pageNumber, query, url, withQuery } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { COLUMNS } from './columns';
 import { EnqueueDrawer } from './enqueue';
 import { chips, filterQuery } from './filter';
 import { type Action, DEAD_WORDS, onChosen, onMatching } from './operations';
-import css from './page.css' with { type: 'text' };
 import { useJobUpdates } from './updates';
 import { Views } from './views';
-
-adopt(css);
+import './page.css';
 
 const PER_PAGE = 50;
 const NOT_FILTERS = ['page', 'sort', 'order', 'enqueue'];

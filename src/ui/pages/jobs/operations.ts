@@ -51,23 +51,25 @@ export function onMatching(action: Action, dead: boolean, total: number | undefi
   return { ...onFilter(action, filterBody(JOB_STATES), total), ...(dead && DEAD_WORDS[action]) };
 }
 
+/** What is asked and begun at one path: a dry run, then the operation, which continues behind its first answer. */
+export function atPath(path: string, body: Record<string, unknown>): Pick<StartedOperation, 'preview' | 'begin'> {
+  return {
+    preview: async () => previewOf(await api.post<DryRun>(path, { ...body, dry_run: true })),
+    begin: (key) => {
+      const options = { query: { wait: 1 }, headers: { 'Idempotency-Key': key } };
+      return api.post<OperationStatus>(path, { ...body, confirm: true }, options);
+    },
+  };
+}
+
 /** On all jobs that fit a filter. @param total how many these are, if that is known */
 export function onFilter(action: Action, filter: Record<string, unknown>, total?: number): StartedOperation {
-  const path = `admin/jobs/bulk/${action}`;
-  return {
-    ...WORDS[action],
-    preview: async () => {
-      const preview = previewOf(await api.post<DryRun>(path, { filter, dry_run: true }));
-      const left = total !== undefined && preview.exact ? Math.max(0, total - preview.matched) : 0;
-      return { ...preview, left };
-    },
-    begin: (key) =>
-      api.post<OperationStatus>(
-        path,
-        { filter, confirm: true },
-        { query: { wait: 1 }, headers: { 'Idempotency-Key': key } },
-      ),
+  const { preview, begin } = atPath(`admin/jobs/bulk/${action}`, { filter });
+  const counted = async () => {
+    const found = await preview();
+    return { ...found, left: total !== undefined && found.exact ? Math.max(0, total - found.matched) : 0 };
   };
+  return { ...WORDS[action], preview: counted, begin };
 }
 
 interface EachAnswer {

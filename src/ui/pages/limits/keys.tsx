@@ -15,11 +15,8 @@ import { paused } from '../../core/live';
 import { useResource } from '../../core/resource';
 import { openAside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
-import css from './limits.css' with { type: 'text' };
 import { OverrideDialog } from './override';
-
-adopt(css);
+import './limits.css';
 
 const PER_PAGE = 100;
 const EVERY_MS = 5_000;
@@ -188,15 +185,7 @@ function Override({ of: override }: { of: RateLimitStatus['override'] }) {
   return (
     <>
       <Badge look={[isStopped ? 'red' : 'amber']} text={isStopped ? 'stopped' : parts.join(', ')} />
-      <small class="under">
-        {expires_at ? (
-          <>
-            ends <Time at={expires_at} />
-          </>
-        ) : (
-          'until it is removed'
-        )}
-      </small>
+      <small class="under">{expires_at ? <Time before="ends " at={expires_at} /> : 'until it is removed'}</small>
     </>
   );
 }

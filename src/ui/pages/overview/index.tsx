@@ -8,7 +8,6 @@ import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
 import { capitalized, counted, duration, number } from '../../core/format';
 import { useResource } from '../../core/resource';
-import { adopt } from '../../core/styles';
 import { FirstJob } from '../queues/first-job';
 import { HistoryChart, useHistory } from '../queues/history';
 import { ModeBadge } from '../queues/mode';
@@ -20,9 +19,7 @@ import { Alerts, SuspendedTargets, useAlerts } from './alerts';
 import { CostSummary } from './cost';
 import { NewestFailures, useFailures } from './failures';
 import { MaintenanceBanner, MaintenanceButton, useMaintenance } from './maintenance';
-import css from './overview.css' with { type: 'text' };
-
-adopt(css);
+import './overview.css';
 
 const PER_PAGE = 100;
 

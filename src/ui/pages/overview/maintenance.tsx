@@ -36,19 +36,8 @@ export function MaintenanceBanner({ of: maintenance }: { of: Resource<Maintenanc
       <Icon name="pause" size={18} />
       <div>
         <strong>Maintenance</strong> since <Time at={data.started_at} />
-        {data.ends_at ? (
-          <>
-            , ends <Time at={data.ends_at} />
-          </>
-        ) : (
-          ', without an end'
-        )}
-        . No job starts.{' '}
-        {data.reason && (
-          <>
-            Reason: <Foreign>{data.reason}</Foreign>
-          </>
-        )}
+        {data.ends_at ? <Time before=", ends " at={data.ends_at} /> : ', without an end'}. No job starts.{' '}
+        {data.reason && <Foreign before="Reason: ">{data.reason}</Foreign>}
       </div>
       {can('admin:write') && <Button label="End maintenance" onClick={end} />}
     </div>

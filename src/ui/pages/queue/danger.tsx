@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { OperationPreview } from '../../../contract/common';
 import type { PurgedByOperator, QueueDeletion } from '../../../contract/queues';
 import { JOB_STATES } from '../../components/badge';
-import { errorAt, Field, Form, TextField, textIn } from '../../components/form';
+import { Boxes, Form, SelectField, TextField, textIn } from '../../components/form';
 import { OperationProgress } from '../../components/progress';
 import { api } from '../../core/api';
 import { href, segment } from '../../core/base';
@@ -77,32 +77,22 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
       <h2>Purge</h2>
       <p class="faint">Deletes jobs permanently, after showing how many match. Running jobs cannot be purged.</p>
       <Form action="Count and purge" danger onSubmit={purge}>
-        {(error) => (
-          <>
-            <fieldset class="field bare">
-              <legend>States</legend>
-              <span class="which-states">
-                {PURGED.map((state) => (
-                  <label key={state}>
-                    <input type="checkbox" name="states" value={state} defaultChecked={state === 'completed'} />
-                    {state}
-                  </label>
-                ))}
-              </span>
-              {errorAt(error, 'states') && (
-                <small class="error" role="alert">
-                  {errorAt(error, 'states')}
-                </small>
-              )}
-            </fieldset>
-            <TextField
-              name="older_than"
-              label="Older than"
-              hint="For example 1d or 12h, since their end or their enqueue. Empty: any age."
-              placeholder="any age"
-            />
-          </>
-        )}
+        <Boxes legend="States" at={['states']} class="field bare">
+          <span class="which-states">
+            {PURGED.map((state) => (
+              <label key={state}>
+                <input type="checkbox" name="states" value={state} defaultChecked={state === 'completed'} />
+                {state}
+              </label>
+            ))}
+          </span>
+        </Boxes>
+        <TextField
+          name="older_than"
+          label="Older than"
+          hint="For example 1d or 12h, since their end or their enqueue. Empty: any age."
+          placeholder="any age"
+        />
       </Form>
       {running && (
         <OperationProgress
@@ -116,11 +106,11 @@ function Purge({ name, reload }: { name: string; reload: () => void }) {
   );
 }
 
-const STRATEGIES = [
-  ['reject', 'prevent the deletion'],
-  ['discard', 'are deleted, including running ones'],
-  ['move', 'move to another queue'],
-] as const;
+const STRATEGIES = {
+  reject: 'prevent the deletion',
+  discard: 'are deleted, including running ones',
+  move: 'move to another queue',
+};
 
 function Delete({ name }: { name: string }) {
   const [strategy, setStrategy] = useState<string>('reject');
@@ -143,15 +133,13 @@ function Delete({ name }: { name: string }) {
       <h2>Delete the queue</h2>
       <p class="faint">The queue stops accepting and handing out jobs at once.</p>
       <Form action="Delete the queue" danger onSubmit={remove}>
-        <Field label="Jobs that have not ended" at={['strategy']}>
-          <select value={strategy} onChange={({ currentTarget }) => setStrategy(currentTarget.value)}>
-            {STRATEGIES.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </Field>
+        <SelectField
+          label="Jobs that have not ended"
+          at={['strategy']}
+          value={strategy}
+          onChange={setStrategy}
+          options={STRATEGIES}
+        />
         {strategy === 'move' && <TextField name="target_queue" label="To the queue" required />}
       </Form>
     </section>

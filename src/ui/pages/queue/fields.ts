@@ -20,112 +20,84 @@ export interface SettingGroup {
   fields: readonly SettingField[];
 }
 
+const ORDER = 'fair: in turns. strict: one job of a group at a time, in order';
+const TYPES = 'Separated by commas; email.* matches all types with this prefix';
+const SCHEMAS = 'What happens to arguments that do not match';
 const DAYS = 'For example 12h or 30d; 0 keeps nothing';
 
+type Kind = SettingField['kind'];
+type More = Pick<SettingField, 'wide' | 'choices'>;
+
+/** A part of the form. @param prefix of the paths of its fields */
+function group(title: string, prefix: string, ...fields: [name: string, label: string, Kind, hint: string, More?][]) {
+  return {
+    title,
+    fields: fields.map(([name, label, kind, hint, more]): SettingField => {
+      return { path: prefix + name, label, kind, hint, ...more };
+    }),
+  };
+}
+
+const WIDE: More = { wide: true };
+const OVERFLOW: More = { choices: ['reject', 'drop_oldest'] };
+
 export const GROUPS: readonly SettingGroup[] = [
-  {
-    title: 'Concurrency and time',
-    fields: [
-      { path: 'concurrency', label: 'Pushed jobs at once', kind: 'number', hint: '1 to 10,000' },
-      { path: 'default_timeout', label: 'Execution limit', kind: 'seconds', hint: 'Seconds, or a duration such as 5m' },
-      { path: 'visibility_timeout', label: 'Lease', kind: 'seconds', hint: 'Seconds, or a duration such as 30m' },
-    ],
-  },
-  {
-    title: 'Rate limit of the queue',
-    fields: [
-      { path: 'rate_limit.limit', label: 'Starts', kind: 'number', hint: 'In each period' },
-      {
-        path: 'rate_limit.period',
-        label: 'Period',
-        kind: 'duration',
-        hint: 'second, minute, hour, day, or a duration such as 10s',
-      },
-      { path: 'rate_limit.concurrency', label: 'Running at once', kind: 'number', hint: 'Pushed and fetched together' },
-    ],
-  },
-  {
-    title: 'Groups',
-    fields: [
-      {
-        ...{ path: 'groups.order', label: 'Order of groups', kind: 'choice' },
-        ...{ choices: ['fair', 'strict'], hint: 'fair: in turns. strict: one job of a group at a time, in order' },
-      },
-      { path: 'groups.concurrency', label: 'Running of each group', kind: 'number', hint: 'At once, 1 to 10,000' },
-      {
-        ...{ path: 'groups.rate', label: 'Rate of each group', kind: 'json' },
-        hint: 'Starts in a period, for example {"limit": 100, "period": "minute"}',
-      },
-      { path: 'groups.max_waiting', label: 'Waiting of each group', kind: 'number', hint: 'At most, 1 to 10,000,000' },
-      {
-        ...{ path: 'groups.overflow_policy', label: 'Beyond that', kind: 'choice' },
-        ...{ choices: ['reject', 'drop_oldest'], hint: 'Refuse new jobs of the group, or discard its oldest' },
-      },
-      {
-        ...{ path: 'groups.limits', label: 'Limits of some groups', kind: 'json', wide: true },
-        hint: 'For example {"vip-*": {"concurrency": 50}}',
-      },
-      {
-        ...{ path: 'groups.weights', label: 'Weights', kind: 'json', wide: true },
-        hint: 'Shares from 1 to 100, for example {"vip-*": 5}',
-      },
-    ],
-  },
-  {
-    title: 'Retries',
-    fields: [
-      {
-        ...{ path: 'default_retry', label: 'Retry policy', kind: 'json', wide: true },
-        hint: 'For example {"max_attempts": 5, "backoff": "exponential"}',
-      },
-    ],
-  },
-  {
-    title: 'Retention',
-    fields: [
-      { path: 'retention.completed', label: 'Completed jobs', kind: 'duration', hint: DAYS },
-      { path: 'retention.cancelled', label: 'Cancelled jobs', kind: 'duration', hint: DAYS },
-      { path: 'retention.discarded', label: 'Discarded jobs', kind: 'duration', hint: DAYS },
-      { path: 'dead_letter.retention.max_age', label: 'Dead letters, retention', kind: 'duration', hint: DAYS },
-      {
-        path: 'dead_letter.retention.max_count',
-        label: 'Dead letters, maximum',
-        kind: 'number',
-        hint: 'The oldest are deleted',
-      },
-    ],
-  },
-  {
-    title: 'Backpressure and storage',
-    fields: [
-      { path: 'max_size', label: 'Jobs that have not ended', kind: 'number', hint: 'At most' },
-      { path: 'max_size_bytes', label: 'Bytes of their payloads', kind: 'number', hint: 'At most' },
-      {
-        ...{ path: 'overflow_policy', label: 'When it is full', kind: 'choice' },
-        ...{ choices: ['reject', 'drop_oldest'], hint: 'What happens to a new job' },
-      },
-      {
-        path: 'backpressure.warning_threshold',
-        label: 'Warn producers from',
-        kind: 'number',
-        hint: 'Fraction of the maximum, 0 to 1',
-      },
-      { path: 'max_storage_bytes', label: 'Bytes stored in total', kind: 'number', hint: 'Including ended jobs' },
-    ],
-  },
-  {
-    title: 'Job types',
-    fields: [
-      {
-        ...{ path: 'allowed_job_types', label: 'Accepted types', kind: 'list', wide: true },
-        hint: 'Separated by commas; email.* matches all types with this prefix',
-      },
-      {
-        ...{ path: 'schemas', label: 'Registered schemas', kind: 'choice' },
-        ...{ choices: ['off', 'warn', 'strict'], hint: 'What happens to arguments that do not match' },
-      },
-    ],
-  },
+  group(
+    'Concurrency and time',
+    '',
+    ['concurrency', 'Pushed jobs at once', 'number', '1 to 10,000'],
+    ['default_timeout', 'Execution limit', 'seconds', 'Seconds, or a duration such as 5m'],
+    ['visibility_timeout', 'Lease', 'seconds', 'Seconds, or a duration such as 30m'],
+  ),
+  group(
+    'Rate limit of the queue',
+    'rate_limit.',
+    ['limit', 'Starts', 'number', 'In each period'],
+    ['period', 'Period', 'duration', 'second, minute, hour, day, or a duration such as 10s'],
+    ['concurrency', 'Running at once', 'number', 'Pushed and fetched together'],
+  ),
+  group(
+    'Groups',
+    'groups.',
+    ['order', 'Order of groups', 'choice', ORDER, { choices: ['fair', 'strict'] }],
+    ['concurrency', 'Running of each group', 'number', 'At once, 1 to 10,000'],
+    ['rate', 'Rate of each group', 'json', 'Starts in a period, for example {"limit": 100, "period": "minute"}'],
+    ['max_waiting', 'Waiting of each group', 'number', 'At most, 1 to 10,000,000'],
+    ['overflow_policy', 'Beyond that', 'choice', 'Refuse new jobs of the group, or discard its oldest', OVERFLOW],
+    ['limits', 'Limits of some groups', 'json', 'For example {"vip-*": {"concurrency": 50}}', WIDE],
+    ['weights', 'Weights', 'json', 'Shares from 1 to 100, for example {"vip-*": 5}', WIDE],
+  ),
+  group('Retries', '', [
+    'default_retry',
+    'Retry policy',
+    'json',
+    'For example {"max_attempts": 5, "backoff": "exponential"}',
+    WIDE,
+  ]),
+  group(
+    'Retention',
+    '',
+    ['retention.completed', 'Completed jobs', 'duration', DAYS],
+    ['retention.cancelled', 'Cancelled jobs', 'duration', DAYS],
+    ['retention.discarded', 'Discarded jobs', 'duration', DAYS],
+    ['dead_letter.retention.max_age', 'Dead letters, retention', 'duration', DAYS],
+    ['dead_letter.retention.max_count', 'Dead letters, maximum', 'number', 'The oldest are deleted'],
+  ),
+  group(
+    'Backpressure and storage',
+    '',
+    ['max_size', 'Jobs that have not ended', 'number', 'At most'],
+    ['max_size_bytes', 'Bytes of their payloads', 'number', 'At most'],
+    ['overflow_policy', 'When it is full', 'choice', 'What happens to a new job', OVERFLOW],
+    ['backpressure.warning_threshold', 'Warn producers from', 'number', 'Fraction of the maximum, 0 to 1'],
+    ['max_storage_bytes', 'Bytes stored in total', 'number', 'Including ended jobs'],
+  ),
+  group(
+    'Job types',
+    '',
+    ['allowed_job_types', 'Accepted types', 'list', TYPES, WIDE],
+    ['schemas', 'Registered schemas', 'choice', SCHEMAS, { choices: ['off', 'warn', 'strict'] }],
+  ),
 ];
 
 /** The setting at a path; undefined when it is not set. */

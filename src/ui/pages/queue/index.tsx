@@ -9,22 +9,19 @@ import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
 import { type Resource, useGet } from '../../core/resource';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
+import { LimitKeys } from '../limits/keys';
 import { type History, useHistory } from '../queues/history';
 import { drain, ModeBadge, ModeButtons, toggle } from '../queues/mode';
 import type { QueueItem } from '../queues/types';
 import { CostTab } from './cost';
 import { DangerTab } from './danger';
 import { GroupsTab } from './groups';
-import { LimitsTab } from './limits';
 import { OverviewTab } from './overview';
 import { PrioritiesTab } from './priorities';
-import css from './queue.css' with { type: 'text' };
 import { SettingsTab } from './settings';
 import type { QueueTab } from './tab';
 import { TypesTab } from './types-tab';
-
-adopt(css);
+import './queue.css';
 
 interface QueueTabs extends Tab {
   scope?: string;
@@ -42,7 +39,7 @@ const TABS: readonly QueueTabs[] = [
     isFor: ({ configuration }) => configuration?.groups !== undefined,
   },
   { id: 'settings', label: 'Settings', of: SettingsTab },
-  { id: 'limits', label: 'Limits', of: LimitsTab },
+  { id: 'limits', label: 'Limits', of: ({ queue }) => <LimitKeys queue={queue.name} /> },
   { id: 'cost', label: 'Cost', of: CostTab },
   { id: 'danger', label: 'Danger zone', of: DangerTab, scope: 'admin:purge' },
 ];

@@ -1,9 +1,9 @@
 /** The settings of a queue: its own, what the code declares, and what is in effect. */
+import { useContext } from 'preact/hooks';
 import type { QueueConfig, QueueSettings } from '../../../contract/queues';
 import { Badge } from '../../components/badge';
-import { Field, Form } from '../../components/form';
+import { Field, Form, Refusal } from '../../components/form';
 import { Loaded, Skeleton } from '../../components/state';
-import type { ApiFailure } from '../../core/api';
 import { api } from '../../core/api';
 import { segment } from '../../core/base';
 import { toast } from '../../core/dialogs';
@@ -32,7 +32,7 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
         <div class="settings-form" key={JSON.stringify(found)}>
           {can('admin:write') ? (
             <Form action="Save" onSubmit={(form) => save(found.config, form)}>
-              {(error) => <Groups of={found} error={error} />}
+              <Groups of={found} />
             </Form>
           ) : (
             <Groups of={found} isReadOnly />
@@ -43,7 +43,7 @@ export function SettingsTab({ queue: { name }, reload }: QueueTab) {
   );
 }
 
-function Groups(props: { of: QueueSettings; error?: ApiFailure | undefined; isReadOnly?: boolean }) {
+function Groups(props: { of: QueueSettings; isReadOnly?: boolean }) {
   return (
     <>
       <p class="note faint">
@@ -68,12 +68,12 @@ function Groups(props: { of: QueueSettings; error?: ApiFailure | undefined; isRe
 interface SettingProps {
   field: SettingField;
   of: QueueSettings;
-  error?: ApiFailure | undefined;
   /** The server may name the group alone. */
   isFirst: boolean;
 }
 
-function Setting({ field, of: { config, declared, effective }, error, isFirst }: SettingProps) {
+function Setting({ field, of: { config, declared, effective }, isFirst }: SettingProps) {
+  const error = useContext(Refusal);
   const { path, label, hint, kind, choices = [] } = field;
   const [own, code] = [config, declared].map((layer) => textOf(settingAt(layer, path)));
   const holds = wordsOf(field, settingAt(effective, path));

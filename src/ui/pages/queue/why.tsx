@@ -51,14 +51,7 @@ async function load(queue: QueueItem, signal: AbortSignal): Promise<Circumstance
 }
 
 /** Does another line say so already? */
-function isShown(
-  reason: string,
-  {
-    queue,
-    maintenance,
-    limits,
-  }: { queue: QueueItem; maintenance: MaintenanceState | undefined; limits: readonly RateLimitStatus[] },
-): boolean {
+function isShown(reason: string, queue: QueueItem, { maintenance, limits = [] }: Partial<Circumstances>): boolean {
   if (reason === 'queue_paused') return queue.status === 'paused';
   if (reason === 'maintenance') return maintenance?.enabled === true;
   if (reason === 'key_limit') return limits.some(({ waiting }) => waiting > 0);
@@ -84,21 +77,13 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
   const button = (label: string, run: () => Promise<boolean>) =>
     can('admin:write') && <Button label={label} class="small" onClick={async () => (await run()) && reload()} />;
 
-  if (status === 'paused') {
-    add(
-      'mode',
-      'pause',
-      <>The queue is paused: it accepts jobs and hands none out.</>,
-      button('Resume', () => toggle(queue)),
-    );
-  }
-  if (status === 'draining') {
-    add(
-      'mode',
-      'down',
-      <>The queue is draining: it hands out its jobs and accepts no new ones.</>,
-      button('Resume', () => toggle(queue)),
-    );
+  if (status !== 'active') {
+    const [icon, text] =
+      status === 'paused'
+        ? (['pause', 'The queue is paused: it accepts jobs and hands none out.'] as const)
+        : (['down', 'The queue is draining: it hands out its jobs and accepts no new ones.'] as const);
+    const resume = button('Resume', () => toggle(queue));
+    add('mode', icon, text, resume);
   }
   if (maintenance?.enabled) {
     add(
@@ -116,27 +101,19 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
     );
   }
   for (const target of suspended_targets) {
+    const path = `admin/targets/${segment(target)}/resume`;
+    const call = () => act(() => api.post(path, {}, { query: { queue: name } }), `${target} was called.`);
+    const link = <a href={href('workers', { target })}>{target}</a>;
     add(
       `target ${target}`,
       'workers',
-      <>
-        The handler <a href={href('workers', { target })}>{target}</a> did not accept the last calls.
-      </>,
-      button('Try it now', () =>
-        act(
-          () => api.post(`admin/targets/${segment(target)}/resume`, {}, { query: { queue: name } }),
-          `${target} was called.`,
-        ),
-      ),
+      <>The handler {link} did not accept the last calls.</>,
+      button('Try it now', call),
     );
   }
   if (counts.available > 0 && concurrency.limit !== null && counts.active >= concurrency.limit) {
-    add(
-      'concurrency',
-      'active',
-      <>All {number(concurrency.limit)} slots are in use.</>,
-      <a href={href(`queues/${segment(name)}`, { tab: 'settings' })}>Settings</a>,
-    );
+    const settings = <a href={href(`queues/${segment(name)}`, { tab: 'settings' })}>Settings</a>;
+    add('concurrency', 'active', `All ${number(concurrency.limit)} slots are in use.`, settings);
   }
   for (const { key, waiting, active, concurrency: most } of limits
     .filter((limit) => limit.waiting > 0)
@@ -151,7 +128,10 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
       </>,
     );
   }
-  if (first?.waiting_for && !isShown(first.waiting_for.reason, { queue, maintenance, limits })) {
+  if (
+    first?.waiting_for &&
+    !isShown(first.waiting_for.reason, queue, { ...(maintenance && { maintenance }), limits })
+  ) {
     add(
       'first',
       'waiting',
@@ -162,16 +142,10 @@ export function Why({ queue, round, reload }: { queue: QueueItem; round: number;
     );
   }
   if (counts.available === 0) {
-    if (counts.active === 0 && counts.scheduled > 0) {
-      add(
-        'scheduled',
-        'schedules',
-        <LinkTo queue={name} state="scheduled" count={counts.scheduled} text="for its time" />,
-      );
-    }
-    if (counts.retryable > 0) {
-      add('retryable', 'retry', <LinkTo queue={name} state="retryable" count={counts.retryable} text="for a retry" />);
-    }
+    const waits = (state: 'scheduled' | 'retryable', icon: IconName, text: string) =>
+      add(state, icon, <LinkTo queue={name} state={state} count={counts[state]} text={text} />);
+    if (counts.active === 0 && counts.scheduled > 0) waits('scheduled', 'schedules', 'for its time');
+    if (counts.retryable > 0) waits('retryable', 'retry', 'for a retry');
     for (const { name: schedule, enabled, next_run_at } of schedules.slice(0, SHOWN)) {
       add(
         `cron ${schedule}`,

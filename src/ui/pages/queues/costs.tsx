@@ -4,10 +4,7 @@ import { Stat } from '../../components/page';
 import { type Column, countColumn, DataTable } from '../../components/table';
 import { Foreign, Time } from '../../components/text';
 import { href, segment } from '../../core/base';
-import { adopt } from '../../core/styles';
-import css from './queues.css' with { type: 'text' };
-
-adopt(css);
+import './queues.css';
 
 const whole = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD' });
 const parts = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });

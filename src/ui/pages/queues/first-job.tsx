@@ -2,10 +2,7 @@
 import { Code } from '../../components/json';
 import { Empty } from '../../components/state';
 import { API, href } from '../../core/base';
-import { adopt } from '../../core/styles';
-import css from './queues.css' with { type: 'text' };
-
-adopt(css);
+import './queues.css';
 
 /** How to enqueue a first job, as a command to copy. */
 export function FirstJob({ title }: { title: string }) {

@@ -6,12 +6,9 @@ import { Section } from '../../components/page';
 import { Loaded, Skeleton } from '../../components/state';
 import { type Resource, useGet } from '../../core/resource';
 import { query, withQuery } from '../../core/router';
-import { adopt } from '../../core/styles';
-import css from './queues.css' with { type: 'text' };
 import { MINUTE_MS, slid, useMinute } from './recent';
 import type { QueueItem } from './types';
-
-adopt(css);
+import './queues.css';
 
 const RANGES = {
   hour: { label: 'Hour', period: '1m', periodMs: MINUTE_MS, per: 'minute', since: '59m' },

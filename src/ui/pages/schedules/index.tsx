@@ -12,15 +12,12 @@ import { useLive } from '../../core/live';
 import { useGet } from '../../core/resource';
 import { aside, openAside, pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { describe } from './describe';
 import { ScheduleForm } from './form';
 import { ScheduleDrawer } from './one';
-import css from './page.css' with { type: 'text' };
 import { ScheduleState } from './state';
 import { pathOf, runNow, toggle } from './types';
-
-adopt(css);
+import './page.css';
 
 const PER_PAGE = 100;
 

@@ -1,7 +1,9 @@
 /** One schedule in a drawer: its next runs in both zones, how its runs went, what it left out. */
+
 import type { CronExecution, CronHistory, CronSkipped, CronStatus } from '../../../contract/cron';
+import { JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
-import { Facts, JsonSection, Section } from '../../components/page';
+import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { PlainTable } from '../../components/table';
 import { Button, Count, Foreign, JobLink, QueueLink, Time } from '../../components/text';
@@ -223,11 +225,7 @@ function Skips({ of: skips }: { of: readonly CronSkipped[] }) {
             )}
             <span>
               {REASONS[reason] ?? reason}
-              {message && (
-                <>
-                  : <Foreign>{message}</Foreign>
-                </>
-              )}
+              {message && <Foreign before=": ">{message}</Foreign>}
             </span>
             {job && <JobLink id={job} />}
           </li>

@@ -1,9 +1,11 @@
 /**
  * The effective configuration: variables, targets, limits, what holds in all queues; and the keys, without the keys.
  */
+
 import type { ConfiguredTarget, DeploymentConfig, ShownVariable } from '../../../contract/system';
 import { Badge } from '../../components/badge';
-import { Facts, JsonSection, Section } from '../../components/page';
+import { JsonSection } from '../../components/json';
+import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Duration, Foreign, Link, None, Words } from '../../components/text';

@@ -1,15 +1,12 @@
 /** What the deployment goes by, and what can be set of it here. */
 import { openTab, PageHead, Tabs } from '../../components/page';
-import { adopt } from '../../core/styles';
 import { Configuration, Keys } from './configuration';
 import { Deployment } from './deployment';
-import css from './page.css' with { type: 'text' };
 import { Pools } from './pools';
 import { RetryCalculator } from './retry';
 import { Schemas } from './schemas';
 import { ThisBrowser } from './this-browser';
-
-adopt(css);
+import './page.css';
 
 const PARTS = [
   { id: 'configuration', label: 'Configuration', show: Configuration },

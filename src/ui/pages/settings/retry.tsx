@@ -1,8 +1,9 @@
 /** A calculator: the delays of any retry policy. All of it stands in the URL, so a curve can be sent to somebody. */
+
 import type { RetryPreview } from '../../../contract/system';
 import { errorAt, Field, SelectField } from '../../components/form';
+import { JsonSection } from '../../components/json';
 import { named } from '../../components/list';
-import { JsonSection } from '../../components/page';
 import { RetryCurve } from '../../components/retry-curve';
 import { Loaded } from '../../components/state';
 import { api } from '../../core/api';

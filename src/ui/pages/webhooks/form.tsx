@@ -1,7 +1,7 @@
 /** Makes a subscription, or changes one. */
 import { useState } from 'preact/hooks';
 import type { Webhook } from '../../../contract/webhooks';
-import { errorAt, Field, Form, SelectField, TextField, textIn } from '../../components/form';
+import { Field, Form, SelectField, TextField, textIn } from '../../components/form';
 import { Dialog } from '../../components/overlays';
 import { Button } from '../../components/text';
 import { api } from '../../core/api';
@@ -86,56 +86,47 @@ export function SubscriptionForm({ of: before, onSaved }: { of: Webhook | undefi
   return (
     <Dialog title={before ? 'Edit the webhook' : 'New webhook'} wide onClose={close}>
       <Form action={before ? 'Save' : 'Create'} onSubmit={save} onCancel={close} disabled={events.length === 0}>
-        {(error) => (
-          <>
+        <TextField
+          name="url"
+          label="URL"
+          hint="An https URL of another server."
+          value={before?.url}
+          type="url"
+          required
+          placeholder="https://"
+        />
+        <Picker chosen={events} onChange={setEvents} />
+        <div class="columns-2">
+          {FILTERS.map(([name, what, placeholder]) => (
             <TextField
-              name="url"
-              label="URL"
-              hint="An https URL of another server."
-              value={before?.url}
-              type="url"
-              required
-              placeholder="https://"
+              key={name}
+              name={name}
+              label={`Only these ${what}`}
+              hint="Empty: all."
+              at={[`filter.${name}`]}
+              value={before?.filter?.[name]?.join(', ')}
+              placeholder={placeholder}
             />
-            <Picker chosen={events} onChange={setEvents} error={errorAt(error, 'events')} />
-            <div class="columns-2">
-              {FILTERS.map(([name, what, placeholder]) => (
-                <TextField
-                  key={name}
-                  name={name}
-                  label={`Only these ${what}`}
-                  hint="Empty: all."
-                  at={[`filter.${name}`]}
-                  value={before?.filter?.[name]?.join(', ')}
-                  placeholder={placeholder}
-                />
-              ))}
-            </div>
-            <SelectField
-              label="Format"
-              value={form}
-              onChange={(name) => setForm(name as typeof form)}
-              options={FORMS}
-            />
-            {form === 'pagerduty' && (
-              <TextField
-                name="routing_key"
-                label="Routing key"
-                hint={
-                  before?.format === 'pagerduty'
-                    ? 'Empty: keep the current one.'
-                    : 'The key of an Events API v2 integration.'
-                }
-              />
-            )}
-            {form === 'template' && (
-              <Field label="Template" hint="JSON with placeholders such as {{data.job_id}}." at={['format.template']}>
-                <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
-              </Field>
-            )}
-            {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
-          </>
+          ))}
+        </div>
+        <SelectField label="Format" value={form} onChange={(name) => setForm(name as typeof form)} options={FORMS} />
+        {form === 'pagerduty' && (
+          <TextField
+            name="routing_key"
+            label="Routing key"
+            hint={
+              before?.format === 'pagerduty'
+                ? 'Empty: keep the current one.'
+                : 'The key of an Events API v2 integration.'
+            }
+          />
         )}
+        {form === 'template' && (
+          <Field label="Template" hint="JSON with placeholders such as {{data.job_id}}." at={['format.template']}>
+            <textarea name="template" rows={5} spellcheck={false} defaultValue={templateText(before)} />
+          </Field>
+        )}
+        {!before && <TextField name="secret" label="Secret" hint="Empty: a new one is generated." />}
       </Form>
     </Dialog>
   );

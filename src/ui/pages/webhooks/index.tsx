@@ -5,16 +5,13 @@ import { Button } from '../../components/text';
 import { useGet } from '../../core/resource';
 import { openAside, query } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { Alerts } from './alerts';
 import { Deliveries } from './deliveries';
 import { SubscriptionForm } from './form';
 import { SubscriptionDrawer } from './one';
-import css from './page.css' with { type: 'text' };
 import { Subscriptions } from './subscriptions';
 import { type List, SUBSCRIPTIONS } from './types';
-
-adopt(css);
+import './page.css';
 
 const TABS = [
   { id: 'subscriptions', label: 'Subscriptions' },

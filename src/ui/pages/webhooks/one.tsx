@@ -111,11 +111,7 @@ function TestAnswer({ of: answer }: { of: WebhookTest }) {
     <div class="card answer" role="status">
       <Badge look={answer.success ? GOOD : BAD} text={answer.status_code ?? 'no answer'} /> after{' '}
       {number(answer.response_time_ms)} ms
-      {answer.error && (
-        <>
-          : <Foreign>{answer.error}</Foreign>
-        </>
-      )}
+      {answer.error && <Foreign before=": ">{answer.error}</Foreign>}
       {answer.response_body && <Code text={answer.response_body} label="answer" />}
     </div>
   );

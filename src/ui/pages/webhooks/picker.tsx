@@ -1,20 +1,16 @@
 /** Chooses events: single ones, or all of a kind. */
+import { Boxes } from '../../components/form';
 import { EVENT_KINDS } from '../../core/event-names';
 
-export function Picker(props: {
-  chosen: readonly string[];
-  onChange: (chosen: readonly string[]) => void;
-  error?: string | undefined;
-}) {
-  const { chosen, onChange, error } = props;
+export function Picker(props: { chosen: readonly string[]; onChange: (chosen: readonly string[]) => void }) {
+  const { chosen, onChange } = props;
   const toggle = (name: string, on: boolean) => {
     // All of a kind takes the place of its single ones.
     const kept = chosen.filter((one) => one !== name && !(name.endsWith('.*') && one.startsWith(name.slice(0, -1))));
     onChange(on ? [...kept, name] : kept);
   };
   return (
-    <fieldset class={`picker${error ? ' wrong' : ''}`}>
-      <legend>Events</legend>
+    <Boxes legend="Events" at={['events']} class="picker">
       {[...EVENT_KINDS].map(([kind, types]) => {
         const all = chosen.includes('*') || chosen.includes(`${kind}.*`);
         return (
@@ -52,11 +48,6 @@ export function Picker(props: {
         />
         all events
       </label>
-      {error && (
-        <small class="error" role="alert">
-          {error}
-        </small>
-      )}
-    </fieldset>
+    </Boxes>
   );
 }

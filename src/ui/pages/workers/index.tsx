@@ -8,12 +8,9 @@ import { useKeys } from '../../core/keyboard';
 import { useLive } from '../../core/live';
 import { useGet } from '../../core/resource';
 import { pageNumber } from '../../core/router';
-import { adopt } from '../../core/styles';
 import { TargetTable } from './targets';
 import { PER_PAGE, WorkerTable } from './workers';
-import css from './workers.css' with { type: 'text' };
-
-adopt(css);
+import './workers.css';
 
 /** Minimum interval between reads of the workers while jobs run, ms. */
 const EVERY_MS = 2_000;

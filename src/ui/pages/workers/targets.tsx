@@ -107,11 +107,7 @@ function TargetDrawer({ name }: { name: string }) {
                   {last_tried_at && (
                     <div class="faint">
                       tried <Time at={last_tried_at} />
-                      {next_try_at && (
-                        <>
-                          , again <Time at={next_try_at} />
-                        </>
-                      )}
+                      {next_try_at && <Time before=", again " at={next_try_at} />}
                     </div>
                   )}
                 </li>

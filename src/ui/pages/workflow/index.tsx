@@ -13,16 +13,12 @@ import { type LiveEvent, useLive } from '../../core/live';
 import { type Resource, useResource } from '../../core/resource';
 import { withQuery } from '../../core/router';
 import { can } from '../../core/session';
-import { adopt } from '../../core/styles';
 import { cancelWorkflow, retryJobs } from './actions';
 import { Drawing } from './drawing';
 import { criticalPath, graphOf, MOST_NODES } from './graph';
-import css from './page.css' with { type: 'text' };
-import { Done, WorkflowState } from './state';
+import { Done, endOf, lastedOf, WorkflowState } from './state';
 import { type Leaf, leavesOf, Steps } from './steps';
-import { endOf, lastedOf } from './types';
-
-adopt(css);
+import './page.css';
 
 interface Progress {
   steps: readonly { job_id: string | null; progress: number }[];

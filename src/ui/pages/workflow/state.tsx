@@ -1,12 +1,10 @@
 /** The state of a workflow, or of a step. */
+import type { WorkflowHeader } from '../../../contract/workflows';
 import { Badge, type Tone } from '../../components/badge';
 import type { IconName } from '../../components/icon';
 import { Bar } from '../../components/progress';
 import { number } from '../../core/format';
-import { adopt } from '../../core/styles';
-import css from './state.css' with { type: 'text' };
-
-adopt(css);
+import './state.css';
 
 /** States of workflows and their steps, each with a colour and a shape. */
 export const STATES: Readonly<Record<string, readonly [Tone, IconName]>> = {
@@ -36,4 +34,14 @@ export function Done({ done, failed, total }: { done: number; failed: number; to
       </span>
     </span>
   );
+}
+
+export const endOf = (workflow: Pick<WorkflowHeader, 'completed_at' | 'cancelled_at'>) =>
+  workflow.completed_at ?? workflow.cancelled_at;
+
+/** How long it took, or has taken so far, in whole seconds then. ms */
+export function lastedOf(workflow: WorkflowHeader, now: number): number {
+  const end = endOf(workflow);
+  const ms = Math.max(0, (end ? Date.parse(end) : now) - Date.parse(workflow.created_at));
+  return end ? ms : Math.floor(ms / 1000) * 1000;
 }

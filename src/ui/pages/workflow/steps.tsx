@@ -1,8 +1,8 @@
 /** The steps of a workflow as a list, and one of them in a drawer, with its result. */
 import type { WorkflowStatus, WorkflowStep } from '../../../contract/workflows';
-import { Json } from '../../components/json';
+import { Json, JsonSection } from '../../components/json';
 import { Drawer } from '../../components/overlays';
-import { Facts, JsonSection, Section } from '../../components/page';
+import { Facts, Section } from '../../components/page';
 import { Empty, Loaded } from '../../components/state';
 import { type Column, DataTable } from '../../components/table';
 import { Duration, Foreign, JobLink, Link, QueueLink, Time } from '../../components/text';

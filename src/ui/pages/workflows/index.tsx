@@ -14,8 +14,7 @@ import { useGet } from '../../core/resource';
 import { pageNumber, query } from '../../core/router';
 import { can } from '../../core/session';
 import { cancelWorkflow } from '../workflow/actions';
-import { Done, WorkflowState } from '../workflow/state';
-import { lastedOf } from '../workflow/types';
+import { Done, lastedOf, WorkflowState } from '../workflow/state';
 
 const PER_PAGE = 50;
 
