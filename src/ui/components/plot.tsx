@@ -49,7 +49,11 @@ export function Plot({ times, series, height, format }: PlotProps) {
       frame.style.setProperty('outline-color', css);
       return getComputedStyle(frame).outlineColor;
     };
-    const axis: Axis = { stroke: colour('var(--text-2)'), grid: { stroke: colour('var(--line)'), width: 1 } };
+    const axis: Axis = {
+      stroke: colour('var(--text-2)'),
+      grid: { stroke: colour('var(--line)'), width: 1 },
+      ticks: { show: false },
+    };
     const fillOf = (index: number) => `var(--${series[index - 1]?.tone ?? TONES[(index - 1) % TONES.length]}-fill)`;
     const lines = series.map(({ label }, index) => ({
       label,
@@ -66,10 +70,12 @@ export function Plot({ times, series, height, format }: PlotProps) {
         axes: [
           {
             ...axis,
+            size: 32,
             values: (_, at, __, ___, step) => at.map((one) => (step >= DAY_MS ? day : hour)?.format(one) ?? ''),
           },
           { ...axis, values: (_, values) => values.map(format), size: 56 },
         ],
+        padding: [8, 8, 0, 0],
         scales: { y: { range: (_, __, most) => [0, Math.max(1, (most ?? 0) * 1.1)] } },
         legend: { markers: { width: 0, fill: (_, index) => fillOf(index) } },
       },
