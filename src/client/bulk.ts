@@ -1,4 +1,5 @@
 /** Operations on many jobs through the client: by their ids, or on all that match a query. */
+
 import type { OperationItem } from '../contract/bulk';
 import type { OperationPreview } from '../contract/common';
 import { jsonOf } from '../producer/job';

@@ -1,4 +1,5 @@
 /** The client: enqueues jobs, and has one object for each kind of thing that the server knows. */
+
 import { defaultsIn } from '../handler/runnable';
 import { ignoreRejection, safely } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';

@@ -1,4 +1,5 @@
 /** Schedules as a producer writes them, and their JSON. */
+
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import {
   type CronJobOptions,

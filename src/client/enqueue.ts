@@ -1,4 +1,5 @@
 /** Sends new jobs: gathered, as a batch that is all or none, or each on its own. */
+
 import type { OpenTelemetry } from '../handler/telemetry';
 import { DEFAULT_QUEUE } from '../job/options';
 import { type DefaultsOf, withDefaults } from '../producer/defaults';

@@ -1,4 +1,5 @@
 /** The live feed through the client. It is kept in memory: a feed, not a record. */
+
 import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
 import { checked } from './conditions';

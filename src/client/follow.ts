@@ -1,4 +1,5 @@
 /** Events as they happen. A connection that breaks off is made again, from the last event on. */
+
 import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';

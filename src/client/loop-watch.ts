@@ -1,4 +1,5 @@
 /** Measures how long the event loop was blocked: nothing is received or sent meanwhile. */
+
 import type { LogEntry } from '../handler/journal';
 
 /** How often it looks, and the delay from which it reports, in ms. */

@@ -1,4 +1,5 @@
 /** Changes of a job that waits, as a producer writes them. */
+
 import type { OptionsThat } from '../job/options';
 import type { Duration, RetentionOptions, RetryPolicy } from '../producer/envelope';
 import { type Moment, momentText, relativeText, type StepOptions } from '../producer/job';

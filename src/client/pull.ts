@@ -1,4 +1,5 @@
 /** A worker that pulls, through the client: fetch, report, extend leases. */
+
 import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';

@@ -1,4 +1,5 @@
 /** What a worker that pulls can ask the queue for: all that running it needs. */
+
 import type { LogEntry } from '../handler/journal';
 import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';

@@ -1,4 +1,5 @@
 /** Queries over many jobs as a producer writes them: as query parameters, and as the filter of an operation. */
+
 import type { JobState } from '../job/states';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';

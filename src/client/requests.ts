@@ -1,4 +1,5 @@
 /** The ways to send a request, by whether it may be repeated after a lost answer, and to wait for a slow one. */
+
 import { AbortedError, aborted, NotFoundError, WaitTimeoutError } from '../producer/errors';
 import { shaped } from './answers';
 import type { Dial } from './dial';

@@ -1,4 +1,5 @@
 /** Outcomes of jobs: results, progress, checkpoints. Times are RFC 3339. */
+
 import type * as contract from '../contract/checkpoints';
 import type * as progress from '../contract/progress';
 import type { JobState } from '../job/states';

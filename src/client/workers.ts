@@ -1,4 +1,5 @@
 /** The workers that pull, as operators see and direct them through the client. */
+
 import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
