@@ -15,7 +15,8 @@
  * | `activate` | producers | row + 1 |
  * | `claim` | workers that pull, the pump | one lease row for the whole batch, no row of the job |
  * | `complete` | ack, an answer of a handler | a share of an archive chunk, and the delete of a row of its own |
- * | `retry`, `giveBack`, `undoClaim` | a failed attempt; its worker; a handler that was never called | row + 1 |
+ * | `retry`, `giveBack` | a failed attempt; its worker | row + 1 |
+ * | `undoClaim` | a handler that was never called; an earlier job of its chunk that must run again | row + 1 |
  * | `snooze`, `signal` | a handler that continues later, its attempt unused; the signal that it waits for | row + 1 |
  * | `discard` | an attempt that failed for good | row + 1 |
  * | `cancel` | producers, operators, unique policies, cron, workflows | row + 1 |
@@ -70,7 +71,7 @@ export const MOVES = {
   complete: { from: ['active', 'retryable'], to: ['completed'] },
   retry: { from: ['active'], to: ['retryable', 'available'] },
   giveBack: { from: ['active'], to: ['available'] },
-  undoClaim: { from: ['active'], to: ['available', 'scheduled', 'retryable'] },
+  undoClaim: { from: ['active', 'retryable', 'available'], to: ['available', 'scheduled', 'retryable'] },
   snooze: { from: ['active'], to: ['scheduled', 'retryable', 'available'] },
   signal: { from: ['scheduled', 'retryable'], to: ['available'] },
   discard: { from: ['active'], to: ['discarded'] },

@@ -11,7 +11,7 @@ import type { QueueParts } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { rowByKey } from '../store/row-lookup';
 import { bodyOf, groupOfRow } from '../store/row-texts';
-import { availableSince, stateOf } from '../store/rows';
+import { availableSince, placeOf, stateOf } from '../store/rows';
 import { type LimitCheck, roomFor } from './limit-check';
 import { bytesOnTheWay, passOver } from './pass-over';
 import { travelsAlone } from './suspects';
@@ -222,9 +222,6 @@ export class Chunks implements LaneRules {
     return row.priority === priority && placeOf(row) === at ? row : undefined;
   }
 }
-
-/** The place of a job among those of its priority, epoch ms. */
-const placeOf = ({ due_at, enqueued_at }: JobRow): number => due_at ?? enqueued_at;
 
 function laneFor(
   { key, type }: JobRow,

@@ -17,6 +17,7 @@ import { startsLeft } from '../store/limits/queue-limit';
 import type { Configured, Named, QueueParts, Stored } from '../store/parts';
 import { selectReady } from '../store/ranks';
 import { readableBody } from '../store/row-texts';
+import { placeOf } from '../store/rows';
 import type { Scan, Verdict } from '../store/scan';
 import { type ChunkClaim, numbersOf } from './chunks';
 import { quarantine } from './end-attempt';
@@ -82,6 +83,7 @@ export function grant(
     if (terms.target !== undefined) entry.target = terms.target;
     const chunk = terms.chunks?.get(row.key);
     if (chunk !== undefined) entry.chunk = chunk;
+    if (chunk !== undefined && group !== undefined && q.store.gates.isStrict) entry.place = placeOf(row);
     readable.push({ row, body, entry });
   }
   if (readable.length === 0) return [];

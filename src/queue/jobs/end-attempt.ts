@@ -10,13 +10,14 @@ import { deliveryId } from '../../job/ids';
 import type { JobErrorEntry, JobHistory } from '../../job/record';
 import { decideFailure } from '../../job/retry/decide';
 import { cut } from '../../job/text';
-import { type Active, chunkOf, pushedTimeoutMs, ranBy } from '../store/active';
+import { type Active, pushedTimeoutMs, ranBy } from '../store/active';
 import type { EndedAttempt } from '../store/attempts';
 import { type JobRow, STATE } from '../store/job-row';
 import { move } from '../store/jobs';
-import type { Named, QueueParts, Stored } from '../store/parts';
+import type { Named, QueueParts } from '../store/parts';
 import { bodyOf, historyOf } from '../store/row-texts';
-import { idOf } from '../store/rows';
+import { idOf, placeOf } from '../store/rows';
+import { goBack, isOutOfTurn, withUnused } from './chunk-order';
 
 /** Entries of the error history that are kept, and their bytes in all. A row holds 2 MB with its body. */
 const MAX_ERRORS = 1000;
@@ -49,8 +50,7 @@ export function fail(
   now: number,
   random: Random,
 ): JobRow {
-  if (active.isSpoiled) return giveBackToChunk(q, row, active, now);
-  if (active.chunk !== undefined) spoil(q, active);
+  if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
   const report = boundedError(reported);
   const history = historyOf(row);
   const body = bodyOf(row);
@@ -93,21 +93,9 @@ export function fail(
   return move(q, row, 'discard', { state: dead ? STATE.dead : STATE.discarded, history }, now);
 }
 
-/** In a strict group, jobs of the chunk that fail after this one were not to run before it. */
-function spoil(q: Stored, failed: Active): void {
-  if (!q.store.gates.isStrict || failed.group === undefined) return;
-  const chunk = chunkOf(failed);
-  for (const active of q.store.leases.active.values()) {
-    if (active !== failed && active.group === failed.group && chunkOf(active) === chunk) active.isSpoiled = true;
-  }
-}
-
-/** An earlier job of its strict group failed in the same chunk: it runs after that one, and no attempt is used up. */
-function giveBackToChunk(q: QueueParts, row: JobRow, { claim, workerId }: Active, now: number): JobRow {
-  const history = historyOf(row);
-  const { attempt } = row;
-  history.unused = { attempt, claim, count: 0, at: now, ...(workerId !== undefined && { worker_id: workerId }) };
-  return undoClaim(q, row, now, { history });
+/** An earlier job of its chunk runs before it: no attempt is used up, whatever this one reports. */
+function giveBackToChunk(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
+  return undoClaim(q, row, now, { history: withUnused(historyOf(row), active, row.attempt, now) });
 }
 
 /** The attempt is over and the job waits for the next one, from `availableAt` (epoch ms) on. */
@@ -120,11 +108,12 @@ function backInLine(
   now: number,
 ): JobRow {
   const enqueued_at = availableAt <= now ? now : row.enqueued_at;
-  return move(q, row, kind, { enqueued_at, history, availableAt }, now);
+  return goBack(q, row, kind, { enqueued_at, history, availableAt }, now);
 }
 
 /** Gives the job back without an error (`requeue: true`): available at once, the attempt stays counted. */
 export function requeue(q: QueueParts, row: JobRow, active: Active, now: number): JobRow {
+  if (isOutOfTurn(q, active)) return giveBackToChunk(q, row, active, now);
   const history = historyOf(row);
   history.started_at = active.startedAt;
   delete history.retry_delay_ms;
@@ -142,9 +131,12 @@ export function undoClaim(
   now: number,
   change: { history?: JobHistory; availableAt?: number } = {},
 ): JobRow {
+  const { history, availableAt } = change;
+  const active = q.store.leases.active.get(row.key);
+  const isBehind = active !== undefined && isOutOfTurn(q, active);
   // A job of the due index keeps its place; one of the line gets an equivalent place.
-  const place = change.availableAt === undefined ? { due_at: row.due_at ?? row.enqueued_at } : {};
-  return move(q, row, 'undoClaim', { ...place, ...change }, now);
+  const place = availableAt === undefined || isBehind ? { due_at: placeOf(row) } : { availableAt };
+  return goBack(q, row, 'undoClaim', { ...place, ...(history && { history }), isBehind }, now);
 }
 
 /** An unreadable row becomes a dead letter, so that it blocks no other job and a human can look at it. */

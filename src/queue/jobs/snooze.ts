@@ -16,6 +16,7 @@ import { move } from '../store/jobs';
 import type { QueueParts } from '../store/parts';
 import { historyOf } from '../store/row-texts';
 import { isSnoozed, stateOf } from '../store/rows';
+import { goBack } from './chunk-order';
 import { openRow } from './fence';
 import { recordedSteps, recordSteps } from './steps';
 
@@ -40,7 +41,7 @@ export function snooze(q: QueueParts, row: JobRow, active: Active, asked: Snooze
   if (isSuspended(asked, said, isNew)) history.begun = active.attempt;
   // A job that continues at once keeps its place.
   const place = until > now ? { availableAt: until } : { due_at: row.due_at ?? row.enqueued_at };
-  return move(q, row, 'snooze', { ...place, history }, now);
+  return goBack(q, row, 'snooze', { ...place, history }, now);
 }
 
 /**

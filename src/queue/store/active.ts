@@ -30,8 +30,8 @@ export interface Active {
   solo?: true;
   /** The number of its chunk among those of its lease row: the jobs of a chunk take one slot together. */
   chunk?: number;
-  /** An earlier job of its chunk has failed in a strict group: if it fails, too, it was not its turn. */
-  isSpoiled?: true;
+  /** In a chunk of a strict group: where it stood among the others of its group before, epoch ms. */
+  place?: number;
   /** The key it counts under, if it is limited. */
   limitKey?: string;
   /** Whose job it is. */

@@ -66,6 +66,8 @@ export interface Change
   history?: JobHistory;
   /** It becomes available at this time (epoch ms); it takes its place in the due index. */
   availableAt?: number;
+  /** Others of its chunk go before it: it holds its group up no longer. */
+  isBehind?: boolean;
 }
 
 /** Thrown by a defect only: operations check their moves before they make them. */
@@ -213,7 +215,7 @@ export function insertRun(
  */
 export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.store.leases.active.get(row.key);
-  const { availableAt, history: changed, ...columns } = change;
+  const { availableAt, history: changed, isBehind = false, ...columns } = change;
   const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
   if (active) {
@@ -225,7 +227,11 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (availableAt !== undefined && after.state === STATE.waiting) after.due_at = availableAt;
   check(kind, positionOf(row, active !== undefined, now), positionOf(after, false, now));
   after.holds_group = q.store.gates.isStrict
-    ? holdsGroup(kind, row, after, { now, isInChunk: active?.chunk !== undefined && availableAt === undefined })
+    ? holdsGroup(kind, row, after, {
+        now,
+        isBehind,
+        isInChunk: active?.chunk !== undefined && availableAt === undefined,
+      })
     : null;
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);

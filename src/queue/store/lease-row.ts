@@ -22,6 +22,8 @@ export interface LeaseRow {
   g?: string[];
   /** The chunks of the jobs, in the order of `e`, numbered from 1; 0: it runs by itself. Absent: all do. */
   c?: number[];
+  /** The places of the jobs in chunks of strict groups, in the order of `e`; 0: it has none. Absent: none has one. */
+  p?: number[];
 }
 
 /** The job that lives in this row, if the caller knows it. */
@@ -45,6 +47,14 @@ export function readLease(data: string): LeaseRow | undefined {
   }
 }
 
+/** What is known of an attempt beside its entry. */
+interface Restored {
+  limitKey: string | null;
+  group: string | undefined;
+  chunk: number | undefined;
+  place: number | undefined;
+}
+
 /**
  * A running attempt as its lease row has it. A push continues if this object still awaits its answer. Otherwise nothing
  * awaits the answer, and the end of the lease ends the attempt.
@@ -54,7 +64,7 @@ export function restored(
   leaseId: number,
   lease: LeaseRow,
   [key, claim, attempt, expiresAt, visibilityMs, timeoutAt, indexed, type]: LeaseRow['e'][number],
-  { limitKey, group, chunk }: { limitKey: string | null; group: string | undefined; chunk: number | undefined },
+  { limitKey, group, chunk, place }: Restored,
   pushed: Active | undefined,
 ): Active {
   const isPushed = lease.t !== undefined;
@@ -69,6 +79,7 @@ export function restored(
     ...(limitKey !== null && { limitKey }),
     ...(typeof group === 'string' && group !== '' && { group }),
     ...(typeof chunk === 'number' && chunk > 0 && { chunk }),
+    ...(typeof place === 'number' && place > 0 && { place }),
   };
 }
 
@@ -100,6 +111,7 @@ export function leaseText(
     ]),
     ...(entries.some(({ group }) => group !== undefined) && { g: entries.map(({ group = '' }) => group) }),
     ...(entries.some(({ chunk }) => chunk !== undefined) && { c: entries.map(({ chunk = 0 }) => chunk) }),
+    ...(entries.some(({ place }) => place !== undefined) && { p: entries.map(({ place = 0 }) => place) }),
   };
   return `${JSON.stringify(row).slice(0, -1)},"m":${rider}}`;
 }

@@ -57,6 +57,8 @@ export class LeaseTable {
   readonly runningByGroup = new Map<string, number>();
 
   private readonly live = new Map<number, Set<number>>();
+  /** The chunks of strict groups, by their leases and numbers: their attempts in order, those that ended too. */
+  private readonly ordered = new Map<number, Map<number | undefined, Active[]>>();
   /** Keys of attempts that ended since the last look. */
   private readonly freed = new Set<string>();
   private anyFreed = false;
@@ -95,6 +97,7 @@ export class LeaseTable {
     this.anyFreed = false;
     this.wasFull = false;
     this.live.clear();
+    this.ordered.clear();
     this.free = [];
     this.earliest = Number.POSITIVE_INFINITY;
     // Memory may come from a transaction that was rolled back.
@@ -150,15 +153,19 @@ export class LeaseTable {
       for (const [index, entry] of lease.e.entries()) {
         const [key, claim] = entry;
         const job = claims.get(key);
-        if (job?.claims !== claim - 1) continue;
-        members.add(key);
-        const of = { limitKey: job.limit_key, group: lease.g?.[index], chunk: lease.c?.[index] };
+        const isOver = job?.claims !== claim - 1;
+        if (isOver && !lease.p?.[index]) continue;
+        const limitKey = job?.limit_key ?? null;
+        const of = { limitKey, group: lease.g?.[index], chunk: lease.c?.[index], place: lease.p?.[index] };
         const active = restored(id, lease, entry, of, pushed.get(key));
+        this.order(active);
+        if (isOver) continue;
+        members.add(key);
         this.begin(active);
         this.earliest = Math.min(this.earliest, active.expiresAt, active.timeoutAt);
       }
       if (members.size > 0) this.live.set(id, members);
-      else this.free.push(id);
+      else this.over(id);
     }
   }
 
@@ -189,7 +196,9 @@ export class LeaseTable {
     const members = new Set<number>();
     for (const entry of batch) {
       members.add(entry.key);
-      this.begin({ ...entry, leaseId: id });
+      const active = { ...entry, leaseId: id };
+      this.begin(active);
+      this.order(active);
       this.earliest = Math.min(this.earliest, entry.expiresAt, entry.timeoutAt);
     }
     this.live.set(id, members);
@@ -201,14 +210,40 @@ export class LeaseTable {
 
   /** Forgets a running attempt; the job's row already says that it is over. No row written. */
   release(active: Active): void {
-    this.over(active);
+    this.ended(active);
     const members = this.live.get(active.leaseId);
     if (!members) return;
     members.delete(active.key);
     if (members.size === 0) {
       this.live.delete(active.leaseId);
-      this.free.push(active.leaseId);
+      this.over(active.leaseId);
     }
+  }
+
+  /**
+   * Does an earlier job of its chunk wait again, in a strict group? Ended ones that do not are forgotten.
+   * @param waits does the job of this attempt, which ended, wait?
+   */
+  isBehind(active: Active, waits: (mate: Active) => boolean): boolean {
+    const chunk = this.chunkOf(active);
+    for (let at = 0; at < chunk.length && chunk[at]?.key !== active.key; ) {
+      const mate = chunk[at] as Active;
+      if (this.active.has(mate.key)) at++;
+      else if (waits(mate)) return true;
+      else chunk.splice(at, 1);
+    }
+    return false;
+  }
+
+  /** The attempt of this job in the chunk of another one, if it came behind that, in a strict group. */
+  behind(active: Active, key: number): Active | undefined {
+    const chunk = this.chunkOf(active);
+    const at = chunk.findIndex((mate) => mate.key === key);
+    return at > chunk.findIndex((mate) => mate.key === active.key) ? chunk[at] : undefined;
+  }
+
+  private chunkOf({ leaseId, chunk }: Active): Active[] {
+    return this.ordered.get(leaseId)?.get(chunk) ?? [];
   }
 
   /** The call of these pushes is over. Nothing awaits an answer for those that still run: their leases end them. */
@@ -247,7 +282,22 @@ export class LeaseTable {
     if (group !== undefined) changeBy(this.runningByGroup, group, 1);
   }
 
-  private over(active: Active): void {
+  private order(active: Active): void {
+    if (active.place === undefined) return;
+    const chunks = this.ordered.get(active.leaseId) ?? new Map<number | undefined, Active[]>();
+    this.ordered.set(active.leaseId, chunks);
+    const chunk = chunks.get(active.chunk);
+    if (chunk) chunk.push(active);
+    else chunks.set(active.chunk, [active]);
+  }
+
+  /** All entries of the row are over. */
+  private over(id: number): void {
+    this.free.push(id);
+    this.ordered.delete(id);
+  }
+
+  private ended(active: Active): void {
     const isFull = this.active.size >= this.mostAtOnce;
     if (!this.active.delete(active.key)) return;
     this.wasFull ||= isFull;
@@ -314,8 +364,11 @@ export class LeaseTable {
   }
 
   private write(id: number): void {
-    const entries = [...(this.live.get(id) ?? [])].map((key) => this.active.get(key) as Active);
-    if (entries.length === 0) return;
+    const live = [...(this.live.get(id) ?? [])].map((key) => this.active.get(key) as Active);
+    if (live.length === 0) return;
+    // What ended of a chunk in order still decides about the others.
+    const ordered = [...(this.ordered.get(id)?.values() ?? [])].flat();
+    const entries = [...live.filter(({ place }) => place === undefined), ...ordered];
     const position = { head: this.head, nextSequence: this.recordedSequence };
     const data = leaseText(entries, position, this.rider());
     const job = this.blocks.singles.textOf(id);

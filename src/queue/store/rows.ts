@@ -69,6 +69,11 @@ export function availableSince({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_a
   return Math.max(enqueued_at, due_at ?? 0);
 }
 
+/** The place of a waiting job among those of its priority, epoch ms. */
+export function placeOf({ enqueued_at, due_at }: Pick<JobRow, 'enqueued_at' | 'due_at'>): number {
+  return due_at ?? enqueued_at;
+}
+
 /** Has the job's time to start passed? @param now epoch ms */
 export function isTooLate({ expires_at }: Pick<JobRow, 'expires_at'>, now: number): boolean {
   return expires_at !== null && expires_at <= now;

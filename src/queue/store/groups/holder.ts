@@ -14,14 +14,14 @@ export function holdsGroup(
   kind: Move,
   before: JobRow,
   after: JobRow,
-  { now, isInChunk }: { now: number; isInChunk: boolean },
+  { now, isInChunk, isBehind }: { now: number; isInChunk: boolean; isBehind: boolean },
 ): string | null {
   if (kind === 'lock') return before.holds_group;
-  if (after.state !== STATE.waiting) return null;
-  const hasBegun = after.attempt > 0 || after.history?.includes('"snoozed":') === true;
+  if (after.state !== STATE.waiting || isBehind) return null;
   // One of a chunk goes back to its place among the others.
-  const staysFirst = kind === 'undoClaim' && !isInChunk;
-  if (staysFirst || (hasBegun && ENDS_ATTEMPT.has(kind))) return groupOfRow(after) ?? null;
+  if (kind === 'undoClaim' && isInChunk) return before.holds_group;
+  const hasBegun = after.attempt > 0 || after.history?.includes('"snoozed":') === true;
+  if (kind === 'undoClaim' || (hasBegun && ENDS_ATTEMPT.has(kind))) return groupOfRow(after) ?? null;
   if (hasBegun) return before.holds_group;
   // One that has not begun gives its place up when it is given another time.
   return kind === 'defer' || (kind === 'patch' && after.due_at !== null && after.due_at > now)
