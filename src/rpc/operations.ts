@@ -174,6 +174,8 @@ export interface MovedJob {
   expires_at: number | null;
   body: string;
   history: string | null;
+  /** In a strict order: it has begun, and all others of its group wait for its end. */
+  holds?: true;
   checkpoint?: { sequence: number; created_at: number; content: string };
 }
 

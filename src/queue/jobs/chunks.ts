@@ -88,7 +88,7 @@ export class Chunks implements LaneRules {
     const job: Gathered = {
       key: row.key,
       type: row.type,
-      priority: row.priority,
+      priority: q.store.gates.priorityOf(group, row.priority),
       at: placeOf(row),
       since: waitsSince(row, settings, now),
       chars: row.body.length,
@@ -219,7 +219,8 @@ export class Chunks implements LaneRules {
     const row = store.leases.active.has(key) ? undefined : rowByKey(store, key);
     if (!row || row.state !== STATE.waiting || row.ended_at !== null) return undefined;
     if (row.due_at !== null && row.due_at > this.now) return undefined;
-    return row.priority === priority && placeOf(row) === at ? row : undefined;
+    const counts = store.gates.priorityOf(groupOfRow(row), row.priority);
+    return counts === priority && placeOf(row) === at ? row : undefined;
   }
 }
 

@@ -8,9 +8,10 @@ import { isEarlierEntry, type Placement } from '../../job/unique/conflicts';
 import type { EnqueuedJob, EnqueueReceipt } from '../../rpc/receipts';
 import { find, viewOf } from '../read/find';
 import { MAX_GAP } from '../store/block';
+import { mayWaitInLine } from '../store/columns';
 import { bodyBytes } from '../store/depth';
 import type { JobRow } from '../store/job-row';
-import { insert, insertRun, mayWaitInLine, type NewRow } from '../store/jobs';
+import { insert, insertRun, type NewRow } from '../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../store/parts';
 import { recordOf } from '../store/rows';
 import { accumulate } from './accumulate';
@@ -102,13 +103,8 @@ export function planJobs(
   checkJobs(q, jobs, now);
   const conflicts = new QueueConflicts(q, now, mayAccumulate);
   const placements: Placement<StoredJob>[] = [];
-  forEachNumbered(jobs, (job) => placements.push(conflicts.place(inStrictOrder(q, job))));
+  forEachNumbered(jobs, (job) => placements.push(conflicts.place(job)));
   return { placements, accumulated: conflicts.gathered(), tidy: () => conflicts.tidy() };
-}
-
-/** In a strict order a job's priority would let it pass others of its group. */
-function inStrictOrder(q: Stored, job: NewJob): NewJob {
-  return q.store.gates.isStrict && job.group !== undefined && job.priority !== 0 ? { ...job, priority: 0 } : job;
 }
 
 function warnOfPriority(q: Named, receipts: readonly EnqueuedJob[], jobs: readonly NewJob[]): void {

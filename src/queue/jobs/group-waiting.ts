@@ -1,7 +1,7 @@
 /** What the group of a job has to do with it that the job does not run. */
 import { formatDuration } from '../../job/duration';
 import { namedGroup, type WaitingFor } from '../../job/waiting';
-import type { JobRow } from '../store/job-row';
+import { type JobRow, STATE } from '../store/job-row';
 import type { Named, Stored } from '../store/parts';
 import { rowByKey } from '../store/row-lookup';
 import { groupOfRow } from '../store/row-texts';
@@ -76,6 +76,10 @@ function waitsForEarlier(q: Named & Stored, group: string, since: number): Waiti
   const key = running ?? gates.holderOf(group);
   const earlier = key === undefined ? undefined : rowByKey(q.store, key);
   if (!earlier) return undefined;
+  if (earlier.state === STATE.held) {
+    const detail = `An operation over several queues has a job of ${namedGroup(group)}, and is being decided.`;
+    return { reason: 'group', since, detail };
+  }
   return behindEarlier(q, group, earlier, running === undefined ? 'has begun and waits to continue' : 'runs', since);
 }
 

@@ -25,7 +25,7 @@ export function refuseLocked(q: Named & Stored, id: string): void {
 export function lockRow(q: QueueParts, row: JobRow, now: number): LockedPlace {
   const { key, state, due_at, ended_at, attempt } = row;
   move(q, row, 'lock', { state: STATE.held, due_at: null, ended_at: null }, now);
-  const place = { key, state, due_at, ended_at, attempt };
+  const place = { key, state, due_at, ended_at, attempt, holds_group: row.holds_group };
   q.store.locks.add(place);
   return place;
 }
@@ -42,7 +42,10 @@ export function unlockRow(q: QueueParts, key: number, now: number, notBefore = 0
   if (!place || row?.state !== STATE.held) return undefined;
   const { state, ended_at } = place;
   const due_at = isInLine({ ...row, ...place }) ? row.enqueued_at : place.due_at && Math.max(place.due_at, notBefore);
-  const after = move(q, row, 'unlock', { state, due_at, ended_at }, now);
+  const { holds_group: holds = row.holds_group } = place;
+  const after = move(q, row, 'unlock', { state, due_at, ended_at, holds }, now);
+  // Others may have been read since that stand behind it.
+  if (q.store.gates.isStrict) for (const scan of q.store.cursors.all()) scan.readsInOrder();
   if (ended_at !== null) q.wake.at(now + LOOK_AGAIN_MS);
   return after;
 }

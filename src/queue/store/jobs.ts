@@ -14,8 +14,9 @@ import type { JobHistory } from '../../job/record';
 import { isLegal, type Move, type Position } from '../../job/states';
 import type { Active } from './active';
 import { type BlockJob, rowOf } from './block';
+import { isPlain, mayWaitInLine } from './columns';
 import { oldestEnded } from './ended-rows';
-import { holdsGroup } from './groups/holder';
+import { heldBy, holdsGroup, priorityOf } from './groups/holder';
 import { type Note, tell } from './job-events';
 import { type JobRow, STATE } from './job-row';
 import { learn } from './limits/place';
@@ -57,6 +58,8 @@ export interface Arrival {
   together?: boolean;
   /** Whose job it is. */
   group?: string | undefined;
+  /** It has begun in another queue, where all others of its group waited for its end. */
+  holds?: boolean | undefined;
 }
 
 /** What a move changes about a job. The number of its claim follows from the lease. */
@@ -68,6 +71,8 @@ export interface Change
   availableAt?: number;
   /** Others of its chunk go before it: it holds its group up no longer. */
   isBehind?: boolean;
+  /** The group that it holds up, where no move decides that. */
+  holds?: string | null;
 }
 
 /** Thrown by a defect only: operations check their moves before they make them. */
@@ -131,11 +136,13 @@ export function insert(
   note?: Note,
 ): JobRow {
   q.store.changes++;
-  const { at, pending = false, limit, together = false, group } = arrival;
-  const inLine = move === 'enqueue' && !pending && mayWaitInLine(limit) && at <= now && job.priority === 0;
+  const { at, pending = false, limit, together = false, group, holds = false } = arrival;
+  const priority = priorityOf(q, { ...job, ...(group !== undefined && { group }) });
+  const inLine = move === 'enqueue' && !pending && mayWaitInLine(limit) && at <= now && priority === 0;
   const sequence = q.store.nextSequence++;
   const row: JobRow = {
     ...job,
+    priority,
     key: inLine ? sequence : RANK_BIT + sequence,
     state: move === 'prepare' ? STATE.held : pending ? STATE.pending : STATE.waiting,
     due_at: null,
@@ -144,6 +151,7 @@ export function insert(
     holds_group: null,
     ...(group !== undefined && { group }),
   };
+  if (holds || move === 'prepare') row.holds_group = heldBy(q, row);
   if (limit && move !== 'prepare') learn(q, limit, now);
   if (!inLine && row.state === STATE.waiting) row.due_at = at;
   check(move, 'none', positionOf(row, false, now));
@@ -152,6 +160,7 @@ export function insert(
     q.store.blocks.add({ ...row, at: now, ...(group !== undefined && { group }) });
   else writeRow(q.store.sql, row);
   q.store.written.spend(row.body.length);
+  q.store.gates.changed(row.key, null, row.holds_group);
   q.store.depth.added(row);
   q.store.tally.entered(row);
   if (row.alias !== null) {
@@ -163,15 +172,6 @@ export function insert(
   if (move !== 'prepare') q.observed.meters.enqueued(row.type, 1, now);
   tell(q, { move, before: row, after: row, now, ...note });
   return row;
-}
-
-/** May such a job stand in a block when its turn comes and its key has no room? Others are looked at at once. */
-export const mayWaitInLine = (limit: LimitPolicy | undefined): boolean => !limit || limit.on_limit === 'wait';
-
-/** Do its body, type and id say everything about it, so that it can join a block? */
-export function isPlain(row: JobRow): boolean {
-  if (row.expires_at !== null || row.history !== null || row.holds_group !== null) return false;
-  return row.attempt === 0 && row.claims === 0 && row.created_at === row.enqueued_at;
 }
 
 /** Writes ordinary immediate jobs of one type under consecutive numbers: one row for many. */
@@ -215,7 +215,7 @@ export function insertRun(
  */
 export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now: number, note?: Note): JobRow {
   const active = q.store.leases.active.get(row.key);
-  const { availableAt, history: changed, isBehind = false, ...columns } = change;
+  const { availableAt, history: changed, isBehind = false, holds, ...columns } = change;
   const history = active ? afterAttempt(q, row, active, kind, changed) : changed;
   const after: JobRow = { ...row, ...columns, ...(history && { history: historyText(history) }) };
   if (active) {
@@ -226,13 +226,10 @@ export function move(q: QueueParts, row: JobRow, kind: Move, change: Change, now
   if (ends) Object.assign(after, { due_at: null, ended_at: now });
   if (availableAt !== undefined && after.state === STATE.waiting) after.due_at = availableAt;
   check(kind, positionOf(row, active !== undefined, now), positionOf(after, false, now));
-  after.holds_group = q.store.gates.isStrict
-    ? holdsGroup(kind, row, after, {
-        now,
-        isBehind,
-        isInChunk: active?.chunk !== undefined && availableAt === undefined,
-      })
-    : null;
+  if (after.state === STATE.waiting) after.priority = priorityOf(q, after);
+  const isInChunk = active?.chunk !== undefined && availableAt === undefined;
+  if (!q.store.gates.isStrict) after.holds_group = null;
+  else after.holds_group = holds === undefined ? holdsGroup(kind, row, after, { now, isInChunk, isBehind }) : holds;
   q.store.changes++;
   const staysPut = !active && availableAt === undefined && PLACE.every((column) => row[column] === after[column]);
   if (!staysPut) leaves(q, row, active);

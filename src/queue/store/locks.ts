@@ -6,7 +6,10 @@
 import { type JobRow, STATE } from './job-row';
 
 /** Former place of a locked job. */
-export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'ended_at' | 'attempt'>;
+export type LockedPlace = Pick<JobRow, 'key' | 'state' | 'due_at' | 'ended_at' | 'attempt'> & {
+  /** What it held up before, where groups are served in strict order. Absent: its row says so. */
+  holds_group?: string | null;
+};
 
 export class LockTable {
   private readonly places = new Map<number, LockedPlace>();

@@ -32,6 +32,8 @@ import { JobSelection, LINE, MAX_TAKEN_CHARS, type RankName, type Scan, type Ver
 /** What is read of the ranks. */
 interface Reading {
   priority: number;
+  /** Others whose jobs are read with them, in the same order. */
+  alsoOf: readonly number[];
   /** Epoch ms. */
   now: number;
   /** Are the bodies of jobs in blocks needed? */
@@ -107,8 +109,22 @@ function readLine({ sql, blocks }: Ranks, after: number, limit: number, bodies: 
   return merged([inBlocks, own], limit, (a, b) => a.key - b.key);
 }
 
-/** The next jobs of the due index at a priority, up to a moment. @param bodies are those of blocks needed? */
-function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, after: Position, limit: number): RankPage {
+/** The next jobs of the due index, up to a moment. @param after where each of its priorities is read from */
+function readDue(ranks: Ranks, reading: Reading, after: Position, limit: number): RankPage {
+  const { priority, alsoOf } = reading;
+  const pages = [priority, ...alsoOf].flatMap((each) =>
+    pagesOfDue(ranks, { ...reading, priority: each }, after, limit),
+  );
+  return merged(pages, limit, (a, b) => compare(positionOf(a), positionOf(b)));
+}
+
+/** The same at one priority. @param bodies are those of blocks needed? */
+function pagesOfDue(
+  { sql, blocks }: Ranks,
+  { priority, now, bodies }: Reading,
+  after: Position,
+  limit: number,
+): RankPage[] {
   const inBlocks = pageOf(blocks.due.inTurn(priority, after, now, bodies), limit);
   const again = pageOf(blocks.retries.inTurn(priority, after, endOf(inBlocks)?.due_at ?? now), limit);
   const until = endOf(again)?.due_at ?? endOf(inBlocks)?.due_at ?? now;
@@ -121,7 +137,7 @@ function readDue({ sql, blocks }: Ranks, { priority, now, bodies }: Reading, aft
     ...(after.at > START.at && after.at <= until ? sameMoment : []),
     { query: SEEKS.later, bindings: [priority, after.at, until] },
   ]);
-  return merged([inBlocks, again, own], limit, (a, b) => compare(positionOf(a), positionOf(b)));
+  return [inBlocks, again, own];
 }
 
 /** What both kinds of ranks need of a consumer. */
@@ -154,7 +170,7 @@ function lineRank(ranks: Ranks, scan: Scan, bodies: boolean, find: Find): Rank {
 }
 
 function dueRank(ranks: Ranks, scan: Scan, reading: Reading, find: Find): Rank {
-  const { priority } = reading;
+  const { priority, alsoOf } = reading;
   return new Rank(
     {
       ...placeIn(scan, priority),
@@ -163,7 +179,8 @@ function dueRank(ranks: Ranks, scan: Scan, reading: Reading, find: Find): Rank {
       order: compare,
       find: (position) => {
         const row = find(position.key);
-        if (row?.state !== STATE.waiting || row.due_at === null || row.priority !== priority) return undefined;
+        if (row?.state !== STATE.waiting || row.due_at === null) return undefined;
+        if (row.priority !== priority && !alsoOf.includes(row.priority)) return undefined;
         if (compare(positionOf(row), position) !== 0) return undefined;
         if (row.due_at <= reading.now) return row;
         // The clock was set back: it is read again when its moment comes again.
@@ -185,8 +202,8 @@ class ReadyJobs implements Stream {
   private readonly line: Rank | undefined;
 
   constructor(ranks: Ranks, scan: Scan, reading: Reading, find: Find) {
-    const { priority, bodies } = reading;
-    this.due = ranks.priorities.has(priority) ? dueRank(ranks, scan, reading, find) : undefined;
+    const { priority, alsoOf, bodies } = reading;
+    this.due = ranks.priorities.has(priority) || alsoOf.length > 0 ? dueRank(ranks, scan, reading, find) : undefined;
     this.line = priority === 0 ? lineRank(ranks, scan, bodies, find) : undefined;
   }
 
@@ -250,7 +267,9 @@ export function selectReady(
   scan.emptied = true;
   let isStale = false;
   for (const priority of inTurn(ranks.priorities)) {
-    const ready = new ReadyJobs(ranks, scan, { priority, now, bodies: !gates?.rules }, find);
+    // Jobs of groups that wait with a priority from before the order was strict: none of it counts.
+    const alsoOf = gates?.isStrict && priority === 0 ? [...ranks.priorities].filter((other) => other !== 0) : [];
+    const ready = new ReadyJobs(ranks, scan, { priority, alsoOf, now, bodies: !gates?.rules }, find);
     const hasHeld = gates?.rules
       ? selectInTurns(
           { gates, blocks, find, isRunning, held: ranks.cursors?.held ?? 0, passedOver, scan },

@@ -7,15 +7,16 @@ import type { StoredJob } from '../../job/export/stored-job';
 import { groupOf } from '../../job/group';
 import { decodeId, FIRST_CHOSEN, RANK_BIT, routeOf, sequenceOf } from '../../job/ids';
 import type { JobHistory } from '../../job/record';
-import { isInLine } from './columns';
+import { isInLine, isPlain, mayWaitInLine } from './columns';
+import { heldBy, priorityOf } from './groups/holder';
 import { type JobRow, STATE } from './job-row';
-import { check, isPlain, mayWaitInLine, positionOf } from './jobs';
+import { check, positionOf } from './jobs';
 import { learn, policyOf } from './limits/place';
 import { endOf, keptUntil } from './own-retention';
 import { writeRow } from './own-rows';
 import type { Configured, Named, Observed, Stored, Woken } from './parts';
 import { enters } from './row-places';
-import { bodyOf, groupOfRow } from './row-texts';
+import { bodyOf } from './row-texts';
 import { fingerprintIn, remember } from './unique-keys';
 
 type Parts = Named & Stored & Configured & Observed & Woken;
@@ -47,7 +48,9 @@ export class Restoration {
   add(job: StoredJob, together: boolean): void {
     const { q, now } = this;
     q.store.changes++;
-    const { type, priority, body } = job;
+    const { type, body } = job;
+    const isOpen = job.state === 'waiting' || job.state === 'pending';
+    const priority = isOpen ? priorityOf(q, job) : job.priority;
     const limit = policyOf(q, { type, body });
     const isWaiting = job.state === 'waiting';
     const isImmediate = isWaiting && job.due_at === undefined && priority === 0 && mayWaitInLine(limit);
@@ -72,7 +75,7 @@ export class Restoration {
       return;
     }
     if (limit) learn(q, limit, now);
-    if (job.holds && q.store.gates.isStrict) row.holds_group = groupOfRow(row) ?? null;
+    if (job.holds) row.holds_group = heldBy(q, row);
     if (isWaiting && !isImmediate) row.due_at = job.due_at ?? job.enqueued_at;
     check('restore', 'none', positionOf(row, false, now));
     this.write(row, together);

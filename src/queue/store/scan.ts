@@ -100,21 +100,21 @@ export class Scan {
     return this.again.delete(key);
   }
 
-  /** A job was read ahead, and waits for its key, which has no room. */
-  waits(row: JobRow): void {
+  /** A job was read ahead, and waits for its key, which has no room. @param priority at which it was read */
+  waits(row: JobRow, priority = row.priority): void {
     const name = laneOf(row);
     if (name === undefined) return;
     const position = row.due_at === null ? positionInLine(row) : positionOf(row);
-    this.behindAt(rankOf(row)).waits(name, position);
+    this.behindAt(rankOf(row, priority)).waits(name, position);
   }
 
   /**
    * A job does not take the room of its key: another one may have it.
    * @returns whether one waits for it
    */
-  yields(row: JobRow): boolean {
+  yields(row: JobRow, priority = row.priority): boolean {
     const name = laneOf(row);
-    return name !== undefined && this.behind.get(rankOf(row))?.opensForOne(name) === true;
+    return name !== undefined && this.behind.get(rankOf(row, priority))?.opensForOne(name) === true;
   }
 
   /** The first jobs that wait here for this key and whose starts are not counted. @param limit of each rank */
@@ -216,6 +216,11 @@ export class Scan {
     return true;
   }
 
+  /** What was read ahead is read again: a job takes its place among those of its moment. */
+  readsInOrder(): void {
+    for (const turns of this.turns.values()) turns.isStale = true;
+  }
+
   /** Starts over: after an error, or when what the consumer wants has changed. */
   reset(head = 0): void {
     this.start = head;
@@ -232,7 +237,7 @@ export class Scan {
 const MAX_AGAIN = 50_000;
 
 /** The rank of a job that waits. */
-const rankOf = ({ due_at, priority }: JobRow): RankName => (due_at === null ? LINE : priority);
+const rankOf = ({ due_at }: JobRow, priority: number): RankName => (due_at === null ? LINE : priority);
 
 /** What to do with a row that was read. */
 export type Verdict =

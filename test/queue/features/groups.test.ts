@@ -349,15 +349,25 @@ describe('what happens to the first job of a group in strict order', () => {
 });
 
 describe('the jobs of a group in strict order', () => {
-  it('start one at a time though they had priorities before the order was set', async () => {
+  it('start in their order though they had priorities before the order was set', async () => {
     const queue = new TestQueue();
-    const [low] = await addAll(queue, ['a']);
-    const [high] = await addAll(queue, ['a'], { priority: 5 });
+    const limited = { rate_limit: { key: `before-${queue.name}`, concurrency: 1 } };
+    const [other] = await addAll(queue, ['z'], limited);
+    const ids = [...(await addAll(queue, ['a'])), ...(await addAll(queue, ['a'], { priority: 5 }))];
+    ids.push(...(await addAll(queue, ['a'], { priority: -5, ...limited })), ...(await addAll(queue, ['a'])));
+    const [free] = await addAll(queue, [undefined], { priority: 1 });
     await server.configure(queue.name, { groups: { order: 'strict' } });
-    expect(await take(queue, 10)).toEqual([high]);
-    expect(await take(queue, 10)).toEqual([]);
-    await server.ack(high);
-    expect(await take(queue, 10)).toEqual([low]);
+    expect(await take(queue, 10)).toEqual([free, other, ids[0]]);
+    for (const [at, id] of ids.entries()) {
+      await queue.evict();
+      expect(await take(queue, 10)).toEqual([]);
+      // The third one waits for its key, too.
+      if (at === 1) await server.ack(id);
+      if (at === 1) expect(await take(queue, 10)).toEqual([]);
+      await server.ack(at === 1 ? other : id);
+      const next = ids[at + 1];
+      expect(await take(queue, 10)).toEqual(next === undefined ? [] : [next]);
+    }
   });
 
   it('take their places as they become available', async () => {

@@ -12,6 +12,7 @@
 import { STANDBY_MS } from '../../../durable/outbox';
 import { listed, writeMeta } from '../../../durable/sql';
 import { conflict, invalidRequest } from '../../../job/errors';
+import { RANK_BIT, sequenceOf } from '../../../job/ids';
 import { first } from '../../../job/size';
 import { JOB_STATES, TERMINAL_STATES } from '../../../job/states';
 import type { MovedJob, RemovalRequest, RemovalView } from '../../../rpc/operations';
@@ -22,7 +23,7 @@ import { move, remove } from '../../store/jobs';
 import type { Configured, Named, Observed, QueueParts, Stored, Woken } from '../../store/parts';
 import type { Moving, Removal } from '../../store/removal';
 import { rowByKey } from '../../store/row-lookup';
-import { idOf } from '../../store/rows';
+import { idOf, placeOf } from '../../store/rows';
 
 /** Jobs moved in one step, and characters of their bodies. */
 const STEP = 100;
@@ -113,14 +114,20 @@ function nextToDiscard(q: Stored, limit: number): { key: number }[] {
 /** The next jobs to move: any that waits and does not run. */
 function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
   const running = listed(q.store.leases.active.keys());
-  const rows = q.store.sql
-    .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
-      `SELECT key, state, length(body) AS size FROM jobs WHERE state IN (${STATE.waiting}, ${STATE.pending})
-       AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
-      ...running.bindings,
-    )
-    .toArray();
-  rows.push(...first(waitingInBlocks(q), STEP - rows.length));
+  const read = (where: string) =>
+    q.store.sql
+      .exec<Pick<JobRow, 'key' | 'state'> & { size: number }>(
+        `SELECT key, state, length(body) AS size FROM jobs WHERE ${where}
+         AND state IN (${STATE.waiting}, ${STATE.pending}) AND key NOT IN ${running.sql} ORDER BY key LIMIT ${STEP}`,
+        ...running.bindings,
+      )
+      .toArray();
+  // The jobs that others of their groups wait for must be there first.
+  const holders = q.store.gates.isStrict ? read('holds_group IS NOT NULL') : [];
+  const rows =
+    holders.length > 0
+      ? holders
+      : inOrder([...read(`key < ${RANK_BIT}`), ...read(`key >= ${RANK_BIT}`), ...first(waitingInBlocks(q), STEP)]);
   const chosen: Pick<JobRow, 'key' | 'state'>[] = [];
   let chars = 0;
   for (const { key, state, size } of rows) {
@@ -129,6 +136,11 @@ function nextToMove(q: Stored): Pick<JobRow, 'key' | 'state'>[] {
     chosen.push({ key, state });
   }
   return chosen;
+}
+
+/** The first of these in the order of enqueue: in the target, jobs of one moment have the order in which they come. */
+function inOrder<T extends Pick<JobRow, 'key'>>(rows: T[]): T[] {
+  return rows.sort((a, b) => sequenceOf(a.key) - sequenceOf(b.key)).slice(0, STEP);
 }
 
 function* waitingInBlocks({ store: { blocks, leases } }: Stored) {
@@ -171,7 +183,8 @@ export function packed(q: Named & Stored, moving: Moving): MovedJob[] {
       id: idOf(q.route, row),
       pending: pending.has(key),
       ...{ type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-      due_at: row.due_at ?? row.enqueued_at,
+      due_at: placeOf(row),
+      ...(row.holds_group !== null && { holds: true as const }),
       ...(checkpoint && { checkpoint }),
     };
   });

@@ -94,8 +94,8 @@ export function commitJobs(q: QueueParts, jobs: readonly PreparedJob[], now: num
     if (row?.state !== STATE.held) continue;
     const limit = row.limit_key === null ? undefined : policyOf(q, row);
     if (limit) learn(q, limit, now);
-    if (pending) move(q, row, 'commit', { state: STATE.pending }, now);
-    else move(q, row, 'commit', { state: STATE.waiting, availableAt: dueAt }, now);
+    if (pending) move(q, row, 'commit', { state: STATE.pending, holds: null }, now);
+    else move(q, row, 'commit', { state: STATE.waiting, availableAt: dueAt, holds: null }, now);
     for (const old of superseded ? [...replaces, key] : replaces) cancelKey(q, old, now);
   }
 }

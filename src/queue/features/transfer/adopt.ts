@@ -54,7 +54,7 @@ export function adoptJob(q: Named & Stored & Observed & Woken, job: MovedJob, no
     q,
     'adopt',
     { alias: id, type, priority, attempt, claims, created_at, enqueued_at, expires_at, body, history },
-    { at: job.due_at, pending: job.pending, limit: policyOf(q, { type, body }) },
+    { at: job.due_at, pending: job.pending, limit: policyOf(q, { type, body }), holds: job.holds },
     now,
     note,
   );

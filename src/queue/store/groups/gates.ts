@@ -70,6 +70,11 @@ export class GroupGates {
     return this.rules?.order === 'strict';
   }
 
+  /** The priority that counts: where the order is strict, a job of a group would pass others of it by its own. */
+  priorityOf(group: string | undefined, priority: number): number {
+    return this.isStrict && group !== undefined ? 0 : priority;
+  }
+
   /** Do groups wait for the end of their attempts? */
   get areBounded(): boolean {
     return this.isStrict || this.rules?.boundConcurrency === true;

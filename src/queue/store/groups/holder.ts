@@ -2,9 +2,24 @@
 import type { Move } from '../../../job/states';
 import { type JobRow, STATE } from '../job-row';
 import { groupOfRow } from '../row-texts';
+import type { GroupGates } from './gates';
+
+interface Gated {
+  readonly store: { readonly gates: Pick<GroupGates, 'isStrict' | 'priorityOf'> };
+}
 
 /** After these moves a job that has begun holds its group up. All others leave what it holds as it was. */
 const ENDS_ATTEMPT: ReadonlySet<Move> = new Set<Move>(['retry', 'giveBack', 'snooze', 'undoClaim']);
+
+/** Whose priority counts, see {@link GroupGates.priorityOf}. */
+export function priorityOf({ store: { gates } }: Gated, row: Pick<JobRow, 'priority' | 'group' | 'body'>): number {
+  return row.priority !== 0 && gates.isStrict ? gates.priorityOf(groupOfRow(row), row.priority) : row.priority;
+}
+
+/** The group that a job holds up from its arrival on. */
+export function heldBy({ store: { gates } }: Gated, row: Pick<JobRow, 'group' | 'body'>): string | null {
+  return gates.isStrict ? (groupOfRow(row) ?? null) : null;
+}
 
 /**
  * The group that a job holds up after a move: it has begun, or was claimed and did not start. A job that is locked
@@ -16,7 +31,9 @@ export function holdsGroup(
   after: JobRow,
   { now, isInChunk, isBehind }: { now: number; isInChunk: boolean; isBehind: boolean },
 ): string | null {
-  if (kind === 'lock') return before.holds_group;
+  // Nothing passes a job that waits to be decided about, or to leave.
+  if (kind === 'lock' && before.state === STATE.waiting) return groupOfRow(before) ?? null;
+  if (kind === 'lock' || kind === 'setAside') return before.holds_group;
   if (after.state !== STATE.waiting || isBehind) return null;
   // One of a chunk goes back to its place among the others.
   if (kind === 'undoClaim' && isInChunk) return before.holds_group;

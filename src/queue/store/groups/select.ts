@@ -69,7 +69,7 @@ export function selectInTurns(
     group === undefined ? undefined : gates.holdOf(group, row, starting.get(group) ?? 0, now);
   /** It does not take the room of its key that it was read again for: jobs of other groups may have it. */
   const yields = (row: JobRow): void => {
-    if (scan.yields(row)) isAllRead = false;
+    if (scan.yields(row, priority)) isAllRead = false;
   };
   const read = (row: JobRow): void => {
     const isAgain = ready.isAgain(row);
@@ -78,6 +78,8 @@ export function selectInTurns(
     ahead++;
     if (row.body !== '') ownRows++;
     const group = groupOfRow(row);
+    // It is read, or was, with those of the priority that counts.
+    if (gates.priorityOf(group, row.priority) !== priority) return;
     const position = positionOf(row);
     if (isAgain && isShared(row, group) && holdOf(row, group)) yields(row);
     else if (isAgain) scan.readsAgain(row.key);
@@ -139,8 +141,9 @@ export function selectInTurns(
     const row = keys.has(key) ? undefined : find(key);
     // One that ended since, and begins again, stands where it was put then.
     const isOver = lane.isFirstHolder && row?.holds_group === null;
-    if (!row || isOver || !isReady(row, priority, now)) {
-      if (row && sleeps(row, priority, now)) turns.sleep(lane, positionOf(row));
+    if (!row || isOver || gates.priorityOf(group, row.priority) !== priority || !isReady(row, now)) {
+      if (row && gates.priorityOf(group, row.priority) === priority && sleeps(row, now))
+        turns.sleep(lane, positionOf(row));
       else turns.drop(lane);
       selection.passed(row ?? NOTHING);
       selection.hasMoved = true;
@@ -162,7 +165,7 @@ export function selectInTurns(
       if (isAgain) scan.readsAgain(key);
       break;
     }
-    if (verdict === 'wait') scan.waits(row);
+    if (verdict === 'wait') scan.waits(row, priority);
     else if (verdict !== 'take' && isAgain) yields(row);
     if (verdict === 'hold') {
       if (gates.isStrict && group !== undefined) turns.setLaneAside(lane);
@@ -192,15 +195,15 @@ function isShared({ limit_key: key }: JobRow, group: string | undefined): boolea
 
 const NOTHING = { body: '' };
 
-/** Does the job wait to be claimed, at this priority? */
-function isReady(row: JobRow, priority: number, now: number): boolean {
+/** Does the job wait to be claimed? */
+function isReady(row: JobRow, now: number): boolean {
   if (row.state !== STATE.waiting || row.ended_at !== null) return false;
-  return row.priority === priority && (row.due_at === null || row.due_at <= now);
+  return row.due_at === null || row.due_at <= now;
 }
 
 /** Does the job wait for its next moment, and all others of its group for its end? */
-function sleeps(row: JobRow, priority: number, now: number): row is JobRow & { due_at: number } {
-  if (row.holds_group === null || row.state !== STATE.waiting || row.priority !== priority) return false;
+function sleeps(row: JobRow, now: number): row is JobRow & { due_at: number } {
+  if (row.holds_group === null || row.state !== STATE.waiting) return false;
   return row.due_at !== null && row.due_at > now;
 }
 
