@@ -18,7 +18,8 @@
  * are served in the order in which they asked first.
  */
 import type { Limits } from '../job/limits/policy';
-import type { AllowanceView, DeclaredLimits, KeySettings, Lease, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
+import type { AllowanceView, Lease, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
+import { type HolderRow, type KeyRow, mergeOldest } from './rows';
 import { isStopped, LONGEST_MS, lengthOf, limitsInForce, spacingOf } from './rules';
 
 /** A queue that asked within this time has its share. */
@@ -30,35 +31,17 @@ const AGAIN_MS = 30_000;
 /** A queue that waits is expected to ask within this time, once there is something. Then others have its place. */
 const GRACE_MS = 2_000;
 
-/** A queue is asked to give something back at most this often. */
+/** A queue is asked to give something back at most this often, and not sooner after a grant of slots. */
 const RECALL_EVERY_MS = 1_000;
 
 /** Leases of one queue that are stored one by one; beyond that the oldest count as one. */
 const MAX_LEASES = 64;
 
+/** Queues called in one event. The platform allows 1,000 calls. */
+const MAX_CALLS = 500;
+
 /** A queue's part is forgotten if it holds nothing, and has not asked for this long. */
 const FORGET_AFTER_MS = 3_600_000;
-
-/** What is stored of one queue. Times in epoch ms of the desk. */
-export interface HolderRow {
-  session: number;
-  /** Of the last request. */
-  number: number;
-  /** When that was. */
-  asked: number;
-  slots: number;
-  leases: [number: number, until: number, count: number][];
-  /** Until when it has, or had, the turn of a throttle, and in which session. */
-  turn?: { until: number; session: number };
-  /** It found nothing: since when it waits, until when its place is kept, and what for. */
-  waits?: { since: number; until: number; slots: boolean; starts: boolean };
-}
-
-/** What is stored of the key itself. */
-export interface KeyRow {
-  declared?: DeclaredLimits;
-  settings: KeySettings;
-}
 
 /** A queue that must be called. */
 export interface Call {
@@ -80,7 +63,7 @@ export interface Leasing {
 type Kind = 'slots' | 'starts';
 
 export class Desk {
-  /** When queues were last asked to give something back. */
+  /** When queues were last asked to give something back, or had slots to use first. */
   private readonly recalled = new Map<string, number>();
 
   /**
@@ -120,7 +103,7 @@ export class Desk {
       answer: lease,
       holder,
       ...(hasLearned && { key: this.key }),
-      calls: [...recalls, ...this.invitations(request, limits, now)],
+      calls: [...recalls, ...(hasLearned ? this.news(request.queue) : this.invitations(request, limits, now))],
     };
   }
 
@@ -181,6 +164,7 @@ export class Desk {
       denied = { kind: 'slots', again: AGAIN_MS };
     } else {
       holder.slots += slots;
+      if (slots > 0) this.recalled.set(queue, now);
       if (wantsStarts) this.grantStarts(lease, limits, holder, unused, queue, now);
     }
     if (denied) {
@@ -196,9 +180,14 @@ export class Desk {
       delete holder.waits;
     }
     lease.slots = holder.slots;
-    if (concurrency !== undefined && this.isAwaited(queue, 'slots', now)) {
+    if (concurrency === undefined) return lease;
+    if (this.isAwaited(queue, 'slots', now)) {
       lease.most = Math.max(this.fairShare(concurrency, now), denied ? 0 : holder.slots);
     }
+    // The limit was lowered: this queue has what others do not have of it. While it is 0, nothing starts anyway.
+    const excess = this.slots - concurrency;
+    if (excess > 0 && concurrency > 0)
+      lease.most = Math.min(lease.most ?? concurrency, Math.max(0, holder.slots - excess));
     return lease;
   }
 
@@ -306,22 +295,36 @@ export class Desk {
     limits: Limits,
     now: number,
   ): { recalls: Call[]; isTooSoon: boolean } {
-    const recalls: Call[] = [];
-    let isTooSoon = false;
-    if (!waits || isStopped(limits)) return { recalls, isTooSoon };
+    if (!waits || isStopped(limits)) return { recalls: [], isTooSoon: false };
     const recall = waits.slots ? { most: this.fairShare(limits.concurrency ?? 0, now) } : {};
-    for (const [other, holder] of this.holders) {
+    const others = [...this.holders].filter(([other, holder]) => {
       // Each request gives back the starts that were left: a queue that asks often need not be called for them.
       const hasStarts = (holder.leases.length > 0 || holder.turn) && now - holder.asked >= RECALL_EVERY_MS;
-      if (other === queue || !(waits.slots ? holder.slots > 0 : hasStarts)) continue;
-      if (Math.abs(now - (this.recalled.get(other) ?? 0)) < RECALL_EVERY_MS) {
-        isTooSoon ||= waits.slots;
-      } else {
-        this.recalled.set(other, now);
-        recalls.push({ queue: other, recall });
-      }
-    }
-    return { recalls, isTooSoon };
+      return other !== queue && (waits.slots ? holder.slots > 0 : hasStarts);
+    });
+    const called = this.inTurn(others, RECALL_EVERY_MS, now);
+    return {
+      recalls: called.map((other) => ({ queue: other, recall })),
+      isTooSoon: waits.slots && called.length < others.length,
+    };
+  }
+
+  /** Queues to recall now: none that was recalled within `every` (ms). Those recalled longest ago come first. */
+  private inTurn(queues: readonly [string, HolderRow][], every: number, now: number): string[] {
+    const at = (queue: string): number => this.recalled.get(queue) ?? 0;
+    const due = queues.map(([queue]) => queue).filter((queue) => Math.abs(now - at(queue)) >= every);
+    const called = due.sort((a, b) => at(a) - at(b)).slice(0, MAX_CALLS);
+    for (const queue of called) this.recalled.set(queue, now);
+    return called;
+  }
+
+  /** The limits changed: others must ask again, those first that wait. */
+  private news(queue: string): Call[] {
+    return [...this.holders]
+      .filter(([other]) => other !== queue)
+      .sort(([, a], [, b]) => Number(b.waits !== undefined) - Number(a.waits !== undefined))
+      .slice(0, MAX_CALLS)
+      .map(([other]) => ({ queue: other }));
   }
 
   /** If this queue gave something back, those that wait may ask. */
@@ -330,7 +333,7 @@ export class Desk {
     const free = Math.max((limits.concurrency ?? 0) - this.slots, (limits.rate?.limit ?? 0) - this.startsLeased, 0);
     const waiting = [...this.holders].filter(([other, { waits: its }]) => other !== queue && its && its.until > now);
     waiting.sort(([, a], [, b]) => (a.waits?.since ?? 0) - (b.waits?.since ?? 0));
-    return waiting.slice(0, limits.throttle ? 1 : free).map(([other]) => ({ queue: other }));
+    return waiting.slice(0, limits.throttle ? 1 : Math.min(free, MAX_CALLS)).map(([other]) => ({ queue: other }));
   }
 
   /** The queue is no more, unless it has asked since `number`: what it held is free. @returns its row if it changed */
@@ -342,20 +345,23 @@ export class Desk {
   }
 
   /**
-   * Forgets queues that hold nothing and have not asked for long; those that hold something are asked for it.
-   * @returns the forgotten ones, and those to call
+   * A turn of the daily round: forgets queues that hold nothing and have not asked for long; those that hold something
+   * are asked for it.
+   * @returns the forgotten ones, those to call, and whether all were called
    */
-  round(now: number): { forgotten: string[]; calls: Call[] } {
+  round(now: number): { forgotten: string[]; calls: Call[]; isOver: boolean } {
     this.tidy(this.limits(now), now);
-    const forgotten: string[] = [];
-    const calls: Call[] = [];
-    for (const [queue, { asked, slots, leases, turn }] of this.holders) {
-      if (asked <= now && now - asked < FORGET_AFTER_MS) continue;
-      if (slots > 0) calls.push({ queue, recall: { most: 0 } });
-      else if (leases.length === 0 && !turn) forgotten.push(queue);
+    const idle = [...this.holders].filter(([, { asked }]) => asked > now || now - asked >= FORGET_AFTER_MS);
+    const forgotten = idle
+      .filter(([, { slots, leases, turn }]) => slots === 0 && leases.length === 0 && !turn)
+      .map(([queue]) => queue);
+    for (const queue of forgotten) {
+      this.holders.delete(queue);
+      this.recalled.delete(queue);
     }
-    for (const queue of forgotten) this.holders.delete(queue);
-    return { forgotten, calls };
+    const holding = idle.filter(([, { slots }]) => slots > 0);
+    const calls = this.inTurn(holding, FORGET_AFTER_MS, now).map((queue) => ({ queue, recall: { most: 0 } }));
+    return { forgotten, calls, isOver: calls.length < MAX_CALLS };
   }
 
   view(now: number): AllowanceView {
@@ -374,12 +380,4 @@ export class Desk {
       ...(ends.length > 0 && limits.rate && { resets_at: Math.max(...ends) + limits.rate.period_ms }),
     };
   }
-}
-
-/** The two oldest leases count as one, until the later of their ends. */
-function mergeOldest(leases: HolderRow['leases']): void {
-  leases.sort((a, b) => a[1] - b[1]);
-  const [[, , first], second] = leases as [HolderRow['leases'][number], HolderRow['leases'][number]];
-  // Under a number that no request has: nothing of it can be given back.
-  leases.splice(0, 2, [0, second[1], first + second[2]]);
 }

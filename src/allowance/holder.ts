@@ -2,10 +2,14 @@
  * What a queue holds of a key's allowance, in its memory. Pure: it takes the time. Nothing of it is stored: an object
  * that lost its memory has no starts left, and its desk tells it the slots that it holds, among them those of attempts
  * that still run. {@link Desk} says when each part ends.
+ *
+ * What is unknown counts as no room. An answer of the desk holds for {@link TERM_MS}: other queues change the limits.
+ * After that the queue asks again before anything starts or continues. While jobs start it asks in the second half of
+ * the term, so none of them waits for the answer.
  */
 import type { Limits } from '../job/limits/policy';
 import type { DeclaredLimits, KeySettings, LeaseAnswer, LeaseRequest } from '../rpc/allowances';
-import { isStopped, limitsInForce, spacingOf } from './rules';
+import { isStopped, limitsInForce, spacingOf, TERM_MS } from './rules';
 
 /** A recall that the desk does not repeat is over after this, ms. */
 const RECALL_MS = 60_000;
@@ -57,9 +61,19 @@ export class Holder {
   private again = Number.NEGATIVE_INFINITY;
   private recalled: { most?: number; until: number } | undefined;
   private unused = 0;
-  /** What the desk said last. */
-  private known: { declared: DeclaredLimits | undefined; settings: KeySettings } | undefined;
+  /** What the desk said last; `until`: when its term ends, epoch ms. */
+  private known: { declared: DeclaredLimits | undefined; settings: KeySettings; until: number } | undefined;
+  /** A job has named other limits since the desk's last answer. */
+  private hasNamed = false;
+  /** Attempts have started since the desk's last answer. */
+  private isUsed = false;
   private clock = Number.NEGATIVE_INFINITY;
+
+  /** A job in this queue names other limits than the key had. @param at when, epoch ms */
+  name(limits: Limits, at: number): void {
+    this.declared = { limits, at };
+    this.hasNamed = true;
+  }
 
   /** The limits in force, as far as they are known here. */
   limits({ settings, now }: Pick<Situation, 'settings' | 'now'>): Limits {
@@ -74,7 +88,6 @@ export class Holder {
     this.tick(now);
     const { rate, throttle } = this.limits(situation);
     let room = this.roomToRun(situation);
-    if (!this.known) return 0;
     if (rate) room = Math.min(room, rate.limit > 0 ? sum(this.starts.map(({ left }) => left)) : 0);
     if (throttle) {
       const isOpen = throttle.limit > 0 && this.turn !== undefined && now >= this.spacedUntil;
@@ -83,18 +96,22 @@ export class Holder {
     return Math.max(0, room);
   }
 
-  /** How many may continue whose starts were counted before: they need slots alone. */
+  /** How many may continue whose starts were counted before: they need slots alone. 0 before the desk has answered. */
   roomToRun(situation: Situation): number {
+    const { now, running } = situation;
+    this.tick(now);
     const limits = this.limits(situation);
-    if (isStopped(limits)) return 0;
+    if (!this.isInformed(now) || isStopped(limits)) return 0;
     const { concurrency } = limits;
     if (concurrency === undefined) return Number.POSITIVE_INFINITY;
-    return Math.max(0, Math.min(this.usableSlots(situation.now), concurrency) - situation.running);
+    return Math.max(0, Math.min(this.usableSlots(now), concurrency) - running);
   }
 
   /** No room, but the desk may have some: nothing is decided. */
   isUndecided(situation: Situation): boolean {
-    return this.room(situation) <= 0 && !isStopped(this.limits(situation)) && situation.now >= this.again;
+    const { now } = situation;
+    if (this.room(situation) > 0 || isStopped(this.limits(situation)) || now < this.again) return false;
+    return !this.isInformed(now) || !this.hasAll(situation);
   }
 
   /** `count` attempts start now. */
@@ -102,6 +119,7 @@ export class Holder {
     const { now } = situation;
     const { rate, throttle } = this.limits(situation);
     this.tick(now);
+    this.isUsed = true;
     let wanted = rate ? count : 0;
     for (const lease of this.starts) {
       const taken = Math.min(wanted, lease.left);
@@ -137,8 +155,13 @@ export class Holder {
     if (this.returnable(situation) > 0 || this.mustReturnStarts(situation.now)) return true;
     if (this.recalledAt(situation.now) && this.isUnsure) return true;
     if (this.hasNews(situation)) return true;
+    const { now, running } = situation;
+    const isInformed = this.isInformed(now);
+    // Attempts that started without a limit run, and there may be one now: the desk must count them.
+    if (!isInformed && running > this.slots) return true;
+    if (this.isUsed && isInformed && !this.isInformed(now + TERM_MS / 2)) return true;
     const { slots, starts } = this.wants(situation);
-    return (slots || starts) && situation.now >= this.again;
+    return (slots || starts || (this.isNeeding && !isInformed)) && now >= this.again;
   }
 
   /** The next request. What it gives back is gone, whether it arrives or not. */
@@ -174,7 +197,7 @@ export class Holder {
   answered({ number, session }: LeaseRequest, answer: LeaseAnswer, now: number): void {
     this.tick(now);
     if (number !== this.number || this.sentAt === undefined) return;
-    const until = this.sentAt + ('stale' in answer ? 0 : answer.lasts_ms);
+    const { sentAt } = this;
     this.sentAt = undefined;
     if ('stale' in answer) {
       this.session = undefined;
@@ -184,7 +207,10 @@ export class Holder {
     this.isUnsure = false;
     this.session = answer.session;
     this.slots = answer.slots;
-    this.known = { declared: answer.declared, settings: answer.settings };
+    this.isUsed = false;
+    this.hasNamed = false;
+    this.known = { declared: answer.declared, settings: answer.settings, until: sentAt + TERM_MS };
+    const until = sentAt + answer.lasts_ms;
     if (answer.starts > 0) this.starts.push({ lease: number, count: answer.starts, left: answer.starts, until });
     if (answer.turn) this.turn = { until, isUsed: false };
     this.again = answer.again_ms === undefined ? Number.NEGATIVE_INFINITY : now + answer.again_ms;
@@ -205,6 +231,7 @@ export class Holder {
   called(recall: { most?: number } | undefined, now: number): void {
     this.again = Number.NEGATIVE_INFINITY;
     if (recall) this.recalled = { ...recall, until: now + RECALL_MS };
+    else if (this.known) this.known.until = Math.min(this.known.until, now);
   }
 
   /** Gives back all that is not in use: the key has not been used for long. */
@@ -219,6 +246,18 @@ export class Holder {
 
   private get isNeeding(): boolean {
     return this.needs && !this.rests;
+  }
+
+  /** Does the desk's last answer hold at `now`? */
+  private isInformed(now: number): boolean {
+    return this.known !== undefined && now < this.known.until;
+  }
+
+  /** All slots are here and in use: the end of an attempt gives room, not the desk. */
+  private hasAll(situation: Situation): boolean {
+    const { concurrency } = this.limits(situation);
+    if (concurrency === undefined || this.slots < concurrency) return false;
+    return Math.min(this.usableSlots(situation.now), concurrency) <= situation.running;
   }
 
   private usableSlots(now: number): number {
@@ -256,24 +295,23 @@ export class Holder {
 
   /** Does the desk lack what is known here? */
   private hasNews({ settings }: Situation): boolean {
-    const { known, declared, session } = this;
-    if (!known || session === undefined) return false;
+    const { known, declared } = this;
+    if (!known) return this.hasNamed;
     if (settings.version > known.settings.version && differ(keyOf(settings), keyOf(known.settings))) return true;
     if (!declared || declared.at <= (known.declared?.at ?? Number.NEGATIVE_INFINITY)) return false;
     return differ(declared.limits, known.declared?.limits);
   }
 
   private wants(situation: Situation): LeaseRequest['wants'] {
-    const none = { slots: false, starts: false };
-    if (!this.isNeeding) return none;
-    if (!this.known) return { slots: true, starts: true };
     const limits = this.limits(situation);
-    if (isStopped(limits)) return none;
-    const { concurrency } = limits;
-    const isFull = this.roomToRun(situation) <= 0;
-    // All slots are here already: the end of an attempt gives room, not the desk.
-    if (isFull && concurrency !== undefined && this.slots >= concurrency) return none;
-    return { slots: isFull, starts: this.lacksStarts(limits) };
+    if (!this.isNeeding || isStopped(limits) || this.hasAll(situation)) return { slots: false, starts: false };
+    const isFull = this.usableSlots(situation.now) <= situation.running;
+    if (this.isInformed(situation.now)) {
+      return { slots: limits.concurrency !== undefined && isFull, starts: this.lacksStarts(limits) };
+    }
+    // Whatever the limits are now: the desk grants what they bound.
+    const hasStarts = this.starts.length > 0 || this.turn !== undefined;
+    return { slots: isFull, starts: !hasStarts || this.lacksStarts(limits) };
   }
 
   /** Leases end. If the clock was set back it is unknown how much time has passed: then they all do. */
@@ -282,6 +320,7 @@ export class Holder {
     if (back > 0) {
       for (const lease of this.starts) lease.until = now;
       if (this.turn) this.turn.until = now;
+      if (this.known) this.known.until = now;
       if (this.recalled) this.recalled.until -= back;
       if (this.sentAt !== undefined) this.sentAt = Number.NEGATIVE_INFINITY;
       this.again -= back;

@@ -7,6 +7,9 @@ import type { DeclaredLimits, KeySettings } from '../rpc/allowances';
 const SHORTEST_MS = 250;
 export const LONGEST_MS = 30_000;
 
+/** How long a queue may rely on what its desk answered, from the sending of the request. */
+export const TERM_MS = LONGEST_MS;
+
 /** How long a lease of starts lasts: short beside the period, as it counts a period longer than it lasts. */
 export function lengthOf({ period_ms }: Quota): number {
   return Math.min(LONGEST_MS, Math.max(SHORTEST_MS, period_ms / 8));

@@ -4,17 +4,18 @@
  *
  * Once a day it forgets queues that hold nothing and have not asked for long. If none is left, it empties itself.
  */
-import { type Call, Desk, type HolderRow, type KeyRow } from '../allowance/desk';
+import { type Call, Desk } from '../allowance/desk';
+import type { HolderRow, KeyRow } from '../allowance/rows';
 import type { Env } from '../config';
 import { ALLOWANCE, Schema } from '../durable/schema';
 import { put, rows } from '../durable/sql';
 import { type AllowanceView, DESK_PREFIX, type LeaseAnswer, type LeaseRequest } from '../rpc/allowances';
 import { REGISTER } from '../rpc/locks';
 import { lockObject, queueObject } from '../rpc/stubs';
-import { FirstRow } from './first-row';
+import { FirstRow, ROUND_MS } from './first-row';
 
-/** Queues called at once. The platform allows 1,000 calls in an event. */
-const MAX_CALLS = 100;
+/** The next turn of a round, ms. */
+const NEXT_TURN_MS = 1_000;
 
 export class AllowanceDesk {
   private desk: Desk | undefined;
@@ -59,10 +60,10 @@ export class AllowanceDesk {
     this.first.clock.fired(Date.now());
     if (!this.tables.exist()) return;
     const desk = this.opened();
-    const { forgotten, calls } = desk.round(Date.now());
+    const { forgotten, calls, isOver } = desk.round(Date.now());
     for (const queue of forgotten) rows(this.ctx.storage.sql, 'DELETE FROM leased WHERE queue = ?', queue);
     this.call(calls);
-    if (desk.holders.size > 0) this.first.planRound();
+    if (desk.holders.size > 0) this.first.planRound(isOver ? ROUND_MS : NEXT_TURN_MS);
     else await this.empty();
   }
 
@@ -98,7 +99,7 @@ export class AllowanceDesk {
 
   /** Calls queues, and waits for none. A lost call is made again when the next request finds nothing. */
   private call(calls: readonly Call[]): void {
-    for (const call of calls.slice(0, MAX_CALLS)) {
+    for (const call of calls) {
       const done = this.callQueue(call).catch((error) => {
         console.error(`tocsin: the desk of ${this.key} could not call queue ${call.queue}`, error);
       });

@@ -4,8 +4,9 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Call, Desk, type HolderRow, type KeyRow } from '../../src/allowance/desk';
+import { type Call, Desk } from '../../src/allowance/desk';
 import { Holder } from '../../src/allowance/holder';
+import type { HolderRow, KeyRow } from '../../src/allowance/rows';
 import type { Limits } from '../../src/job/limits/policy';
 import type { KeySettings, LeaseRequest } from '../../src/rpc/allowances';
 import { histories } from '../support/long';
@@ -58,10 +59,11 @@ class Queue {
   waiting = 0;
   running = 0;
   settings = NONE;
+  private named = 1;
 
   constructor(
-    readonly name: string,
-    readonly limits: Limits,
+    readonly id: string,
+    public limits: Limits,
     private skew: number,
     private readonly started: (count: number) => void,
   ) {
@@ -73,7 +75,14 @@ class Queue {
 
   evict(): void {
     this.holder = new Holder();
-    this.holder.declared = { limits: this.limits, at: 1 };
+    this.holder.declared = { limits: this.limits, at: this.named };
+  }
+
+  /** A job names other limits than those before. */
+  name(limits: Limits, at: number): void {
+    this.limits = limits;
+    this.named = at;
+    this.holder.name(limits, at);
   }
 
   /** When it looks at its key again, in true time: the alarm of its object. */
@@ -111,12 +120,15 @@ class World {
   time = 0;
   readonly desk: DeskObject;
   readonly queues: Queue[];
+  /** From then on all starts keep the limits, true time. */
+  holdFrom = 0;
+  private named = 1;
   private events: Event[] = [];
   /** True times, in order. */
   private readonly starts: number[] = [];
 
   constructor(
-    readonly limits: Limits,
+    public limits: Limits,
     queues: number,
     skews: readonly number[],
     readonly delay: () => number,
@@ -126,6 +138,15 @@ class World {
       { length: queues },
       (_, n) => new Queue(`q${n}`, limits, skews[n + 1] ?? 0, (count) => this.started(count)),
     );
+  }
+
+  /** A job of this queue names other limits, `slowest` (ms) at most before its request is there. */
+  change(queue: Queue, limits: Limits, slowest: number): void {
+    this.limits = limits;
+    this.starts.length = 0;
+    this.holdFrom = this.time + 5 * slowest + 1_000 + 30_000;
+    queue.name(limits, ++this.named);
+    this.settle(queue);
   }
 
   get(n: number): Queue {
@@ -140,8 +161,12 @@ class World {
   ask(queue: Queue, loses: { request?: boolean; answer?: boolean } = {}): void {
     if (!queue.holder.hasToAsk(queue.situation(this.time))) return;
     const { holder } = queue;
-    const request = JSON.parse(JSON.stringify(holder.ask(queue.name, queue.situation(this.time)))) as LeaseRequest;
-    const fail = () => this.plan(this.delay() + 500, () => holder.failed(request));
+    const request = JSON.parse(JSON.stringify(holder.ask(queue.id, queue.situation(this.time)))) as LeaseRequest;
+    const fail = () =>
+      this.plan(this.delay() + 500, () => {
+        holder.failed(request);
+        this.ask(queue);
+      });
     if (loses.request) {
       // It may still arrive, long after it was given up.
       this.plan(5_000 + this.delay(), () => this.desk.lease(request, this.time));
@@ -169,7 +194,7 @@ class World {
   private call(calls: readonly Call[]): void {
     for (const { queue: name, recall } of calls) {
       this.plan(this.delay(), () => {
-        const queue = this.queues.find((one) => one.name === name) as Queue;
+        const queue = this.queues.find((one) => one.id === name) as Queue;
         queue.holder.called(recall, queue.now(this.time));
         this.settle(queue);
       });
@@ -210,6 +235,7 @@ class World {
   /** Attempts start now. No more than the limit may run, or start in any period that is open at its end. */
   private started(count: number): void {
     const { concurrency, rate, throttle } = this.limits;
+    if (this.time < this.holdFrom) return;
     for (let n = 0; n < count; n++) this.starts.push(this.time);
     if (concurrency !== undefined) expect(this.running).toBeLessThanOrEqual(concurrency);
     if (rate) this.within(count, rate.limit, rate.period_ms);
@@ -270,6 +296,8 @@ const step = fc.oneof(
   },
 );
 
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
 /** @param slowest the longest way between two objects, ms */
 const scene = (slowest: number) =>
   fc.record({
@@ -297,6 +325,10 @@ function play({
     [100_000, ...skews.map((skew) => 100_000 + skew)],
     () => delays[delayed++ % delays.length] as number,
   );
+  return continued(world, steps);
+}
+
+function continued(world: World, steps: readonly Step[]): World {
   for (const { kind, queue: which, n } of steps) {
     const queue = world.get(which);
     if (kind === 'add') queue.waiting += n;
@@ -321,6 +353,33 @@ describe('an allowance that queues share', () => {
       fc.property(scene(1_500), (given) => {
         play(given).pass(30_000);
       }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('keeps limits that a job of any queue changes, once the term of what the others know is over', () => {
+    fc.assert(
+      fc.property(
+        scene(100),
+        limits,
+        fc.boolean(),
+        fc.array(step, { minLength: 10, maxLength: 60 }),
+        (given, later, wasLimited, steps) => {
+          const world = play({ ...given, limits: wasLimited ? given.limits : {} });
+          world.change(world.get(0), later, 100);
+          continued(
+            world,
+            steps.filter(({ kind }) => kind === 'add' || kind === 'end' || kind === 'pass'),
+          );
+          world.pass(60_000);
+          for (const queue of world.queues) queue.waiting += 10;
+          continued(
+            world,
+            steps.filter(({ kind }) => kind !== 'setBack'),
+          );
+          world.pass(60_000);
+        },
+      ),
       { numRuns: RUNS },
     );
   });

@@ -44,7 +44,7 @@ export function learn(q: Stored & Woken, policy: LimitPolicy, now: number): void
   const limiter = q.store.limiters.get(key);
   if (limits && (JSON.stringify(limits) !== JSON.stringify(limiter.limits) || limiter.holder?.differs(limits))) {
     limiter.limits = limits;
-    if (limiter.holder) limiter.holder.declared = { limits, at: now };
+    limiter.holder?.name(limits, now);
     limiter.isChanged = true;
     q.store.limiters.touch(key);
   }

@@ -2,6 +2,7 @@
 import { evictDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
+import { unwrap } from '../../../../src/job/errors';
 import { UniqueLockObject } from '../../../../src/locks/object';
 import { clock, MINUTE, SECOND } from '../../../support/clock';
 import { freshName, TestQueue } from '../../../support/queue';
@@ -229,6 +230,48 @@ describe('a key that counts in all queues', () => {
     await pass(queues, MINUTE);
     expect(await take(...queues)).toHaveLength(2);
     expect(await status(key)).toMatchObject({ deployment: { concurrency: 7 } });
+  });
+
+  it.each<[string, Json, Json]>([
+    ['a concurrency, where nothing was limited', {}, { concurrency: 1 }],
+    ['a rate, where nothing was limited', {}, { rate: 1, period: 'day' }],
+    ['a rate, where a concurrency was', { concurrency: 50 }, { concurrency: 50, rate: 1, period: 'day' }],
+  ])('keeps limits that a job of another queue sets: %s', async (_, before, after) => {
+    const [one, two] = three();
+    const key = freshName('key');
+    await addManyTo(one, 3, shared(key, before));
+    await take(one);
+    await pass([one], SECOND);
+    const id = await addTo(two, shared(key, after));
+    await pass([one, two], 31 * SECOND);
+    expect(await take(two, one)).toEqual([id]);
+    await addManyTo(one, 3, shared(key));
+    await pass([one, two], 31 * SECOND);
+    expect(await take(one, two)).toEqual([]);
+  });
+
+  it('lets a job that continues wait for a slot, as its queue does not know whether there is one', async () => {
+    const [one, two] = three();
+    const key = freshName('key');
+    const sleeps = await addTo(one, shared(key));
+    expect(await take(one)).toEqual([sleeps]);
+    unwrap(await one.api.settle({ kind: 'snoozed', job_id: sleeps, snooze: { signal: 'go' } }));
+    const runs = await addTo(two, shared(key, { concurrency: 1 }));
+    expect(await take(two)).toEqual([runs]);
+    await one.evict();
+    unwrap(await one.api.signal({ job_id: sleeps, name: 'go', payload: '{}' }));
+    expect(await take(one)).toEqual([]);
+    await ack(runs);
+    await pass([one, two], MINUTE);
+    expect(await take(one)).toEqual([sleeps]);
+  });
+
+  it('drops a job that does not wait when its own queue has all slots in use', async () => {
+    const [one] = three();
+    const drop = shared(freshName('key'), { concurrency: 1, on_limit: 'drop' });
+    const [first, second] = [await addTo(one, drop), await addTo(one, drop)];
+    expect(await take(one)).toEqual([first]);
+    expect(await server.job(second)).toMatchObject({ state: 'discarded' });
   });
 
   it('asks nothing of a desk for jobs whose key counts in their queue', async () => {
