@@ -63,12 +63,14 @@ function rolledBack(entries: readonly (Outcome<unknown> | undefined)[]): Outcome
 /**
  * Enqueues each entry that can be accepted.
  * @param entries an error: the entry is refused already
+ * @param divided they are parts of a message, none of which may take the place of another
  * @throws {ApiError} 409 when the key was used for another request, 413 for too many queues; then nothing was enqueued
  */
 export async function enqueueEach(
   env: Env,
   entries: readonly Outcome<BatchEntry>[],
   idempotency: IdempotencyKey | undefined,
+  divided = false,
 ): Promise<Enqueued> {
   refuseTooManyQueues(entries.flatMap((entry) => (entry.ok ? [entry.value] : [])));
   const outcomes: Outcome<EnqueuedJob>[] = [];
@@ -98,7 +100,7 @@ export async function enqueueEach(
     const jobs = group.map(({ entry }) => entry.job);
     const entered = group.map(({ entry }) => entry);
     const receipt = await underSchemas(env, entered, async (checked) => {
-      const told = await queueObject(env, queue).enqueueEach(pack(checked.map(({ job }) => job)), idempotency);
+      const told = await queueObject(env, queue).enqueueEach(pack(checked.map(({ job }) => job)), idempotency, divided);
       if (!told.ok && haveSchemasChanged(told.error)) throw new ApiError(told.error);
       return told;
     });

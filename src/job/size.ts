@@ -27,13 +27,21 @@ export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
 
-/** Items in their order, in groups of at most `max` together; one that is larger by itself is a group of its own. */
-export function* grouped<T>(items: Iterable<T>, sizeOf: (item: T) => number, max: number): Generator<[T, ...T[]]> {
+/**
+ * Items in their order, in groups of at most `max` together; one that is larger by itself is a group of its own.
+ * @param most items in a group
+ */
+export function* grouped<T>(
+  items: Iterable<T>,
+  sizeOf: (item: T) => number,
+  max: number,
+  most = Number.POSITIVE_INFINITY,
+): Generator<[T, ...T[]]> {
   let group: [T, ...T[]] | undefined;
   let total = 0;
   for (const item of items) {
     const size = sizeOf(item);
-    if (group && total + size > max) {
+    if (group && (total + size > max || group.length === most)) {
       yield group;
       group = undefined;
       total = 0;

@@ -4,6 +4,7 @@
  * `docs/reference`).
  */
 import type { BatchEntry } from '../across/batch';
+import type { Enqueued } from '../across/enqueue-many';
 import type { Reservations } from '../across/reservation';
 import type { TargetConfig } from '../dispatch/config';
 import type { TransactionStep } from '../durable/group-commit';
@@ -109,6 +110,8 @@ export interface Others {
    * @throws {ApiError} with `details.index` of the job that was refused
    */
   enqueue(entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]>;
+  /** Enqueues each part of a message that can be accepted now; none takes the place of another. @throws for all */
+  enqueueEach(entries: readonly Outcome<BatchEntry>[], idempotency: IdempotencyKey): Promise<Enqueued>;
   /** Enqueues a job into this queue whose unique policy looks across queues. */
   enqueueAcross(job: NewJob): Promise<Outcome<EnqueuedJob>>;
   /**

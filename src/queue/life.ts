@@ -6,6 +6,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Here } from '../across/batch';
 import { enqueueEntry, enqueueOnce } from '../across/enqueue';
+import { enqueueEach } from '../across/enqueue-many';
 import { noteIds } from '../across/ids';
 import { Reservations } from '../across/reservation';
 import { takeHeartbeat } from '../across/workers';
@@ -320,6 +321,7 @@ export class QueueLife {
             true,
           ),
         enqueue: async (entries, idempotency) => (await enqueueOnce(this.env, entries, true, idempotency)).jobs,
+        enqueueEach: (entries, idempotency) => enqueueEach(this.env, entries, idempotency, true),
         enqueueAcross: (job) => this.enqueueAcross(job),
         reservations: (coordinator) => new Reservations(this.env, uuidv7(), coordinator),
         destroy: (at) => this.destroy(at),

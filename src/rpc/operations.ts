@@ -250,7 +250,7 @@ export interface OperationsApi {
   adoptMoved(move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
   priorities(): Promise<{ priority: number; count: number }[]>;
   /** Accepts each job on its own; what cannot be accepted says why. */
-  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey): Promise<Outcome<SentEachReceipt>>;
+  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey, divided?: boolean): Promise<Outcome<SentEachReceipt>>;
   /** What was answered under this key. @returns null: nothing; 409: to another request */
   recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
 }

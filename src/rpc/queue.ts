@@ -213,8 +213,11 @@ export interface QueueApi
   enqueue(jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<SentReceipt>>;
   /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
   checkJobs(jobs: NewJob[]): Promise<Outcome<void>>;
-  /** Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. */
-  startSteps(start: StepStart): Promise<Outcome<(string | null)[]>>;
+  /**
+   * Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. Undefined, where the
+   * start is divisible: there is no room now.
+   */
+  startSteps(start: StepStart): Promise<Outcome<(string | null | undefined)[]>>;
   /** Cancels those of these jobs that have not ended. */
   cancelSteps(ids: string[]): Promise<Outcome<void>>;
   /** Which jobs here have these fingerprints, and are in conflict by these criteria? One answer for each question. */

@@ -104,6 +104,10 @@ export interface StepStart {
   cancelled: boolean;
   /** These are the first jobs of it. */
   first: boolean;
+  /** The queue may take some of them and leave the others for later. Workflows of the version before do not say so. */
+  divisible?: true;
+  /** Other jobs of the workflow are there, whose places these must not take. */
+  follow?: boolean;
 }
 
 /** An entry of the list of workflows. */

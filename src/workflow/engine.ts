@@ -10,11 +10,13 @@
 import type { AlarmClock } from '../durable/alarm-clock';
 import { STANDBY_MS } from '../durable/outbox';
 import { derived, type MessageKind, OutboxRelay } from '../durable/outbox-relay';
+import { errorDataOf } from '../durable/platform-errors';
 import { utf8Bytes } from '../job/bytes';
 import { defined } from '../job/envelope/fields';
 import { parseJob } from '../job/envelope/parse';
 import { conflict, outcomeOf, unwrap } from '../job/errors';
 import type { JobBody, NewJob } from '../job/record';
+import { grouped } from '../job/size';
 import { type NewStep, nodeAt, pathOf } from '../job/workflow/plan';
 import { fill, type Results, sourcesFor } from '../job/workflow/results';
 import type { DirectoryApi } from '../rpc/directory';
@@ -243,25 +245,35 @@ export class WorkflowEngine {
     return byQueue;
   }
 
-  /** Starts jobs in one queue, some at a time. */
+  /**
+   * Starts jobs in one queue, some at a time. The queue may leave some for later: those are sent again.
+   * @throws {ApiError} if the queue takes none now
+   */
   private async start(queue: string, steps: readonly number[]): Promise<void> {
+    let refused: unknown;
+    let isAnyTaken = false;
+    for (const batch of grouped(this.built(steps), ({ job }) => job.body.length, MAX_START_CHARS, MAX_STARTS)) {
+      try {
+        await this.send(queue, batch);
+        isAnyTaken = true;
+      } catch (error) {
+        // Jobs of other groups may have room.
+        if (errorDataOf(error)?.status !== 429) throw error;
+        refused ??= error;
+      }
+    }
+    if (refused && !isAnyTaken) throw refused;
+  }
+
+  /** The jobs that are to start, as their queue gets them. */
+  private *built(steps: readonly number[]): Generator<StepStart['steps'][number]> {
     const bodies = this.store.jobs();
-    let batch: StepStart['steps'] = [];
-    let chars = 0;
     for (const step of steps) {
       // The job may have ended meanwhile, or a lost answer may have arrived by another way.
       if (!this.record.isUnstarted(step)) continue;
       const job = this.build({ step, job: bodies(step) });
-      if (!job) continue;
-      if (batch.length === MAX_STARTS || (batch.length > 0 && chars + job.body.length > MAX_START_CHARS)) {
-        await this.send(queue, batch);
-        batch = [];
-        chars = 0;
-      }
-      batch.push({ step, job });
-      chars += job.body.length;
+      if (job) yield { step, job };
     }
-    if (batch.length > 0) await this.send(queue, batch);
   }
 
   private async send(queue: string, steps: StepStart['steps']): Promise<void> {
@@ -272,10 +284,15 @@ export class WorkflowEngine {
       steps,
       cancelled: record.isCancelled,
       first: !record.hasStarted,
+      divisible: true,
+      follow: record.isIn(queue),
     };
     const ids = unwrap(await this.host.queue(queue).startSteps(start));
     if (this.closed) return;
-    const jobs = steps.map(({ step }, place): [number, string | null] => [step, ids[place] ?? null]);
+    const jobs = steps.flatMap(({ step }, place): [number, string | null][] => {
+      const id = ids[place];
+      return id === undefined ? [] : [[step, id]];
+    });
     this.write((now) => [{ kind: 'started', at: now, jobs }]);
   }
 

@@ -79,6 +79,16 @@ export class WorkflowRecord {
     return this.run.stateOf(job) === 'running' && !this.of(job).recorded;
   }
 
+  /** Has this queue jobs of the workflow that have not ended? */
+  isIn(queue: string): boolean {
+    return this.jobs.some(
+      (job) =>
+        this.of(job).jobId !== undefined &&
+        this.run.stateOf(job) === 'running' &&
+        nodeAt(this.plan, job).queue === queue,
+    );
+  }
+
   /** Jobs to cancel in their queues, by queue. */
   uncancelled(): Map<string, { step: number; jobId: string }[]> {
     const byQueue = new Map<string, { step: number; jobId: string }[]>();

@@ -75,6 +75,7 @@ const NOBODY = {
   webhook: never('no subscription is part of this history'),
   desk: never('no key of this history counts in all queues'),
   enqueue: never('no handler of this history enqueues'),
+  enqueueEach: never('no handler of this history enqueues'),
 };
 
 /** An engine beside the one that lives, over the same storage. */

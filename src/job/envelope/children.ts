@@ -1,7 +1,7 @@
 /** Jobs that the handler of another job enqueues: read as any producer's, and marked with whose they are. */
 
 import { storableText } from '../attempt/notes';
-import { atIndex, payloadTooLarge } from '../errors';
+import { eventualOutcomeOf, type Outcome, payloadTooLarge, unwrap } from '../errors';
 import { refuseTooMuch } from '../message';
 import { isObject, readList, readObject, withinBytes } from './fields';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from './names';
@@ -21,19 +21,26 @@ const TRACE = 'traceparent';
 export async function parseChildren(value: unknown, parent: Parent, now: number): Promise<ParsedJob[]> {
   const children = readList(Number.POSITIVE_INFINITY, readObject)(value, 'enqueue');
   if (children.length > MAX_BATCH_SIZE) throw payloadTooLarge('enqueue', children.length, MAX_BATCH_SIZE, 'jobs');
-  const parsed = await Promise.all(
-    children.map((child, index) => {
-      const path = `enqueue[${index}]`;
-      try {
-        withinBytes(storableText(child, path), MAX_ENVELOPE_BYTES, path);
-        return withFingerprint(parseJob(withParent(child, parent), { now, path }));
-      } catch (error) {
-        throw atIndex(error, index);
-      }
-    }),
-  );
+  const parsed = (await parseEachChild(children, parent, now)).map(unwrap);
   refuseTooMuch(parsed.map(({ job }) => job));
   return parsed;
+}
+
+/** Reads each job, or says what is wrong with it, with `details.index`. */
+export function parseEachChild(
+  children: readonly Record<string, unknown>[],
+  parent: Parent,
+  now: number,
+): Promise<Outcome<ParsedJob>[]> {
+  return Promise.all(
+    children.map((child, index) => {
+      const path = `enqueue[${index}]`;
+      return eventualOutcomeOf(async () => {
+        withinBytes(storableText(child, path), MAX_ENVELOPE_BYTES, path);
+        return await withFingerprint(parseJob(withParent(child, parent), { now, path }));
+      }, index);
+    }),
+  );
 }
 
 /** The child with its parent's id in `meta`, and the parent's trace unless it has one of its own. */

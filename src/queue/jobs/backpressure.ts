@@ -41,12 +41,14 @@ export function isBounded({ config: { settings } }: Configured): boolean {
  * Makes sure that the arrivals fit, discarding old jobs if the queue's settings say so. If the bound was set below what
  * waits, they replace the same amount, and {@link shed} discards the rest in turns. Writes nothing before it is
  * certain.
+ * @param mayDrop whether old jobs may go for it
  * @throws {ApiError} 429 `QUEUE_FULL`
  */
-export function makeRoom(q: QueueParts, arrival: Arrival, now: number): void {
+export function makeRoom(q: QueueParts, arrival: Arrival, now: number, mayDrop = true): void {
   const surplus = surplusOf(q, arrival);
   if (fits(surplus)) return;
-  const drops = q.config.settings.overflow === 'drop_oldest' && !exceedsAlone(q, arrival, q.store.leases.active.size);
+  const isTooMuch = !mayDrop || exceedsAlone(q, arrival, q.store.leases.active.size);
+  const drops = q.config.settings.overflow === 'drop_oldest' && !isTooMuch;
   const needed = drops ? smaller(surplus, arrival) : surplus;
   const { replaces = new Set() } = arrival;
   const expired = takeWhileNeeded(needed, besides(replaces, expiredRows(q, now)));

@@ -12,6 +12,7 @@ import { hasBoundedGroups } from './group-room';
 
 /**
  * Enqueues each job on its own. A refusal comes before anything is written, so it leaves nothing behind.
+ * @param mayDrop whether old jobs may go for them, where the queue's settings say so
  * @throws {ApiError} 409 when the key was used for another request
  */
 export function enqueueEach(
@@ -19,6 +20,7 @@ export function enqueueEach(
   jobs: readonly NewJob[],
   idempotency: IdempotencyKey | undefined,
   now: number,
+  mayDrop = true,
 ): EachReceipt {
   const remembered = idempotency && recallAnswer<EachReceipt>(q.store.inbox, idempotency, now);
   if (remembered) return { ...remembered, replayed: true };
@@ -39,15 +41,15 @@ export function enqueueEach(
     // Where room is scarce each has its own.
     const together =
       run.length > 1 && !isBounded(q) && !hasBoundedGroups(q)
-        ? outcomeOf(() => enqueue(q, run, now).jobs.map(asTold))
+        ? outcomeOf(() => enqueue(q, run, now, mayDrop).jobs.map(asTold))
         : undefined;
     const told = together?.ok
       ? together.value.map((value): Outcome<EnqueuedJob> => ({ ok: true, value }))
-      : run.map((job) => outcomeOf(() => asTold(enqueue(q, [job], now).jobs[0] as EnqueuedJob)));
+      : run.map((job) => outcomeOf(() => asTold(enqueue(q, [job], now, mayDrop).jobs[0] as EnqueuedJob)));
     outcomes.push(...told);
   }
   const receipt: EachReceipt = { outcomes };
-  if (idempotency) rememberAnswer(q.store.inbox, idempotency, receipt, now);
+  if (idempotency && outcomes.some(({ ok }) => ok)) rememberAnswer(q.store.inbox, idempotency, receipt, now);
   return receipt;
 }
 

@@ -190,15 +190,16 @@ export function arrivalOf(plan: EnqueuePlan): Arrival {
 
 /**
  * Checks and inserts.
+ * @param mayDrop whether old jobs may go for them, where the queue's settings say so
  * @throws {ApiError} as {@link planJobs}; 429 when the queue, or a group, is full; 413 when too much exists already;
  * nothing is written
  */
-export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number): EnqueueReceipt {
+export function enqueue(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop = true): EnqueueReceipt {
   const plan = planJobs(q, jobs, now);
   refuseTooMuchToTell(plan.placements, now);
-  makeGroupRoom(q, plan.placements, () => new Set(arrivalOf(plan).replaces), now);
+  makeGroupRoom(q, plan.placements, () => new Set(arrivalOf(plan).replaces), now, mayDrop);
   const bounded = isBounded(q);
-  if (bounded) makeRoom(q, arrivalOf(plan), now);
+  if (bounded) makeRoom(q, arrivalOf(plan), now, mayDrop);
   const receipt = insertJobs(q, plan, now);
   const pressure = bounded ? pressureOf(q) : undefined;
   if (pressure && receipt.jobs[0]) receipt.jobs[0].pressure = pressure;

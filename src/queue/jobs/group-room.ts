@@ -50,6 +50,7 @@ export function checkGroupRoom(q: Named & Stored & Configured, placements: reado
  * Makes sure that the arrivals fit into their groups, discarding old jobs if the queue's settings say so. Before that
  * is certain, it writes nothing.
  * @param replaced keys of jobs that go for another reason
+ * @param drops whether old jobs may go for it
  * @throws {ApiError} 429 `GROUP_FULL`
  */
 export function makeGroupRoom(
@@ -57,13 +58,14 @@ export function makeGroupRoom(
   placements: readonly Placement<StoredJob>[],
   replaced: () => ReadonlySet<number>,
   now: number,
+  drops = true,
 ): void {
   const lacks = lacksOf(q, placements);
   if (lacks.size === 0) return;
   const wanted = new Map<string, number>();
   let besides = MOST_BESIDES;
   for (const [group, lack] of lacks) {
-    if (!mayDrop(q, lack)) throw groupFull(q, group, lack);
+    if (!drops || !mayDrop(q, lack)) throw groupFull(q, group, lack);
     const surplus = lack.waiting + lack.arriving - lack.limit;
     const more = Math.min(besides, Math.max(0, surplus - lack.arriving));
     besides -= more;

@@ -26,7 +26,8 @@ export const PRODUCER_VERBS = {
     (newcomers) => rivals(newcomers),
   ),
   enqueueEach: write(
-    (q, now, jobs, idempotency) => packOutcomes(enqueueEach(q, taken(q, jobs), idempotency, now), jobs),
+    (q, now, jobs, idempotency, divided) =>
+      packOutcomes(enqueueEach(q, taken(q, jobs), idempotency, now, !divided), jobs),
     isAnyAccepted,
     (newcomers) => rivals(newcomers),
   ),

@@ -4,13 +4,15 @@
  * otherwise.
  */
 
+import { v7 as uuidv7 } from 'uuid';
 import type { TargetConfig } from '../../../dispatch/config';
 import { type MessageKind, posted } from '../../../durable/outbox-relay';
 import { errorDataOf } from '../../../durable/platform-errors';
-import { type Parent, parseChildren } from '../../../job/envelope/children';
+import { type Parent, parseChildren, parseEachChild } from '../../../job/envelope/children';
 import type { ParsedJob } from '../../../job/envelope/parse';
-import { refusal } from '../../../job/errors';
+import { ApiError, type ErrorData, refusal } from '../../../job/errors';
 import { bytesOf, grouped } from '../../../job/size';
+import type { IdempotencyKey } from '../../../rpc/receipts';
 import type { Host } from '../../feature';
 
 /** The kind of their outbox messages. */
@@ -24,7 +26,9 @@ interface ChildrenMessage {
   /** When they were enqueued, epoch ms: delays count from then. */
   at: number;
   /** As the handler wrote them. */
-  children: unknown[];
+  children: Record<string, unknown>[];
+  /** They were refused together: each is judged alone. */
+  each?: true;
 }
 
 /** The queues in which the handler's target may enqueue. */
@@ -56,44 +60,70 @@ export async function messagesWith(
   await childrenOf(target, children, { id, meta }, at);
   const { traceparent } = meta;
   const parent: Parent = { id, meta: traceparent === undefined ? {} : { traceparent } };
-  const groups = grouped(children as unknown[], (child) => bytesOf(JSON.stringify(child)), MAX_MESSAGE_BYTES);
+  const groups = grouped(
+    children as ChildrenMessage['children'],
+    (child) => bytesOf(JSON.stringify(child)),
+    MAX_MESSAGE_BYTES,
+  );
   return Array.from(groups, (group) => JSON.stringify({ parent, at, children: group } satisfies ChildrenMessage));
 }
 
 /**
- * Their delivery. The result for a message's key is remembered, so a repeated message enqueues nothing twice. One child
- * that is refused for good does not affect the others: they continue in a message of their own, under another key. That
- * message is written before it is sent, so the first one cannot come back, even if the refusal would not be repeated.
+ * Their delivery. The result for a message's key is remembered, so a repeated message enqueues nothing twice. What is
+ * refused as a whole is divided: then each job is judged alone. Those that were taken, or refused for good, leave the
+ * message; the others continue in a message of their own, under another key. A message is written before it is sent, so
+ * the one that it replaces cannot come back, even if the refusal would not be repeated.
  */
 export function childMessages({ q, write, others }: Host): MessageKind {
   return posted(q.store.outbox, write, {
     kind: CHILDREN,
     send: async (address, [{ data }], taken) => {
-      const { parent, at, children } = JSON.parse(data) as ChildrenMessage;
+      const message = JSON.parse(data) as ChildrenMessage;
+      const { parent, at, children, each } = message;
+      const replace = (by: readonly ChildrenMessage[]) =>
+        taken((now) => {
+          const [delivery] = address.split(' ');
+          for (const one of by) q.store.outbox.post(CHILDREN, `${delivery} ${uuidv7()}`, JSON.stringify(one), now);
+        });
+      const once = { key: `children\n${address}\n${each ? 'each' : 0}`, hash: '' };
       try {
-        // The number of the messages written before each refusal got a message of its own.
-        const once = { key: `children\n${address}\n0`, hash: '' };
-        await others.enqueue(await parseChildren(children, parent, at), once);
+        if (!each) await others.enqueue(await parseChildren(children, parent, at), once);
+        const left = each ? await leftOf(others, message, once) : [];
+        await replace(left.length > 0 ? [{ ...message, children: left }] : []);
       } catch (error) {
         const refused = errorDataOf(error);
-        if (!refused || refused.retryable) throw error;
-        console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, refused.message);
-        const { index } = refused.details ?? {};
-        const rest = children.toSpliced(typeof index === 'number' ? index : 0, 1);
-        await taken((now) => {
-          const message: ChildrenMessage = { parent, at, children: rest };
-          if (rest.length > 0)
-            q.store.outbox.post(CHILDREN, addressOfRest(address, rest.length), JSON.stringify(message), now);
-        });
-        return;
+        const isFull = refused?.status === 429 && children.length > 1 && !each;
+        if (!refused || (refused.retryable && !isFull)) throw error;
+        if (children.length === 1) noteRefused(parent, refused);
+        const half = each ? Math.ceil(children.length / 2) : children.length;
+        const parts = [children.slice(0, half), children.slice(half)].filter(({ length }) => length > 0);
+        await replace(children.length === 1 ? [] : parts.map((part) => ({ ...message, children: part, each: true })));
       }
-      await taken(() => undefined);
     },
   });
 }
 
-/** The outbox message with the remaining jobs of another one: unique, since there are fewer each time. */
-function addressOfRest(address: string, left: number): string {
-  const [delivery, message] = address.split(' ');
-  return `${delivery} ${message} ${left}`;
+/** Enqueues each of these jobs that is accepted now. @returns those that must be sent again @throws if all must */
+async function leftOf(
+  others: Host['others'],
+  { parent, at, children }: ChildrenMessage,
+  once: IdempotencyKey,
+): Promise<ChildrenMessage['children']> {
+  const { outcomes, replayed } = await others.enqueueEach(await parseEachChild(children, parent, at), once);
+  const later: ErrorData[] = [];
+  const left = children.filter((_, index) => {
+    const outcome = outcomes[index];
+    if (!outcome || outcome.ok) return false;
+    if (!outcome.error.retryable) noteRefused(parent, outcome.error);
+    else later.push(outcome.error);
+    return outcome.error.retryable;
+  });
+  const [first] = later;
+  // A remembered answer stays as it is: the jobs are sent again under another key.
+  if (first && left.length === children.length && !replayed) throw new ApiError(first);
+  return left;
+}
+
+function noteRefused(parent: Parent, { message }: ErrorData): void {
+  console.error(`tocsin: a job that ${parent.id} enqueued was refused:`, message);
 }

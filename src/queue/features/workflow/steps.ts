@@ -1,7 +1,8 @@
 /** Takes the jobs of workflows, each once however often it is sent, and cancels them. */
-import { ApiError } from '../../../job/errors';
+import { ApiError, type ErrorData, type Outcome, outcomeOf } from '../../../job/errors';
 import type { NewJob } from '../../../job/record';
 import { TERMINAL_STATES } from '../../../job/states';
+import type { EnqueuedJob } from '../../../rpc/receipts';
 import type { StepStart } from '../../../rpc/workflow';
 import { cancel } from '../../jobs/cancel';
 import { enqueue } from '../../jobs/enqueue';
@@ -13,63 +14,59 @@ import { noteTaken, stepsTaken } from './starts';
 /**
  * Enqueues jobs of a workflow. A job that this queue has taken before is not taken again. A job that it refuses for
  * good has ended, and the workflow is notified.
- * @returns the job of each step, in their order; null where it was refused
+ * @returns the job of each step, in their order; null where it was refused for good; undefined where the queue cannot
+ * take it now, if it takes others
  * @throws {ApiError} when the queue cannot take them now; then nothing was written
  */
-export function startSteps(q: QueueParts, start: StepStart, now: number): (string | null)[] {
+export function startSteps(q: QueueParts, start: StepStart, now: number): (string | null | undefined)[] {
   const taken = stepsTaken(q.store.sql, start.workflow);
   const fresh = start.steps.filter(({ step }) => !taken.has(step));
   if (fresh.length > 0) {
-    const jobs = fresh.map(({ job }): NewJob => (start.cancelled ? { ...job, superseded: true } : job));
-    const noted = enqueueAccepted(q, start.workflow, fresh, jobs, now);
+    const noted = enqueueAccepted(q, start, fresh, now);
     noteTaken(q.store.sql, start.workflow, noted);
     for (const [step, id] of noted) taken.set(step, id);
     if (start.first) q.observed.events.add('workflow.started', start.workflow, now, { workflow_id: start.workflow });
   }
-  return start.steps.map(({ step }) => taken.get(step) ?? null);
+  return start.steps.map(({ step }) => taken.get(step));
 }
 
-/** Enqueues what the queue does not refuse, in one go: it checks before it writes. */
+/** Enqueues what the queue takes now. @returns what became of these steps, at least of one */
 function enqueueAccepted(
   q: QueueParts,
-  workflow: string,
+  { workflow, cancelled, divisible, follow }: StepStart,
   steps: StepStart['steps'],
-  jobs: readonly NewJob[],
   now: number,
 ): Map<number, string | null> {
+  const jobs = steps.map(({ job }): NewJob => (cancelled ? { ...job, superseded: true } : job));
   const noted = new Map<number, string | null>();
-  const open = new Map(steps.map(({ step }, place) => [step, jobs[place] as NewJob]));
-  const refused: { step: number; error: ApiError['data'] }[] = [];
-  while (open.size > 0) {
-    const left = [...open];
-    try {
-      const receipt = enqueue(
-        q,
-        left.map(([, job]) => job),
-        now,
-      );
-      left.forEach(([step], place) => {
-        noted.set(step, receipt.jobs[place]?.record.id ?? null);
-      });
-      break;
-    } catch (error) {
-      // A draining queue takes nothing now, whatever the job; that is not the job's fault.
-      const passes = error instanceof ApiError && (error.data.retryable || error.data.code === 'conflict');
-      if (!(error instanceof ApiError) || passes) throw error;
-      const index = left.length === 1 ? 0 : error.data.details?.index;
-      const culprit = typeof index === 'number' ? left[index] : undefined;
-      // A fault of all of them must not lose any.
-      if (!culprit) throw error;
-      open.delete(culprit[0]);
-      refused.push({ step: culprit[0], error: error.data });
+  let later: ErrorData | undefined;
+  for (const [place, outcome] of outcomesOf(q, jobs, now, !follow).entries()) {
+    const { step } = steps[place] as StepStart['steps'][number];
+    if (outcome.ok) {
+      noted.set(step, outcome.value.record.id);
+      continue;
     }
-  }
-  for (const { step, error } of refused) {
+    const { code, type = code, message, retryable } = outcome.error;
+    // A draining queue takes nothing now, whatever the job; that is not the job's fault.
+    if (retryable || code === 'conflict') {
+      later ??= outcome.error;
+      continue;
+    }
     noted.set(step, null);
-    const why = { code: error.code, type: error.type ?? error.code, message: error.message };
-    addEnding(q, workflow, { step, end: 'failed', at: now, error: why }, now);
+    addEnding(q, workflow, { step, end: 'failed', at: now, error: { code, type, message } }, now);
   }
+  if (later && !(divisible && noted.size > 0)) throw new ApiError(later);
   return noted;
+}
+
+/**
+ * In one go, which costs fewest rows. If the queue refuses that, each job is judged alone: then it takes the place of no
+ * other, which may be one of these.
+ */
+function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop: boolean): Outcome<EnqueuedJob>[] {
+  const all = outcomeOf(() => enqueue(q, jobs, now, mayDrop).jobs);
+  if (all.ok) return all.value.map((value) => ({ ok: true, value }));
+  return jobs.map((job) => outcomeOf(() => enqueue(q, [job], now, false).jobs[0] as EnqueuedJob));
 }
 
 /** Cancels those of these jobs that have not ended. */
