@@ -60,8 +60,8 @@ function enqueueAccepted(
 }
 
 /**
- * In one go, which costs fewest rows. If the queue refuses that, each job is judged alone: then it takes the place of no
- * other, which may be one of these.
+ * In one go, which costs fewest rows. If the queue refuses that, each job is judged alone. Then it takes the place of
+ * no other job, which may be one of these.
  */
 function outcomesOf(q: QueueParts, jobs: readonly NewJob[], now: number, mayDrop: boolean): Outcome<EnqueuedJob>[] {
   const all = outcomeOf(() => enqueue(q, jobs, now, mayDrop).jobs);
