@@ -29,6 +29,7 @@ import { LockTable } from './locks';
 import type { Carrier } from './meters-table';
 import { ProgressTable } from './progress';
 import { readPriorities } from './ranks';
+import { SIZES, type Sizes } from './sizes';
 import { StorageGauge } from './storage';
 import { Tally } from './tally';
 
@@ -46,6 +47,8 @@ export interface Around {
 }
 
 export class JobStore {
+  /** Bounds of what is in memory and read; a test may make them smaller before it loads the queue again. */
+  readonly sizes: Sizes = { ...SIZES };
   readonly leases: LeaseTable;
   /** Jobs of operations over several queues that are being decided. */
   readonly locks: LockTable;
@@ -99,7 +102,7 @@ export class JobStore {
     this.locks = new LockTable(sql);
     this.allowances = new Allowances(around.overrides, (key) => this.leases.runningByKey.get(key) ?? 0);
     this.limiters = new Limiters(sql, around.overrides, this.allowances);
-    this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups);
+    this.gates = new GroupGates(sql, this.leases.runningByGroup, around.groups, this.sizes);
     this.groupCounts = new GroupCounts(() => this.openJobs());
     this.depth = new Depth(sql, this.blocks, this.locks, this.groupCounts);
     this.tally = new Tally(sql, this.blocks);

@@ -1,5 +1,7 @@
 /** The starts of groups as they are kept: never fewer than there were. */
 import { expect, it } from 'vitest';
+import { CountingSql } from '../../../src/queue/store/counting-sql';
+import { GroupStarts } from '../../../src/queue/store/groups/starts';
 import { clock, T0 } from '../../support/clock';
 import { TestQueue } from '../../support/queue';
 import { server } from '../../support/server';
@@ -68,4 +70,28 @@ it('a row of starts that cannot be read stops nothing', async () => {
   await queue.evict();
   expect(await queue.claim()).toHaveLength(1);
   expect(await queue.inside(({ q }) => q.store.gates.starts.room('a', RATE, 0, T0))).toBe(10);
+});
+
+it('a claim writes one row, however many characters the groups with starts need', async () => {
+  const queue = await ratedQueue();
+  const written = await queue.inside((inside) => {
+    const { sql, written } = CountingSql.over(inside.sql);
+    const period = 86_400_000;
+    const sizes = { startRows: 100, startChars: 10_000 };
+    const starts = new GroupStarts(sql, () => ({ shortest: period, longest: period }), sizes);
+    const name = (n: number) => `${'字'.repeat(50)} ${n}`;
+    for (let claim = 0; claim < 10; claim++) {
+      starts.note(new Map(Array.from({ length: 100 }, (_, n) => [name(100 * claim + n), 1])), T0 + claim);
+    }
+    const claims = (from: number) => {
+      written.take();
+      for (let claim = 0; claim < 10; claim++)
+        starts.note(new Map([[name(claim), 1]]), T0 + (from + claim) * 1_000_000);
+      return written.take();
+    };
+    const live = claims(1);
+    starts.forget();
+    return { live, fresh: claims(20), room: starts.room(name(0), { limit: 10, period_ms: period }, 0, T0 + 1) };
+  });
+  expect(written).toEqual({ live: 10, fresh: 10, room: 7 });
 });

@@ -8,6 +8,7 @@ import type { GroupLimits } from '../../../job/group';
 import type { GroupRules } from '../../../job/group-rules';
 import type { JobRow } from '../job-row';
 import { isBegun } from '../row-texts';
+import type { Sizes } from '../sizes';
 import { GroupStarts } from './starts';
 
 /** Where a strict order holds, a job that has begun has this group in its row until it has ended. */
@@ -42,8 +43,9 @@ export class GroupGates {
     private readonly sql: SqlStorage,
     private readonly running: ReadonlyMap<string, number>,
     private readonly said: () => GroupRules | undefined,
+    sizes: Sizes,
   ) {
-    this.starts = new GroupStarts(sql, () => this.rules?.periods);
+    this.starts = new GroupStarts(sql, () => this.rules?.periods, sizes);
   }
 
   /** What holds for the groups. Absent: the queue says nothing of them. */

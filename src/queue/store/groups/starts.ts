@@ -8,6 +8,7 @@
  */
 import type { Quota } from '../../../job/limits/policy';
 import { MAX_MOMENTS, type Moment, Starts } from '../../../job/limits/starts';
+import { SIZES, type Sizes } from '../sizes';
 import { placeOf } from './counts';
 
 /** Groups with starts of their own in memory at most; the others share these, a power of two. */
@@ -17,9 +18,7 @@ const SHARED = 4_096;
 /** Moments in memory at most, over all groups; beyond that, those of each group are merged. */
 const MAX_IN_MEMORY = 250_000;
 
-/** Rows at most, and characters in them; of a row that others join, and of one that replaces others. */
-const MAX_ROWS = 2_000;
-const MAX_CHARS = 8 * 1024 * 1024;
+/** Characters of a row that others join, and of one that replaces others. */
 const SMALL_ROW = 4 * 1024;
 const LARGE_ROW = 64 * 1024;
 /** Characters of a row: less than 1 MiB where each takes three bytes, because the platform refuses rows above 2 MB. */
@@ -46,6 +45,8 @@ export class GroupStarts {
   /** In the order of their moments. */
   private rows: StoredRow[] = [];
   private chars = 0;
+  /** Characters that the rows have if each group is there once, as of the last look. */
+  private needed = 0;
   private nextId = 1;
   /** What the newest row has, and since when, while others may join it. */
   private newest: { since: number; counts: Map<string, number> } | undefined;
@@ -56,6 +57,7 @@ export class GroupStarts {
   constructor(
     private readonly sql: SqlStorage,
     private readonly periods: () => Periods | undefined,
+    private readonly sizes: Pick<Sizes, 'startRows' | 'startChars'> = SIZES,
   ) {}
 
   /** Memory may be wrong: it is read again when it is next needed. */
@@ -133,7 +135,11 @@ export class GroupStarts {
         of.push(...(typeof counted === 'number' ? [[at, counted] as Moment] : counted));
       }
     }
-    for (const [name, of] of moments) known.set(name, new Starts(of.sort(([a], [b]) => a - b)));
+    this.needed = 0;
+    for (const [name, of] of moments) {
+      known.set(name, new Starts(of.sort(([a], [b]) => a - b)));
+      this.needed += partOf(name, of).length;
+    }
     this.byGroup = known;
     return known;
   }
@@ -157,7 +163,11 @@ export class GroupStarts {
       this.chars -= oldest.chars;
     }
     for (const [nth, text] of texts.entries()) this.put(isOver && nth === 0 ? oldest.id : this.nextId++, now, text);
-    if (this.rows.length > MAX_ROWS || this.chars > MAX_CHARS) this.rewrite(longest, now);
+    // What is needed may be more than the bound: then rows are joined once there are twice as many characters.
+    const { startRows, startChars } = this.sizes;
+    const most = Math.max(startChars, 2 * this.needed);
+    if (this.chars > most || this.rows.length > Math.max(startRows, (2 * this.needed) / LARGE_ROW))
+      this.rewrite(longest, now);
   }
 
   /** Do starts of now belong to the newest row, whose moments count as one? */
@@ -193,6 +203,7 @@ export class GroupStarts {
       at = 0;
     }
     this.rows.sort((a, b) => a.at - b.at);
+    this.needed = this.chars;
   }
 
   /** Forgets what counts no more, and merges moments while there are too many. */
