@@ -20,7 +20,9 @@ const LEGAL: Record<string, string> = {
   giveBack: 'active > available',
   snooze: 'active > scheduled, active > retryable, active > available',
   signal: 'scheduled > available, retryable > available',
-  undoClaim: 'active > available, active > scheduled, active > retryable',
+  undoClaim: `active > available, active > scheduled, active > retryable,
+    available > available, available > scheduled, available > retryable,
+    retryable > available, retryable > scheduled, retryable > retryable`,
   discard: 'active > discarded',
   cancel:
     'scheduled > cancelled, available > cancelled, pending > cancelled, active > cancelled, retryable > cancelled',
