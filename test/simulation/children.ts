@@ -3,7 +3,8 @@
  * queues are only counted; those of the simulated one are jobs like any other.
  */
 import type { BatchEntry } from '../../src/across/batch';
-import { ApiError } from '../../src/job/errors';
+import type { Enqueued } from '../../src/across/enqueue-many';
+import { ApiError, type ErrorData, type Outcome, unwrap } from '../../src/job/errors';
 import type { JobBody } from '../../src/job/record';
 import { enqueue } from '../../src/queue/jobs/enqueue';
 import type { EnqueuedJob, IdempotencyKey } from '../../src/rpc/receipts';
@@ -21,8 +22,8 @@ export interface ChildOrder {
   job: JobOrder;
 }
 
-/** What becomes of a request with such jobs: one that is lost was taken, and nobody is told. */
-export type Fate = 'take' | 'lost' | 'refuse' | 'busy';
+/** What becomes of a request with such jobs: one that is lost was taken, and nobody is told; `full`: one job has no room. */
+export type Fate = 'take' | 'lost' | 'refuse' | 'busy' | 'full';
 
 interface Child extends ChildOrder {
   state: 'open' | 'refused' | 'taken';
@@ -32,11 +33,17 @@ interface Child extends ChildOrder {
   isDue: boolean;
 }
 
+/** Why a job is refused for good. */
+const REFUSED: ErrorData = { code: 'conflict', status: 409, message: 'no', retryable: false };
+const FULL: ErrorData = { code: 'QUEUE_FULL', status: 429, message: 'no room', retryable: true };
+
 /** A request that waits for its fate. */
 export interface ChildAsk {
   entries: readonly BatchEntry[];
   key: string | undefined;
-  answer(jobs: EnqueuedJob[]): void;
+  /** Each job is judged alone. */
+  isEach: boolean;
+  answer(answer: Enqueued): void;
   fail(error: Error): void;
 }
 
@@ -44,7 +51,7 @@ export class Children {
   readonly asks: ChildAsk[] = [];
   private readonly known = new Map<string, Child>();
   /** What was answered under a key. */
-  private readonly answers = new Map<string, EnqueuedJob[]>();
+  private readonly answers = new Map<string, Enqueued>();
 
   /** The object has died: nobody waits for an answer. */
   forgetAsks(): void {
@@ -52,7 +59,29 @@ export class Children {
   }
 
   /** A request, as the object around the queue would carry it on. @param withheld what keeps the object busy */
-  ask(withheld: Set<unknown>, entries: readonly BatchEntry[], idempotency?: IdempotencyKey): Promise<EnqueuedJob[]> {
+  async ask(
+    withheld: Set<unknown>,
+    entries: readonly BatchEntry[],
+    idempotency?: IdempotencyKey,
+  ): Promise<EnqueuedJob[]> {
+    return (await this.wait(withheld, entries, idempotency?.key, false)).outcomes.map(unwrap);
+  }
+
+  /** A request whose jobs are judged one by one. */
+  askEach(
+    withheld: Set<unknown>,
+    entries: readonly Outcome<BatchEntry>[],
+    idempotency: IdempotencyKey,
+  ): Promise<Enqueued> {
+    return this.wait(withheld, entries.map(unwrap), idempotency.key, true);
+  }
+
+  private wait(
+    withheld: Set<unknown>,
+    entries: readonly BatchEntry[],
+    key: string | undefined,
+    isEach: boolean,
+  ): Promise<Enqueued> {
     return new Promise((resolve, reject) => {
       const answered =
         <T>(settle: (value: T) => void) =>
@@ -62,12 +91,12 @@ export class Children {
           settle(value);
         };
       const ask: ChildAsk = {
-        ...{ entries, key: idempotency?.key },
+        ...{ entries, key, isEach },
         ...{ answer: answered(resolve), fail: answered<Error>(reject) },
       };
       this.asks.push(ask);
       // What is asked over a live line is a part of its call.
-      if (idempotency) withheld.add(ask);
+      if (key !== undefined) withheld.add(ask);
     });
   }
 
@@ -95,39 +124,58 @@ export class Children {
 
   /** A request meets its fate. */
   settle(scene: Scene, ask: ChildAsk, fate: Fate, pick = 0): void {
-    if (fate === 'busy') {
+    const isKnown = this.answers.has(ask.key ?? '');
+    if (fate === 'full' && !isKnown && (!ask.isEach || ask.entries.length === 1)) {
+      ask.fail(new ApiError(FULL));
+    } else if (fate === 'busy') {
       ask.fail(new ApiError({ code: 'unavailable', status: 503, message: 'busy', retryable: true }));
-    } else if (fate === 'refuse' && !this.answers.has(ask.key ?? '')) {
+    } else if (fate === 'refuse' && !ask.isEach && !isKnown) {
       const index = pick % ask.entries.length;
-      const child = this.childOf(ask.entries[index] as BatchEntry);
-      if (child.state === 'open') child.state = 'refused';
-      const details = { index };
-      ask.fail(new ApiError({ code: 'conflict', status: 409, message: 'no', retryable: false, details }));
+      // A message with more jobs is divided, so that it brings the others.
+      if (ask.key === undefined || ask.entries.length === 1) this.refuse(ask.entries[index] as BatchEntry);
+      ask.fail(new ApiError({ ...REFUSED, details: { index } }));
     } else {
-      const jobs = this.take(scene, ask);
-      if (fate !== 'lost') ask.answer(jobs);
+      const [place, error] = [pick % ask.entries.length, { refuse: REFUSED, full: FULL, take: null, lost: null }[fate]];
+      const answer = this.take(scene, ask, error ? { place, error } : undefined);
+      if (fate !== 'lost') ask.answer(answer);
       else ask.fail(new Error('the answer is lost'));
     }
   }
 
-  private take(scene: Scene, { entries, key, fail }: ChildAsk): EnqueuedJob[] {
+  /** @param refused the job that is refused alone */
+  private take(
+    scene: Scene,
+    { entries, key, fail }: ChildAsk,
+    refused: { place: number; error: ErrorData } | undefined,
+  ): Enqueued {
     const earlier = key === undefined ? undefined : this.answers.get(key);
-    if (earlier) return earlier;
-    const here = entries.filter(({ queue }) => queue === QUEUE);
-    const jobs = entries.map(({ job }) => viewOf(job));
+    if (earlier) return { ...earlier, replayed: true };
+    const some = entries.filter((_, index) => index !== refused?.place);
+    const here = some.filter(({ queue }) => queue === QUEUE);
     try {
       if (here.length > 0) this.enqueueHere(scene, here);
     } catch (error) {
       if (error instanceof InjectedFault) fail(new Error('the queue did not answer'));
       throw error;
     }
-    for (const entry of entries) {
+    for (const entry of some) {
       const child = this.childOf(entry);
       holds(child.state !== 'taken', () => `a child was enqueued twice: ${this.labelOf(entry)}`);
       child.state = 'taken';
     }
-    if (key !== undefined) this.answers.set(key, jobs);
-    return jobs;
+    const outcomes = entries.map((entry, index): Outcome<EnqueuedJob> => {
+      if (index !== refused?.place) return { ok: true, value: viewOf(entry.job) };
+      if (!refused.error.retryable) this.refuse(entry);
+      return { ok: false, error: refused.error };
+    });
+    const answer = { outcomes, replayed: false };
+    if (key !== undefined) this.answers.set(key, answer);
+    return answer;
+  }
+
+  private refuse(entry: BatchEntry): void {
+    const child = this.childOf(entry);
+    if (child.state === 'open') child.state = 'refused';
   }
 
   private enqueueHere(scene: Scene, entries: readonly BatchEntry[]): void {

@@ -492,7 +492,7 @@ const childOrder: fc.Arbitrary<ChildOrder> = fc.record({
   here: fc.boolean(),
   job: order.map((job) => ({ ...job, unique: null, pending: false })),
 });
-const fate = fc.constantFrom<Fate>('take', 'take', 'lost', 'refuse', 'busy');
+const fate = fc.constantFrom<Fate>('take', 'take', 'lost', 'refuse', 'busy', 'full');
 const short = fc.record({ of: fc.constant('ascii' as const), length: fc.constantFrom(1, 5) });
 const ending: fc.Arbitrary<Ending> = fc.record({
   how: fc.constantFrom<OutcomeOrder['how']>(
@@ -575,6 +575,10 @@ export const area: Area<PushStep> = {
         enqueue: async (entries, key) => {
           if (!isAlive()) throw new Died();
           return pushes.children.ask(withheld, entries, key);
+        },
+        enqueueEach: async (entries, key) => {
+          if (!isAlive()) throw new Died();
+          return pushes.children.askEach(withheld, entries, key);
         },
       },
     };

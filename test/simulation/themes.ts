@@ -214,7 +214,7 @@ const asleep = fc
 /** Jobs are enqueued with an answer; one of them is refused, the others are taken, and not all of that is heard. */
 const someRefused = fc
   .record({
-    fates: fc.array(fc.constantFrom<Fate>('take', 'lost', 'busy', 'refuse'), { minLength: 1, maxLength: 3 }),
+    fates: fc.array(fc.constantFrom<Fate>('take', 'lost', 'busy', 'refuse', 'full'), { minLength: 1, maxLength: 3 }),
     pick: fc.nat(2),
     dies: fc.boolean(),
   })
