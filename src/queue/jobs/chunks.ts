@@ -60,18 +60,21 @@ export class Chunks implements LaneRules {
   /** Reads ahead, and finds out what is ready. */
   gather(): void {
     const { scan, now } = this;
-    const { sql, blocks, priorities } = this.q.store;
+    const { sql, blocks, priorities, leases } = this.q.store;
+    scan.begin(leases.head);
     selectReady({ sql, blocks, priorities }, scan, now, PAGE, (row) => {
       if (scan.isFull) return 'stop';
       this.read(row);
       return 'pass';
     });
-    this.isUnfinished = scan.unfinished;
     for (const key of scan.takeEdited()) {
       const row = rowByKey(this.q.store, key);
       if (row && stateOf(row, false, now) === 'available') this.read(row);
     }
     scan.look(this, now);
+    const wasFull = scan.isFull;
+    if (wasFull) scan.begin(leases.head);
+    this.isUnfinished = scan.unfinished || (wasFull && !scan.isFull);
   }
 
   private read(row: JobRow): void {
@@ -95,6 +98,9 @@ export class Chunks implements LaneRules {
       isAlone,
     };
     if (settings) job.settings = settings;
+    if (isStrict && row.holds_group !== null) job.isHolder = true;
+    const isMixed = settings?.by !== 'group' && !isStrict && !isAlone;
+    if (isMixed && group !== undefined && q.store.gates.rules) job.group = group;
     scan.gather(job, laneFor(row, { settings, group, isStrict, isAlone }));
   }
 
@@ -148,9 +154,11 @@ export class Chunks implements LaneRules {
     const { gates } = q.store;
     const found = { rows: [] as JobRow[], isFull: false, hasChanged: false };
     const joining = new Map<string, number>();
+    const held = new Set<string>();
     let bytes = 0;
     for (const job of [...jobs]) {
       if (found.rows.length >= size) break;
+      if (job.group !== undefined && held.has(job.group)) continue;
       const row = this.rowOf(job);
       if (!row || passOver(q, row, now, claim.expired)) {
         scan.drop(job.key);
@@ -165,6 +173,8 @@ export class Chunks implements LaneRules {
         const taken = (claim.starting.get(group) ?? 0) + (joining.get(group) ?? 0);
         if (this.isHeld(group, row, taken)) {
           this.isUnfinished ||= roomFor(q, row, now) > 0 && scan.yields(row);
+          held.add(group);
+          if (job.group !== undefined && this.isHeld(group, row, 0)) scan.park(lane, group);
           continue;
         }
         joining.set(group, (joining.get(group) ?? 0) + 1);
@@ -193,11 +203,13 @@ export class Chunks implements LaneRules {
 
   offer(lane: ChunkLane): Offer {
     const { gates } = this.q.store;
-    const { group } = lane;
-    if (!lane.isStrict || group === undefined) return lane.offer([]);
-    const offer = lane.offer(gates.holdersOf(group));
+    const { group, isStrict } = lane;
+    const offer = lane.offer(isStrict && group !== undefined ? gates.holdersOf(group) : []);
     const [first] = offer.jobs;
-    const row = first && this.rowOf(first);
+    if (group === undefined || !first || !(isStrict || gates.rules)) return offer;
+    const row = this.rowOf(first);
+    // Taking finds out that the job is gone, and drops it.
+    if (!row && !isStrict) return offer;
     const taken = this.starting?.get(group) ?? 0;
     return row && !this.isHeld(group, row, taken) ? offer : { jobs: [], isClosed: false };
   }
@@ -231,8 +243,9 @@ function laneFor(
   const { settings, group, isStrict, isAlone } = of;
   if (isStrict) return { lane: `strict ${group}`, group, isStrict };
   if (isAlone) return { lane: `alone ${key}`, group, isStrict };
-  if (settings?.by === 'group') return { lane: `${type} ${group ?? ''}`, group, isStrict };
-  return { lane: type, group: undefined, isStrict };
+  // No name of a type or group meets that of another kind of lane.
+  if (settings?.by === 'group') return { lane: `type ${type} ${group ?? ''}`, group, isStrict };
+  return { lane: `type ${type}`, group: undefined, isStrict };
 }
 
 /** Does the chunk of one lane start before that of the other? @param isFair groups share by their weights */

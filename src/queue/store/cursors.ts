@@ -7,6 +7,7 @@
  */
 import { ChunkScan } from './chunks/scan';
 import { Scan } from './scan';
+import type { Sizes } from './sizes';
 
 /** Cursors of sets of types, and characters of their names, that are kept. */
 const MAX_CURSORS = 64;
@@ -67,7 +68,10 @@ export class Cursors {
   private readonly readFor = new Map<string, number>();
 
   /** @param leases know how far the line of immediate jobs was taken */
-  constructor(private readonly leases: { readonly head: number }) {}
+  constructor(
+    private readonly leases: { readonly head: number },
+    private readonly sizes: Sizes,
+  ) {}
 
   /** Memory may be wrong: reading starts over. */
   reset(): void {
@@ -87,7 +91,7 @@ export class Cursors {
     let scan = this.chunks.get(name);
     if (scan) this.chunks.delete(name);
     else {
-      scan = new ChunkScan();
+      scan = new ChunkScan(this.sizes);
       scan.reset(this.leases.head);
     }
     this.chunks.set(name, scan);

@@ -112,7 +112,7 @@ export class JobStore {
     this.checkpoints = new CheckpointTable(sql, written);
     this.crons = new CronTable(sql);
     this.storage = new StorageGauge(sql);
-    this.cursors = new Cursors(this.leases);
+    this.cursors = new Cursors(this.leases, this.sizes);
     this.counts = new JobCounts(sql);
     this.expiry = new Expiry(sql);
   }

@@ -7,13 +7,9 @@ export interface Sizes {
   memory: number;
   /** Entries that one consumer may have, however many the others have. */
   memoryEach: number;
-  /** Jobs that one selection reads ahead: in all, with rows of their own, and blocks of jobs. */
-  ahead: number;
-  aheadRows: number;
-  aheadBlocks: number;
-  /** Rows that one selection looks at, and characters of their bodies. */
-  looks: number;
-  chars: number;
+  /** Jobs and lanes that may start and that one consumer gathers into chunks. Beyond, lanes start early. */
+  chunkJobs: number;
+  chunkLanes: number;
   /** Rows of starts of groups, and characters in them, before they are joined. */
   startRows: number;
   startChars: number;
@@ -22,11 +18,8 @@ export interface Sizes {
 export const SIZES: Readonly<Sizes> = {
   memory: 1_000_000,
   memoryEach: 20_000,
-  ahead: 20_000,
-  aheadRows: 256,
-  aheadBlocks: 64,
-  looks: 4_096,
-  chars: 32 * 1024 * 1024,
+  chunkJobs: 50_000,
+  chunkLanes: 10_000,
   startRows: 2_000,
   startChars: 8 * 1024 * 1024,
 };

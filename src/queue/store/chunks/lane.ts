@@ -14,6 +14,10 @@ export interface Gathered {
   chars: number;
   /** It must not share a call. */
   isAlone: boolean;
+  /** Whose job it is, where others in its lane may be of other groups. */
+  group?: string;
+  /** All others of its strict group wait for its end. */
+  isHolder?: boolean;
   /** How jobs of its type are gathered. Absent: it is gathered only because others of its group wait for it. */
   settings?: ChunkSettings;
 }
@@ -27,6 +31,10 @@ export interface Offer {
 
 const NOTHING: Offer = { jobs: [], isClosed: false };
 
+function split(jobs: readonly Gathered[], isFirst: (job: Gathered) => boolean): [Gathered[], Gathered[]] {
+  return [jobs.filter(isFirst), jobs.filter((job) => !isFirst(job))];
+}
+
 /** The jobs of one chunk, and those of the next ones, in order. */
 export class ChunkLane {
   readonly jobs: Gathered[] = [];
@@ -37,6 +45,10 @@ export class ChunkLane {
   time = 0;
   /** With this number of jobs it gave less than a chunk: it waits for another one, or for its moment. */
   spared = 0;
+  /** Its group may start no job now, or its first job is for another consumer. */
+  isHeld = false;
+  /** Jobs behind these were passed over, to be read again when these are taken. */
+  isCut = false;
   private chars = 0;
 
   /**
@@ -47,6 +59,8 @@ export class ChunkLane {
     readonly name: string,
     readonly group: string | undefined,
     readonly isStrict: boolean,
+    /** The lane that these jobs belong to, which others of their type do not leave meanwhile. */
+    readonly parkedFrom?: ChunkLane,
   ) {}
 
   /** Characters of its next chunk, at most. */
@@ -63,20 +77,44 @@ export class ChunkLane {
     this.chars += job.chars;
   }
 
+  /** Jobs of its next chunk. */
+  get wanted(): number {
+    return this.jobs[0]?.settings?.size ?? 1;
+  }
+
+  /** Passes over the second half of its jobs, but keeps a chunk, and the job that the others wait for. */
+  cut(): Gathered[] {
+    const from = Math.max(this.wanted, this.jobs.length >> 1);
+    const [holders, others] = split(this.jobs.slice(from), ({ isHolder }) => isHolder === true);
+    if (others.length === 0) return [];
+    this.cutOff(from, this.jobs.length);
+    for (const holder of holders) this.add(holder);
+    this.isCut = true;
+    return others;
+  }
+
+  /** Takes out the jobs of one group. */
+  takeGroup(group: string): Gathered[] {
+    const [own, others] = split(this.jobs, (job) => job.group === group);
+    this.cutOff(0, this.jobs.length);
+    for (const job of others) this.add(job);
+    return own;
+  }
+
   remove(key: number): void {
     const at = this.jobs.findIndex((job) => job.key === key);
-    if (at >= 0) this.cut(at, 1);
+    if (at >= 0) this.cutOff(at, 1);
   }
 
   /** The same of several, most of them the first ones. */
   removeAll(keys: ReadonlySet<number>): void {
     let first = 0;
     while (first < this.jobs.length && keys.has((this.jobs[first] as Gathered).key)) first++;
-    this.cut(0, first);
+    this.cutOff(0, first);
     if (first < keys.size) for (const key of keys) this.remove(key);
   }
 
-  private cut(at: number, count: number): void {
+  private cutOff(at: number, count: number): void {
     for (const { chars } of this.jobs.splice(at, count)) this.chars -= chars;
   }
 

@@ -3,14 +3,12 @@
  *
  * Jobs gather in lanes: one for each type, or for each type and group. A lane is ready when it has as many jobs as a
  * chunk takes, or when its oldest job has waited for as long as it may. That moment is known: no timer polls for it.
- * All of this is memory. It is bounded, and read again after an eviction.
+ * All of this is memory, and read again after an eviction. It is bounded. What may not start counts in no bound: of a
+ * held lane the first jobs are kept, and what follows is read again once these are taken.
  */
 import { Scan } from '../scan';
+import type { Sizes } from '../sizes';
 import { ChunkLane, type Gathered, type Offer } from './lane';
-
-/** Jobs and lanes that one consumer gathers. Beyond, the lane that is due first starts early. */
-const MAX_JOBS = 50_000;
-const MAX_LANES = 10_000;
 
 /** When a lane starts at the latest, as far as was known when it had this stamp. */
 interface Moment {
@@ -50,10 +48,33 @@ export class ChunkScan extends Scan {
   /** In order; stale ones are passed over. */
   private readonly moments: Moment[] = [];
   private time = 0;
+  /** Jobs that were passed over may start: everything is read again. */
+  private isStale = false;
+  /** Jobs and lanes that may not start. */
+  private readonly kept = { jobs: 0, lanes: 0 };
+
+  constructor(private readonly sizes: Sizes) {
+    super();
+  }
 
   /** May nothing more be gathered? */
   get isFull(): boolean {
-    return this.byKey.size >= MAX_JOBS || this.lanes.size >= MAX_LANES;
+    const { byKey, lanes, kept, sizes } = this;
+    return byKey.size - kept.jobs >= sizes.chunkJobs || lanes.size - kept.lanes >= sizes.chunkLanes;
+  }
+
+  /** Gathering continues: what may not start makes room, or counts no more. @param head how far the line is taken */
+  begin(head: number): void {
+    if (this.isStale) this.reset(head);
+    const { byKey, lanes, kept, sizes } = this;
+    Object.assign(kept, { jobs: 0, lanes: 0 });
+    if (byKey.size < sizes.chunkJobs && lanes.size < sizes.chunkLanes) return;
+    for (const lane of lanes.values()) {
+      if (!lane.isHeld) continue;
+      if (byKey.size >= sizes.chunkJobs) for (const { key } of lane.cut()) byKey.delete(key);
+      kept.jobs += lane.jobs.length;
+      kept.lanes++;
+    }
   }
 
   /** How many jobs wait with this one, itself included; undefined: it is not gathered. */
@@ -64,20 +85,53 @@ export class ChunkScan extends Scan {
   /** A job was read. */
   gather(job: Gathered, { lane: name, group, isStrict }: Place): void {
     this.drop(job.key);
-    let lane = this.lanes.get(name);
-    if (!lane) {
-      lane = new ChunkLane(name, group, isStrict);
-      lane.time = this.time;
-      this.lanes.set(name, lane);
-      if (group !== undefined) {
-        const lanes = this.byGroup.get(group);
-        if (lanes) lanes.add(lane);
-        else this.byGroup.set(group, new Set([lane]));
-      }
+    const parked = job.group === undefined ? undefined : this.lanes.get(parkedName(name, job.group));
+    const lane = parked ?? this.laneFor({ lane: name, group, isStrict });
+    // Others before it were passed over.
+    if (!lane.isCut || job.isHolder) this.put(job, lane);
+  }
+
+  private laneFor({ lane: name, group, isStrict }: Place, parkedFrom?: ChunkLane): ChunkLane {
+    const known = this.lanes.get(name);
+    if (known) return known;
+    const lane = new ChunkLane(name, group, isStrict, parkedFrom);
+    lane.time = this.time;
+    this.lanes.set(name, lane);
+    if (group !== undefined) {
+      const lanes = this.byGroup.get(group);
+      if (lanes) lanes.add(lane);
+      else this.byGroup.set(group, new Set([lane]));
     }
+    return lane;
+  }
+
+  private put(job: Gathered, lane: ChunkLane): void {
     lane.add(job);
     this.byKey.set(job.key, lane);
     this.note(lane, 'changed');
+  }
+
+  /** The group may start no job now: its jobs leave their lane, so that it need not look at them. */
+  park(from: ChunkLane, group: string): void {
+    const jobs = from.takeGroup(group);
+    const lane = this.laneFor({ lane: parkedName(from.name, group), group, isStrict: false }, from);
+    for (const job of jobs) this.put(job, lane);
+    lane.isHeld = true;
+    this.note(from, 'changed');
+  }
+
+  /** Some of the parked jobs are in their lane again: as many as a chunk takes. */
+  private unpark(parked: ChunkLane, from: ChunkLane): void {
+    const jobs = parked.jobs.slice(0, parked.wanted);
+    parked.removeAll(new Set(jobs.map(({ key }) => key)));
+    const lane = this.laneFor({ lane: from.name, group: from.group, isStrict: from.isStrict });
+    for (const job of jobs) this.put(job, lane);
+    if (parked.jobs.length === 0) this.forget(parked);
+  }
+
+  /** The jobs of this group that were parked may be the next ones. */
+  private unparkFor(group: string): void {
+    for (const lane of [...(this.byGroup.get(group) ?? [])]) if (lane.parkedFrom) this.unpark(lane, lane.parkedFrom);
   }
 
   /** The job was changed, and keeps its place: whether it may share a call may be different now. */
@@ -103,12 +157,15 @@ export class ChunkScan extends Scan {
 
   /** Jobs of a lane are taken. @param weight the share of its group */
   took(lane: ChunkLane, keys: readonly number[], weight: number): void {
-    lane.removeAll(new Set(keys));
+    const taken = new Set(keys);
+    const groups = new Set(lane.jobs.flatMap(({ key, group }) => (group !== undefined && taken.has(key) ? group : [])));
+    lane.removeAll(taken);
     for (const key of keys) this.byKey.delete(key);
     this.time = Math.max(this.time, lane.time);
     lane.time += keys.length / weight;
     lane.spared = 0;
     this.note(lane, 'changed');
+    for (const group of groups) this.unparkFor(group);
   }
 
   /** A lane gave less than a chunk. */
@@ -160,6 +217,7 @@ export class ChunkScan extends Scan {
   }
 
   override freed(group: string): void {
+    this.unparkFor(group);
     for (const lane of this.byGroup.get(group) ?? []) this.note(lane, 'freed');
   }
 
@@ -170,6 +228,7 @@ export class ChunkScan extends Scan {
     const { lanes, byKey, byGroup, changed, ready, closed, edited } = this;
     for (const memory of [lanes, byKey, byGroup, changed, ready, closed, edited]) memory.clear();
     this.moments.length = 0;
+    this.isStale = false;
   }
 
   private note(lane: ChunkLane, why: 'changed' | 'freed'): void {
@@ -188,7 +247,10 @@ export class ChunkScan extends Scan {
       this.forget(lane);
       return;
     }
+    if (lane.parkedFrom) return;
     const at = lane.startsAt(rules.offer(lane));
+    lane.isHeld = at === Number.POSITIVE_INFINITY;
+    if (lane.isCut && !lane.isHeld && lane.jobs.length < lane.wanted) this.isStale = true;
     if (at <= now) this.ready.add(lane);
     if (at === lane.moment) return;
     lane.moment = at;
@@ -198,6 +260,7 @@ export class ChunkScan extends Scan {
 
   private forget(lane: ChunkLane): void {
     this.lanes.delete(lane.name);
+    if (lane.isCut) this.isStale = true;
     lane.stamp++;
     if (lane.group === undefined) return;
     const lanes = this.byGroup.get(lane.group);
@@ -229,3 +292,6 @@ export class ChunkScan extends Scan {
     return undefined;
   }
 }
+
+/** Names the lane of the jobs of one group that may not start, beside those of the lane that they belong to. */
+const parkedName = (lane: string, group: string): string => `held ${lane} ${group}`;
