@@ -12,10 +12,9 @@ import {
   readObject,
   readWord,
 } from './envelope/fields';
-import { nullable, readMembers, required } from './envelope/members';
+import { notInPolicy, nullable, readMembers, required } from './envelope/members';
 import { conflict, invalidPolicy, invalidRequest } from './errors';
 import { type Quota, readPeriod } from './limits/policy';
-import { notKnown } from './near-miss';
 import type { JobBody } from './record';
 import { quote } from './text';
 
@@ -138,9 +137,7 @@ function refuseOverlap(names: readonly string[], field: string): void {
   }
 }
 
-const notPart = (path: string, names: readonly string[]) => invalidPolicy(path, notKnown(path, names));
-
-const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notPart);
+const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notInPolicy);
 
 /** `{limit, period}`. */
 const readRate: Reader<Quota> = described(
@@ -162,10 +159,10 @@ const readSettings = readMembers(
     order: readWord(GROUP_ORDERS),
     ...LIMITS,
     overflow_policy: readWord(GROUP_OVERFLOWS),
-    limits: byName<GroupLimits>(readMembers(LIMITS, notPart)),
+    limits: byName<GroupLimits>(readMembers(LIMITS, notInPolicy)),
     weights: byName(within(WEIGHTS.min, WEIGHTS.max)),
   },
-  notPart,
+  notInPolicy,
 );
 
 const readOverride = readMembers(
@@ -176,7 +173,7 @@ const readOverride = readMembers(
     weight: nullable(within(WEIGHTS.min, WEIGHTS.max)),
     paused: nullable(readBoolean),
   },
-  notPart,
+  notInPolicy,
 );
 
 /**

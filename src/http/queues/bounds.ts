@@ -8,7 +8,7 @@
  * | `overflow_policy` | `strategy` | `reject` (default) or `drop_oldest` |
  * | | `warning_threshold` | part of `max_depth` from which on producers are warned, 0 … 1, default 0.8 |
  */
-import { defined, type Reader, readInteger, readObject } from '../../job/envelope/fields';
+import { defined, type Reader, readInteger, readNumber, readObject } from '../../job/envelope/fields';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { notKnown } from '../../job/near-miss';
 import type { QueueConfig } from '../../job/settings';
@@ -19,11 +19,6 @@ const readStrategy: Reader<'reject' | 'drop_oldest'> = (value, field) => {
   throw unsupported(`${field} "block" is not supported: a request cannot wait for room. Use reject and try again.`, {
     field,
   });
-};
-
-const readThreshold: Reader<number> = (value, field) => {
-  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
-  throw invalidRequest(field, `${field} must be a number from 0 to 1.`);
 };
 
 /** A setting: its name in {@link QueueConfig}, and the reader of its wire form. */
@@ -45,7 +40,7 @@ export const BOUND_SETTINGS: Record<string, Setting> = {
 const NESTED: Record<string, Setting> = {
   max_depth: depth,
   strategy: overflow,
-  warning_threshold: { key: 'warning_threshold', read: readThreshold },
+  warning_threshold: { key: 'warning_threshold', read: readNumber(0, 1) },
 };
 
 /**

@@ -4,13 +4,16 @@
  */
 import { fitsBytes, utf8Bytes } from '../bytes';
 import { DURATION_SCHEMA, MAX_DURATION_MS, parseDuration } from '../duration';
-import { invalidRequest, payloadTooLarge } from '../errors';
+import { ApiError, invalidPolicy, invalidRequest, payloadTooLarge } from '../errors';
 import { isUuidV7 } from '../ids';
-import { isObject } from '../retry/fields';
+import { isRawNumber } from './exact';
 import { isQueueName, QUEUE_RULE, QUEUE_SCHEMA } from './names';
 import { FLAWS, RefusedPart } from './storable';
 
-export { isObject };
+/** A JSON object: neither null nor an array, nor a number that is kept as it was written. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
+}
 
 /** What a reader accepts, as a JSON Schema. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -91,10 +94,20 @@ export function readInteger(min: number, max: number): Reader<number> {
   return reader(
     (value) => {
       const fits = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
-      return fits ? value : undefined;
+      // Adding 0 turns −0 into 0.
+      return fits ? value + 0 : undefined;
     },
     `must be an integer from ${min} to ${max}`,
     { type: 'integer', minimum: min, maximum: max },
+  );
+}
+
+/** A number from `min` to `max`, fractions allowed. */
+export function readNumber(min: number, max: number): Reader<number> {
+  return reader(
+    (value) => (typeof value === 'number' && value >= min && value <= max ? value + 0 : undefined),
+    `must be a number from ${min} to ${max}`,
+    { type: 'number', minimum: min, maximum: max },
   );
 }
 
@@ -163,6 +176,28 @@ export function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
 export function readWord<T extends string>(words: readonly T[]): Reader<T> {
   const rule = `must be one of ${words.join(', ')}`;
   return reader((value) => words.find((word) => word === value), rule, { type: 'string', enum: words });
+}
+
+/** One of these words, each of which stands for a value. */
+export function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T> {
+  const word = readWord(Object.keys(meanings));
+  return described(describe(word), (value, field) => meanings[word(value, field)] as T);
+}
+
+/** The same value as a part of a policy: what is wrong with it is 422, not 400. */
+export function inPolicy<T>(read: Reader<T>): Reader<T> {
+  return described(
+    () => describe(read),
+    (value, path) => {
+      try {
+        return read(value, path);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.data.status !== 400) throw error;
+        const field = String(error.data.details?.field);
+        throw invalidPolicy(field, error.message.slice(field.length + 1).replace(/\.$/, ''));
+      }
+    },
+  );
 }
 
 /** The JSON object that the text is; undefined when it is none. @param read what turns text into a value */

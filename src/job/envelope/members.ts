@@ -3,7 +3,8 @@
  * accepts, which names it knows, and the type that it gives all follow from it.
  */
 
-import { invalidRequest } from '../errors';
+import { type ApiError, invalidPolicy, invalidRequest } from '../errors';
+import { notKnown } from '../near-miss';
 import { describe, described, type Reader, readObject, type Schema } from './fields';
 
 /** A member that must be there. */
@@ -29,6 +30,14 @@ export interface ObjectReader<T> extends Reader<T> {
   readonly names: readonly string[];
 }
 
+/** How {@link readMembers} refuses a member that is not in the table. @param names those that are */
+export type Refuse = (path: string, names: readonly string[]) => ApiError;
+
+/** 400. */
+export const notMember: Refuse = (path, names) => invalidRequest(path, `${path} ${notKnown(path, names)}`);
+/** 422, in a policy or a setting. */
+export const notInPolicy: Refuse = (path, names) => invalidPolicy(path, notKnown(path, names));
+
 /** The same member, which must be there. */
 export function required<T>(read: Reader<T>): RequiredMember<T> {
   const copy: Reader<T> = (value, field) => read(value, field);
@@ -52,10 +61,7 @@ function orNull(schema: Schema): Schema {
  * A reader of objects with these members. A member that is null or absent is left out.
  * @param refuse the error for a member that is not in the table; absent: such a member is ignored
  */
-export function readMembers<M extends Members>(
-  members: M,
-  refuse?: (path: string, names: readonly string[]) => Error,
-): ObjectReader<MembersOf<M>> {
+export function readMembers<M extends Members>(members: M, refuse?: Refuse): ObjectReader<MembersOf<M>> {
   const names = Object.keys(members);
   const read: Reader<MembersOf<M>> = (value, field) => {
     const given = readObject(value, field);

@@ -24,9 +24,8 @@ import {
   readText,
   readWord,
 } from '../envelope/fields';
-import { readMembers, required } from '../envelope/members';
+import { notMember, readMembers, required } from '../envelope/members';
 import { invalidRequest } from '../errors';
-import { notKnown } from '../near-miss';
 
 /** This many starts in a period, ms. */
 export interface Quota {
@@ -121,10 +120,8 @@ export const readPeriod: Reader<number> = described(
   },
 );
 
-const notPart = (path: string, names: readonly string[]) => invalidRequest(path, `${path} ${notKnown(path, names)}`);
-
 /** `{limit, period}`, both required. */
-const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notPart);
+const readStartsIn = readMembers({ limit: required(readStarts), period: required(readPeriod) }, notMember);
 
 const readQuota: Reader<Quota> = described(readStartsIn.schema ?? {}, (value, field) => {
   const { limit, period } = readStartsIn(value, field);
@@ -148,7 +145,7 @@ const readPolicy = readMembers(
     throttle: readQuota,
     on_limit: readWord(ON_LIMIT),
   },
-  notPart,
+  notMember,
 );
 
 /** A job's limits as its producer may write them. */
@@ -212,7 +209,7 @@ export const limitOverride = (readTime: Reader<number>) =>
       period: readPeriod,
       expires_at: readTime,
     },
-    notPart,
+    notMember,
   );
 
 /**

@@ -16,23 +16,12 @@
  * | `non_retryable_errors` | | up to 100 strings of 1 … 255 characters |
  * | `on_exhaustion`, `on_crash` | | `discard` / `retry`, or `dead_letter` |
  */
+import { inPolicy, type Reader, reader, readInteger, readMeaning, readNumber, readWord } from '../envelope/fields';
+import { nullable } from '../envelope/members';
+import { ApiError, invalidPolicy } from '../errors';
 import { notKnown } from '../near-miss';
 import type { RetryInput } from '../record';
-import {
-  nullable,
-  type Reader,
-  type Report,
-  readArray,
-  readDuration,
-  reader,
-  readInteger,
-  readMs,
-  readNumber,
-  readText,
-  readWord,
-  words,
-} from './fields';
-import { readJitter } from './jitter';
+import { readDuration, readJitter, readMs } from './jitter';
 import type { BackoffStrategy, RetryLayer } from './policy';
 import { PRESETS } from './presets';
 
@@ -41,27 +30,33 @@ export const MAX_ATTEMPTS = 2_147_483_647;
 /** The largest coefficient. */
 export const MAX_COEFFICIENT = 1000;
 
-const STRATEGY_WORDS: ReadonlyMap<string, BackoffStrategy> = new Map<string, BackoffStrategy>([
-  ['exponential', 'exponential'],
-  ['linear', 'linear'],
-  ['constant', 'constant'],
-  ['none', 'constant'],
-  ['fixed', 'constant'],
-  ['polynomial', 'polynomial'],
-  ['table', 'table'],
-  ['custom', 'table'],
-]);
+const readStrategy = readMeaning<BackoffStrategy>({
+  ...{ exponential: 'exponential', linear: 'linear', constant: 'constant', none: 'constant', fixed: 'constant' },
+  ...{ polynomial: 'polynomial', table: 'table', custom: 'table' },
+});
+const readPreset = readMeaning(PRESETS);
+const readFirstIndex = reader<0 | 1>((value) => ([0, 1] as const).find((index) => index === value), 'must be 0 or 1');
 
-const readPreset = readWord(words('ojs', 'zzz', 'chasqui', 'zizq', 'sidekiq'));
-const readStrategy = readWord(STRATEGY_WORDS);
-const readFirstIndex = reader<0 | 1>((value) => ([0, 1] as const).find((index) => index === value), '0 or 1');
+/** From `min` to `max` entries. */
+const readEntries = <T>(min: number, max: number, read: Reader<T>): Reader<T[]> => {
+  const readArray = reader(
+    (value) => (Array.isArray(value) && value.length >= min && value.length <= max ? value : undefined),
+    `must be an array of ${min} to ${max} entries`,
+  );
+  return (value, path) => readArray(value, path).map((entry: unknown, index) => read(entry, `${path}[${index}]`));
+};
+
+/** The name or code of an error, counted in characters. */
+const readErrorName = reader((value) => {
+  if (typeof value !== 'string' || value.length > 2 * 255) return undefined;
+  return [...value].length <= 255 && value !== '' ? value : undefined;
+}, 'must be a string of 1 to 255 characters');
 
 interface Field {
+  target: keyof RetryLayer;
   /** Names of the same field that take precedence over this one. */
   rivals: readonly string[];
-  /** Is null a value of its own instead of "not given"? */
-  takesNull: boolean;
-  read(layer: RetryLayer, value: unknown, path: string, report: Report): void;
+  read: Reader<unknown> & { nullable?: true };
 }
 
 const FIELDS = new Map<string, Field>();
@@ -71,17 +66,9 @@ function define<K extends keyof RetryLayer>(
   target: K,
   reader: Reader<Exclude<RetryLayer[K], undefined>>,
   aliases: Readonly<Record<string, typeof reader>> = {},
-  takesNull = false,
 ): void {
   Object.entries({ [target]: reader, ...aliases }).forEach(([name, read], index, names) => {
-    FIELDS.set(name, {
-      rivals: names.slice(0, index).map(([rival]) => rival),
-      takesNull,
-      read(layer, value, path, report) {
-        const parsed = read(value, path, report);
-        if (parsed !== undefined) layer[target] = parsed;
-      },
-    });
+    FIELDS.set(name, { target, rivals: names.slice(0, index).map(([rival]) => rival), read });
   });
 }
 
@@ -89,43 +76,46 @@ define('max_attempts', readInteger(0, MAX_ATTEMPTS));
 define('backoff_strategy', readStrategy, { backoff_type: readStrategy, strategy: readStrategy, backoff: readStrategy });
 define('initial_interval', readDuration, { initial_interval_ms: readMs });
 define('backoff_coefficient', readNumber(0, MAX_COEFFICIENT));
-define('max_interval', nullable(readDuration), { max_interval_ms: nullable(readMs) }, true);
+define('max_interval', nullable(readDuration), { max_interval_ms: nullable(readMs) });
 define('offset', readDuration, { offset_ms: readMs });
 define('first_index', readFirstIndex);
-define('table', readArray(readDuration, 1, 1000));
+define('table', readEntries(1, 1000, readDuration));
 define('jitter', readJitter);
-define('non_retryable_errors', readArray(readText(1, 255), 0, 100));
-define('on_exhaustion', readWord(words('discard', 'dead_letter')));
-define('on_crash', readWord(words('retry', 'dead_letter')));
+define('non_retryable_errors', readEntries(0, 100, readErrorName));
+define('on_exhaustion', readWord(['discard', 'dead_letter']));
+define('on_crash', readWord(['retry', 'dead_letter']));
 
 /**
- * Reads one layer. Mistakes go to `report` under the name that was written, below `path`; a field with a mistake is
- * left out when `report` returns.
+ * Reads one layer.
+ * @param lenient leave fields with a mistake out
+ * @throws {ApiError} 422 naming the first field with a mistake as it was written, below `path`
  */
-export function readLayer(input: RetryInput, path: string, report: Report): RetryLayer {
+export function readLayer(input: RetryInput, path: string, lenient = false): RetryLayer {
   const written: RetryLayer = {};
   let preset: RetryLayer | undefined;
-  for (const name of Object.keys(input)) {
-    const at = `${path}.${name}`;
+  const read = (name: string, at: string): void => {
     const value = input[name];
     if (name === 'preset') {
-      const known = value === null || value === undefined ? undefined : readPreset(value, at, report);
-      if (known) preset = PRESETS[known];
-      continue;
+      if (value !== null && value !== undefined) preset = inPolicy(readPreset)(value, at);
+      return;
     }
     const field = FIELDS.get(name);
-    if (!field) {
-      report(at, notKnown(name, [...FIELDS.keys(), 'preset']));
-      continue;
-    }
-    if (!isGiven(field, value)) continue;
+    if (!field) throw invalidPolicy(at, notKnown(name, [...FIELDS.keys(), 'preset']));
+    if (!isGiven(field, value)) return;
     const rival = field.rivals.find((other) => Object.hasOwn(input, other) && isGiven(field, input[other]));
-    if (rival) report(at, `repeats ${rival}: use one of the two`);
-    else field.read(written, value, at, report);
+    if (rival) throw invalidPolicy(at, `repeats ${rival}: use one of the two`);
+    Object.assign(written, { [field.target]: inPolicy(field.read)(value, at) });
+  };
+  for (const name of Object.keys(input)) {
+    try {
+      read(name, `${path}.${name}`);
+    } catch (error) {
+      if (!lenient || !(error instanceof ApiError)) throw error;
+    }
   }
   return preset ? { ...preset, ...written } : written;
 }
 
-function isGiven(field: Field, value: unknown): boolean {
-  return value !== undefined && (value !== null || field.takesNull);
+function isGiven({ read }: Field, value: unknown): boolean {
+  return value !== undefined && (value !== null || read.nullable === true);
 }

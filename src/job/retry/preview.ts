@@ -12,14 +12,22 @@
  * | `failure` | the failure of run `from` to decide about | none |
  */
 import type { AttemptFailure } from '../attempt/outcome';
-import { parseDuration } from '../duration';
-import { invalidPayload, invalidRequest } from '../errors';
-import { notKnown } from '../near-miss';
+import {
+  defined,
+  isObject,
+  readBoolean,
+  readDuration,
+  reader,
+  readInteger,
+  readList,
+  readString,
+} from '../envelope/fields';
+import { notMember, readMembers } from '../envelope/members';
+import { invalidPayload } from '../errors';
 import type { RetryInput } from '../record';
 import { parseInstant } from '../time';
 import { decideFailure } from './decide';
 import { delayBounds, retryDelay } from './delay';
-import { isObject } from './fields';
 import { MAX_ATTEMPTS } from './layer';
 import type { RetryPolicy } from './policy';
 import { describeRetry, type RetryLayers, resolveRetry } from './resolve';
@@ -29,8 +37,46 @@ import { RETRY_VARIABLES, type RetryVariables } from './variables';
 /** Stands for the job id, so that a deterministic jitter answers the same each time. */
 const PREVIEW_JOB_ID = '00000000-0000-7000-8000-000000000000';
 
-const MEMBERS = ['policy', 'layers', 'from', 'attempts', 'random', 'failure'];
-const LAYERS = ['variables', 'queue', 'job_type'];
+/** A value that its own reader checks later, or that is used as it was written. */
+const readAny = reader<unknown>((value) => value, 'must be a value');
+const readVariable = reader(
+  (value) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined),
+  'must be a string',
+);
+
+/** A failure of the request. @param now epoch ms */
+const failureReader = (now: number) =>
+  readMembers(
+    {
+      ...{ code: readString, error_type: readString, error_classes: readList(10_000, readString) },
+      ...{ retryable: readBoolean, kill: readBoolean },
+      retry_in: readDuration,
+      retry_at: reader(
+        (value) => (Number.isInteger(value) || parseInstant(value, now) !== undefined ? value : undefined),
+        'must be an RFC 3339 time with a zone, or epoch milliseconds',
+      ),
+      ...{ crash: readBoolean, visibility_expired: readBoolean, no_handler: readBoolean },
+    },
+    notMember,
+  );
+
+const readVariables = readMembers(Object.fromEntries(RETRY_VARIABLES.map((name) => [name, readVariable])), notMember);
+
+const requestReader = (now: number) =>
+  readMembers(
+    {
+      policy: readAny,
+      layers: readMembers({ variables: readVariables, queue: readAny, job_type: readAny }, notMember),
+      from: readInteger(1, MAX_ATTEMPTS),
+      attempts: readInteger(1, 100),
+      random: reader(
+        (value) => (typeof value === 'number' && value >= 0 && value < 1 ? value : undefined),
+        'must be a number, at least 0 and below 1',
+      ),
+      failure: failureReader(now),
+    },
+    notMember,
+  );
 
 export interface PreviewContext {
   /** Epoch ms. */
@@ -65,18 +111,17 @@ export interface RetryPreview {
  */
 export function previewRetry(request: unknown, context: PreviewContext): RetryPreview {
   if (!isObject(request)) throw invalidPayload('The body must be a JSON object.');
-  onlyKnown(request, MEMBERS, '');
-  const from = integer(request.from, 'from', 1, MAX_ATTEMPTS) ?? 1;
-  const attempts = integer(request.attempts, 'attempts', 1, 100) ?? 10;
-  const r = number(request.random, 'random', (n) => n >= 0 && n < 1, 'a number, at least 0 and below 1') ?? 0.5;
-  const failure = absent(request.failure) ? undefined : readFailure(request.failure, context.now);
-  const policy = resolveRetry(readLayers(request, context));
+  const read = requestReader(context.now)(request, '');
+  const { from = 1, attempts = 10, random: r = 0.5, failure } = read;
+  const policy = resolveRetry(checkedLayers(read, context));
   const random = (): number => r;
 
   const effective = describeRetry(policy);
   const delays = delayRows(policy, from, attempts, random);
   if (!failure) return { effective, delays };
-  const decision = decideFailure(policy, failure, from, { now: context.now, random, jobId: PREVIEW_JOB_ID });
+  const { error_type: type, error_classes: classes, ...rest } = failure;
+  const failed: AttemptFailure = { ...rest, ...defined({ type, classes }) };
+  const decision = decideFailure(policy, failed, from, { now: context.now, random, jobId: PREVIEW_JOB_ID });
   return {
     effective,
     delays,
@@ -96,99 +141,19 @@ function delayRows(policy: RetryPolicy, from: number, attempts: number, random: 
   });
 }
 
-/** Reads the layers from the lowest up, each checked over those below it. */
-function readLayers(request: Record<string, unknown>, context: PreviewContext): RetryLayers {
-  const source = absent(request.layers) ? {} : request.layers;
-  if (!isObject(source)) throw invalidRequest('layers', 'layers must be an object');
-  onlyKnown(source, LAYERS, 'layers.');
-  const variables = absent(source.variables) ? context.variables : readVariables(source.variables);
-
+/** The layers from the lowest up, each checked over those below it. */
+function checkedLayers(
+  { layers = {}, policy }: ReturnType<ReturnType<typeof requestReader>>,
+  context: PreviewContext,
+): RetryLayers {
+  const variables = layers.variables ?? context.variables;
   const below: RetryLayers = variables ? { variables } : {};
   const checked = (input: unknown, path: string): RetryInput => {
     const job = checkRetryLayer(input, path);
     checkRetry({ ...below, job }, path);
     return job;
   };
-  below.queue = checked(source.queue, 'layers.queue');
-  below.job_type = checked(source.job_type, 'layers.job_type');
-  return { ...below, job: checked(request.policy, 'retry') };
-}
-
-function readVariables(source: unknown): RetryVariables {
-  if (!isObject(source)) throw invalidRequest('layers.variables', 'layers.variables must be an object');
-  onlyKnown(source, RETRY_VARIABLES, 'layers.variables.');
-  const variables: Record<string, string> = {};
-  for (const [name, value] of Object.entries(source)) {
-    if (absent(value)) continue;
-    if (typeof value !== 'string' && typeof value !== 'number') {
-      throw invalidRequest(`layers.variables.${name}`, `layers.variables.${name} must be a string`);
-    }
-    variables[name] = String(value);
-  }
-  return variables;
-}
-
-type Check = (value: unknown, now: number) => boolean;
-
-const TEXT: [Check, string] = [(value) => typeof value === 'string', 'a string'];
-const FLAG: [Check, string] = [(value) => typeof value === 'boolean', 'true or false'];
-
-/** Members of `failure`: where each goes, how it is checked, what is expected. */
-const FAILURE_MEMBERS: readonly [name: string, target: keyof AttemptFailure, check: Check, expected: string][] = [
-  ['code', 'code', ...TEXT],
-  ['error_type', 'type', ...TEXT],
-  [
-    'error_classes',
-    'classes',
-    (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
-    'an array of strings',
-  ],
-  ['retryable', 'retryable', ...FLAG],
-  ['kill', 'kill', ...FLAG],
-  ['retry_in', 'retry_in', (value) => parseDuration(value) !== undefined, 'a duration'],
-  [
-    'retry_at',
-    'retry_at',
-    (value, now) => Number.isInteger(value) || parseInstant(value, now) !== undefined,
-    'an RFC 3339 time with a zone, or epoch milliseconds',
-  ],
-  ['crash', 'crash', ...FLAG],
-  ['visibility_expired', 'visibility_expired', ...FLAG],
-  ['no_handler', 'no_handler', ...FLAG],
-];
-
-function readFailure(source: unknown, now: number): AttemptFailure {
-  if (!isObject(source)) throw invalidRequest('failure', 'failure must be an object');
-  const names = FAILURE_MEMBERS.map(([name]) => name);
-  onlyKnown(source, names, 'failure.');
-  const failure: Record<string, unknown> = {};
-  for (const [name, target, check, expected] of FAILURE_MEMBERS) {
-    const value = source[name];
-    if (absent(value)) continue;
-    if (!check(value, now)) throw invalidRequest(`failure.${name}`, `failure.${name} must be ${expected}`);
-    failure[target] = value;
-  }
-  return failure;
-}
-
-function onlyKnown(source: Record<string, unknown>, known: readonly string[], prefix: string): void {
-  for (const name of Object.keys(source)) {
-    if (known.includes(name)) continue;
-    throw invalidRequest(`${prefix}${name}`, `${prefix}${name} ${notKnown(name, known)}`);
-  }
-}
-
-function integer(value: unknown, field: string, min: number, max: number): number | undefined {
-  const fits = (n: number) => Number.isInteger(n) && n >= min && n <= max;
-  return number(value, field, fits, `an integer from ${min} to ${max}`);
-}
-
-function number(value: unknown, field: string, fits: (n: number) => boolean, expected: string): number | undefined {
-  if (absent(value)) return undefined;
-  if (typeof value === 'number' && fits(value)) return value;
-  throw invalidRequest(field, `${field} must be ${expected}`);
-}
-
-function absent(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
+  below.queue = checked(layers.queue, 'layers.queue');
+  below.job_type = checked(layers.job_type, 'layers.job_type');
+  return { ...below, job: checked(policy, 'retry') };
 }

@@ -6,8 +6,8 @@
  * default reaches the jobs that wait already.
  */
 import { formatDuration } from '../duration';
+import { isObject } from '../envelope/fields';
 import type { LowerLayers, RetryInput } from '../record';
-import { isObject } from './fields';
 import { readLayer } from './layer';
 import type { Jitter, RetryLayer, RetryPolicy } from './policy';
 import { PRESETS } from './presets';
@@ -26,7 +26,7 @@ export function mergeLayers(...layers: readonly Readonly<RetryLayer>[]): RetryPo
 
 /** Reads a layer that was checked when it was written; members that are unreadable by now count as absent. */
 export function lenientLayer(input: RetryInput | undefined): RetryLayer {
-  return isObject(input) ? readLayer(input, 'retry', () => {}) : {};
+  return isObject(input) ? readLayer(input, 'retry', true) : {};
 }
 
 /**

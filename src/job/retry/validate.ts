@@ -2,23 +2,18 @@
  * Refuses impossible retry policies and names the field as the client wrote it. A layer is checked when it is written:
  * by its shape, and then merged over the layers below it.
  */
-import { described, type Reader } from '../envelope/fields';
+import { inPolicy, isObject, readInteger } from '../envelope/fields';
 import { invalidPolicy } from '../errors';
 import type { RetryInput } from '../record';
-import { isObject, type Report } from './fields';
 import { MAX_ATTEMPTS, readLayer } from './layer';
 import type { RetryLayer } from './policy';
 import { lenientLayer, mergeLayers, type RetryLayers } from './resolve';
 import { variablesLayer } from './variables';
 
-const refuse: Report = (field, message) => {
-  throw invalidPolicy(field, message);
-};
-
 function strictLayer(input: unknown, path: string): RetryLayer {
   if (input === undefined || input === null) return {};
   if (!isObject(input)) throw invalidPolicy(path, 'must be an object, such as {"max_attempts": 5}');
-  return readLayer(input, path, refuse);
+  return readLayer(input, path);
 }
 
 /**
@@ -34,13 +29,7 @@ export function checkRetryLayer(input: unknown, path = 'retry'): RetryInput {
 }
 
 /** Checks the number of runs where it is next to the policy. @throws {ApiError} 422 */
-export const checkMaxAttempts: Reader<number> = described(
-  { type: 'integer', minimum: 0, maximum: MAX_ATTEMPTS },
-  (value, path) => {
-    if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_ATTEMPTS) return value;
-    throw invalidPolicy(path, `must be an integer from 0 to ${MAX_ATTEMPTS}`);
-  },
-);
+export const checkMaxAttempts = inPolicy(readInteger(0, MAX_ATTEMPTS));
 
 /**
  * Checks the job layer: its shape, and the policy that it makes of the layers below. To check another layer, pass it as
@@ -55,13 +44,16 @@ export function checkRetry(layers: RetryLayers, path = 'retry'): void {
   const gives = (field: keyof RetryLayer): boolean => job[field] !== undefined;
 
   if (merged.backoff_strategy === 'table' && !merged.table && gives('backoff_strategy')) {
-    refuse(`${path}.table`, 'is required by backoff_strategy table');
+    throw invalidPolicy(`${path}.table`, 'is required by backoff_strategy table');
   }
   if (
     merged.backoff_coefficient < 1 &&
     merged.backoff_strategy !== 'polynomial' &&
     (gives('backoff_strategy') || gives('backoff_coefficient'))
   ) {
-    refuse(`${path}.backoff_coefficient`, `must be at least 1 with backoff_strategy ${merged.backoff_strategy}`);
+    throw invalidPolicy(
+      `${path}.backoff_coefficient`,
+      `must be at least 1 with backoff_strategy ${merged.backoff_strategy}`,
+    );
   }
 }

@@ -26,6 +26,7 @@ import {
   readDuration,
   readInteger,
   readList,
+  readMeaning,
   readMilliseconds,
   readName,
   readObject,
@@ -111,12 +112,6 @@ const MEMBERS = [
 type Member = (typeof MEMBERS)[number];
 
 const readMemberNames = readList(100, readName(255));
-
-/** Reads the meaning of one of these words. */
-function readMeaning<T>(meanings: Readonly<Record<string, T>>): Reader<T> {
-  const word = readWord(Object.keys(meanings));
-  return (value, field) => meanings[word(value, field)] as T;
-}
 
 const readDimension = readWord(DIMENSIONS);
 const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(name as Dimension);

@@ -92,7 +92,7 @@ describe('a preview of a retry policy', () => {
     [{ failure: 'x' }, 'failure'],
     [{ failure: { kill: 'yes' } }, 'failure.kill'],
     [{ failure: { code: 5 } }, 'failure.code'],
-    [{ failure: { error_classes: ['a', 1] } }, 'failure.error_classes'],
+    [{ failure: { error_classes: ['a', 1] } }, 'failure.error_classes[1]'],
     [{ failure: { retry_in: 'soon' } }, 'failure.retry_in'],
     [{ failure: { retry_at: 'soon' } }, 'failure.retry_at'],
     [{ failure: { type: 'x' } }, 'failure.type'],
