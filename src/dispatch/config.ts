@@ -13,10 +13,11 @@
  * pattern takes wait for workers that pull.
  */
 import { DELIVERY_BOUNDS } from '../declaration';
-import { type ChunkSettings, chunkIn, chunkProblem } from '../job/chunk';
-import { defined, isObject } from '../job/envelope/fields';
+import { type ChunkSettings, readChunk } from '../job/chunk';
+import { defined, readInteger, readWord } from '../job/envelope/fields';
+import { readMembers } from '../job/envelope/members';
 import { isQueueName } from '../job/envelope/names';
-import { invalidConfiguration } from '../job/errors';
+import { invalidConfiguration, outcomeOf } from '../job/errors';
 import { Remote } from './remote';
 import { readSigning, type Wrong } from './signing';
 import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './target-url';
@@ -76,9 +77,16 @@ const PATTERN =
 /** Defaults of a target's options. */
 export const TARGET_DEFAULTS = { batchSize: 10, timeoutMs: 30_000 } as const;
 
-const COMMON_OPTIONS = ['batch_size', 'batch', 'timeout_ms', 'max_concurrency', 'payload'];
-const BINDING_OPTIONS = ['binding', ...COMMON_OPTIONS];
-const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...COMMON_OPTIONS];
+/** The options of every target. */
+const readCommon = readMembers({
+  batch_size: readInteger(1, DELIVERY_BOUNDS.batchSize),
+  batch: readChunk,
+  timeout_ms: readInteger(1, DELIVERY_BOUNDS.timeoutMs),
+  max_concurrency: readInteger(1, DELIVERY_BOUNDS.maxConcurrency),
+  payload: readWord(['batch', 'envelope', 'job']),
+});
+const BINDING_OPTIONS = ['binding', ...readCommon.names];
+const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...readCommon.names];
 
 const wrong: Wrong = (message, details = {}) =>
   invalidConfiguration(`HANDLERS: ${message}`, { variable: 'HANDLERS', ...details });
@@ -151,7 +159,7 @@ function readBindingTarget({ key, options, env }: HandlerEntry): TargetConfig {
       missing: [name],
     });
   }
-  return { id: name, name, binding: binding as Binding, ...readCommon(key, options) };
+  return { id: name, name, binding: binding as Binding, ...commonIn(key, options) };
 }
 
 function readUrlTarget({ key, options, env, allows }: HandlerEntry): TargetConfig {
@@ -159,7 +167,7 @@ function readUrlTarget({ key, options, env, allows }: HandlerEntry): TargetConfi
   const url = typeof options.url === 'string' ? parseTargetUrl(options.url, allows) : undefined;
   if (!url) throw wrong(`"${key}": url ${TARGET_URL_RULE}`, { key, option: 'url' });
   const signing = readSigning(key, options, env, wrong);
-  const common = { mayEnqueue: readMayEnqueue(key, options.may_enqueue), ...readCommon(key, options) };
+  const common = { mayEnqueue: readMayEnqueue(key, options.may_enqueue), ...commonIn(key, options) };
   return { id: url.host, name: url.host, binding: new Remote(signing, url.href), isRemote: true, ...common };
 }
 
@@ -178,42 +186,22 @@ function refuseUnknown(key: string, options: Record<string, unknown>, known: rea
   if (unknown !== undefined) throw wrong(`"${key}": unknown option ${unknown}`, { key, option: unknown });
 }
 
-/** The options of every target. */
-function readCommon(key: string, options: Record<string, unknown>) {
-  const payload = options.payload;
-  if (payload !== undefined && payload !== 'batch' && payload !== 'envelope' && payload !== 'job') {
-    throw wrong(`"${key}": payload must be batch, envelope or job`, { key, option: 'payload' });
+function commonIn(key: string, options: Record<string, unknown>) {
+  const outcome = outcomeOf(() => readCommon(options, ''));
+  if (!outcome.ok) {
+    const { message, details } = outcome.error;
+    throw wrong(`"${key}": ${message.replace(/\.$/, '')}`, { key, option: details?.field });
   }
-  const integer = (option: string, fallback: number, max: number): number => {
-    const value = options[option] ?? fallback;
-    if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max) return value;
-    throw wrong(`"${key}": ${option} must be an integer from 1 to ${max}`, { key, option });
-  };
-  const chunk = readMappedChunk(key, options.batch);
+  const { payload, batch: chunk, batch_size, timeout_ms, max_concurrency: maxConcurrency } = outcome.value;
   if (chunk && payload !== undefined && payload !== 'batch') {
     throw wrong(`"${key}": batch needs the payload batch, or none`, { key, option: 'payload' });
   }
-  const form: Payload | undefined = chunk ? 'batch' : payload;
   return {
     patterns: [] as TargetPattern[],
-    ...(form !== undefined && { payload: form }),
-    ...(chunk && { chunk }),
-    batchSize: integer('batch_size', TARGET_DEFAULTS.batchSize, DELIVERY_BOUNDS.batchSize),
-    timeoutMs: integer('timeout_ms', TARGET_DEFAULTS.timeoutMs, DELIVERY_BOUNDS.timeoutMs),
-    ...(options.max_concurrency !== undefined && {
-      maxConcurrency: integer('max_concurrency', 10, DELIVERY_BOUNDS.maxConcurrency),
-    }),
+    ...defined({ payload: chunk ? ('batch' as const) : payload, chunk, maxConcurrency }),
+    batchSize: batch_size ?? TARGET_DEFAULTS.batchSize,
+    timeoutMs: timeout_ms ?? TARGET_DEFAULTS.timeoutMs,
   };
-}
-
-/** How the jobs of a target are gathered into chunks. */
-function readMappedChunk(key: string, value: unknown): ChunkSettings | undefined {
-  if (value === undefined) return undefined;
-  if (!isObject(value)) throw wrong(`"${key}": batch must be a table`, { key, option: 'batch' });
-  const problem = chunkProblem(value);
-  if (!problem) return chunkIn(value);
-  const option = `batch.${problem.member}`;
-  throw wrong(`"${key}": ${option} ${problem.rule}`, { key, option });
 }
 
 /** How well a pattern matches: undefined when it does not, else larger for a more specific one. */

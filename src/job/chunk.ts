@@ -2,8 +2,9 @@
  * A chunked handler takes many jobs of its type in one call: a full chunk, or those that wait once the oldest has
  * waited long enough.
  */
-import { described, isObject, type Reader, readObject } from './envelope/fields';
-import { invalidPolicy } from './errors';
+import { describe, described, inPolicy, type Reader, readInteger, readObject, readWord } from './envelope/fields';
+import { notInPolicy, readMembers, required } from './envelope/members';
+import { outcomeOf } from './errors';
 
 /** How the jobs of a type, or of all types of a handler, are gathered. */
 export interface ChunkSettings {
@@ -21,53 +22,26 @@ export const CHUNK_BOUNDS = { size: 1_000, waitMs: 3_600_000 } as const;
 /** Bytes of the jobs in a chunk at most, unless a single one is larger. */
 export const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 
-const MEMBERS = ['size', 'wait_ms', 'by'];
-
-const CHUNK_SCHEMA = {
-  type: 'object',
-  properties: {
-    size: { type: 'integer', minimum: 1, maximum: CHUNK_BOUNDS.size },
-    wait_ms: { type: 'integer', minimum: 0, maximum: CHUNK_BOUNDS.waitMs },
-    by: { type: 'string', enum: ['group'] },
+const readSettings = readMembers(
+  {
+    size: required(readInteger(1, CHUNK_BOUNDS.size)),
+    wait_ms: required(readInteger(0, CHUNK_BOUNDS.waitMs)),
+    by: readWord(['group']),
   },
-  required: ['size', 'wait_ms'],
-  additionalProperties: false,
-};
+  notInPolicy,
+);
+const readSettingsInPolicy = inPolicy(readSettings);
 
 /** Reads how jobs are gathered. @throws {ApiError} 400 unless it is an object; 422 naming the member that is wrong */
-export const readChunk: Reader<ChunkSettings> = described(CHUNK_SCHEMA, (value, field) => {
-  const given = readObject(value, field);
-  const problem = chunkProblem(given);
-  if (problem) throw invalidPolicy(`${field}.${problem.member}`, problem.rule);
-  return chunkOf(given);
-});
+export const readChunk: Reader<ChunkSettings> = described(
+  () => describe(readSettings),
+  (value, field) => readSettingsInPolicy(readObject(value, field), field),
+);
 
 /** The settings, if they can be. A handler Worker that says something else gets its jobs one by one. */
 export function chunkIn(value: unknown): ChunkSettings | undefined {
-  return isObject(value) && !chunkProblem(value) ? chunkOf(value) : undefined;
-}
-
-/** What is wrong with the settings: the member, and its rule. */
-export function chunkProblem(given: Record<string, unknown>): { member: string; rule: string } | undefined {
-  const unknown = Object.keys(given).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined) return { member: unknown, rule: `is unknown; known are ${MEMBERS.join(', ')}.` };
-  const { size, wait_ms, by } = given;
-  if (!isWithin(size, 1, CHUNK_BOUNDS.size)) {
-    return { member: 'size', rule: `must be an integer from 1 to ${CHUNK_BOUNDS.size}.` };
-  }
-  if (!isWithin(wait_ms, 0, CHUNK_BOUNDS.waitMs)) {
-    return { member: 'wait_ms', rule: `must be an integer from 0 to ${CHUNK_BOUNDS.waitMs}, which is one hour.` };
-  }
-  return by === undefined || by === 'group' ? undefined : { member: 'by', rule: 'must be "group", or be left out.' };
-}
-
-function chunkOf({ size, wait_ms, by }: Record<string, unknown>): ChunkSettings {
-  const settings = { size: size as number, wait_ms: wait_ms as number };
-  return by === 'group' ? { ...settings, by } : settings;
-}
-
-function isWithin(value: unknown, min: number, max: number): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
+  const read = outcomeOf(() => readSettings(value, 'batch'));
+  return read.ok ? read.value : undefined;
 }
 
 /** How a worker that pulls takes jobs of a type by the chunk; `*`: of all types that are not named. */

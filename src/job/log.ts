@@ -1,17 +1,8 @@
 /** What a handler logs about a job: the newest lines are kept with it, within bounds. */
 import { utf8Bytes } from './bytes';
-import {
-  defined,
-  isObject,
-  type Reader,
-  readInteger,
-  readList,
-  readObject,
-  readString,
-  readWord,
-} from './envelope/fields';
+import { defined, type Reader, readInteger, readList, readObject, readString, readWord } from './envelope/fields';
+import { readMembers, required } from './envelope/members';
 import { boundedValue } from './envelope/storable';
-import { invalidRequest } from './errors';
 import { cut } from './text';
 import type { JobLogLine } from './wire';
 
@@ -58,20 +49,18 @@ export function newestLines(lines: readonly LogLine[]): LogLine[] {
   return kept.reverse();
 }
 
+const readLineMembers = readMembers({
+  at: readInteger(0, MAX_TIME),
+  level: readWord(LEVELS),
+  message: required(readString),
+  fields: readObject,
+});
+
 /** Reads one line; texts that are too long are cut. @param now its time when it has none */
 function readLine(now: number): Reader<LogLine> {
   return (value, field) => {
-    if (!isObject(value)) throw invalidRequest(field, `${field} must be an object.`);
-    const read = <T>(name: string, reader: Reader<T>): T | undefined =>
-      (value[name] ?? null) === null ? undefined : reader(value[name], `${field}.${name}`);
-    const message = read('message', readString);
-    if (message === undefined) throw invalidRequest(`${field}.message`, `${field}.message is required.`);
-    return defined({
-      at: read('at', readInteger(0, MAX_TIME)) ?? now,
-      level: read('level', readWord(LEVELS)) ?? 'info',
-      message: cut(message, MAX_MESSAGE),
-      fields: boundedValue(read('fields', readObject), MAX_FIELDS),
-    });
+    const { at = now, level = 'info', message, fields } = readLineMembers(value, field);
+    return defined({ at, level, message: cut(message, MAX_MESSAGE), fields: boundedValue(fields, MAX_FIELDS) });
   };
 }
 

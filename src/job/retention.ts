@@ -1,8 +1,7 @@
 /** How long a job is kept after its end, if the job sets it. Pure: stored values in, milliseconds out. */
 import { parseDuration } from './duration';
-import { isObject, type Reader, readDuration, readObject } from './envelope/fields';
-import { invalidRequest } from './errors';
-import { notKnown } from './near-miss';
+import { isObject, type Reader, readDuration } from './envelope/fields';
+import { notMember, nullable, readMembers } from './envelope/members';
 import type { Duration } from './wire';
 
 /** The ends of a job. A dead letter is discarded, but has a retention of its own. */
@@ -15,18 +14,18 @@ export type JobRetention = Partial<Record<End, Duration>>;
 /** A change of it: `null` returns to the queue's. */
 export type RetentionChange = Partial<Record<End, Duration | null>>;
 
-/** Reads a change. @throws {ApiError} 400 naming the member that is unknown, or not a duration */
-export const readRetentionChange: Reader<RetentionChange> = (value, field) => {
-  const change: RetentionChange = {};
-  for (const [name, duration] of Object.entries(readObject(value, field))) {
-    const path = `${field}.${name}`;
-    const end = ENDS.find((known) => known === name);
-    if (!end) throw invalidRequest(path, `${path} ${notKnown(name, ENDS)}`);
-    if (duration !== null) readDuration(duration, path);
-    change[end] = duration as Duration | null;
-  }
-  return change;
+/** A duration, as it was written. */
+const readKept: Reader<Duration> = (value, field) => {
+  readDuration(value, field);
+  return value as Duration;
 };
+const readEnd = nullable(readKept);
+
+/** Reads a change. @throws {ApiError} 400 naming the member that is unknown, or not a duration */
+export const readRetentionChange: Reader<RetentionChange> = readMembers(
+  { completed: readEnd, discarded: readEnd, cancelled: readEnd, dead_letter: readEnd },
+  notMember,
+);
 
 /**
  * Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} as {@link readRetentionChange}

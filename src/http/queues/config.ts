@@ -11,9 +11,10 @@ import {
   readDuration,
   readInteger,
   readList,
-  readObject,
+  readPositive,
   readWord,
 } from '../../job/envelope/fields';
+import { nullable, type Refuse, readMembers } from '../../job/envelope/members';
 import { isJobType } from '../../job/envelope/names';
 import { invalidRequest, unsupported } from '../../job/errors';
 import { type GroupLimits, type GroupSettings, readGroupSettings } from '../../job/group';
@@ -24,54 +25,30 @@ import { SCHEMA_MODES } from '../../job/schemas/misfit';
 import { type QueueConfig, type SettingsChange, STORAGE_BOUNDS } from '../../job/settings';
 import { BOUND_SETTINGS, readBackpressure, renderBounds, type Setting } from './bounds';
 
-const positive: Reader<number> = (value, field) => {
-  const ms = readDuration(value, field);
-  if (ms > 0) return ms;
-  throw invalidRequest(field, `${field} must be longer than zero.`);
-};
-
 /** A number of seconds, or a duration with its unit; gives milliseconds. */
 const seconds: Reader<number> = (value, field) => {
-  if (typeof value !== 'number') return positive(value, field);
-  if (Number.isInteger(value)) return positive(value * 1000, field);
+  if (typeof value !== 'number') return readPositive(value, field);
+  if (Number.isInteger(value)) return readPositive(value * 1000, field);
   throw invalidRequest(field, `${field} must be a whole number of seconds, or a duration such as "PT30S".`);
 };
 
-/** Null, or what `read` gives. */
-const orNull =
-  (read: Reader<unknown>): Reader<unknown> =>
-  (value, field) =>
-    value === null ? null : read(value, field);
+const notOffered: Refuse = (field, known) =>
+  unsupported(`The queue setting ${field} ${notKnown(field, known)}`, { field });
 
-/** Reads the members named in `readers` and refuses all others. */
-function members<T>(readers: Record<string, Reader<unknown>>): Reader<T> {
-  return (value, field) => {
-    const result: Record<string, unknown> = {};
-    for (const [name, item] of Object.entries(readObject(value, field))) {
-      const read = Object.hasOwn(readers, name) ? readers[name] : undefined;
-      if (read === undefined) throw notOffered(`${field}.${name}`, Object.keys(readers));
-      result[name] = read(item, `${field}.${name}`);
-    }
-    return result as T;
-  };
-}
-
-const readRetentions = members<NonNullable<QueueConfig['retention']>>({
-  completed: orNull(readDuration),
-  discarded: orNull(readDuration),
-  cancelled: orNull(readDuration),
-});
+const readKept = nullable(readDuration);
+const readRetentions = readMembers({ completed: readKept, discarded: readKept, cancelled: readKept }, notOffered);
 
 /** Retention of ended jobs, by state; a duration alone holds for all of them. */
-const readRetention: Reader<NonNullable<QueueConfig['retention']>> = (value, field) => {
+const readRetention: Reader<ReturnType<typeof readRetentions>> = (value, field) => {
   if (typeof value !== 'string') return readRetentions(value, field);
   const kept = readDuration(value, field);
   return { completed: kept, discarded: kept, cancelled: kept };
 };
 
-const readDeadLetter = members<{ retention?: NonNullable<QueueConfig['dead_letter']> }>({
-  retention: members({ max_age: orNull(readDuration), max_count: orNull(readInteger(0, 10_000_000)) }),
-});
+const readDeadLetter = readMembers(
+  { retention: readMembers({ max_age: readKept, max_count: nullable(readInteger(0, 10_000_000)) }, notOffered) },
+  notOffered,
+);
 
 /** A job type, or its beginning followed by `*`. */
 const readTypePattern: Reader<string> = (value, field) => {
@@ -157,9 +134,4 @@ export function renderGroupLimits({ concurrency, rate, max_waiting }: GroupLimit
 
 function renderQueueLimits({ concurrency, rate }: NonNullable<QueueConfig['rate_limit']>): contract.QueueLimits {
   return { ...defined({ concurrency }), ...(rate && { limit: rate.limit, period: formatDuration(rate.period_ms) }) };
-}
-
-/** @param known the settings that stand where this one does */
-function notOffered(field: string, known: readonly string[]) {
-  return unsupported(`The queue setting ${field} ${notKnown(field, known)}`, { field });
 }

@@ -13,25 +13,23 @@
  */
 import {
   defined,
-  optional,
   type Reader,
+  readAny,
   readBoolean,
   readDuration,
   readName,
+  readNumber,
   readQueueName,
   readText,
   readWord,
 } from '../envelope/fields';
+import { notMember, nullable, readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
-import { notKnown } from '../near-miss';
-import { quote } from '../text';
 import { isWebhookId } from '../webhook/ids';
 import { ALERT_METRICS, type AlertMetric, type StoredAlert } from './rule';
 
 /** What a client may say of a rule. */
 export type AlertMembers = Omit<StoredAlert, 'id' | 'created_at' | 'updated_at'>;
-
-const MEMBERS = ['name', 'queue', 'metric', 'above', 'for', 'subscription_id', 'active'];
 
 /** The longest time that a number must be too high, ms. */
 const LONGEST_FOR_MS = 86_400_000;
@@ -45,15 +43,29 @@ const readFor: Reader<number> = (value, field) => {
 const readSubscription = readText(isWebhookId, 'must be the id of a webhook subscription');
 
 /** The bound of a metric. Of an age a duration will do. */
-function readAbove(metric: AlertMetric): Reader<number> {
-  return (value, field) => {
-    const seconds = metric === 'oldest_age' && typeof value === 'string' ? readDuration(value, field) / 1000 : value;
-    const most = metric === 'error_rate' ? 1 : Number.MAX_SAFE_INTEGER;
-    if (typeof seconds === 'number' && seconds >= 0 && seconds <= most) return seconds;
-    const rule = metric === 'error_rate' ? 'a number from 0 to 1' : 'a number from 0';
-    throw invalidRequest(field, `${field} must be ${rule}.`);
-  };
-}
+const readAbove = (metric: AlertMetric): Reader<number> =>
+  metric === 'error_rate'
+    ? readNumber(0, 1)
+    : (value, field) => {
+        const seconds =
+          metric === 'oldest_age' && typeof value === 'string' ? readDuration(value, field) / 1000 : value;
+        if (typeof seconds === 'number' && seconds >= 0 && seconds <= Number.MAX_SAFE_INTEGER) return seconds;
+        throw invalidRequest(field, `${field} must be a number from 0.`);
+      };
+
+/** Of the members that may be null, null takes back what was said. */
+const readRule = readMembers(
+  {
+    name: readName(128),
+    queue: nullable(readQueueName),
+    metric: readWord(ALERT_METRICS),
+    above: readAny,
+    for: nullable(readFor),
+    subscription_id: nullable(readSubscription),
+    active: nullable(readBoolean),
+  },
+  notMember,
+);
 
 /**
  * A rule as it is after a request.
@@ -61,27 +73,22 @@ function readAbove(metric: AlertMetric): Reader<number> {
  * @throws {ApiError} 400
  */
 export function parseAlert(body: Record<string, unknown>, before?: StoredAlert): AlertMembers {
-  const unknown = Object.keys(body).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined) {
-    throw invalidRequest(unknown, `${quote(unknown)} ${notKnown(unknown, MEMBERS)}`);
-  }
-  const required = <T>(name: string, read: Reader<T>, known: T | undefined): T => {
-    const given = optional(body, name, read) ?? known;
-    if (given === undefined) throw invalidRequest(name, `${name} is required.`);
-    return given;
-  };
-  /** null takes it back. */
-  const given = <T>(name: string, read: Reader<T>, known: T | undefined): T | undefined =>
-    body[name] === null ? undefined : (optional(body, name, read) ?? known);
-  const metric = required('metric', readWord(ALERT_METRICS), before?.metric);
-  const known = before?.metric === metric ? before.above : undefined;
+  const { above: bound, for: wait = before?.for_ms, ...named } = readRule(body, '');
+  const { name, queue, metric, subscription_id, active } = { ...before, ...named };
+  if (metric === undefined) throw isRequired('metric');
+  if (name === undefined) throw isRequired('name');
+  const kept = before?.metric === metric ? before.above : undefined;
+  const above = bound === undefined ? kept : readAbove(metric)(bound, 'above');
+  if (above === undefined) throw isRequired('above');
   return defined({
-    name: required('name', readName(128), before?.name),
-    queue: given('queue', readQueueName, before?.queue),
+    name,
+    queue: queue ?? undefined,
     metric,
-    above: required('above', readAbove(metric), known),
-    for_ms: given('for', readFor, before?.for_ms) ?? 0,
-    subscription_id: given('subscription_id', readSubscription, before?.subscription_id),
-    active: given('active', readBoolean, before?.active) ?? true,
+    above,
+    for_ms: wait ?? 0,
+    subscription_id: subscription_id ?? undefined,
+    active: active ?? true,
   });
 }
+
+const isRequired = (name: string) => invalidRequest(name, `${name} is required.`);

@@ -121,6 +121,16 @@ export const readDuration = reader(
   DURATION_SCHEMA,
 );
 
+/** The same, but not of no length. */
+export const readPositive: Reader<number> = described(DURATION_SCHEMA, (value, field) => {
+  const ms = readDuration(value, field);
+  if (ms > 0) return ms;
+  throw invalidRequest(field, `${field} must be longer than zero.`);
+});
+
+/** Whatever is there: another reader looks at it. */
+export const readAny: Reader<unknown> = (value) => value;
+
 /** A name: 1 to `max` characters, without U+0000. */
 export function readName(max: number): Reader<string> {
   return readText(
@@ -173,7 +183,7 @@ export function readSome<T>(max: number, item: Reader<T>): Reader<T[]> {
 }
 
 /** One of these words. */
-export function readWord<T extends string>(words: readonly T[]): Reader<T> {
+export function readWord<const T extends string>(words: readonly T[]): Reader<T> {
   const rule = `must be one of ${words.join(', ')}`;
   return reader((value) => words.find((word) => word === value), rule, { type: 'string', enum: words });
 }

@@ -21,6 +21,7 @@ import {
   readDuration,
   readInteger,
   readObject,
+  readPositive,
   readText,
   readWord,
 } from '../envelope/fields';
@@ -114,9 +115,7 @@ export const readPeriod: Reader<number> = described(
   () => ({ anyOf: [describe(readDuration), { enum: Object.keys(PERIOD_WORDS) }] }),
   (value, field) => {
     if (typeof value === 'string' && Object.hasOwn(PERIOD_WORDS, value)) return PERIOD_WORDS[value] as number;
-    const ms = readDuration(value, field);
-    if (ms > 0) return ms;
-    throw invalidRequest(field, `${field} must be longer than zero.`);
+    return readPositive(value, field);
   },
 );
 

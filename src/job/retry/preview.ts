@@ -15,6 +15,7 @@ import type { AttemptFailure } from '../attempt/outcome';
 import {
   defined,
   isObject,
+  readAny,
   readBoolean,
   readDuration,
   reader,
@@ -37,8 +38,6 @@ import { RETRY_VARIABLES, type RetryVariables } from './variables';
 /** Stands for the job id, so that a deterministic jitter answers the same each time. */
 const PREVIEW_JOB_ID = '00000000-0000-7000-8000-000000000000';
 
-/** A value that its own reader checks later, or that is used as it was written. */
-const readAny = reader<unknown>((value) => value, 'must be a value');
 const readVariable = reader(
   (value) => (typeof value === 'string' || typeof value === 'number' ? String(value) : undefined),
   'must be a string',

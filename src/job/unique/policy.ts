@@ -23,13 +23,13 @@ import {
   isObject,
   optional,
   type Reader,
-  readDuration,
   readInteger,
   readList,
   readMeaning,
   readMilliseconds,
   readName,
   readObject,
+  readPositive,
   readSome,
   readWord,
 } from '../envelope/fields';
@@ -120,12 +120,6 @@ const readOnConflict = readMeaning(ON_CONFLICT);
 const readWhile = readMeaning(WHILE);
 const readSample = readWord(['leading', 'trailing']);
 const readMaxCount = readInteger(2, MAX_ACCUMULATED);
-
-const readPositive: Reader<number> = (value, field) => {
-  const ms = readDuration(value, field);
-  if (ms > 0) return ms;
-  throw invalidRequest(field, `${field} must be longer than zero.`);
-};
 
 /**
  * Reads a unique policy.

@@ -1,8 +1,6 @@
 /** Reads what a client says of a subscription. */
 import {
   defined,
-  isObject,
-  optional,
   type Reader,
   readBoolean,
   readName,
@@ -12,9 +10,9 @@ import {
   readText,
   withinBytes,
 } from '../envelope/fields';
+import { notMember, nullable, readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
 import { MAX_GROUP_LENGTH } from '../group';
-import { notKnown } from '../near-miss';
 import { quote } from '../text';
 import { type UnknownMembers, withoutEffect } from '../unknown-members';
 import { readForm } from './read-form';
@@ -98,23 +96,21 @@ const readJobType = readText(
 
 const readEvents = readSome(MAX_EVENTS, readEvent);
 
-/** Undefined: a filter without members takes everything. */
-const readFilter: Reader<WebhookFilter | undefined> = (value, field) => {
-  const given = readObject(value, field);
-  const unknown = Object.keys(given).find((name) => !['queues', 'types', 'job_types', 'groups'].includes(name));
-  if (unknown !== undefined) {
-    throw invalidRequest(
-      `${field}.${unknown}`,
-      `${field}.${quote(unknown)} ${notKnown(unknown, ['queues', 'types', 'groups'])}`,
-    );
-  }
-  const path = `${field}.`;
-  const queues = optional(given, 'queues', readSome(MAX_FILTERED, readQueueName), path);
-  const types =
-    optional(given, 'types', readSome(MAX_FILTERED, readJobType), path) ??
-    optional(given, 'job_types', readSome(MAX_FILTERED, readJobType), path);
-  const groups = optional(given, 'groups', readSome(MAX_FILTERED, readName(MAX_GROUP_LENGTH)), path);
-  return queues || types || groups ? defined({ queues, types, groups }) : undefined;
+const readTypes = readSome(MAX_FILTERED, readJobType);
+const readFilterMembers = readMembers(
+  {
+    queues: readSome(MAX_FILTERED, readQueueName),
+    types: readTypes,
+    job_types: readTypes,
+    groups: readSome(MAX_FILTERED, readName(MAX_GROUP_LENGTH)),
+  },
+  (path) => notMember(path, ['queues', 'types', 'groups']),
+);
+
+/** Null: a filter without members takes everything. */
+const readFilter: Reader<WebhookFilter | null> = (value, field) => {
+  const { queues, job_types, types = job_types, groups } = readFilterMembers(value, field);
+  return queues || types || groups ? defined({ queues, types, groups }) : null;
 };
 
 const readMetadata: Reader<Record<string, unknown>> = (value, field) => {
@@ -127,17 +123,14 @@ type Body = Record<string, unknown>;
 
 /** The members that a body names; null removes one. @param readUrl may it be called? @throws {ApiError} 400, 413 */
 export function parseWebhookChange(body: Body, readUrl: Reader<string>) {
-  const filter = body.filter === null ? null : optional(body, 'filter', readFilter);
-  const metadata = body.metadata === null ? null : optional(body, 'metadata', readMetadata);
-  const members = {
-    url: optional(body, 'url', readUrl),
-    events: optional(body, 'events', readEvents),
-    active: optional(body, 'active', readBoolean),
-    filter: filter ?? (isObject(body.filter) ? null : filter),
-    metadata,
-    format: readForm(body),
-  };
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+  const read = readMembers({
+    url: readUrl,
+    events: readEvents,
+    active: readBoolean,
+    filter: nullable(readFilter),
+    metadata: nullable(readMetadata),
+  })(body, '');
+  return defined({ ...read, format: readForm(body) }) satisfies {
     [K in keyof WebhookMembers]?: WebhookMembers[K] | null;
   };
 }

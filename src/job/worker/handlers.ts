@@ -1,6 +1,7 @@
 /** What a worker that pulls says about its handlers: the retry layer of their job types. */
 import { readChunk } from '../chunk';
-import { defined, type Reader, readInteger, readList, readObject, readText, withinBytes } from '../envelope/fields';
+import { type Reader, readInteger, readList, readText, withinBytes } from '../envelope/fields';
+import { readMembers, required } from '../envelope/members';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import type { AnnouncedType } from '../record';
 import { MAX_ATTEMPTS } from '../retry/layer';
@@ -11,21 +12,13 @@ const MAX_HANDLERS = 1_000;
 const MAX_BYTES = 64 * 1024;
 
 const readType = readText((type) => type === '*' || isJobType(type), `${TYPE_RULE}, or "*" for all others`);
-const readAttempts = readInteger(0, MAX_ATTEMPTS);
 
-const readHandler: Reader<AnnouncedType> = (value, field) => {
-  const given = readObject(value, field);
-  const path = (name: string) => `${field}.${name}`;
-  const { retry = null, max_attempts = null, batch = null } = given;
-  return {
-    type: readType(given.type, path('type')),
-    ...defined({
-      retry: retry === null ? undefined : checkRetryLayer(retry, path('retry')),
-      max_attempts: max_attempts === null ? undefined : readAttempts(max_attempts, path('max_attempts')),
-      batch: batch === null ? undefined : readChunk(batch, path('batch')),
-    }),
-  };
-};
+const readHandler: Reader<AnnouncedType> = readMembers({
+  type: required(readType),
+  retry: checkRetryLayer,
+  max_attempts: readInteger(0, MAX_ATTEMPTS),
+  batch: readChunk,
+});
 
 const readAll = readList(MAX_HANDLERS, readHandler);
 

@@ -9,12 +9,14 @@ import {
   readBoolean,
   readInteger,
   readList,
+  readMeaning,
   readMilliseconds,
   readName,
   readQueueName,
   readString,
   withinBytes,
 } from '../envelope/fields';
+import { readMembers } from '../envelope/members';
 import { invalidRequest } from '../errors';
 import { poolNamedBy } from '../pools/pool';
 import { formatInstant } from '../time';
@@ -85,26 +87,12 @@ export function readHeartbeat(body: JsonObject): Heartbeat {
 }
 
 /** Words that workers use for what they are doing, and what each means here. */
-const STATES: Readonly<Record<string, WorkerBeat['state']>> = {
-  running: 'running',
-  active: 'running',
-  idle: 'running',
-  busy: 'running',
-  quiet: 'quiet',
-  drain: 'draining',
-  draining: 'draining',
-  terminate: 'shutting_down',
-  terminating: 'shutting_down',
-  shutting_down: 'shutting_down',
-  terminated: 'stopped',
-  stopped: 'stopped',
-};
-
-const readState: Reader<WorkerBeat['state']> = (value, field) => {
-  const known = typeof value === 'string' && Object.hasOwn(STATES, value) ? STATES[value] : undefined;
-  if (known !== undefined) return known;
-  throw invalidRequest(field, `${field} must be one of ${Object.keys(STATES).join(', ')}.`);
-};
+const readState = readMeaning<WorkerBeat['state']>({
+  ...{ running: 'running', active: 'running', idle: 'running', busy: 'running', quiet: 'quiet' },
+  ...{ drain: 'draining', draining: 'draining' },
+  ...{ terminate: 'shutting_down', terminating: 'shutting_down', shutting_down: 'shutting_down' },
+  ...{ terminated: 'stopped', stopped: 'stopped' },
+});
 
 const MAX_CONCURRENCY = 1_000_000;
 const MAX_LABEL_BYTES = 4096;
@@ -115,24 +103,27 @@ const readLabels: Reader<unknown> = (value, field) => {
   return value;
 };
 
+const readSaid = readMembers({
+  state: readState,
+  shutdown: readBoolean,
+  hostname: readName(MAX_NAME),
+  pid: readInteger(0, Number.MAX_SAFE_INTEGER),
+  concurrency: readInteger(0, MAX_CONCURRENCY),
+  labels: readLabels,
+  version: readName(MAX_NAME),
+});
+
 function readBeat(
   body: JsonObject,
   worker_id: string,
   queues: string[] | undefined,
   active_jobs: number | undefined,
 ): WorkerBeat {
-  const said = optional(body, 'state', readState) ?? 'running';
-  const leaves = optional(body, 'shutdown', readBoolean) === true && said !== 'stopped';
-  const facts = defined({
-    hostname: optional(body, 'hostname', readName(MAX_NAME)),
-    // Where there is no process id, clients send 0.
-    pid: optional(body, 'pid', readInteger(0, Number.MAX_SAFE_INTEGER)) || undefined,
-    queues,
-    concurrency: optional(body, 'concurrency', readInteger(0, MAX_CONCURRENCY)),
-    labels: optional(body, 'labels', readLabels),
-    version: optional(body, 'version', readName(MAX_NAME)),
-  });
-  return { worker_id, state: leaves ? 'shutting_down' : said, facts, ...defined({ active_jobs }) };
+  const { state: said = 'running', shutdown, hostname, pid, concurrency, labels, version } = readSaid(body, '');
+  const state = shutdown === true && said !== 'stopped' ? 'shutting_down' : said;
+  // Where there is no process id, clients send 0.
+  const facts = defined({ hostname, pid: pid || undefined, queues, concurrency, labels, version });
+  return { worker_id, state, facts, ...defined({ active_jobs }) };
 }
 
 const readActiveJobs: Reader<string[] | number> = (value, field) =>
