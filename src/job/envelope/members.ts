@@ -38,10 +38,11 @@ export const notMember: Refuse = (path, names) => invalidRequest(path, `${path} 
 /** 422, in a policy or a setting. */
 export const notInPolicy: Refuse = (path, names) => invalidPolicy(path, notKnown(path, names));
 
-/** The same member, which must be there. */
-export function required<T>(read: Reader<T>): RequiredMember<T> {
+/** The same member, which must be there; if it is {@link nullable}, perhaps as null. */
+export function required<T>(read: Reader<T> & { nullable?: true }): RequiredMember<T> {
   const copy: Reader<T> = (value, field) => read(value, field);
-  return Object.assign(copy, { schema: () => describe(read), required: true as const });
+  const { nullable } = read;
+  return Object.assign(copy, { schema: () => describe(read), required: true as const, ...(nullable && { nullable }) });
 }
 
 /** The same member, which may be null. */

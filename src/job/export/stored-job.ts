@@ -7,16 +7,19 @@ import {
   isObject,
   optional,
   type Reader,
+  readAny,
   readBoolean,
   reader,
   readInteger,
   readList,
+  readNumber,
   readObject,
   readString,
   readUuidV7,
   readWord,
 } from '../envelope/fields';
 import { isSuspicious } from '../envelope/json-text';
+import { type Members, type MembersOf, nullable, readMembers, required } from '../envelope/members';
 import { isJobType, TYPE_RULE } from '../envelope/names';
 import { outlineOf } from '../envelope/nesting';
 import { type ParseContext, parseJob, withFingerprint } from '../envelope/parse';
@@ -89,141 +92,106 @@ export function parseLine(text: string): unknown {
 const MAX_TIME = 253_402_300_799_999;
 const readMoment = readInteger(0, MAX_TIME);
 const readCount = readInteger(0, Number.MAX_SAFE_INTEGER);
-const readAny: Reader<unknown> = (value) => value;
 const readTrue = reader((value) => (value === true ? value : undefined), 'must be true');
-const readLength = readNumber(Number.MAX_SAFE_INTEGER);
+const readLength = readNumber(0, Number.MAX_SAFE_INTEGER);
 
-/** A number from 0 to `max`. */
-function readNumber(max: number): Reader<number> {
-  return (value, field) => {
-    if (typeof value === 'number' && value >= 0 && value <= max) return value;
-    throw invalidRequest(field, `${field} must be a number from 0 to ${max}.`);
+/**
+ * An object of these members and no others, in the order of the file. They are those of what is stored: none can be
+ * forgotten.
+ */
+const exactly =
+  <T extends object>() =>
+  <M extends Members & Record<keyof T & string, Members[string]>>(members: M): Reader<MembersOf<M>> => {
+    const read = readMembers(members, (path) => invalidRequest(path, `${path} is not known.`));
+    return (value, field) => {
+      const result: Record<string, unknown> = read(value, field);
+      const names = Object.keys(value as object).filter((name) => Object.hasOwn(result, name));
+      return Object.fromEntries(names.map((name) => [name, result[name]])) as MembersOf<M>;
+    };
   };
-}
 
-const orNull =
-  <T>(read: Reader<T>): Reader<T | null> =>
-  (value, field) =>
-    value === null ? null : read(value, field);
-
-/** Named by the type of what is stored, so that none can be forgotten. */
-type Members<Name extends string> = Readonly<Record<Name, { read: Reader<unknown>; required?: true }>>;
-
-const must = (read: Reader<unknown>) => ({ read, required: true as const });
-const may = (read: Reader<unknown>) => ({ read });
-
-/** An object of these members and no others. */
-function exactly<T extends object>(members: Members<keyof T & string>): Reader<Record<string, unknown>> {
-  return (value, field) => {
-    const object = readObject(value, field);
-    for (const name of Object.keys(object)) {
-      if (!Object.hasOwn(members, name)) throw invalidRequest(`${field}.${name}`, `${field}.${name} is not known.`);
-    }
-    for (const [name, { read, required }] of Object.entries<Members<string>[string]>(members)) {
-      const path = `${field}.${name}`;
-      if (object[name] !== undefined) read(object[name], path);
-      else if (required) throw invalidRequest(path, `${path} is required.`);
-    }
-    return object;
-  };
-}
-
-const readFailure = exactly<JobErrorEntry>({
-  attempt: must(readCount),
-  occurred_at: must(readMoment),
-  duration_ms: must(orNull(readLength)),
-  code: must(readString),
-  type: must(readString),
-  message: must(readString),
-  retryable: may(readBoolean),
-  details: may(readAny),
-  stack: may(readString),
-  backoff_ms: must(orNull(readLength)),
-  reason: must(orNull(readString)),
-  worker_id: may(readString),
-  target: may(readString),
+const readFailure = exactly<JobErrorEntry>()({
+  attempt: required(readCount),
+  occurred_at: required(readMoment),
+  duration_ms: required(nullable(readLength)),
+  code: required(readString),
+  type: required(readString),
+  message: required(readString),
+  retryable: readBoolean,
+  details: nullable(readAny),
+  stack: readString,
+  backoff_ms: required(nullable(readLength)),
+  reason: required(nullable(readString)),
+  worker_id: readString,
+  target: readString,
 });
 
-const readLogLine = exactly<LogLine>({
-  at: must(readMoment),
-  level: must(readWord(['debug', 'info', 'warn', 'error'])),
-  message: must(readString),
-  fields: may(readAny),
+const readLogLine = exactly<LogLine>()({
+  at: required(readMoment),
+  level: required(readWord(['debug', 'info', 'warn', 'error'])),
+  message: required(readString),
+  fields: nullable(readAny),
 });
 
-const readHistory = exactly<JobHistory>({
-  error: may(readFailure),
-  errors: may(readList(1000, readFailure)),
-  started_at: may(readMoment),
-  first_started_at: may(readMoment),
-  completed_at: may(readMoment),
-  cancelled_at: may(readMoment),
-  discarded_at: may(readMoment),
-  retry_delay_ms: may(readLength),
-  reason: may(readString),
-  told_until: may(readMoment),
-  unreported: may(readBoolean),
-  dead_letter: may(readBoolean),
-  snoozed: may(
-    exactly<Snoozed>({
-      since: must(readMoment),
-      until: must(readMoment),
-      signal: may(readString),
-      claim: must(readCount),
-    }),
-  ),
-  begun: may(readCount),
-  log: may(readList(100, readLogLine)),
-  unused: may(
-    exactly<UnusedClaims>({
-      attempt: must(readCount),
-      claim: must(readCount),
-      count: must(readCount),
-      at: must(readMoment),
-      worker_id: may(readString),
-    }),
-  ),
+const readHistory = exactly<JobHistory>()({
+  error: readFailure,
+  errors: readList(1000, readFailure),
+  ...{ started_at: readMoment, first_started_at: readMoment, completed_at: readMoment },
+  ...{ cancelled_at: readMoment, discarded_at: readMoment },
+  retry_delay_ms: readLength,
+  reason: readString,
+  told_until: readMoment,
+  ...{ unreported: readBoolean, dead_letter: readBoolean },
+  snoozed: exactly<Snoozed>()({
+    since: required(readMoment),
+    until: required(readMoment),
+    signal: readString,
+    claim: required(readCount),
+  }),
+  begun: readCount,
+  log: readList(100, readLogLine),
+  unused: exactly<UnusedClaims>()({
+    attempt: required(readCount),
+    claim: required(readCount),
+    count: required(readCount),
+    at: required(readMoment),
+    worker_id: readString,
+  }),
 });
 
-const readRun = exactly<CompletedRun>({
-  started_at: must(readMoment),
-  result: may(readAny),
-  timeout_ms: may(readCount),
-  worker_id: may(readString),
-  target: may(readString),
-  progress: may(
-    exactly<NonNullable<CompletedRun['progress']>>({
-      progress: must(readNumber(1)),
-      message: may(readString),
-      data: may(readObject),
-      at: must(readMoment),
-    }),
-  ),
+const readRun = exactly<CompletedRun>()({
+  started_at: required(readMoment),
+  result: nullable(readAny),
+  timeout_ms: readCount,
+  worker_id: readString,
+  target: readString,
+  progress: exactly<NonNullable<CompletedRun['progress']>>()({
+    progress: required(readNumber(0, 1)),
+    message: readString,
+    data: readObject,
+    at: required(readMoment),
+  }),
 });
 
-const readCheckpoint = exactly<NonNullable<StoredJob['checkpoint']>>({
-  sequence: must(readCount),
-  created_at: must(readMoment),
-  content: must(readObject),
+const readCheckpoint = exactly<NonNullable<StoredJob['checkpoint']>>()({
+  sequence: required(readCount),
+  created_at: required(readMoment),
+  content: required(readObject),
 });
 
-const readJobLine = exactly<StoredJob>({
-  id: must(readUuidV7),
-  type: must(readString),
-  state: must(readWord(STORED_STATES)),
-  priority: must(readInteger(-100, 100)),
-  attempt: must(readCount),
-  claims: must(readCount),
-  created_at: must(readMoment),
-  enqueued_at: must(readMoment),
-  due_at: may(readMoment),
-  expires_at: may(readMoment),
-  ended_at: may(readMoment),
-  holds: may(readTrue),
-  history: may(readHistory),
-  checkpoint: may(readCheckpoint),
-  run: may(readRun),
-  body: must(readObject),
+const readJobLine = exactly<StoredJob>()({
+  id: required(readUuidV7),
+  type: required(readString),
+  state: required(readWord(STORED_STATES)),
+  priority: required(readInteger(-100, 100)),
+  ...{ attempt: required(readCount), claims: required(readCount) },
+  ...{ created_at: required(readMoment), enqueued_at: required(readMoment) },
+  ...{ due_at: readMoment, expires_at: readMoment, ended_at: readMoment },
+  holds: readTrue,
+  history: readHistory,
+  checkpoint: readCheckpoint,
+  run: readRun,
+  body: required(readObject),
 });
 
 /** Members of a body that are not options. */
@@ -231,7 +199,7 @@ const BESIDE = ['type', 'args', 'meta', 'expires_at_written', 'fingerprint', 'co
 const STORED_OPTIONS = optionsThat('stored');
 const BODY: ReadonlySet<string> = new Set([...BESIDE, ...STORED_OPTIONS]);
 
-const readCoalesced = exactly<Coalesced>({ since: must(readMoment), calls: must(readCount) });
+const readCoalesced = exactly<Coalesced>()({ since: required(readMoment), calls: required(readCount) });
 const FINGERPRINT = /^[0-9a-f]{64}$/;
 
 /** Where a job is read from, and where it goes. */
@@ -249,12 +217,7 @@ export interface StoredContext extends Pick<ParseContext, 'now' | 'readTarget'> 
  */
 export async function readStoredJob(value: unknown, context: StoredContext): Promise<StoredJob> {
   const { path } = context;
-  const line = readJobLine(value, path) as unknown as Omit<StoredJob, 'history' | 'checkpoint' | 'run' | 'body'> & {
-    history?: object;
-    checkpoint?: { sequence: number; created_at: number; content: object };
-    run?: Omit<CompletedRun, 'result'> & { result?: unknown };
-    body: Record<string, unknown>;
-  };
+  const line = readJobLine(value, path);
   const { history, checkpoint, run, body, ...job } = line;
   checkEnd(line, path);
   const stored: StoredJob = { ...job, body: await bodyText(body, job.type, context) };
