@@ -83,18 +83,12 @@ export function wireCron({ name, ...entry }: CronEntry, defaultsOf?: DefaultsOf)
 export function wireCronPatch(change: CronPatch, defaultsOf?: DefaultsOf): Record<string, unknown> {
   refuseUnknown(change, PATCH, 'A schedule has no');
   const moment = (value: Moment | null | undefined, name: string) => (value === null ? null : momentText(value, name));
+  const { job, startAt, endAt, ...rest } = change;
   return {
-    expression: change.expression,
-    timezone: change.timezone,
-    overlapPolicy: change.overlapPolicy,
-    missedPolicy: change.missedPolicy,
-    maxCatchup: change.maxCatchup,
-    startAt: moment(change.startAt, 'startAt'),
-    endAt: moment(change.endAt, 'endAt'),
-    limit: change.limit,
-    enabled: change.enabled,
-    description: change.description,
-    jobTemplate: change.job && wireTemplate(change.job, defaultsOf),
+    ...rest,
+    startAt: moment(startAt, 'startAt'),
+    endAt: moment(endAt, 'endAt'),
+    jobTemplate: job && wireTemplate(job, defaultsOf),
   };
 }
 

@@ -70,16 +70,8 @@ export type ClientOptions = Endpoint & {
 
 /** The names of these settings. */
 export const CLIENT_OPTIONS = namesOf<ClientOptions>({
-  ...{
-    service: true,
-    url: true,
-    fetch: true,
-    key: true,
-    timeoutMs: true,
-    signal: true,
-    retry: true,
-    safeRetries: true,
-  },
+  ...{ service: true, url: true, fetch: true, key: true, timeoutMs: true, signal: true },
+  ...{ retry: true, safeRetries: true },
   ...{ maxBatch: true, answers: true, linger: true, socket: true, onWarning: true, handlers: true, otel: true },
   ...{ random: true, now: true, sleep: true },
 });

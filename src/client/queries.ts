@@ -3,6 +3,7 @@
 import type { JobState } from '../job/states';
 import type { Duration } from '../producer/envelope';
 import { type Moment, momentText } from '../producer/job';
+import { wireName } from '../producer/names';
 import { checked, invalid } from './conditions';
 
 /** A value in a payload. */
@@ -58,34 +59,15 @@ export type BulkQuery = Omit<JobQuery, 'deadLetter' | 'parent'>;
 
 const TIMES = ['created', 'enqueued', 'scheduled', 'ended'] as const;
 
-/** Conditions → their wire names. */
-const CONDITIONS: Record<keyof BulkQuery, string> = {
-  queue: 'queue',
-  ids: 'ids',
-  type: 'type',
-  state: 'state',
-  tags: 'tags',
-  group: 'group',
-  priority: 'priority',
-  attempts: 'attempts',
-  createdAfter: 'created_after',
-  createdBefore: 'created_before',
-  enqueuedAfter: 'enqueued_after',
-  enqueuedBefore: 'enqueued_before',
-  scheduledAfter: 'scheduled_after',
-  scheduledBefore: 'scheduled_before',
-  endedAfter: 'ended_after',
-  endedBefore: 'ended_before',
-  olderThan: 'older_than',
-  errorType: 'error_type',
-  error: 'error',
-  fingerprint: 'fingerprint',
-  q: 'q',
-  where: 'where',
+const CONDITIONS: Readonly<Record<keyof BulkQuery, true>> = {
+  ...{ queue: true, ids: true, type: true, state: true, tags: true, group: true, priority: true, attempts: true },
+  ...{ createdAfter: true, createdBefore: true, enqueuedAfter: true, enqueuedBefore: true },
+  ...{ scheduledAfter: true, scheduledBefore: true, endedAfter: true, endedBefore: true, olderThan: true },
+  ...{ errorType: true, error: true, fingerprint: true, q: true, where: true },
 };
 
 /** Those of lists and counts, which have two more. */
-const OF_LISTS = { ...CONDITIONS, deadLetter: 'dead_letter', parent: 'parent' };
+const OF_LISTS = { ...CONDITIONS, deadLetter: true, parent: true };
 
 /** The query as parameters. @throws {InvalidJobError} for a condition that would be lost */
 export function parametersOf(query: JobQuery): URLSearchParams {
@@ -139,7 +121,7 @@ export function parametersOf(query: JobQuery): URLSearchParams {
 export function filterOf(query: BulkQuery): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(checked(query, CONDITIONS))) {
-    filter[CONDITIONS[name as keyof BulkQuery]] = isMoment(name, value) ? momentText(value, name) : value;
+    filter[wireName(name)] = isMoment(name, value) ? momentText(value, name) : value;
   }
   if (Object.keys(filter).length > 0) return filter;
   throw invalid('Name at least one condition; for all jobs of a queue, name the queue.', 'filter');

@@ -3,7 +3,8 @@
 import { type DeadLetterRetention, deadLetterStats, listDeadLetters as pageOf } from '../../across/dead-letters';
 import * as contract from '../../contract/dead-letters';
 import { formatDuration } from '../../job/duration';
-import { defined, given, optional, readName, readObject, readQueueName } from '../../job/envelope/fields';
+import { defined, given, optional, readName, readQueueName } from '../../job/envelope/fields';
+import { readMembers } from '../../job/envelope/members';
 import { readMeta } from '../../job/envelope/option-readers';
 import { unsupported } from '../../job/errors';
 import { MAX_GROUP_LENGTH } from '../../job/group';
@@ -11,7 +12,7 @@ import { checkRetryLayer } from '../../job/retry/validate';
 import { formatInstant } from '../../job/time';
 import { type AppContext, json, noContent } from '../context';
 import { answerJob, envelopeOf } from '../jobs/render';
-import { type JsonObject, readOptionalBody } from '../request/body';
+import { readOptionalBody } from '../request/body';
 import { holdPage } from '../request/held';
 import { mayCreate } from '../request/new-queues';
 import { listMembers, type PagingStyle, readPaging } from '../request/pagination';
@@ -49,7 +50,7 @@ export const adminDeadLetterRoutes = serve(contract.adminDeadLetters, {
 
 /** Gives a dead letter another life, in its queue or in the one that the override names. */
 async function retryDeadLetter(c: AppContext) {
-  const override = readOverride((await readOptionalBody(c)) ?? {});
+  const override = optional((await readOptionalBody(c)) ?? {}, 'override', readOverride);
   if (override?.queue !== undefined) await mayCreate(c, [override.queue]);
   const view = await callJob(c, (queue, id, name) => {
     const { queue: target, ...change } = override ?? {};
@@ -64,22 +65,10 @@ function deleteDeadLetter(c: AppContext): Promise<{ job_id: string }> {
   return callJob(c, (queue, id) => queue.deleteDeadLetter(id));
 }
 
-const OVERRIDABLE = ['queue', 'meta', 'retry'];
-
 /** What to change about the job before it runs again. @throws {ApiError} 400, 413, 422 */
-function readOverride(body: JsonObject) {
-  const given = optional(body, 'override', readObject);
-  if (given === undefined) return undefined;
-  const unknown = Object.keys(given).find((name) => !OVERRIDABLE.includes(name));
-  if (unknown !== undefined) {
-    throw unsupported(`override.${unknown} cannot be changed.`, { field: `override.${unknown}` });
-  }
-  return defined({
-    queue: optional(given, 'queue', readQueueName, 'override.'),
-    meta: optional(given, 'meta', readMeta, 'override.'),
-    retry: optional(given, 'retry', (value, field) => checkRetryLayer(value, field), 'override.'),
-  });
-}
+const readOverride = readMembers({ queue: readQueueName, meta: readMeta, retry: checkRetryLayer }, (field) =>
+  unsupported(`${field} cannot be changed.`, { field }),
+);
 
 /** A page of dead letters. */
 export async function listDeadLetters(c: AppContext) {

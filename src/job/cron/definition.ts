@@ -29,6 +29,7 @@ import {
   readWord,
   withinBytes,
 } from '../envelope/fields';
+import { nullable, readMembers } from '../envelope/members';
 import { MAX_ENVELOPE_BYTES, MAX_META_BYTES } from '../envelope/names';
 import { parseJob, readTime } from '../envelope/parse';
 import { invalidRequest } from '../errors';
@@ -125,21 +126,15 @@ const aboutMember = withoutEffect([...OWN_MEMBERS, ...FLAT_NAMES, ...FLAT_OPTION
  */
 export async function parseCron(input: Record<string, unknown>, ctx: CronContext): Promise<CronDefinition> {
   const prefix = ctx.path === undefined ? '' : `${ctx.path}.`;
-  const { base, now } = ctx;
+  const { base, now, defaults } = ctx;
   const group = ctx.group ?? base?.group;
-  const read = <T>(name: string, reader: Reader<T>): T | undefined => optional(input, name, reader, prefix);
-  /** A member that a change may remove with `null`. */
-  const kept = <T>(name: string, reader: Reader<T>, before: T | undefined): T | undefined =>
-    name in input ? read(name, reader) : before;
-
-  const name = readOwnName(input, ctx, prefix);
+  const name = nameOf(input, ctx, prefix);
   const expression = readExpression(input, base?.expression, prefix);
-  const instant = readTime(now);
   const missed = readMissed(input, prefix);
-  const start = kept('start_at', instant, base?.start_at);
-  const end = kept('end_at', instant, base?.end_at);
-  const limit = kept('limit', readInteger(1, 1_000_000_000), base?.limit);
-  const description = kept('description', readDescription, base?.description);
+  const { paused, ...named } = entryReader(now)(input, ctx.path ?? '');
+  // A change may remove some members with null.
+  const read = { ...base, ...named };
+  const [start, end] = [read.start_at ?? undefined, read.end_at ?? undefined];
   if (start !== undefined && end !== undefined && end < start) {
     throw invalidRequest(`${prefix}end_at`, `${prefix}end_at must not be before ${prefix}start_at.`);
   }
@@ -154,15 +149,15 @@ export async function parseCron(input: Record<string, unknown>, ctx: CronContext
   const definition: CronDefinition = defined({
     name,
     expression: expression.text,
-    timezone: read('timezone', readZone) ?? base?.timezone ?? ctx.defaults?.timezone ?? 'UTC',
-    overlap_policy: read('overlap_policy', readWord(OVERLAP_POLICIES)) ?? base?.overlap_policy ?? 'skip',
+    timezone: read.timezone ?? defaults?.timezone ?? 'UTC',
+    overlap_policy: read.overlap_policy ?? 'skip',
     missed_policy: missed.policy ?? base?.missed_policy ?? 'fire_once',
     max_catchup: missed.max ?? base?.max_catchup ?? 100,
     start_at: start,
     end_at: end,
-    limit,
-    enabled: readEnabled(read) ?? base?.enabled ?? ctx.defaults?.enabled ?? true,
-    description,
+    limit: read.limit ?? undefined,
+    enabled: named.enabled ?? (paused === undefined ? base?.enabled : !paused) ?? defaults?.enabled ?? true,
+    description: read.description ?? undefined,
     group,
     queue: parsed.queue,
     template,
@@ -230,7 +225,7 @@ function checkSize(definition: CronDefinition, now: number, path: string): void 
   withinBytes(body, MAX_ENVELOPE_BYTES, path || 'body');
 }
 
-function readOwnName(input: Record<string, unknown>, { name, base }: CronContext, prefix: string): string {
+function nameOf(input: Record<string, unknown>, { name, base }: CronContext, prefix: string): string {
   const known = name ?? base?.name;
   const written = optional(input, 'name', readCronName, prefix);
   if (known === undefined && written === undefined) throw invalidRequest(`${prefix}name`, `${prefix}name is required.`);
@@ -273,11 +268,6 @@ function readMissed(input: Record<string, unknown>, prefix: string): { policy?: 
 const readMissedPolicy: Reader<MissedPolicy> = (value, field) =>
   readWord(MISSED_POLICIES)(typeof value === 'string' ? value.replaceAll('-', '_') : value, field);
 
-function readEnabled(read: <T>(name: string, reader: Reader<T>) => T | undefined): boolean | undefined {
-  const paused = read('paused', readBoolean);
-  return read('enabled', readBoolean) ?? (paused === undefined ? undefined : !paused);
-}
-
 /** The name of an IANA time zone. */
 export const readZone: Reader<string> = (value, field) => {
   if (typeof value === 'string' && isZone(value)) return value;
@@ -289,3 +279,15 @@ export const readZone: Reader<string> = (value, field) => {
 };
 
 const readDescription: Reader<string> = (value, field) => (value === '' ? '' : readName(1000)(value, field));
+
+/** The members that are read each for itself. @param now epoch ms */
+const entryReader = (now: number) =>
+  readMembers({
+    timezone: readZone,
+    overlap_policy: readWord(OVERLAP_POLICIES),
+    start_at: nullable(readTime(now)),
+    end_at: nullable(readTime(now)),
+    limit: nullable(readInteger(1, 1_000_000_000)),
+    ...{ enabled: readBoolean, paused: readBoolean },
+    description: nullable(readDescription),
+  });

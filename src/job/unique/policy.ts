@@ -21,20 +21,18 @@
 import {
   defined,
   isObject,
-  optional,
   type Reader,
   readInteger,
   readList,
   readMeaning,
   readMilliseconds,
   readName,
-  readObject,
   readPositive,
   readSome,
   readWord,
 } from '../envelope/fields';
+import { notMember, readMembers } from '../envelope/members';
 import { invalidRequest, unsupported } from '../errors';
-import { notKnown } from '../near-miss';
 import type { JobBody, UniquePolicy } from '../record';
 import { JOB_STATES, type JobState, TERMINAL_STATES } from '../states';
 import { quote } from '../text';
@@ -94,32 +92,31 @@ const SAMPLES: Readonly<Record<'leading' | 'trailing', (window: number) => Terms
   }),
 };
 
-const MEMBERS = [
-  'keys',
-  'key',
-  'args_keys',
-  'meta_keys',
-  'period',
-  'period_ms',
-  'within',
-  'states',
-  'unique_while',
-  'on_conflict',
-  'max_wait',
-  'max_count',
-  'sample',
-] as const;
-type Member = (typeof MEMBERS)[number];
-
-const readMemberNames = readList(100, readName(255));
-
-const readDimension = readWord(DIMENSIONS);
+const readNames = readSome(100, readName(255));
 const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(name as Dimension);
-const readState = readWord(JOB_STATES);
-const readOnConflict = readMeaning(ON_CONFLICT);
-const readWhile = readMeaning(WHILE);
-const readSample = readWord(['leading', 'trailing']);
-const readMaxCount = readInteger(2, MAX_ACCUMULATED);
+
+/** A text, or names. */
+const readKey: Reader<string | string[]> = (value, field) =>
+  (typeof value === 'string' ? readName(255) : readNames)(value, field);
+
+const readPolicy = readMembers(
+  {
+    keys: readSome(100, readWord(DIMENSIONS)),
+    key: readKey,
+    args_keys: readNames,
+    meta_keys: readList(100, readName(255)),
+    ...{ period: readPositive, period_ms: readMilliseconds, within: readPositive },
+    states: readSome(100, readWord(JOB_STATES)),
+    unique_while: readMeaning(WHILE),
+    on_conflict: readMeaning(ON_CONFLICT),
+    max_wait: readPositive,
+    max_count: readInteger(2, MAX_ACCUMULATED),
+    sample: readWord(['leading', 'trailing']),
+  },
+  notMember,
+);
+type Policy = ReturnType<typeof readPolicy>;
+type Member = keyof Policy;
 
 /**
  * Reads a unique policy.
@@ -128,30 +125,25 @@ const readMaxCount = readInteger(2, MAX_ACCUMULATED);
  * @throws {ApiError} 422 for accumulating over several queues
  */
 export function readUnique(value: unknown, field: string, job: Identity): UniqueRequest {
-  const policy = readObject(value, field);
-  const unknown = Object.keys(policy).find((name) => !MEMBERS.includes(name as Member));
-  if (unknown !== undefined) {
-    const path = `${field}.${unknown}`;
-    throw invalidRequest(path, `${path} ${notKnown(unknown, MEMBERS)}`);
-  }
-  const given = (name: Member) => (policy[name] ?? null) !== null;
-  const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
-  const contradiction = (name: Member, other: Member) =>
-    invalidRequest(`${field}.${name}`, `${field}.${name} cannot be combined with ${field}.${other}.`);
+  const policy = readPolicy(value, field);
+  const { key, args_keys, meta_keys: metaKeys } = policy;
+  const given = (name: Member) => policy[name] !== undefined;
+  const refuseBoth = (name: Member, other: Member) => {
+    if (!given(name) || !given(other)) return;
+    throw invalidRequest(`${field}.${name}`, `${field}.${name} cannot be combined with ${field}.${other}.`);
+  };
   const [period, other] = PERIODS.filter(given);
-  if (period && other) throw contradiction(other, period);
-  if (given('unique_while') && given('states')) throw contradiction('unique_while', 'states');
+  if (period && other) refuseBoth(other, period);
+  refuseBoth('unique_while', 'states');
 
-  const literal = typeof policy.key === 'string' ? read('key', readName(255)) : undefined;
-  const listed = literal === undefined ? read('key', readSome(100, readName(255))) : undefined;
-  if (listed !== undefined && given('keys')) throw contradiction('key', 'keys');
+  const listed = typeof key === 'string' ? undefined : key;
+  if (listed) refuseBoth('key', 'keys');
   const members = listed?.filter((name) => !isDimension(name)) ?? [];
-  if (members.length > 0 && given('args_keys')) throw contradiction('args_keys', 'key');
+  if (members.length > 0) refuseBoth('args_keys', 'key');
   const chosen = listed
     ? [...listed.filter(isDimension), ...(members.length > 0 ? (['args'] as const) : [])]
-    : read('keys', readSome(100, readDimension));
-  const argsKeys = members.length > 0 ? members : read('args_keys', readSome(100, readName(255)));
-  const metaKeys = read('meta_keys', readMemberNames);
+    : policy.keys;
+  const argsKeys = members.length > 0 ? members : args_keys;
   const uses = (name: 'args' | 'meta', keys: readonly string[] | undefined): boolean => {
     if (chosen === undefined) return keys !== undefined;
     if (chosen.includes(name)) return true;
@@ -162,7 +154,7 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   const dimensions: Record<string, unknown> = { type: job.type };
   const scope = scopeOf(value);
   if (scope === 'queue') dimensions.queue = job.queue;
-  if (literal !== undefined) dimensions.key = literal;
+  if (typeof key === 'string') dimensions.key = key;
   if (uses('args', argsKeys)) {
     const from = `${field}.${members.length > 0 ? 'key' : 'args_keys'}`;
     dimensions.args = argsKeys ? selectFromArgs(job.args, argsKeys, from, listed ?? argsKeys) : job.args;
@@ -170,33 +162,31 @@ export function readUnique(value: unknown, field: string, job: Identity): Unique
   if (uses('meta', metaKeys)) dimensions.meta = selectFromMeta(job.meta, metaKeys, `${field}.meta_keys`);
 
   return {
-    policy: { scope, ...readTerms(policy, field, period && readPeriod(period, read), chosen, job.delay) },
+    policy: { scope, ...termsOf(policy, field, period && policy[period], chosen, job.delay) },
     dimensions,
   };
 }
 
 /**
- * Reads which existing jobs count, and what becomes of them and of the newcomer.
+ * Which existing jobs count, and what becomes of them and of the newcomer.
  * @param period ms
  * @param chosen what makes two jobs the same, where the policy says it
  * @param delay how long after its enqueue the job starts, ms
  */
-function readTerms(
-  policy: Record<string, unknown>,
+function termsOf(
+  policy: Policy,
   field: string,
   period: number | undefined,
   chosen: readonly string[] | undefined,
   delay = 0,
 ): Omit<UniquePolicy, 'scope' | 'fingerprint'> {
+  const { sample, on_conflict: onConflict = 'reject', max_wait: max_wait_ms, max_count } = policy;
   const path = (name: Member) => `${field}.${name}`;
-  const given = (name: Member) => (policy[name] ?? null) !== null;
-  const read = <T>(name: Member, reader: Reader<T>) => optional(policy, name, reader, `${field}.`);
   const refuse = (name: Member, message: string) => invalidRequest(path(name), `${path(name)} ${message}`);
   const refuseBeside = (why: string, ...names: Member[]) => {
-    const other = names.find(given);
+    const other = names.find((name) => policy[name] !== undefined);
     if (other) throw refuse(other, `cannot be combined with ${why}.`);
   };
-  const sample = read('sample', readSample);
   if (sample !== undefined) {
     refuseBeside(path('sample'), 'on_conflict', 'states', 'unique_while', 'max_wait', 'max_count');
     if (period === undefined) throw refuse('period', `is required: it is the window of ${path('sample')}.`);
@@ -205,7 +195,6 @@ function readTerms(
     }
     return SAMPLES[sample](period);
   }
-  const onConflict = read('on_conflict', readOnConflict) ?? 'reject';
   const accumulates = onConflict === 'accumulate';
   if (accumulates) {
     refuseBeside(
@@ -219,21 +208,19 @@ function readTerms(
       throw unsupported(message, { field: member });
     }
   }
-  const max_wait_ms = read('max_wait', readPositive);
   if (max_wait_ms !== undefined && !accumulates && onConflict !== 'replace') {
     throw refuse('max_wait', `has no effect unless ${path('on_conflict')} is "replace" or "accumulate".`);
   }
   if (max_wait_ms !== undefined && max_wait_ms < delay) {
     throw refuse('max_wait', `must be at least the delay of the job, which is ${delay} ms.`);
   }
-  const max_count = read('max_count', readMaxCount);
   if (max_count !== undefined && !accumulates) {
     throw refuse('max_count', `has no effect unless ${path('on_conflict')} is "accumulate".`);
   }
   // A job that runs is not cancelled by a stream of newcomers unless they say so.
   const usual = accumulates ? UNSTARTED : max_wait_ms === undefined ? OPEN_STATES : (WHILE.queued as JobState[]);
   return {
-    states: read('states', readSome(100, readState)) ?? [...(read('unique_while', readWhile) ?? usual)],
+    states: policy.states ?? [...(policy.unique_while ?? usual)],
     on_conflict: onConflict,
     ...defined({ period_ms: period, max_wait_ms, max_count }),
   };
@@ -252,14 +239,6 @@ export function scopeOf(policy: unknown): UniquePolicy['scope'] {
 
 /** The names of one member; at most one of them may be given. */
 const PERIODS = ['period', 'within', 'period_ms'] as const;
-
-function readPeriod(
-  name: (typeof PERIODS)[number],
-  read: <T>(name: Member, reader: Reader<T>) => T | undefined,
-): number | undefined {
-  if (name === 'period_ms') return read(name, readMilliseconds);
-  return read(name, readPositive);
-}
 
 function pick(source: Record<string, unknown>, names: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(names.filter((name) => Object.hasOwn(source, name)).map((name) => [name, source[name]]));
