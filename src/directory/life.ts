@@ -164,7 +164,7 @@ export class DirectoryLife {
       async (queue) => (await this.readings.of(queue)).paused,
     );
     // Not through the usual stub: this question is not a sign of a change.
-    const asked = (queue: string) => queueStub(env, queue) as unknown as QueueApi;
+    const asked = (queue: string) => queueStub<QueueApi>(env, queue);
     this.readings = new QueueReadings((queue) => asked(queue).watch(), around);
     this.dueQueues = new DueQueues(sql, tables, (queue) => asked(queue).nextDue());
     this.queues.forget();

@@ -29,12 +29,13 @@ const CLASSES = {
   WORKFLOWS: 'WorkflowObject',
 } as const;
 
-/** @throws {ApiError} 500 `invalid_configuration` when the Worker does not export the class */
-function named(env: Env, binding: keyof typeof CLASSES, name: string): DurableObjectStub {
-  const bound = env[binding];
-  if (bound) return bound.getByName(name);
-  const exported = (exports as unknown as Record<string, DurableObjectNamespace | undefined>)[CLASSES[binding]];
-  if (typeof exported?.getByName === 'function') return exported.getByName(name);
+/**
+ * The object of this name. Its class answers what `Api` says.
+ * @throws {ApiError} 500 `invalid_configuration` when the Worker does not export the class
+ */
+function named<Api = DurableObjectStub>(env: Env, binding: keyof typeof CLASSES, name: string): Api {
+  const bound = env[binding] ?? (Reflect.get(exports, CLASSES[binding]) as DurableObjectNamespace | undefined);
+  if (typeof bound?.getByName === 'function') return bound.getByName(name) as Api;
   const missing = CLASSES[binding];
   throw invalidConfiguration(
     `The Worker must export ${missing}, and name it in new_sqlite_classes of its migrations.`,
@@ -43,14 +44,14 @@ function named(env: Env, binding: keyof typeof CLASSES, name: string): DurableOb
 }
 
 /** The object of one queue, for what is not RPC. */
-export function queueStub(env: Env, name: string): DurableObjectStub {
+export function queueStub<Api = DurableObjectStub>(env: Env, name: string): Api {
   return named(env, 'QUEUES', name);
 }
 
 /** The object of one queue. */
 export function queueObject(env: Env, name: string): QueueApi {
   noteAwake(name);
-  return queueStub(env, name) as unknown as QueueApi;
+  return named(env, 'QUEUES', name);
 }
 
 const DISPOSE = Reflect.get(Symbol, 'dispose') as symbol;
@@ -74,40 +75,40 @@ export function directoryStub(env: Env): DurableObjectStub {
 
 /** The object that knows which queues exist. */
 export function directoryObject(env: Env): DirectoryApi {
-  return directoryStub(env) as unknown as DirectoryApi;
+  return named(env, 'DIRECTORY', DIRECTORY);
 }
 
 /** The object that looks after the directory once a day: one more room of its class. */
 export function lookoutObject(env: Env): DirectoryApi {
-  return named(env, 'DIRECTORY', LOOKOUT) as unknown as DirectoryApi;
+  return named(env, 'DIRECTORY', LOOKOUT);
 }
 
 /** The shard of the directory with this name. */
 export function idShard(env: Env, name: string): IdsApi & RevivedApi {
-  return named(env, 'DIRECTORY', name) as unknown as IdsApi & RevivedApi;
+  return named(env, 'DIRECTORY', name);
 }
 
 /** The object of one subscription: one more room of the class of the directory. */
 export function webhookObject(env: Env, id: string): WebhookSenderApi & RevivedApi {
-  return named(env, 'DIRECTORY', `webhook ${id}`) as unknown as WebhookSenderApi & RevivedApi;
+  return named(env, 'DIRECTORY', `webhook ${id}`);
 }
 
 /** The object of one pool: one more room of the class of the directory. */
 export function poolObject(env: Env, name: string): PoolApi {
-  return named(env, 'DIRECTORY', `pool ${name}`) as unknown as PoolApi;
+  return named(env, 'DIRECTORY', `pool ${name}`);
 }
 
 /** The object of one workflow. */
 export function workflowObject(env: Env, id: string): WorkflowApi {
-  return named(env, 'WORKFLOWS', id) as unknown as WorkflowApi;
+  return named(env, 'WORKFLOWS', id);
 }
 
 /** The lock object with this name. */
 export function lockObject(env: Env, name: string): UniqueLockApi {
-  return named(env, 'UNIQUE_LOCKS', name) as unknown as UniqueLockApi;
+  return named(env, 'UNIQUE_LOCKS', name);
 }
 
 /** The desk of a key's allowance: one more room of the class of lock objects. */
 export function deskObject(env: Env, key: string): AllowanceApi {
-  return named(env, 'UNIQUE_LOCKS', DESK_PREFIX + key) as unknown as AllowanceApi;
+  return named(env, 'UNIQUE_LOCKS', DESK_PREFIX + key);
 }

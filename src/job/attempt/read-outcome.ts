@@ -62,24 +62,19 @@ export function usableError(error: unknown): ReportedError {
 
 /** The error of a nack. Texts that are too long are cut. @throws {ApiError} 400 for a member that cannot be used */
 function readError(error: unknown, now: number): ReportedError {
-  if (isObject(error)) for (const [name, read] of errorMembers(now)) optional(error, name, read, 'error.');
+  if (isObject(error))
+    for (const [name, read] of Object.entries(errorMembers(now))) optional(error, name, read, 'error.');
   else if (error !== undefined && error !== null && typeof error !== 'string') {
     throw invalidRequest('error', 'error must be an object or a string.');
   }
   return boundedError(usableError(error));
 }
 
-const errorMembers = (now: number): [name: string, read: Reader<unknown>][] => [
-  ['code', readString],
-  ['type', readString],
-  ['message', readString],
-  ['retryable', readBoolean],
-  ['classes', readList(MAX_CLASSES, readString)],
-  ['kill', readBoolean],
-  ['retry_in', readDuration],
-  ['retry_at', readRunAt(now)],
-  ['stack', readString],
-];
+const errorMembers = (now: number): Readonly<Record<string, Reader<unknown>>> => ({
+  ...{ code: readString, type: readString, message: readString, stack: readString },
+  ...{ retryable: readBoolean, kill: readBoolean, classes: readList(MAX_CLASSES, readString) },
+  ...{ retry_in: readDuration, retry_at: readRunAt(now) },
+});
 
 /**
  * A moment to run again at, epoch ms. One in the past means now; one that no duration reaches comes from a broken
