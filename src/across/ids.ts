@@ -7,7 +7,8 @@ import type { Env } from '../config';
 import { onEmptied } from '../durable/memory';
 import { inParallel } from '../durable/parallel';
 import { type ApiError, unavailable } from '../job/errors';
-import { type IdPlace, type IdsApi, idShardOf } from '../rpc/ids';
+import type { DirectoryApi } from '../rpc/directory';
+import { type IdPlace, idShardOf } from '../rpc/ids';
 import { directoryObject, idShard } from '../rpc/stubs';
 
 /** All queues of earlier releases have had their ids noted: once true, always true. */
@@ -75,7 +76,7 @@ async function atShards<T>(
   env: Env,
   items: readonly T[],
   idOf: (item: T) => string,
-  ask: (shard: IdsApi, items: T[]) => Promise<IdPlace[]>,
+  ask: (shard: DirectoryApi, items: T[]) => Promise<IdPlace[]>,
 ): Promise<IdPlace[]> {
   const shards = Map.groupBy(items, (item) => idShardOf(idOf(item)));
   return (await inParallel([...shards], ([name, own]) => ask(idShard(env, name), own))).flat();

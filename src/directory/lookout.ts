@@ -13,7 +13,7 @@ import type { Env } from '../config';
 import { inParallel } from '../durable/parallel';
 import { errorDataOf } from '../durable/platform-errors';
 import { rows } from '../durable/sql';
-import type { RevivedApi } from '../rpc/due-queues';
+import type { DirectoryApi } from '../rpc/directory';
 import {
   DIRECTORY,
   directoryObject,
@@ -95,7 +95,7 @@ export class Lookout {
   /** Calls the next workflows that run; first the webhooks and the shards, of which there are few. */
   private async reviveOthers({ tables, sql, webhooks, workflows }: Own, before: string): Promise<void> {
     const { env } = this;
-    const others: RevivedApi[] = [];
+    const others: DirectoryApi[] = [];
     if (before === LAST && tables.exist()) {
       others.push(...webhooks.list.all().map(({ id }) => webhookObject(env, id)));
       others.push(...rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => idShard(env, name)));

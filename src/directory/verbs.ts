@@ -1,59 +1,112 @@
-/** The answers of the directory, verb by verb ({@link DirectoryApi} explains each). */
 import type { Verbs } from '../durable/answering';
 import { rows } from '../durable/sql';
 import { defined } from '../job/envelope/fields';
 import { eventualOutcomeOf, outcomeOf } from '../job/errors';
-import { holdingMaintenance } from '../job/maintenance';
-import type { DirectoryApi } from '../rpc/directory';
+import type { LimitOverride } from '../job/limits/policy';
+import { holdingMaintenance, type MaintenanceNotice } from '../job/maintenance';
+import type { Pool } from '../job/pools/pool';
+import type { RegisteredSchema } from '../job/schemas/registry';
+import type { SchemaStamp } from '../job/schemas/stamp';
+import type { SettingsChange } from '../job/settings';
+import type { Directive, WorkerBeat } from '../job/worker/heartbeat';
+import type { AuditEntry, AuditRequest } from '../rpc/audit';
+import type { StoredDeclaration } from '../rpc/deployment';
+import type { QueueListRequest, WorkerListRequest, WorkflowListRequest } from '../rpc/directory';
+import type { IdPlace } from '../rpc/ids';
+import type { PoolTaken } from '../rpc/pools';
+import type { EventsRequest } from '../rpc/queue';
+import type { IdempotencyKey } from '../rpc/receipts';
+import type { WorkflowSummary } from '../rpc/workflow';
 import { changing } from './changing';
 import type { DirectoryLife } from './life';
 import { ALERT_VERBS, WEBHOOK_VERBS } from './webhooks/verbs';
 
-export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
+export const VERBS = {
   ...WEBHOOK_VERBS,
   ...ALERT_VERBS,
 
-  register: (life, name) => {
+  /** Registers a queue once; answers its route, and the settings of all queues. */
+  register: (life, name: string) => {
     const defaults = life.defaults.for(name);
     return { ...life.queues.numbered(name), ...(defaults && { defaults }) };
   },
-  admitQueues: ({ newQueues }, by, names, most) => outcomeOf(() => newQueues.admit(by, names, most, Date.now())),
-  list: ({ queues }, request) => queues.page(request),
+  /** May this key bring these queues into being, as one of at most `most` a day? Refuses with 429. */
+  admitQueues: ({ newQueues }, by: string, names: string[], most: number) =>
+    outcomeOf(() => newQueues.admit(by, names, most, Date.now())),
+  /** Queues by name, a page of them. */
+  list: ({ queues }, request: QueueListRequest) => queues.page(request),
+  /** As many queues as may be asked at once: those that change most, then the oldest. */
   busiest: ({ queues, readings }) => queues.busiest(readings.restless()),
-  resolve: ({ queues }, routes) => queues.resolve(routes),
-  unregister: (life, name, until) => life.unregister(name, until),
-  health: (life, mustWrite) => life.health(Date.now(), mustWrite),
+  /** The queues with these routes, those that exist. */
+  resolve: ({ queues }, routes: number[]) => queues.resolve(routes),
+  /** Forgets a queue that was registered at or before `until` (epoch ms). */
+  unregister: (life, name: string, until: number) => life.unregister(name, until),
+  /**
+   * How many there are of what; of the queues that are paused, as it was a minute ago at most.
+   * @param mustWrite something is written first: fails where storage cannot be written
+   */
+  health: (life, mustWrite?: boolean) => life.health(Date.now(), mustWrite),
 
-  readings: (life, queues, fresh) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
-  queueChanged: (life, queue, dueAt) => life.queueChanged(queue, dueAt),
+  /**
+   * The numbers of these queues, if they exist. A queue without changes since it was asked is not asked again.
+   * @param fresh these are asked anyway
+   */
+  readings: (life, queues: string[], fresh: string[]) => eventualOutcomeOf(() => life.readQueues(queues, fresh)),
+  /**
+   * The numbers of this queue are no longer what they were.
+   * @param dueAt when it next has work of its own, epoch ms; absent: never
+   * @returns when the directory looks after the queue, epoch ms. Version 0.2.0 and earlier return nothing
+   */
+  queueChanged: (life, queue: string, dueAt?: number): number | null | undefined => life.queueChanged(queue, dueAt),
+  /** Arms its alarm for what is due, if that was lost. @returns whether queues are looked after here */
   revive: (life) => life.revive(),
 
-  queueDefaults: ({ defaults }, queue) => {
+  /** The settings of all queues; null when there are none. @param queue with its declarations */
+  queueDefaults: ({ defaults }, queue?: string) => {
     const known = queue === undefined ? defaults.read() : defaults.for(queue);
     if (!known) return null;
     const { version, config, declared } = known;
     return defined({ version, config, declared, schemas: defaults.schemaStamp() });
   },
+  /** What the code of the deployment declares; null: nothing ever. */
   declaration: ({ defaults }) => defaults.declared() ?? null,
-  declare: async (life, declared) => {
+  /**
+   * Stores the code's new declarations and notifies the queues. Waits a moment for that. @returns how many have not
+   * confirmed yet
+   */
+  declare: async (life, declared: StoredDeclaration) => {
     life.defaults.declare(declared, Date.now());
     return await life.spread();
   },
-  changeQueueDefaults: (life, change, mayPurge) =>
+  /**
+   * Merges a change into the settings of all queues and tells them; waits a moment for that.
+   * @returns the settings, and how many queues have not confirmed them yet
+   */
+  changeQueueDefaults: (life, change: SettingsChange, mayPurge: boolean) =>
     changing(
       (now) => ({ config: life.defaults.change(change, now, mayPurge).config }),
       () => life.spread(),
     ),
+  /** The maintenance under way. */
   maintenance: ({ defaults }) => holdingMaintenance(defaults.maintenance(), Date.now()) ?? null,
-  declareMaintenance: async (life, notice) => {
+  /**
+   * Begins maintenance, changes the one under way, or ends it (null), and tells the queues; waits a moment for that.
+   * @returns what holds now, and how many queues have not confirmed yet
+   */
+  declareMaintenance: async (life, notice: MaintenanceNotice | null) => {
     life.defaults.declareMaintenance(notice, Date.now());
     return { maintenance: life.defaults.maintenance() ?? null, untold: await life.spread() };
   },
-  schemas: ({ defaults, schemas }, unless) => {
+  /** All schemas; null when they are still those of this stamp. */
+  schemas: ({ defaults, schemas }, unless?: SchemaStamp) => {
     const stamp = defaults.schemaStamp();
     return stamp !== undefined && stamp === unless ? null : { ...(stamp && { stamp }), schemas: schemas.all() };
   },
-  putSchema: (life, given) =>
+  /**
+   * Registers a schema, and notifies the queues of the change; waits a moment for that.
+   * @returns how many queues have not confirmed yet; 409 when this version or URI exists, 413 when there is no room
+   */
+  putSchema: (life, given: Omit<RegisteredSchema, 'created_at'>) =>
     changing(
       (now) => {
         const schema = { ...given, created_at: now };
@@ -62,7 +115,8 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
       },
       () => life.spread(),
     ),
-  removeSchemas: async (life, type, version) => {
+  /** Removes schemas of a type: of one version, or (without) all. @returns how many there were */
+  removeSchemas: async (life, type: string, version?: string) => {
     const isThere = life.schemas
       .all()
       .some((known) => known.type === type && [undefined, known.version].includes(version));
@@ -71,54 +125,107 @@ export const VERBS: Verbs<DirectoryLife, DirectoryApi> = {
     return { removed, untold: await life.spread() };
   },
   pools: ({ pools }) => pools.all(),
-  putPool: ({ pools }, pool) => outcomeOf(() => pools.put(pool)),
-  removePool: ({ pools }, name) => pools.remove(name),
-  definePool: ({ pool }, defined) => pool.define(defined),
-  planFetch: ({ pool }, count, worker) => eventualOutcomeOf(() => pool.plan(count, worker, () => Date.now())),
-  endFetch: ({ pool }, ticket, taken) => pool.end(ticket, taken, Date.now()),
+  /** @returns whether there was none of this name; 413 when there are too many */
+  putPool: ({ pools }, pool: Pool) => outcomeOf(() => pools.put(pool)),
+  removePool: ({ pools }, name: string) => pools.remove(name),
+  /** The pool is as this says from now on; null: it is no more. */
+  definePool: ({ pool }, defined: Pool | null) => pool.define(defined),
+  /** A worker wants jobs. 404 when there is no such pool. */
+  planFetch: ({ pool }, count: number, worker?: string) =>
+    eventualOutcomeOf(() => pool.plan(count, worker, () => Date.now())),
+  /** The fetch is over. */
+  endFetch: ({ pool }, ticket: string, taken: PoolTaken) => pool.end(ticket, taken, Date.now()),
   poolCounts: ({ pool }) => pool.counts(Date.now()),
 
+  /** What operators put in the place of the limits of keys, as it holds now. */
   limitOverrides: ({ defaults }) => defaults.overrides(Date.now()),
-  overrideLimit: (life, key, override) =>
+  /**
+   * Overrides a key's own limits in all queues, or removes the override (null), and notifies the queues; waits a moment
+   * for that.
+   * @returns whether there was an override, and how many queues have not confirmed yet; 409 when there are too many
+   */
+  overrideLimit: (life, key: string, override: LimitOverride | null) =>
     changing(
       (now) => ({ existed: life.defaults.override(key, override, now) }),
       () => life.spread(),
     ),
 
-  beginOperation: (life, idempotency, id) => life.beginOperation(idempotency, id),
-  coordinateOperation: ({ operations }, key, id, queue) => operations.coordinate(key, id, queue, Date.now()),
-  forgetOperation: ({ operations }, key, id) => operations.forget(key, id),
+  /**
+   * The operation of this key, begun if need be under this id. @returns 409 when the key was used for another request
+   */
+  beginOperation: (life, idempotency: IdempotencyKey, id: string) => life.beginOperation(idempotency, id),
+  /** Which queue decides: `queue`, unless another was chosen before; null when the operation is not known. */
+  coordinateOperation: ({ operations }, key: string, id: string, queue: string) =>
+    operations.coordinate(key, id, queue, Date.now()),
+  /** The operation changed nothing: its key may be used again. */
+  forgetOperation: ({ operations }, key: string, id: string) => operations.forget(key, id),
 
-  recordAudit: ({ audit }, entry) => audit.record(entry),
-  auditLog: ({ audit }, request) => audit.page(request, Date.now()),
+  /** Adds an entry. */
+  recordAudit: ({ audit }, entry: AuditEntry) => audit.record(entry),
+  /** A page of the entries that match. */
+  auditLog: ({ audit }, request: AuditRequest) => audit.page(request, Date.now()),
 
-  noteWorkflow: ({ workflows }, summary) => workflows.note(summary),
-  forgetWorkflow: ({ workflows }, id) => workflows.forget(id),
-  workflows: ({ workflows }, request) => workflows.page(request),
+  /** Puts a workflow on the list, or notes its new state. */
+  noteWorkflow: ({ workflows }, summary: WorkflowSummary) => workflows.note(summary),
+  /** Takes a workflow off the list. */
+  forgetWorkflow: ({ workflows }, id: string) => workflows.forget(id),
+  /** Workflows, the latest first, a page of them. */
+  workflows: ({ workflows }, request: WorkflowListRequest) => workflows.page(request),
 
-  beat: ({ workers }, beat) => workers.beat(beat, Date.now()),
-  workers: ({ workers }, request) => workers.list(request, Date.now()),
-  worker: ({ workers }, id) => workers.get(id, Date.now()),
-  direct: ({ workers }, directive, ids) => workers.direct(directive, ids, Date.now()),
-  removeWorker: ({ workers }, id) => workers.remove(id, Date.now()),
+  /**
+   * A worker is alive. Answers its directive, and whether queues must be notified that it may (or may not) get jobs.
+   */
+  beat: ({ workers }, beat: WorkerBeat) => workers.beat(beat, Date.now()),
+  /** Workers by id, a page of them. */
+  workers: ({ workers }, request: WorkerListRequest) => workers.list(request, Date.now()),
+  worker: ({ workers }, id: string) => workers.get(id, Date.now()),
+  /** Tells these workers, or all, what to do. @returns the ids of those that are known */
+  direct: ({ workers }, directive: Directive, ids?: string[]) => workers.direct(directive, ids, Date.now()),
+  /** Forgets a worker that is stale; `alive` when it is not. */
+  removeWorker: ({ workers }, id: string) => workers.remove(id, Date.now()),
+  /** Ids of the workers that are to get no jobs. */
   silencedWorkers: ({ workers }) => workers.silenced(),
-  workerEvents: ({ workers }, request) => workers.events.read(request),
+  /** What happened to workers lately, from memory. */
+  workerEvents: ({ workers }, request: EventsRequest) => workers.events.read(request),
 
-  placeCron: ({ crons }, name, queue) => crons.place(name, queue, Date.now()),
-  cronPlace: ({ crons }, name) => crons.find(name),
-  confirmCron: ({ crons }, name, version) => crons.confirm(name, version),
-  dropCron: ({ crons }, name, version) => crons.drop(name, version),
-  cronQueues: ({ crons }, limit) => crons.queues(limit),
+  /** A change begins: `queue` will have the entry. Gives the change its number. */
+  placeCron: ({ crons }, name: string, queue: string) => crons.place(name, queue, Date.now()),
+  cronPlace: ({ crons }, name: string) => crons.find(name),
+  /** The change with this number is complete: no other queue has the entry. */
+  confirmCron: ({ crons }, name: string, version: number) => crons.confirm(name, version),
+  /** No queue has the entry, unless it was changed after the change with this number. */
+  dropCron: ({ crons }, name: string, version: number) => crons.drop(name, version),
+  /** Queues that may have entries. */
+  cronQueues: ({ crons }, limit: number) => crons.queues(limit),
 
-  noteIds: (life, places, lookedInto) => life.noteIds(places, lookedInto),
-  placesOf: ({ ids }, wanted) => ids.find(wanted),
-  registerShard: ({ tables, sql }, name) => {
+  /**
+   * A shard notes ids under which queues are about to take jobs. One row written for each. Ids noted for other queues
+   * are skipped, unless that was looked into.
+   * @param lookedInto none of the other queues has such a job
+   * @returns the other queues
+   */
+  noteIds: (life, places: IdPlace[], lookedInto?: boolean) => life.noteIds(places, lookedInto),
+  /** What a shard knows of these ids. */
+  placesOf: ({ ids }, wanted: string[]) => ids.find(wanted),
+  /** The directory itself: records a shard in use. */
+  registerShard: ({ tables, sql }, name: string) => {
     tables.create();
     rows(sql, 'INSERT OR IGNORE INTO id_shards (name) VALUES (?)', name);
   },
+  /** The directory itself: its shards in use. */
   shards: ({ tables, sql }) =>
     tables.exist() ? rows<{ name: string }>(sql, 'SELECT name FROM id_shards').map(({ name }) => name) : [],
+  /**
+   * The directory itself: continues to note the ids of queues of an earlier release, and waits a moment for that.
+   * @returns how many queues are left
+   */
   listIds: (life) => life.listIds(),
 
   reset: (life) => life.reset(),
-};
+} satisfies Verbs<DirectoryLife>;
+
+declare module '../rpc/tables' {
+  interface VerbTables {
+    directory: typeof VERBS;
+  }
+}

@@ -25,7 +25,7 @@ export function askToFollow(
 }
 
 /** As {@link answering}; followers come in by an upgrade. */
-export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life, Api>) {
+export function followed<Env, Life extends FollowedLife, Api>(verbs: Verbs<Life>) {
   abstract class Followed extends (answering<Env, Life, Api>(verbs) as new (
     ctx: DurableObjectState,
     env: Env,

@@ -14,9 +14,9 @@ import type { Outcome } from '../job/errors';
 import type { NewJob } from '../job/record';
 import type { WaitingFor } from '../job/waiting';
 import type { AllowanceApi } from '../rpc/allowances';
+import type { DirectoryApi } from '../rpc/directory';
 import type { QueueApi } from '../rpc/queue';
 import type { EnqueuedJob, IdempotencyKey } from '../rpc/receipts';
-import type { WebhookSenderApi } from '../rpc/webhooks';
 import type { WorkflowApi } from '../rpc/workflow';
 import type { JobRow } from './store/job-row';
 import type { QueueParts } from './store/parts';
@@ -91,7 +91,7 @@ export interface Others {
   queue(name: string): QueueApi;
   workflow(id: string): WorkflowApi;
   /** The object of a subscription. */
-  webhook(id: string): WebhookSenderApi;
+  webhook(id: string): DirectoryApi;
   /** The desk of a key that counts in all queues. */
   desk(key: string): AllowanceApi;
   /** Reports the state of an alert rule here to the directory. */

@@ -87,13 +87,3 @@ export interface AllowanceApi {
   /** Null: no queue has anything of it. */
   allowance(): Promise<AllowanceView | null>;
 }
-
-/** What a desk asks of a queue. */
-export interface AllowanceHolderApi {
-  /**
-   * The desk of a key calls: there may be something to lease. With `recall`, others wait: the queue must give back what
-   * it does not use, and slots beyond `most` as its attempts end.
-   * @returns false: there is no such queue
-   */
-  deskCalls(key: string, recall?: { most?: number }): Promise<boolean>;
-}

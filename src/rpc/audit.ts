@@ -57,10 +57,3 @@ export interface AuditPage {
   /** How many match in all. */
   total: number;
 }
-
-export interface AuditApi {
-  /** Adds an entry. */
-  recordAudit(entry: AuditEntry): Promise<void>;
-  /** A page of the entries that match. */
-  auditLog(request: AuditRequest): Promise<AuditPage>;
-}

@@ -1,9 +1,7 @@
 /** The answers of queues and the directory about cron entries, over RPC. Times are epoch milliseconds. */
 import type { CronDefinition } from '../job/cron/definition';
 import type { SkipReason } from '../job/cron/skip';
-import type { Outcome } from '../job/errors';
 import type { JobState } from '../job/states';
-import type { EnqueuedJob } from './receipts';
 
 /** A job that a fire has enqueued. */
 export interface CronExecution {
@@ -92,47 +90,10 @@ export interface CronExecutionView extends CronExecution {
   ended_at?: number;
 }
 
-export interface CronQueueApi {
-  /** @returns the entry, and whether it is new. 409 `conflict` when it was changed, deleted or moved meanwhile */
-  putCron(request: PutCron): Promise<Outcome<CronView & { created: boolean }>>;
-  /** Would the queue accept the jobs of this entry? */
-  checkCron(definition: CronDefinition): Promise<Outcome<void>>;
-  cron(name: string): Promise<Outcome<CronView>>;
-  /** Every entry of the queue. */
-  cronSummaries(): Promise<CronSummary[]>;
-  /** Those of these entries that the queue has; `omitted` are there too, but did not fit into one message. */
-  cronsNamed(names: string[]): Promise<{ crons: CronView[]; omitted: string[] }>;
-  /** Null when it has none of this name. */
-  removeCron(name: string, version: number): Promise<Outcome<CronView | null>>;
-  enableCron(name: string, enabled: boolean): Promise<Outcome<CronView>>;
-  /** Enqueues a job of the entry now, whatever its schedule, overlap policy and limits say. */
-  triggerCron(name: string): Promise<Outcome<EnqueuedJob>>;
-  cronHistory(name: string, limit: number): Promise<Outcome<{ executions: CronExecutionView[]; skipped: CronSkip[] }>>;
-  /**
-   * Stops an entry that goes to another queue from firing, and keeps it until {@link confirmCron}.
-   * @returns what that queue is to take over; null when there is nothing
-   */
-  handOffCron(definition: CronDefinition, version: number): Promise<Outcome<CronView | null>>;
-  /** Another queue has taken over. */
-  confirmCron(name: string, version: number): Promise<Outcome<void>>;
-}
-
 /** The queue of the entry with a name. */
 export interface CronPlace {
   queue: string;
   /** Queues that may still have the entry, because the last change was cut off. */
   others: string[];
   version: number;
-}
-
-export interface CronDirectoryApi {
-  /** A change begins: `queue` will have the entry. Gives the change its number. */
-  placeCron(name: string, queue: string): Promise<CronPlace>;
-  cronPlace(name: string): Promise<CronPlace | null>;
-  /** The change with this number is complete: no other queue has the entry. */
-  confirmCron(name: string, version: number): Promise<void>;
-  /** No queue has the entry, unless it was changed after the change with this number. */
-  dropCron(name: string, version: number): Promise<void>;
-  /** Queues that may have entries. */
-  cronQueues(limit: number): Promise<string[]>;
 }

@@ -1,5 +1,4 @@
 /** The part of a queue object's RPC interface by which a queue is exported and imported. Times in epoch ms. */
-import type { Outcome } from '../job/errors';
 import type { StoredJob, StoredState } from '../job/export/stored-job';
 import type { GroupChange, GroupOverrides } from '../job/group';
 import type { QueueConfig, QueueMode } from '../job/settings';
@@ -61,18 +60,4 @@ export interface PartsImported {
   known: number;
   /** Jobs whose ids take a row each: they were chosen by producers, or their numbers are not free here. */
   id_rows: number;
-}
-
-export interface ExportApi {
-  /** @returns null: there is no such queue; 409 while it is being deleted */
-  beginExport(): Promise<Outcome<ExportStart | null>>;
-  exportPage(request: ExportRequest): Promise<Outcome<ExportPage>>;
-  /**
-   * Takes parts of a file, each once, in one transaction.
-   * @param ticket as in `enqueue`
-   * @returns 409 when the queue has other jobs, when parts before it are missing, or while it is being deleted
-   */
-  importParts(request: ImportRequest, ticket?: string): Promise<Outcome<PartsImported>>;
-  /** What {@link importParts} would do. Writes nothing. */
-  considerImport(request: ImportRequest): Promise<Outcome<PartsImported>>;
 }

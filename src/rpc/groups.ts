@@ -1,6 +1,5 @@
 /** The part of a queue object's RPC interface that is about groups of jobs. Times in epoch ms. */
-import type { Outcome } from '../job/errors';
-import type { GroupChange, GroupLimits, GroupOrder, GroupOverride } from '../job/group';
+import type { GroupLimits, GroupOrder, GroupOverride } from '../job/group';
 import type { WaitingFor } from '../job/waiting';
 
 /** Which groups, in the order of the list. */
@@ -56,14 +55,4 @@ export interface GroupsView {
   ungrouped: number;
   /** False: there are waiting jobs that were not counted. */
   complete: boolean;
-}
-
-export interface GroupsApi {
-  groups(request: GroupsRequest): Promise<Outcome<GroupsView>>;
-  /** One group; zeros for one that has no jobs. */
-  group(name: string): Promise<Outcome<GroupDetail>>;
-  /** Changes what is said of one group. @returns 409 where the queue says nothing of its groups */
-  overrideGroup(name: string, change: GroupChange): Promise<Outcome<GroupDetail>>;
-  /** Nothing is said of the group any more. */
-  restoreGroup(name: string): Promise<Outcome<GroupDetail>>;
 }

@@ -36,10 +36,3 @@ export interface RateLimitView {
   own_period_ms?: number;
   override?: LimitOverride;
 }
-
-export interface LimitsApi {
-  /** The keys that limit jobs in this queue, in order, at most 10000. */
-  limitKeys(): Promise<string[]>;
-  /** Those of these keys that this queue knows. */
-  rateLimits(keys: string[]): Promise<RateLimitView[]>;
-}

@@ -1,6 +1,5 @@
 /** What a queue says of what has happened in it. */
 
-import type { Outcome } from '../job/errors';
 import type { Upcoming } from '../job/metrics/as-of';
 import type { Meter } from '../job/metrics/meter';
 import type { Point } from '../job/metrics/series';
@@ -40,27 +39,3 @@ export type QueueReading = QueueStats & QueueActivity;
 
 /** All numbers of a queue, and what time will do to them. */
 export type WatchedReading = QueueReading & { upcoming: Upcoming[] };
-
-/** The part of a queue's interface that is about what happened in it. */
-export interface MetricsApi {
-  activity(): Promise<QueueActivity>;
-  /** All its numbers, also of a queue that does not exist. It will tell the directory when they are no longer right. */
-  watch(): Promise<Outcome<WatchedReading>>;
-  /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
-  points(request: PointsRequest): Promise<Point[]>;
-}
-
-/** The part of the directory's interface that is about the numbers of the queues. */
-export interface ReadingsApi {
-  /**
-   * The numbers of these queues, if they exist. A queue without changes since it was asked is not asked again.
-   * @param fresh these are asked anyway
-   */
-  readings(queues: string[], fresh: string[]): Promise<Outcome<QueueReading[]>>;
-  /**
-   * The numbers of this queue are no longer what they were.
-   * @param dueAt when it next has work of its own, epoch ms; absent: never
-   * @returns when the directory looks after the queue, epoch ms. Version 0.2.0 and earlier return nothing
-   */
-  queueChanged(queue: string, dueAt?: number): Promise<number | null | undefined>;
-}

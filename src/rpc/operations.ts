@@ -3,14 +3,13 @@
  * life of the queue itself, and answers that are remembered. Times in epoch ms.
  */
 
-import type { ErrorData, Outcome } from '../job/errors';
+import type { ErrorData } from '../job/errors';
 import type { JobFilter } from '../job/filter';
-import type { SentJobs } from '../job/message';
 import type { OptionsThat } from '../job/options';
 import type { JobBody, JobView, RetryInput } from '../job/record';
 import type { RetentionChange } from '../job/retention';
 import { type JobState, MOVES } from '../job/states';
-import type { EnqueueReceipt, IdempotencyKey, QueueStatus, SentEachReceipt } from './receipts';
+import type { IdempotencyKey } from './receipts';
 
 /** How many jobs match. `next`: an intermediate count; the next call continues below this position. */
 export interface CountResult {
@@ -195,62 +194,3 @@ export interface MoveRequest {
 
 /** What a queue answered to a dead letter that is to live again there: why not, or the job as it is there now. */
 export type Adoption = { refused: ErrorData } | { job: JobView | null };
-
-export interface OperationsApi {
-  /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
-  patch(request: PatchRequest): Promise<Outcome<JobView>>;
-  count(request: Pick<SortedRequest, 'filter' | 'before'>): Promise<Outcome<CountResult>>;
-  /** The first jobs in another order than that of their making, a step of them. */
-  sorted(request: SortedRequest): Promise<Outcome<SortedPart>>;
-  /** One transaction for at most 1000 ids. */
-  bulk(request: BulkRequest): Promise<Outcome<BulkAnswer>>;
-  /** What {@link bulk} would do to each of these jobs. */
-  checkBulk(request: BulkCheck): Promise<Outcome<BulkItem[]>>;
-  /**
-   * What {@link bulkMatching} would do to each of the jobs that match, in order.
-   * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
-   */
-  checkMatching(request: MatchingRequest): Promise<Outcome<BulkItem[]>>;
-  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link checkMatching}; 503 when one is locked. */
-  bulkMatching(request: MatchingRequest): Promise<Outcome<BulkAnswer>>;
-  /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
-  prepareBulk(batch: string, coordinator: string, request: BulkCheck): Promise<Outcome<BulkAnswer>>;
-  /** Begins an operation, which then continues by itself, whatever fails; waits up to `waitMs` for its end. */
-  operate(request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>>;
-  /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
-  operation(id: string, waitMs: number, items?: boolean): Promise<OperationView | null>;
-  /**
-   * Stops an operation before its next step; one that this queue has not begun yet will not begin here.
-   * @returns how far it came; null when the queue does not exist
-   */
-  abortOperation(id: string, action: BulkAction): Promise<Outcome<OperationView | null>>;
-  /** The operations that run, and the last ones that ended within a day. */
-  operations(): Promise<OperationView[]>;
-  /** Takes no more jobs, and gives out those it has, until `resume`. */
-  drain(): Promise<Outcome<QueueStatus>>;
-  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 while jobs prevent it. */
-  remove(request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>>;
-  /**
-   * Takes jobs over from a queue that is being deleted, once for each `move`.
-   * @param ticket as in `enqueue`
-   */
-  adopt(move: string, jobs: MovedJob[], ticket?: string): Promise<Outcome<void>>;
-  /**
-   * Gives a dead letter its second life in another queue. Answers the job in its new queue. 404 unless it is a dead
-   * letter; that queue's refusal, and then nothing has changed. 409 when something else has been decided about the job;
-   * 503 when it is on its way and arrives automatically.
-   */
-  moveDeadLetter(id: string, request: MoveRequest): Promise<Outcome<JobView>>;
-  /** Would this queue take the job? Writes nothing. */
-  considerMoved(job: MovedJob): Promise<Outcome<void>>;
-  /**
-   * Takes a dead letter of another queue, or refuses it for good; once for each `move`.
-   * @param ticket as in `enqueue`; 503 once it is given up, and that is not for good
-   */
-  adoptMoved(move: string, job: MovedJob, ticket?: string): Promise<Outcome<Adoption>>;
-  priorities(): Promise<{ priority: number; count: number }[]>;
-  /** Accepts each job on its own; what cannot be accepted says why. */
-  enqueueEach(jobs: SentJobs, idempotency?: IdempotencyKey, divided?: boolean): Promise<Outcome<SentEachReceipt>>;
-  /** What was answered under this key. @returns null: nothing; 409: to another request */
-  recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
-}

@@ -1,33 +1,18 @@
-/**
- * What a queue object answers over RPC. Other rooms talk to this interface and nothing else.
- *
- * Rules of all methods: errors of the product's rules come back as `{ ok: false, error }`, only defects throw; reading
- * never writes; a write is answered only when it is durable (the runtime's output gate).
- */
+/** What a queue object answers over RPC, and what it is asked. */
 
-import type { QueueEvent } from '../durable/event-log';
+import type { Answers } from '../durable/answering';
 import type { Outcome } from '../job/errors';
 import type { JobFilter } from '../job/filter';
 import type { LogLine } from '../job/log';
-import type { SentJobs } from '../job/message';
-import type { JobView, NewJob, UniquePolicy } from '../job/record';
-import type { QueueConfig, QueueDefaults, SettingsChange } from '../job/settings';
+import type { JobView, UniquePolicy } from '../job/record';
+import type { QueueConfig } from '../job/settings';
 import type { JobState } from '../job/states';
-import type { AllowanceHolderApi } from './allowances';
-import type { CronQueueApi } from './cron';
-import type { LookedAfterApi } from './due-queues';
-import type { ExportApi } from './export';
-import type { DeadLetterPlace, FailuresPart, FailuresRequest } from './failures';
-import type { GroupsApi } from './groups';
-import type { LimitsApi } from './limits';
-import type { MetricsApi } from './metrics';
-import type { OperationsApi, Override, PatchRequest } from './operations';
-import type { EnqueueReceipt, IdempotencyKey, QueueStatus, RememberedAnswer, SentReceipt } from './receipts';
-import type { QueueStats, StateCounts } from './stats';
-import type { TargetsApi } from './targets';
-import type { UniquesApi } from './uniques';
-import type { ProgressReport, StoredCheckpoint, WorkersApi } from './workers';
-import type { StepStart } from './workflow';
+import type { DeadLetterPlace } from './failures';
+import type { Override, PatchRequest } from './operations';
+import type { EnqueueReceipt, IdempotencyKey, RememberedAnswer } from './receipts';
+import type { StateCounts } from './stats';
+import type { VerbTables } from './tables';
+import type { ProgressReport, StoredCheckpoint } from './workers';
 
 /** Asks about a fingerprint on behalf of a new job in another queue. */
 export type UniqueQuestion = Pick<UniquePolicy, 'fingerprint' | 'states' | 'period_ms'>;
@@ -194,105 +179,10 @@ export interface QueueSettings {
   declared?: QueueConfig;
 }
 
-export interface QueueApi
-  extends WorkersApi,
-    CronQueueApi,
-    ExportApi,
-    OperationsApi,
-    LimitsApi,
-    AllowanceHolderApi,
-    GroupsApi,
-    LookedAfterApi,
-    MetricsApi,
-    TargetsApi,
-    UniquesApi {
-  /**
-   * All or nothing. Errors carry `details.index` when there is more than one job.
-   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
-   */
-  enqueue(jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey): Promise<Outcome<SentReceipt>>;
-  /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
-  checkJobs(jobs: NewJob[]): Promise<Outcome<void>>;
-  /**
-   * Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. Undefined, where the
-   * start is divisible: there is no room now.
-   */
-  startSteps(start: StepStart): Promise<Outcome<(string | null | undefined)[]>>;
-  /** Cancels those of these jobs that have not ended. */
-  cancelSteps(ids: string[]): Promise<Outcome<void>>;
-  /** Which jobs here have these fingerprints, and are in conflict by these criteria? One answer for each question. */
-  uniqueConflicts(questions: UniqueQuestion[]): Promise<UniqueConflicts[]>;
-  /** Which of these fingerprints have a job here? */
-  knownFingerprints(fingerprints: string[]): Promise<string[]>;
-  /** Holds this queue's share of a batch over several queues, see `features/shares/batch.ts`. */
-  prepareBatch(batch: string, coordinator: string, jobs: SentJobs): Promise<Outcome<EnqueueReceipt>>;
-  /** The same unless the queue does not exist: null when it would be created and hold them. */
-  prepareBatchIfExists(batch: string, coordinator: string, jobs: SentJobs): Promise<Outcome<EnqueueReceipt | null>>;
-  /**
-   * Decides a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503
-   * when it was abandoned meanwhile. With an answer to remember: an earlier answer under the same key, if there is one;
-   * the batch is then abandoned.
-   */
+/** What a queue object answers: its table of verbs says what each means. */
+export type QueueApi = Omit<Answers<VerbTables['queue']>, 'decideBatch' | 'recall'> & {
   decideBatch<T = EnqueueReceipt>(
-    batch: string,
-    others: string[],
-    answer?: RememberedAnswer<T>,
+    ...args: [batch: string, others: string[], answer?: RememberedAnswer<T>]
   ): Promise<Outcome<T | null>>;
-  commitBatch(batch: string): Promise<Outcome<void>>;
-  abortBatch(batch: string): Promise<Outcome<void>>;
-  /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */
-  batchDecision(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
-  /** The same, asked by who drives the batch and will not have it decided any more: a queue is not created for it. */
-  giveUpBatch(batch: string): Promise<Outcome<'committed' | 'aborted'>>;
-  /** The job; one that waits says what for. */
-  get(id: string): Promise<Outcome<JobView>>;
-  /** The job with all that lies beside it. */
-  story(id: string): Promise<Outcome<JobStory>>;
-  cancel(id: string): Promise<Outcome<JobView>>;
-  activate(id: string): Promise<Outcome<JobView>>;
-  /** A pending, delayed or retried job becomes available now. */
-  runNow(id: string): Promise<Outcome<JobView>>;
-  /** The job, after waiting up to `waitMs` (0 … 60000) for its end. 410 when it ended and nothing of it is kept. */
-  awaitEnd(id: string, waitMs: number): Promise<Outcome<JobView>>;
-  /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
-  getMany(ids: string[]): Promise<{ jobs: JobView[]; omitted: string[] }>;
-  /** Those of these ids that are written down here, because they do not lead to their jobs by themselves. */
-  knownIds(ids: string[]): Promise<string[]>;
-  /** The next of them after this one, in order; none: that was all. */
-  chosenIds(after: string): Promise<string[]>;
-  /** Those of these jobs that run here. */
-  runningOf(ids: string[]): Promise<string[]>;
-  list(request: ListRequest): Promise<Outcome<ListPage>>;
-  countStates(request: StatesRequest): Promise<Outcome<StatesCounted>>;
-  /** Groups of failures, a step of them. */
-  failures(request: FailuresRequest): Promise<Outcome<FailuresPart>>;
-  /** Where the jobs of a list lie, for a reader that passes over them. */
-  listPlaces(request: ListRequest): Promise<Outcome<ListPlaces>>;
-  /** Where the newest dead letters lie. */
-  deadLetterPlaces(request: DeadLetterRequest): Promise<Outcome<DeadLetterPlaces>>;
-  /** The dead letters with these keys, in this order. */
-  deadLettersAt(keys: number[]): Promise<Outcome<DeadLettersAt>>;
-  deadLetterKinds(): Promise<Outcome<DeadLetterKinds>>;
-  deadLetter(id: string): Promise<Outcome<JobView>>;
-  /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
-  redrive(id: string, options: RedriveOptions): Promise<Outcome<JobView>>;
-  deleteDeadLetter(id: string): Promise<Outcome<{ job_id: string }>>;
-  stats(): Promise<Outcome<QueueStats>>;
-  pause(): Promise<Outcome<QueueStatus>>;
-  resume(): Promise<Outcome<QueueStatus>>;
-  /** What the queue says itself. */
-  config(): Promise<Outcome<QueueConfig>>;
-  settings(): Promise<Outcome<QueueSettings>>;
-  /**
-   * Merges `change` into the stored settings; `null` members return to the default.
-   * @param mayPurge false: 403 when ended jobs would be kept for less time than now
-   */
-  configure(change: SettingsChange, mayPurge?: boolean): Promise<Outcome<QueueConfig>>;
-  /**
-   * The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created.
-   */
-  takeDefaults(defaults: QueueDefaults): Promise<Outcome<void>>;
-  events(request: EventsRequest): Promise<QueueEvent[]>;
-  /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
-  reset(): Promise<void>;
-}
+  recall<T = EnqueueReceipt>(idempotency: IdempotencyKey): Promise<Outcome<T | null>>;
+};

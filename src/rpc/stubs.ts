@@ -9,12 +9,8 @@ import { invalidConfiguration } from '../job/errors';
 import { type AllowanceApi, DESK_PREFIX } from './allowances';
 import { noteAwake } from './awake-queues';
 import type { DirectoryApi } from './directory';
-import type { RevivedApi } from './due-queues';
-import type { IdsApi } from './ids';
 import type { UniqueLockApi } from './locks';
-import type { PoolApi } from './pools';
 import type { QueueApi } from './queue';
-import type { WebhookSenderApi } from './webhooks';
 import type { WorkflowApi } from './workflow';
 
 /** The names of the directory's object, and of the one that looks after it. */
@@ -84,17 +80,17 @@ export function lookoutObject(env: Env): DirectoryApi {
 }
 
 /** The shard of the directory with this name. */
-export function idShard(env: Env, name: string): IdsApi & RevivedApi {
+export function idShard(env: Env, name: string): DirectoryApi {
   return named(env, 'DIRECTORY', name);
 }
 
 /** The object of one subscription: one more room of the class of the directory. */
-export function webhookObject(env: Env, id: string): WebhookSenderApi & RevivedApi {
+export function webhookObject(env: Env, id: string): DirectoryApi {
   return named(env, 'DIRECTORY', `webhook ${id}`);
 }
 
 /** The object of one pool: one more room of the class of the directory. */
-export function poolObject(env: Env, name: string): PoolApi {
+export function poolObject(env: Env, name: string): DirectoryApi {
   return named(env, 'DIRECTORY', `pool ${name}`);
 }
 

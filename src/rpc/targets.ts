@@ -18,11 +18,3 @@ export interface TargetView {
   /** What it announced; absent when it announces nothing, or was not asked yet. */
   types?: string[];
 }
-
-/** The part of a queue's interface that is about targets. */
-export interface TargetsApi {
-  /** Every target that this queue can push to. */
-  targets(): Promise<TargetView[]>;
-  /** Tries those of this name that are paused or stopped. @returns these, as they are afterwards */
-  resumeTarget(name: string): Promise<TargetView[]>;
-}

@@ -24,8 +24,3 @@ export interface HeldUniques {
   /** Not all were looked at: those after this place were not. */
   next?: UniquePlace;
 }
-
-export interface UniquesApi {
-  /** At most `limit` of them by fingerprint, after a place; a bounded number of jobs is looked at. */
-  heldUniques(limit: number, after?: UniquePlace): Promise<HeldUniques>;
-}

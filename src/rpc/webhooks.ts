@@ -2,8 +2,7 @@
  * Webhooks over RPC. The directory has their list. Each webhook has an object of its own, which sends and keeps the
  * log: a slow or missing receiver delays nothing else.
  */
-import type { Outcome } from '../job/errors';
-import type { DeclarableWebhook, DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
+import type { DeliveryStatus, Webhook, WebhookMembers } from '../job/webhook/subscription';
 
 /** An event on its way to a subscription: its body as it is sent, written once. */
 export interface Notice {
@@ -81,37 +80,5 @@ export interface ChangedWebhook {
   untold: number;
 }
 
-/** What the directory answers. */
-export interface WebhookListApi {
-  webhooks(): Promise<Webhook[]>;
-  webhook(id: string): Promise<Webhook | null>;
-  /** 409 when there are too many. */
-  createWebhook(members: DeclarableWebhook, secret: string): Promise<Outcome<ChangedWebhook>>;
-  /** Replaces the members that are given; null removes one. 404. */
-  changeWebhook(id: string, change: WebhookChange): Promise<Outcome<ChangedWebhook>>;
-  /** Each former secret signs for another day. 404; 409 when too many do. */
-  rotateWebhook(id: string, secret: string): Promise<Outcome<ChangedWebhook>>;
-  /** Whatever waits to be delivered is dropped. 409 while alert rules name it. @returns whether there was one */
-  deleteWebhook(id: string): Promise<Outcome<boolean>>;
-  /** The object of a subscription has given its receiver up. */
-  webhookDisabled(id: string, disabled: NonNullable<Webhook['disabled']>, version: number): Promise<void>;
-}
-
 /** A change of what a client may say of a subscription. */
 export type WebhookChange = { [K in keyof WebhookMembers]?: WebhookMembers[K] | null };
-
-/** What the object of a subscription answers. */
-export interface WebhookSenderApi {
-  /** How it is from now on; null: it was deleted, and with it whatever waits. An older version changes nothing. */
-  configureWebhook(webhook: Webhook | null): Promise<void>;
-  /** Takes notices to deliver. Each notice is delivered once, however often it arrives. */
-  takeNotices(id: string, notices: Notice[]): Promise<void>;
-  webhookStats(): Promise<WebhookStats>;
-  deliveries(request: DeliveriesRequest): Promise<DeliveryPage>;
-  /** By the id of its event. */
-  delivery(event: string): Promise<Delivery | null>;
-  /** Delivers once more, at once. null: there is no such delivery. */
-  redeliver(event: string): Promise<Delivery | null>;
-  /** Sends a test, whether the subscription is active or not. 404. */
-  testWebhook(id: string): Promise<Outcome<TestAnswer>>;
-}

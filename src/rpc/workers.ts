@@ -1,7 +1,7 @@
 /** The part of a queue object's RPC interface that workers use: taking jobs, reporting about them, keeping them. */
 
 import type { Progress } from '../job/attempt/notes';
-import type { AttemptName, EndReport, Report } from '../job/attempt/outcome';
+import type { AttemptName, Report } from '../job/attempt/outcome';
 import type { Reported } from '../job/attempt/render-reported';
 import type { PulledChunks } from '../job/chunk';
 import type { Outcome } from '../job/errors';
@@ -27,7 +27,7 @@ export interface ClaimRequest {
   chunks?: PulledChunks;
   /** Wait up to this long for work, 0 … 20000 ms. */
   wait_ms?: number;
-  /** Names this claim, for {@link WorkersApi.withdraw}. */
+  /** Names this claim, for the verb `withdraw`. */
   waiter?: string;
 }
 
@@ -130,48 +130,4 @@ export interface ReportedAndClaimed {
   /** An outcome for each, in order. */
   told: Outcome<Reported>[];
   claimed: Outcome<JobView[]>;
-}
-
-export interface WorkersApi {
-  /** How many jobs run here. */
-  activeCount(): Promise<number>;
-  claim(request: ClaimRequest): Promise<Outcome<JobView[]>>;
-  /** The caller of this claim is gone: it takes no job any more. */
-  withdraw(waiter: string): Promise<void>;
-  /**
-   * Takes back claims whose jobs never reached the caller, as if they had not been made. Attempts that are over stay
-   * over.
-   */
-  takeBack(claims: AttemptName[]): Promise<Outcome<void>>;
-  /** Ends an attempt as its worker reports. */
-  settle(report: EndReport): Promise<Outcome<JobView>>;
-  /**
-   * Many reports, each fenced on its own: an outcome for each, in order.
-   * @param mostTold bytes of steps on record that the answer may repeat; absent: 4 MiB
-   */
-  report(reports: Report[], mostTold?: number): Promise<Outcome<Reported>[]>;
-  /** The same, and a claim that does not wait: both share a transaction, in this order. */
-  reportAndClaim(reports: Report[], request: ClaimRequest, mostTold?: number): Promise<ReportedAndClaimed>;
-  heartbeat(request: HeartbeatRequest): Promise<Outcome<HeartbeatReceipt>>;
-  /** Records progress and extends the lease; a job that does not run ignores it. */
-  reportProgress(request: ProgressRequest): Promise<Outcome<ProgressReport>>;
-  progress(id: string): Promise<Outcome<ProgressReport>>;
-  saveCheckpoint(request: CheckpointRequest): Promise<Outcome<StoredCheckpoint>>;
-  /** Null when the job has none. */
-  checkpoint(id: string): Promise<Outcome<StoredCheckpoint | null>>;
-  deleteCheckpoint(request: AttemptName): Promise<Outcome<{ job_id: string }>>;
-  /** Records a step of the job; the first result of a name wins. */
-  recordStep(request: StepRequest): Promise<Outcome<StepReceipt>>;
-  /** JSON text of what is on record of the job's steps. */
-  steps(id: string): Promise<Outcome<string>>;
-  /** A signal for the job, which continues at once if it waits for it. */
-  signal(request: SignalRequest): Promise<Outcome<SignalReceipt>>;
-  addLog(request: LogRequest): Promise<Outcome<{ accepted: number }>>;
-  log(id: string): Promise<Outcome<LogLine[]>>;
-  /** The jobs that this worker holds. */
-  leasedBy(workerId: string): Promise<LeasedJob[]>;
-  /** Gives the jobs of a worker that is gone to others. @returns their ids */
-  releaseLeased(workerId: string): Promise<Outcome<string[]>>;
-  /** These workers are to get no jobs from now on, or may again. */
-  silence(workerIds: string[], silenced: boolean): Promise<void>;
 }

@@ -7,7 +7,8 @@ import type { QueueEvent } from '../../durable/event-log';
 import type { Outbox, OutboxMessage } from '../../durable/outbox';
 import { type MessageKind, posted } from '../../durable/outbox-relay';
 import { isFor, type WebhookRoute } from '../../job/webhook/subscription';
-import type { Notice, WebhookSenderApi } from '../../rpc/webhooks';
+import type { DirectoryApi } from '../../rpc/directory';
+import type { Notice } from '../../rpc/webhooks';
 import { renderEvent } from './written';
 
 /** The kind of these messages. Their address is the id of the webhook, their data a JSON array of {@link Notice}. */
@@ -56,7 +57,7 @@ const read = ({ data }: OutboxMessage) => JSON.parse(data) as Notice[];
 export function noticeMessages(
   outbox: Outbox,
   write: <T>(operation: (now: number) => T) => Promise<T>,
-  senderOf: (id: string) => Pick<WebhookSenderApi, 'takeNotices'>,
+  senderOf: (id: string) => Pick<DirectoryApi, 'takeNotices'>,
 ): MessageKind {
   return posted(outbox, write, {
     kind: NOTICE,

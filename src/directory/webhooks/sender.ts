@@ -21,15 +21,8 @@ import { bodyIn } from '../../job/webhook/form';
 import { deliveryOf } from '../../job/webhook/ids';
 import { DISABLE_AFTER_MS, verdictOn } from '../../job/webhook/schedule';
 import { type Disabled, secretsAt, type Webhook } from '../../job/webhook/subscription';
-import type {
-  DeliveriesRequest,
-  Delivery,
-  DeliveryPage,
-  Notice,
-  TestAnswer,
-  WebhookListApi,
-  WebhookStats,
-} from '../../rpc/webhooks';
+import type { DirectoryApi } from '../../rpc/directory';
+import type { DeliveriesRequest, Delivery, DeliveryPage, Notice, TestAnswer, WebhookStats } from '../../rpc/webhooks';
 import { Deliveries, type LoggedDelivery, type Sendable } from './deliveries';
 
 /** Attempts at once: a test always finds a connection. */
@@ -58,7 +51,7 @@ export interface SenderHost {
   random(): number;
   wakeAt(at: number): void;
   keepAlive(promise: Promise<unknown>): void;
-  readonly directory: Pick<WebhookListApi, 'webhook' | 'webhookDisabled'>;
+  readonly directory: Pick<DirectoryApi, 'webhook' | 'webhookDisabled'>;
   /** May receivers be on this machine? */
   allowsLoopback(): boolean;
   /** Leaves nothing behind. */

@@ -1,11 +1,13 @@
 /** Verbs about webhooks and alert rules, of the directory and of a webhook's object. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
+import type { AlertMembers } from '../../job/alert/parse';
+import type { AlertState } from '../../job/alert/rule';
 import { conflict, type Outcome, outcomeOf } from '../../job/errors';
 import { webhookId } from '../../job/webhook/ids';
-import type { Webhook } from '../../job/webhook/subscription';
-import type { AlertsApi, AlertView, ChangedAlert } from '../../rpc/alerts';
-import type { ChangedWebhook, WebhookListApi, WebhookSenderApi } from '../../rpc/webhooks';
+import type { DeclarableWebhook, Webhook } from '../../job/webhook/subscription';
+import type { AlertView, ChangedAlert } from '../../rpc/alerts';
+import type { ChangedWebhook, DeliveriesRequest, Notice, WebhookChange } from '../../rpc/webhooks';
 import type { AlertList } from '../alerts';
 import { changing } from '../changing';
 import type { Webhooks } from './part';
@@ -26,14 +28,20 @@ const change = (life: WebhookLife, write: (now: number) => Webhook): Promise<Out
     () => life.spreadWebhooks(),
   );
 
-export const WEBHOOK_VERBS: Verbs<WebhookLife, WebhookListApi & WebhookSenderApi> = {
+export const WEBHOOK_VERBS = {
   webhooks: ({ webhooks }) => [...webhooks.list.all()],
-  webhook: ({ webhooks }, id) => webhooks.list.find(id) ?? null,
-  createWebhook: (life, members, secret) =>
+  webhook: ({ webhooks }, id: string) => webhooks.list.find(id) ?? null,
+  /** 409 when there are too many. */
+  createWebhook: (life, members: DeclarableWebhook, secret: string) =>
     change(life, (now) => life.webhooks.list.create(webhookId(uuidv7()), members, secret, now)),
-  changeWebhook: (life, id, members) => change(life, (now) => life.webhooks.list.change(id, members, now)),
-  rotateWebhook: (life, id, secret) => change(life, (now) => life.webhooks.list.rotate(id, secret, now)),
-  deleteWebhook: async (life, id) => {
+  /** Replaces the members that are given; null removes one. 404. */
+  changeWebhook: (life, id: string, members: WebhookChange) =>
+    change(life, (now) => life.webhooks.list.change(id, members, now)),
+  /** Each former secret signs for another day. 404; 409 when too many do. */
+  rotateWebhook: (life, id: string, secret: string) =>
+    change(life, (now) => life.webhooks.list.rotate(id, secret, now)),
+  /** Whatever waits to be delivered is dropped. 409 while alert rules name it. @returns whether there was one */
+  deleteWebhook: async (life, id: string) => {
     const removed = outcomeOf(() => {
       const alerts = life.alerts.telling(id);
       if (alerts.length === 0) return life.webhooks.list.remove(id, Date.now());
@@ -42,33 +50,45 @@ export const WEBHOOK_VERBS: Verbs<WebhookLife, WebhookListApi & WebhookSenderApi
     if (removed.ok && removed.value) await life.spreadWebhooks();
     return removed;
   },
-  webhookDisabled: (life, id, disabled, version) => {
+  /** The object of a subscription has given its receiver up. */
+  webhookDisabled: (life, id: string, disabled: NonNullable<Webhook['disabled']>, version: number) => {
     const now = Date.now();
     const webhook = life.webhooks.list.disable(id, disabled, version, now);
     if (webhook) life.webhooks.disabled(webhook, now);
   },
 
-  configureWebhook: ({ webhooks: { sender } }, webhook) => sender.configure(webhook),
-  takeNotices: ({ webhooks: { sender } }, id, notices) => sender.take(id, notices),
+  /** How it is from now on; null: it was deleted, and with it whatever waits. An older version changes nothing. */
+  configureWebhook: ({ webhooks: { sender } }, webhook: Webhook | null) => sender.configure(webhook),
+  /** Takes notices to deliver. Each notice is delivered once, however often it arrives. */
+  takeNotices: ({ webhooks: { sender } }, id: string, notices: Notice[]) => sender.take(id, notices),
   webhookStats: ({ webhooks: { sender } }) => sender.stats(),
-  deliveries: ({ webhooks: { sender } }, request) => sender.page(request),
-  delivery: ({ webhooks: { sender } }, event) => sender.delivery(event),
-  redeliver: ({ webhooks: { sender } }, event) => sender.redeliver(event),
-  testWebhook: ({ webhooks: { sender } }, id) => sender.test(id),
-};
+  deliveries: ({ webhooks: { sender } }, request: DeliveriesRequest) => sender.page(request),
+  /** By the id of its event. */
+  delivery: ({ webhooks: { sender } }, event: string) => sender.delivery(event),
+  /** Delivers once more, at once. null: there is no such delivery. */
+  redeliver: ({ webhooks: { sender } }, event: string) => sender.redeliver(event),
+  /** Sends a test, whether the subscription is active or not. 404. */
+  testWebhook: ({ webhooks: { sender } }, id: string) => sender.test(id),
+} satisfies Verbs<WebhookLife>;
 
 const changeAlert = (life: WebhookLife, write: (now: number) => AlertView): Promise<Outcome<ChangedAlert>> =>
   changing(write, () => life.spread());
 
-export const ALERT_VERBS: Verbs<WebhookLife, AlertsApi> = {
+export const ALERT_VERBS = {
   alerts: ({ alerts }) => alerts.all(),
-  alert: ({ alerts }, id) => alerts.find(id) ?? null,
-  createAlert: (life, members) => changeAlert(life, (now) => life.alerts.create(`al_${uuidv7()}`, members, now)),
-  changeAlert: (life, id, members) => changeAlert(life, (now) => life.alerts.change(id, members, now)),
-  deleteAlert: async (life, id) => {
+  alert: ({ alerts }, id: string) => alerts.find(id) ?? null,
+  /** 409 when there are too many; 400 when the subscription does not exist. */
+  createAlert: (life, members: AlertMembers) =>
+    changeAlert(life, (now) => life.alerts.create(`al_${uuidv7()}`, members, now)),
+  /** 404, 400. */
+  changeAlert: (life, id: string, members: AlertMembers) =>
+    changeAlert(life, (now) => life.alerts.change(id, members, now)),
+  /** @returns whether there was one */
+  deleteAlert: async (life, id: string) => {
     const existed = life.alerts.remove(id, Date.now());
     if (existed) await life.spread();
     return existed;
   },
-  noteAlert: ({ alerts }, id, queue, state) => alerts.note(id, queue, state),
-};
+  /** A queue tells how a rule stands there. */
+  noteAlert: ({ alerts }, id: string, queue: string, state: AlertState) => alerts.note(id, queue, state),
+} satisfies Verbs<WebhookLife>;

@@ -1,9 +1,10 @@
 /** The cron entries of a queue. */
 import { withBody } from '../../across/bodies';
 import type { Verbs } from '../../durable/answering';
-import { jobOf } from '../../job/cron/definition';
+import { type CronDefinition, jobOf } from '../../job/cron/definition';
 import type { Outcome } from '../../job/errors';
-import type { QueueApi } from '../../rpc/queue';
+import type { PutCron } from '../../rpc/cron';
+import type { EnqueuedJob } from '../../rpc/receipts';
 import { consider, look, none, type On, write } from '../access-modes';
 import type { Operation } from '../creation';
 import { mustReadCron, noSuchCron, noteTriggered, triggerHere } from '../features/cron/fire';
@@ -12,31 +13,37 @@ import type { QueueLife } from '../life';
 
 /** About a cron entry of this queue. */
 function onCron<A extends [string, ...unknown[]], T>(
-  run: (life: QueueLife, operation: Operation<T>) => Outcome<T> | Promise<Outcome<T>> | undefined,
   operation: On<A, T>,
+  run: (life: QueueLife, operation: Operation<T>) => Outcome<T> | Promise<Outcome<T>> | undefined,
 ) {
   return async (life: QueueLife, ...args: A): Promise<Outcome<T>> =>
     (await run(life, (q, now) => operation(q, now, ...args))) ?? { ok: false, error: noSuchCron(args[0]).data };
 }
 
 export const CRON_VERBS = {
-  putCron: write((q, now, request) => crons.putCron(q, request, now)),
-  checkCron: consider((q, now, definition) => crons.checkCron(q, definition, now)),
+  /** @returns the entry, and whether it is new. 409 `conflict` when it was changed, deleted or moved meanwhile */
+  putCron: write((q, now, request: PutCron) => crons.putCron(q, request, now)),
+  /** Would the queue accept the jobs of this entry? */
+  checkCron: consider((q, now, definition: CronDefinition) => crons.checkCron(q, definition, now)),
   cron: onCron(
+    (q, _, name: string) => crons.readCron(q, name),
     (life, operation) => life.read(operation),
-    (q, _, name) => crons.readCron(q, name),
   ),
+  /** Every entry of the queue. */
   cronSummaries: look((q) => q.store.crons.summaries(), none),
+  /** Those of these entries that the queue has; `omitted` are there too, but did not fit into one message. */
   cronsNamed: look(
-    (q, _, names) => crons.cronsNamed(q, names),
+    (q, _, names: string[]) => crons.cronsNamed(q, names),
     () => ({ crons: [], omitted: [] }),
   ),
-  removeCron: write((q, now, name, version) => crons.removeCron(q, name, version, now)),
+  /** Null when it has none of this name. */
+  removeCron: write((q, now, name: string, version: number) => crons.removeCron(q, name, version, now)),
   enableCron: onCron(
+    (q, now, name: string, enabled: boolean) => crons.enableCron(q, name, enabled, now),
     (life, operation) => life.writeIfExists(operation),
-    (q, now, name, enabled) => crons.enableCron(q, name, enabled, now),
   ),
-  async triggerCron(life, name) {
+  /** Enqueues a job of the entry now, whatever its schedule, overlap policy and limits say. */
+  async triggerCron(life, name: string): Promise<Outcome<EnqueuedJob>> {
     const made = life.read((q, now) => jobOf(mustReadCron(q, name).definition, { now }));
     if (!made) return { ok: false, error: noSuchCron(name).data };
     if (!made.ok) return made;
@@ -50,9 +57,16 @@ export const CRON_VERBS = {
     return outcome;
   },
   cronHistory: onCron(
+    (q, now, name: string, limit: number) => crons.cronHistory(q, name, limit, now),
     (life, operation) => life.read(operation),
-    (q, now, name, limit) => crons.cronHistory(q, name, limit, now),
   ),
-  handOffCron: write((q, now, definition, version) => crons.handOffCron(q, definition, version, now)),
-  confirmCron: write((q, _, name, version) => crons.confirmCron(q, name, version)),
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+  /**
+   * Stops an entry that goes to another queue from firing, and keeps it until {@link confirmCron}.
+   * @returns what that queue is to take over; null when there is nothing
+   */
+  handOffCron: write((q, now, definition: CronDefinition, version: number) =>
+    crons.handOffCron(q, definition, version, now),
+  ),
+  /** Another queue has taken over. */
+  confirmCron: write((q, _, name: string, version: number) => crons.confirmCron(q, name, version)),
+} satisfies Verbs<QueueLife>;

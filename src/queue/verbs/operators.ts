@@ -1,11 +1,22 @@
 /** Verbs for operators: about the jobs of a queue, many at once too, and about the queue itself. */
 import type { Verbs } from '../../durable/answering';
-import { notFound, unwrap } from '../../job/errors';
+import { notFound, type Outcome, unwrap } from '../../job/errors';
 import type { GroupChange } from '../../job/group';
-import type { ExportStart } from '../../rpc/export';
+import type { QueueConfig, QueueDefaults, SettingsChange } from '../../job/settings';
+import type { ExportRequest, ExportStart, ImportRequest } from '../../rpc/export';
 import type { GroupDetail } from '../../rpc/groups';
-import type { BulkAnswer, OperationRequest, OperationView } from '../../rpc/operations';
-import type { QueueApi } from '../../rpc/queue';
+import type {
+  BulkAction,
+  BulkAnswer,
+  BulkCheck,
+  BulkRequest,
+  MatchingRequest,
+  OperationRequest,
+  OperationView,
+  RemovalRequest,
+  RemovalView,
+} from '../../rpc/operations';
+import type { RedriveOptions } from '../../rpc/queue';
 import {
   change,
   consider,
@@ -46,20 +57,28 @@ function changedGroup(q: QueueParts, name: string, change: GroupChange | null, n
 }
 
 export const OPERATOR_VERBS = {
-  redrive: change((q, now, id, options) => redrive(q, id, options, now)),
-  deleteDeadLetter: change((q, now, id) => deleteDeadLetter(q, id, now)),
+  /** `discarded`, `cancelled` or `retryable` → `available`, attempt 0. With `deadLetterOnly`: 404 unless dead. */
+  redrive: change((q, now, id: string, options: RedriveOptions) => redrive(q, id, options, now)),
+  deleteDeadLetter: change((q, now, id: string) => deleteDeadLetter(q, id, now)),
+  /** One transaction for at most 1000 ids. */
   bulk: writeIfExists(
-    (q, now, request) => bulk(q, request, now),
+    (q, now, request: BulkRequest) => bulk(q, request, now),
     ({ ids, atomic }) => ({ items: noneOf(ids), applied: !atomic }),
     ({ ids }) => jobs(ids),
   ),
+  /** What {@link bulk} would do to each of these jobs. */
   checkBulk: read(
-    (q, now, { action, ids }) => ids.map((id) => checkItem(q, action, id, now)),
+    (q, now, { action, ids }: BulkCheck) => ids.map((id) => checkItem(q, action, id, now)),
     ({ ids }) => noneOf(ids),
     ({ ids }) => jobs(ids),
   ),
-  checkMatching: readAll((q, now, request) => checkMatching(q, request, now), none),
-  async bulkMatching(life, request) {
+  /**
+   * What {@link bulkMatching} would do to each of the jobs that match, in order.
+   * @returns 422 when there are more than {@link MAX_ITEMS}, or too many to look through
+   */
+  checkMatching: readAll((q, now, request: MatchingRequest) => checkMatching(q, request, now), none),
+  /** Acts on all jobs that match, or on none: one transaction. 422 as {@link checkMatching}; 503 when one is locked. */
+  async bulkMatching(life, request: MatchingRequest): Promise<Outcome<BulkAnswer>> {
     const late = await life.engine?.caughtUp();
     if (late) return { ok: false, error: late.data };
     const act = writeIfExists(
@@ -68,7 +87,8 @@ export const OPERATOR_VERBS = {
     );
     return act(life);
   },
-  async operate(life, request, waitMs) {
+  /** Begins an operation, which then continues by itself, whatever fails; waits up to `waitMs` for its end. */
+  async operate(life, request: OperationRequest, waitMs: number): Promise<Outcome<OperationView>> {
     const { engine } = life;
     const known = engine && viewTask(engine.q, request.id);
     if (known?.done) return { ok: true, value: known };
@@ -80,31 +100,49 @@ export const OPERATOR_VERBS = {
     engine.bulk.began(request.id);
     return { ok: true, value: (await engine.bulk.view(request.id, waitMs)) ?? nothingToDo(request) };
   },
-  async operation(life, id, waitMs, items) {
+  /** An operation that runs, or ended within the last day; null when there is none. @param items tell the items too */
+  async operation(life, id: string, waitMs: number, items?: boolean): Promise<OperationView | null> {
     const q = life.present();
     return (q && viewTask(q, id) && (await life.engine?.bulk.view(id, waitMs, items))) ?? null;
   },
 
-  async abortOperation(life, id, action) {
+  /**
+   * Stops an operation before its next step; one that this queue has not begun yet will not begin here.
+   * @returns how far it came; null when the queue does not exist
+   */
+  async abortOperation(life, id: string, action: BulkAction): Promise<Outcome<OperationView | null>> {
     const aborted = await life.writeIfExists((q, now) => abortTask(q, id, action, now));
     if (aborted?.ok) life.engine?.bulk.aborted(id);
     return aborted ?? { ok: true, value: null };
   },
+  /** The operations that run, and the last ones that ended within a day. */
   operations: look((q) => viewTasks(q), none),
 
   pause: write((q, now) => setMode(q, 'paused', now)),
   resume: write((q, now) => setMode(q, 'active', now)),
+  /** Takes no more jobs, and gives out those it has, until `resume`. */
   drain: write((q, now) => setMode(q, 'draining', now)),
-  config: async (life) => ({ ok: true, value: life.engine?.q.config.own ?? {} }),
+  /** What the queue says itself. */
+  config: async (life): Promise<Outcome<QueueConfig>> => ({ ok: true, value: life.engine?.q.config.own ?? {} }),
   settings: (life) => life.settings(),
-  configure: write((q, _, settings, mayPurge) => configure(q, settings, mayPurge)),
-  overrideGroup: write((q, now, name, change) => changedGroup(q, name, change, now)),
+  /**
+   * Merges `change` into the stored settings; `null` members return to the default.
+   * @param mayPurge false: 403 when ended jobs would be kept for less time than now
+   */
+  configure: write((q, _, settings: SettingsChange, mayPurge?: boolean) => configure(q, settings, mayPurge)),
+  /** Changes what is said of one group. @returns 409 where the queue says nothing of its groups */
+  overrideGroup: write((q, now, name: string, change: GroupChange) => changedGroup(q, name, change, now)),
+  /** Nothing is said of the group any more. */
   restoreGroup: writeIfExists(
-    (q, now, name) => changedGroup(q, name, null, now),
+    (q, now, name: string) => changedGroup(q, name, null, now),
     (name): GroupDetail => ({ ...unknownGroup(name), unchanged: true }),
   ),
-  takeDefaults: writeIfExists((q, _, defaults) => takeDefaults(q, defaults), nothing),
-  async remove(life, request, waitMs) {
+  /**
+   * The deployment's settings for all queues have changed. A queue that does not exist gets them when it is created.
+   */
+  takeDefaults: writeIfExists((q, _, defaults: QueueDefaults) => takeDefaults(q, defaults), nothing),
+  /** Begins to delete the queue; waits a moment for the end. 404 when it does not exist, 409 while jobs prevent it. */
+  async remove(life, request: RemovalRequest, waitMs: number): Promise<Outcome<RemovalView>> {
     const late = await life.engine?.caughtUp();
     if (late) return { ok: false, error: late.data };
     const begun = await life.writeIfExists((q, now) => beginRemoval(q, request, now));
@@ -113,28 +151,43 @@ export const OPERATOR_VERBS = {
     const gone = (await life.engine?.removal.removed(waitMs)) ?? true;
     return { ok: true, value: { ...begun.value, ...(gone && { state: 'deleted' as const }) } };
   },
+  /** @returns null: there is no such queue; 409 while it is being deleted */
   beginExport: read(
     (q): ExportStart | null => beginExport(q),
     () => null,
   ),
   exportPage: read(
-    (q, now, request) => exportPage(q, request, now),
+    (q, now, request: ExportRequest) => exportPage(q, request, now),
     () => ({ lines: '', jobs: {}, not_kept: {} }),
   ),
-  importParts: write((q, now, request, ticket) => {
+  /**
+   * Takes parts of a file, each once, in one transaction.
+   * @param ticket as in `enqueue`
+   * @returns 409 when the queue has other jobs, when parts before it are missing, or while it is being deleted
+   */
+  importParts: write((q, now, request: ImportRequest, ticket?: string) => {
     if (ticket !== undefined) refuseGivenUp(q, ticket, now);
     return importParts(q, request, now);
   }),
-  considerImport: consider((q, now, request) => {
+  /** What {@link importParts} would do. Writes nothing. */
+  considerImport: consider((q, now, request: ImportRequest) => {
     const { jobs: _, fresh: __, ...plan } = planImport(q, request, now);
     return plan;
   }),
+  /** Empties the object: rows, alarm, memory. Only reachable with `TEST_HOOKS`. */
   reset: (life) => life.reset(),
-  async deskCalls(life, key, recall) {
+  /**
+   * The desk of a key calls: there may be something to lease. With `recall`, others wait: the queue must give back what
+   * it does not use, and slots beyond `most` as its attempts end.
+   * @returns false: there is no such queue
+   */
+  async deskCalls(life, key: string, recall?: { most?: number }): Promise<boolean> {
     await life.created();
     const called = await life.writeIfExists((q, now) => deskCalls(q, key, recall, now));
     return called !== undefined && unwrap(called);
   },
+  /** The keys that limit jobs in this queue, in order, at most 10000. */
   limitKeys: look((q) => limitKeys(q), none),
-  rateLimits: look((q, now, keys) => rateLimits(q, keys, now), none),
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+  /** Those of these keys that this queue knows. */
+  rateLimits: look((q, now, keys: string[]) => rateLimits(q, keys, now), none),
+} satisfies Verbs<QueueLife>;

@@ -1,8 +1,10 @@
 /** Verbs for producers: enqueuing jobs, and changing them. */
 import type { Verbs } from '../../durable/answering';
 import { answerOnce, recallAnswer } from '../../durable/inbox';
-import type { QueueApi } from '../../rpc/queue';
-import { isAnyAccepted, packOutcomes, packReceipt } from '../../rpc/receipts';
+import type { SentJobs } from '../../job/message';
+import type { NewJob } from '../../job/record';
+import type { PatchRequest } from '../../rpc/operations';
+import { type IdempotencyKey, isAnyAccepted, packOutcomes, packReceipt } from '../../rpc/receipts';
 import { change, consider, read, rivals, write } from '../access-modes';
 import { activate, runNow } from '../jobs/activate';
 import { cancel } from '../jobs/cancel';
@@ -14,8 +16,12 @@ import { refuseGivenUp } from '../jobs/ticket';
 import type { QueueLife } from '../life';
 
 export const PRODUCER_VERBS = {
+  /**
+   * All or nothing. Errors carry `details.index` when there is more than one job.
+   * @param ticket UUIDv7 under which fingerprints are reserved, see `src/locks/object.ts`; 503 once it is given up
+   */
   enqueue: write(
-    (q, now, jobs, ticket, idempotency) => {
+    (q, now, jobs: SentJobs, ticket?: string, idempotency?: IdempotencyKey) => {
       if (ticket !== undefined) refuseGivenUp(q, ticket, now);
       return packReceipt(
         answerOnce(q.store.inbox, idempotency, now, () => enqueue(q, taken(q, jobs), now)),
@@ -25,19 +31,24 @@ export const PRODUCER_VERBS = {
     undefined,
     (newcomers) => rivals(newcomers),
   ),
+  /** Accepts each job on its own; what cannot be accepted says why. */
   enqueueEach: write(
-    (q, now, jobs, idempotency, divided) =>
+    (q, now, jobs: SentJobs, idempotency?: IdempotencyKey, divided?: boolean) =>
       packOutcomes(enqueueEach(q, taken(q, jobs), idempotency, now, !divided), jobs),
     isAnyAccepted,
     (newcomers) => rivals(newcomers),
   ),
-  checkJobs: consider((q, now, jobs) => checkJobs(q, jobs, now)),
+  /** Would this queue take these jobs? Writes nothing; `details.index` names the first it would not. */
+  checkJobs: consider((q, now, jobs: NewJob[]) => checkJobs(q, jobs, now)),
+  /** What was answered under this key. @returns null: nothing; 409: to another request */
   recall: read(
-    (q, now, idempotency) => recallAnswer<unknown>(q.store.inbox, idempotency, now) ?? null,
+    (q, now, idempotency: IdempotencyKey) => recallAnswer<unknown>(q.store.inbox, idempotency, now) ?? null,
     () => null,
   ),
-  cancel: change((q, now, id) => cancel(q, id, now)),
-  activate: change((q, now, id) => activate(q, id, now)),
-  runNow: change((q, now, id) => runNow(q, id, now)),
-  patch: change((q, now, request) => patch(q, request, now)),
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+  cancel: change((q, now, id: string) => cancel(q, id, now)),
+  activate: change((q, now, id: string) => activate(q, id, now)),
+  /** A pending, delayed or retried job becomes available now. */
+  runNow: change((q, now, id: string) => runNow(q, id, now)),
+  /** @returns 404; 409 for a job that runs or has ended; 422 for a retry policy that is none */
+  patch: change((q, now, request: PatchRequest) => patch(q, request, now)),
+} satisfies Verbs<QueueLife>;

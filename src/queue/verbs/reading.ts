@@ -1,7 +1,14 @@
 /** Verbs that read a queue: its jobs, its numbers, its events. */
 import type { Verbs } from '../../durable/answering';
+import type { Outcome } from '../../job/errors';
 import type { JobView } from '../../job/record';
-import type { JobStory, QueueApi } from '../../rpc/queue';
+import type { FailuresRequest } from '../../rpc/failures';
+import type { GroupsRequest } from '../../rpc/groups';
+import type { PointsRequest, QueueActivity, WatchedReading } from '../../rpc/metrics';
+import type { SortedRequest } from '../../rpc/operations';
+import type { DeadLetterRequest, EventsRequest, JobStory, ListRequest, StatesRequest } from '../../rpc/queue';
+import type { QueueStats } from '../../rpc/stats';
+import type { TargetView } from '../../rpc/targets';
 import { jobs, look, noJob, none, type On, read, readAll, readJob } from '../access-modes';
 import { group, unknownGroup } from '../jobs/group-detail';
 import { storyOf } from '../jobs/job-story';
@@ -44,58 +51,68 @@ const besideState = ({ engine, followers }: QueueLife) => ({
 });
 
 export const READING_VERBS = {
-  get: (life, id) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
-  story: (life, id) =>
+  /** The job; one that waits says what for. */
+  get: (life, id: string) => readJob<[string], JobView>((q, now) => explained(life, q, now, id))(life, id),
+  /** The job with all that lies beside it. */
+  story: (life, id: string) =>
     readJob<[string], JobStory>((q, now) => storyOf(q, id, explained(life, q, now, id), now))(life, id),
-  async awaitEnd(life, id, waitMs) {
+  /** The job, after waiting up to `waitMs` (0 … 60000) for its end. 410 when it ended and nothing of it is kept. */
+  async awaitEnd(life, id: string, waitMs: number): Promise<Outcome<JobView>> {
     const view = () => life.read((q, now) => viewJob(q, now, id), jobs([id])) ?? noJob(id);
     const { engine } = life;
     return engine ? awaitEnd(engine.q.observed.events, id, Date.now() + waitMs, () => Date.now(), view) : view();
   },
+  /** Those of these jobs that are here. `omitted` are here too, but did not fit into one message. */
   getMany: look(
-    (q, now, ids) => getMany(q, ids, now),
+    (q, now, ids: string[]) => getMany(q, ids, now),
     () => ({ jobs: [], omitted: [] }),
     jobs,
   ),
-  runningOf: look((q, _, ids) => runningOf(q, ids), none, jobs),
+  /** Those of these jobs that run here. */
+  runningOf: look((q, _, ids: string[]) => runningOf(q, ids), none, jobs),
   list: readAll(
-    (q, now, request) => list(q, request, now),
+    (q, now, request: ListRequest) => list(q, request, now),
     () => ({ jobs: [], total: 0, has_more: false, looked: 0, spent: 0 }),
   ),
   countStates: readAll(
-    (q, now, request) => countStates(q, request, now),
+    (q, now, request: StatesRequest) => countStates(q, request, now),
     () => ({ counts: emptyStats('', 0).counts, looked: 0 }),
   ),
+  /** Groups of failures, a step of them. */
   failures: readAll(
-    (q, now, request) => failures(q, request, now),
+    (q, now, request: FailuresRequest) => failures(q, request, now),
     () => ({ groups: [], looked: 0 }),
   ),
+  /** Where the jobs of a list lie, for a reader that passes over them. */
   listPlaces: readAll(
-    (q, now, request) => listPlaces(q, request, now),
+    (q, now, request: ListRequest) => listPlaces(q, request, now),
     () => ({ places: [] }),
   ),
+  /** The first jobs in another order than that of their making, a step of them. */
   sorted: readAll(
-    (q, now, request) => sorted(q, request, now),
+    (q, now, request: SortedRequest) => sorted(q, request, now),
     () => ({ entries: [], matched: 0, looked: 0 }),
   ),
   count: readAll(
-    (q, now, request) => count(q, request, now),
+    (q, now, request: Pick<SortedRequest, 'filter' | 'before'>) => count(q, request, now),
     () => ({ count: 0 }),
   ),
+  /** Where the newest dead letters lie. */
   deadLetterPlaces: readAll(
-    (q, now, request) => deadLetterPlaces(q, request, now),
+    (q, now, request: DeadLetterRequest) => deadLetterPlaces(q, request, now),
     () => ({ places: [], total: 0 }),
   ),
+  /** The dead letters with these keys, in this order. */
   deadLettersAt: read(
-    (q, now, keys) => deadLettersAt(q, keys, now),
+    (q, now, keys: number[]) => deadLettersAt(q, keys, now),
     () => ({ jobs: [], rest: [] }),
   ),
   deadLetterKinds: readAll(
     (q) => deadLetterKinds(q),
     () => ({ total: 0, types: [], errors: [], complete: true }),
   ),
-  deadLetter: readJob((q, now, id) => viewOfRow(q, deadLetterRow(q, id), now)),
-  async stats(life) {
+  deadLetter: readJob((q, now, id: string) => viewOfRow(q, deadLetterRow(q, id), now)),
+  async stats(life): Promise<Outcome<QueueStats>> {
     return (
       (await life.readAll((q, now) => ({ ...stats(q, now), storage: storageUse(q) }))) ?? {
         ok: true,
@@ -103,8 +120,10 @@ export const READING_VERBS = {
       }
     );
   },
+  /** When it next has work of its own, epoch ms; null: never. The question wakes it, so it arms its alarm. */
   nextDue: (life) => life.engine?.nextDue() ?? null,
-  async watch(life) {
+  /** All its numbers, also of a queue that does not exist. It will tell the directory when they are no longer right. */
+  async watch(life): Promise<Outcome<WatchedReading>> {
     const around = besideState(life);
     const read = await life.readAll((q, now) => {
       const reading = { ...stats(q, now), storage: storageUse(q), ...activity(q, around, now) };
@@ -114,29 +133,33 @@ export const READING_VERBS = {
     });
     return read ?? { ok: true, value: { ...emptyStats(life.name, Date.now()), ...noActivity(), upcoming: [] } };
   },
-  async priorities(life) {
+  async priorities(life): Promise<{ priority: number; count: number }[]> {
     await life.engine?.caughtUp();
     return look((q, now) => priorities(q, now), none)(life);
   },
   groups: readAll(
-    (q, now, request) => groups(q, request, now),
+    (q, now, request: GroupsRequest) => groups(q, request, now),
     () => ({ groups: [], total: 0, waiting: 0, running: 0, ungrouped: 0, complete: true }),
   ),
+  /** One group; zeros for one that has no jobs. */
   group: readAll(
-    (q, now, name) => group(q, name, now),
+    (q, now, name: string) => group(q, name, now),
     (name) => unknownGroup(name),
   ),
-  async activity(life) {
+  async activity(life): Promise<QueueActivity> {
     await life.engine?.caughtUp();
     const around = besideState(life);
     return look((q, now) => activity(q, around, now), noActivity)(life);
   },
-  points: look((q, _, request) => points(q, request), none),
-  events: look((q, _, request) => q.observed.events.read(request), none),
-  async targets(life) {
+  /** Minutes of a day, hours of a month, all types that are asked for together; oldest first. */
+  points: look((q, _, request: PointsRequest) => points(q, request), none),
+  events: look((q, _, request: EventsRequest) => q.observed.events.read(request), none),
+  /** Every target that this queue can push to. */
+  async targets(life): Promise<TargetView[]> {
     return life.present() ? (life.engine?.targets() ?? []) : [];
   },
-  async resumeTarget(life, name) {
+  /** Tries those of this name that are paused or stopped. @returns these, as they are afterwards */
+  async resumeTarget(life, name: string): Promise<TargetView[]> {
     return life.present() ? ((await life.engine?.resumeTarget(name)) ?? []) : [];
   },
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+} satisfies Verbs<QueueLife>;

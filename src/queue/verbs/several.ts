@@ -1,9 +1,14 @@
 /** Verbs for work of several queues: all or nothing, global uniqueness, jobs that move, workflows. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Verbs } from '../../durable/answering';
-import { notFound } from '../../job/errors';
-import type { QueueApi } from '../../rpc/queue';
-import type { EnqueueReceipt } from '../../rpc/receipts';
+import { notFound, type Outcome } from '../../job/errors';
+import type { SentJobs } from '../../job/message';
+import type { JobView } from '../../job/record';
+import type { BulkCheck, MovedJob, MoveRequest } from '../../rpc/operations';
+import type { UniqueQuestion } from '../../rpc/queue';
+import type { EnqueueReceipt, RememberedAnswer } from '../../rpc/receipts';
+import type { UniquePlace } from '../../rpc/uniques';
+import type { StepStart } from '../../rpc/workflow';
 import {
   change,
   consider,
@@ -32,12 +37,20 @@ import { chosenIds, knownIds } from '../read/ids';
 import { knownFingerprints, rivalKeys } from '../store/unique-keys';
 
 export const SEVERAL_VERBS = {
+  /** Holds this queue's share of a batch over several queues, see `features/shares/batch.ts`. */
   prepareBatch: write(
-    (q, now, batch, coordinator, jobs) => prepareBatch(q, batch, coordinator, taken(q, jobs), now),
+    (q, now, batch: string, coordinator: string, jobs: SentJobs) =>
+      prepareBatch(q, batch, coordinator, taken(q, jobs), now),
     undefined,
     (_batch, _coordinator, jobs) => rivals(jobs),
   ),
-  async prepareBatchIfExists(life, batch, coordinator, jobs) {
+  /** As `prepareBatch`, unless the queue does not exist: null when it would be created and hold them. */
+  async prepareBatchIfExists(
+    life,
+    batch: string,
+    coordinator: string,
+    jobs: SentJobs,
+  ): Promise<Outcome<EnqueueReceipt | null>> {
     await life.created();
     const prepare: Operation<EnqueueReceipt> = (q, now) => prepareBatch(q, batch, coordinator, taken(q, jobs), now);
     const prepared = await life.writeIfExists(prepare, rivals(jobs));
@@ -45,41 +58,64 @@ export const SEVERAL_VERBS = {
     const tried = await life.consider(prepare);
     return tried.ok ? { ok: true, value: null } : tried;
   },
-  async decideBatch(life, batch, others, answer) {
+  /**
+   * Decides a batch and commits this queue's share. Answers when the others have committed theirs, or after 5 s. 503
+   * when it was abandoned meanwhile. With an answer to remember: an earlier answer under the same key, if there is one;
+   * the batch is then abandoned.
+   */
+  async decideBatch(life, batch: string, others: string[], answer?: RememberedAnswer): Promise<Outcome<unknown>> {
     const decided = await life.write((q, now) => batches.decideBatch(q, batch, others, now, answer));
     if (decided.ok && decided.value === null) await life.engine?.batches.told(batch);
     return decided;
   },
-  commitBatch: writeIfExists((q, now, batch) => batches.commitBatch(q, batch, now), nothing),
-  abortBatch: writeIfExists((q, now, batch) => batches.abortBatch(q, batch, now), nothing),
+  commitBatch: writeIfExists((q, now, batch: string) => batches.commitBatch(q, batch, now), nothing),
+  abortBatch: writeIfExists((q, now, batch: string) => batches.abortBatch(q, batch, now), nothing),
+  /** As `batchDecision`, by the caller that drives the batch and gives it up. Creates no queue. */
   giveUpBatch: writeIfExists(
-    (q, now, batch) => batches.decisionOf(q, batch, now),
-    () => 'aborted',
+    (q, now, batch: string) => batches.decisionOf(q, batch, now),
+    () => 'aborted' as const,
   ),
-  batchDecision: write((q, now, batch) => batches.decisionOf(q, batch, now)),
+  /** What this coordinator decided; a batch (or ticket) that is still open is thereby given up. */
+  batchDecision: write((q, now, batch: string) => batches.decisionOf(q, batch, now)),
+  /** Locks this queue's share of an operation over several queues; decided, committed and aborted as a batch is. */
   prepareBulk: writeIfExists(
-    (q, now, batch, coordinator, request) => prepareBulk(q, batch, coordinator, request, now),
+    (q, now, batch: string, coordinator: string, request: BulkCheck) =>
+      prepareBulk(q, batch, coordinator, request, now),
     (_batch, _coordinator, { ids }) => ({ items: noneOf(ids), applied: false }),
     (_batch, _coordinator, { ids }) => jobs(ids),
   ),
+  /** Which jobs here have these fingerprints, and are in conflict by these criteria? One answer for each question. */
   uniqueConflicts: look(
-    (q, now, questions) => {
+    (q, now, questions: UniqueQuestion[]) => {
       const room = new AnswerRoom();
       return questions.map((question) => conflictsHere(q, question, now, room));
     },
     (questions) => questions.map(() => ({ known: false, undecided: false, blocking: [] })),
     (questions) => (q) => questions.flatMap(({ fingerprint }) => rivalKeys(q.store.sql, fingerprint)),
   ),
+  /** At most `limit` of them by fingerprint, after a place; a bounded number of jobs is looked at. */
   heldUniques: look(
-    (q, now, limit, after) => heldUniques(q, limit, after, now),
+    (q, now, limit: number, after?: UniquePlace) => heldUniques(q, limit, after, now),
     () => ({ items: [], looked: 0 }),
   ),
-  knownIds: look((q, _, ids) => knownIds(q.store.sql, ids), none),
-  chosenIds: look((q, _, after) => chosenIds(q.store.sql, after), none),
-  knownFingerprints: look((q, _, fingerprints) => knownFingerprints(q.store.sql, fingerprints), none),
+  /** Those of these ids that are written down here, because they do not lead to their jobs by themselves. */
+  knownIds: look((q, _, ids: string[]) => knownIds(q.store.sql, ids), none),
+  /** The next of them after this one, in order; none: that was all. */
+  chosenIds: look((q, _, after: string) => chosenIds(q.store.sql, after), none),
+  /** Which of these fingerprints have a job here? */
+  knownFingerprints: look((q, _, fingerprints: string[]) => knownFingerprints(q.store.sql, fingerprints), none),
 
-  adopt: write((q, now, name, jobs, ticket) => adopt(q, name, jobs, ticket, now)),
-  async moveDeadLetter(life, id, request) {
+  /**
+   * Takes jobs over from a queue that is being deleted, once for each `move`.
+   * @param ticket as in `enqueue`
+   */
+  adopt: write((q, now, name: string, jobs: MovedJob[], ticket?: string) => adopt(q, name, jobs, ticket, now)),
+  /**
+   * Gives a dead letter its second life in another queue. Answers the job in its new queue. 404 unless it is a dead
+   * letter; that queue's refusal, and then nothing has changed. 409 when something else has been decided about the job;
+   * 503 when it is on its way and arrives automatically.
+   */
+  async moveDeadLetter(life, id: string, request: MoveRequest): Promise<Outcome<JobView>> {
     const planned = life.read((q, now) => planMove(q, id, request, now));
     if (!planned) return { ok: false, error: notFound('dead letter', id).data };
     if (!planned.ok) return planned;
@@ -90,9 +126,19 @@ export const SEVERAL_VERBS = {
     const begun = await change((q, now, at: string) => beginMove(q, at, request, uuidv7(), now))(life, id);
     return begun.ok ? (life.engine?.moves.finish(id, begun.value) ?? noJob(id)) : begun;
   },
-  considerMoved: consider((q, _, job) => considerMove(q, job)),
-  adoptMoved: write((q, now, name, job, ticket) => adoptMoved(q, name, job, ticket, now)),
+  /** Would this queue take the job? Writes nothing. */
+  considerMoved: consider((q, _, job: MovedJob) => considerMove(q, job)),
+  /**
+   * Takes a dead letter of another queue, or refuses it for good; once for each `move`.
+   * @param ticket as in `enqueue`; 503 once it is given up, and that is not for good
+   */
+  adoptMoved: write((q, now, name: string, job: MovedJob, ticket?: string) => adoptMoved(q, name, job, ticket, now)),
 
-  startSteps: write((q, now, start) => startSteps(q, start, now)),
-  cancelSteps: writeIfExists((q, now, ids) => cancelSteps(q, ids, now), nothing, jobs),
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+  /**
+   * Takes jobs of a workflow, each once: their ids in order, null where a job is refused for good. Undefined, where the
+   * start is divisible: there is no room now.
+   */
+  startSteps: write((q, now, start: StepStart) => startSteps(q, start, now)),
+  /** Cancels those of these jobs that have not ended. */
+  cancelSteps: writeIfExists((q, now, ids: string[]) => cancelSteps(q, ids, now), nothing, jobs),
+} satisfies Verbs<QueueLife>;

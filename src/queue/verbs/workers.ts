@@ -1,9 +1,20 @@
 /** Verbs for workers that pull. */
 import type { Verbs } from '../../durable/answering';
+import type { AttemptName, EndReport } from '../../job/attempt/outcome';
 import type { Outcome } from '../../job/errors';
 import { MAX_CLAIM_BYTES } from '../../job/size';
-import type { QueueApi } from '../../rpc/queue';
-import type { Report, Reported } from '../../rpc/workers';
+import type {
+  CheckpointRequest,
+  ClaimRequest,
+  HeartbeatRequest,
+  LogRequest,
+  ProgressRequest,
+  Report,
+  Reported,
+  ReportedAndClaimed,
+  SignalRequest,
+  StepRequest,
+} from '../../rpc/workers';
 import { change, held, jobs, look, noJob, none, nothing, readJob, writeIfExists } from '../access-modes';
 import { failedClaim } from '../features/pull/feature';
 import { checkpointOf, deleteCheckpoint, saveCheckpoint } from '../jobs/checkpoint';
@@ -25,40 +36,65 @@ async function reportTo(
 }
 
 export const WORKER_VERBS = {
-  claim: (life, request) => life.claim(request),
+  claim: (life, request: ClaimRequest) => life.claim(request),
+  /** How many jobs run here. */
   activeCount: look(
     (q) => q.store.leases.active.size,
     () => 0,
   ),
-  withdraw: async (life, waiter) => life.withdraw(waiter),
-  takeBack: writeIfExists((q, now, claims) => takeBack(q, claims, now), nothing),
-  settle: change((q, now, report) => settleReport(q, report, now, Math.random)),
-  async report(life, reports, mostTold = MAX_CLAIM_BYTES) {
+  /** The caller of this claim is gone: it takes no job any more. */
+  withdraw: async (life, waiter: string) => life.withdraw(waiter),
+  /**
+   * Takes back claims whose jobs never reached the caller, as if they had not been made. Attempts that are over stay
+   * over.
+   */
+  takeBack: writeIfExists((q, now, claims: AttemptName[]) => takeBack(q, claims, now), nothing),
+  /** Ends an attempt as its worker reports. */
+  settle: change((q, now, report: EndReport) => settleReport(q, report, now, Math.random)),
+  /**
+   * Many reports, each fenced on its own: an outcome for each, in order.
+   * @param mostTold bytes of steps on record that the answer may repeat; absent: 4 MiB
+   */
+  async report(life, reports: Report[], mostTold: number = MAX_CLAIM_BYTES): Promise<Outcome<Reported>[]> {
     await life.created();
     return reportTo(life, reports, mostTold);
   },
-  async reportAndClaim(life, reports, request, mostTold = MAX_CLAIM_BYTES) {
+  /** As `report`, and a claim that does not wait: both share a transaction, in this order. */
+  async reportAndClaim(
+    life,
+    reports: Report[],
+    request: ClaimRequest,
+    mostTold: number = MAX_CLAIM_BYTES,
+  ): Promise<ReportedAndClaimed> {
     await life.created();
     const told = reportTo(life, reports, mostTold);
     const claimed = life.claim(request).catch((error: unknown) => failedClaim('a claim that followed reports', error));
     return { told: await told, claimed: await claimed };
   },
   heartbeat: writeIfExists(
-    (q, now, request) => heartbeat(q, request, now),
+    (q, now, request: HeartbeatRequest) => heartbeat(q, request, now),
     () => ({ extended: [], cancelled: [], lost: [] }),
     ({ job_ids, worker_id }) => (job_ids ? jobs(job_ids) : held(worker_id)),
   ),
-  reportProgress: change((q, now, request) => reportProgress(q, request, now)),
-  progress: readJob((q, now, id) => progressOf(q, id, now)),
-  saveCheckpoint: change((q, now, request) => saveCheckpoint(q, request, now)),
-  checkpoint: readJob((q, _, id) => checkpointOf(q, id)),
-  deleteCheckpoint: change((q, now, request) => deleteCheckpoint(q, request, now)),
-  recordStep: change((q, now, request) => recordStep(q, request, now)),
-  steps: readJob((q, _, id) => stepsOf(q, id)),
-  signal: change((q, now, request) => signal(q, request, now)),
-  addLog: change((q, now, request) => addLog(q, request, now)),
-  log: readJob((q, _, id) => logOf(q, id)),
-  leasedBy: look((q, _, workerId) => leasedBy(q, workerId), none, held),
-  releaseLeased: writeIfExists((q, now, workerId) => releaseLeased(q, workerId, now, Math.random), none, held),
-  silence: async (life, workerIds, silenced) => life.silence(workerIds, silenced),
-} satisfies Partial<Verbs<QueueLife, QueueApi>>;
+  /** Records progress and extends the lease; a job that does not run ignores it. */
+  reportProgress: change((q, now, request: ProgressRequest) => reportProgress(q, request, now)),
+  progress: readJob((q, now, id: string) => progressOf(q, id, now)),
+  saveCheckpoint: change((q, now, request: CheckpointRequest) => saveCheckpoint(q, request, now)),
+  /** Null when the job has none. */
+  checkpoint: readJob((q, _, id: string) => checkpointOf(q, id)),
+  deleteCheckpoint: change((q, now, request: AttemptName) => deleteCheckpoint(q, request, now)),
+  /** Records a step of the job; the first result of a name wins. */
+  recordStep: change((q, now, request: StepRequest) => recordStep(q, request, now)),
+  /** JSON text of what is on record of the job's steps. */
+  steps: readJob((q, _, id: string) => stepsOf(q, id)),
+  /** A signal for the job, which continues at once if it waits for it. */
+  signal: change((q, now, request: SignalRequest) => signal(q, request, now)),
+  addLog: change((q, now, request: LogRequest) => addLog(q, request, now)),
+  log: readJob((q, _, id: string) => logOf(q, id)),
+  /** The jobs that this worker holds. */
+  leasedBy: look((q, _, workerId: string) => leasedBy(q, workerId), none, held),
+  /** Gives the jobs of a worker that is gone to others. @returns their ids */
+  releaseLeased: writeIfExists((q, now, workerId: string) => releaseLeased(q, workerId, now, Math.random), none, held),
+  /** These workers are to get no jobs from now on, or may again. */
+  silence: async (life, workerIds: string[], silenced: boolean) => life.silence(workerIds, silenced),
+} satisfies Verbs<QueueLife>;

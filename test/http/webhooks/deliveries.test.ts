@@ -2,7 +2,7 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import type { WebhookSenderApi } from '../../../src/rpc/webhooks';
+import type { DirectoryApi } from '../../../src/rpc/directory';
 import { clock, DAY, HOUR, iso, MINUTE, SECOND, T0, until } from '../../support/clock';
 import { Gate } from '../../support/handlers';
 import { freshName, TestQueue } from '../../support/queue';
@@ -217,7 +217,7 @@ describe('nothing is lost', () => {
   it('or sent twice when an event arrives twice', async () => {
     const receiver = new Receiver();
     const { id } = await subscribe(receiver, ENQUEUED);
-    const api = senderObject(id) as unknown as WebhookSenderApi;
+    const api = senderObject(id) as unknown as DirectoryApi;
     const notice = { id: `evt_${crypto.randomUUID()}`, type: 'job.enqueued', body: '{"data":{}}' };
     await api.takeNotices(id as string, [notice]);
     await receiver.received(1);
@@ -238,7 +238,7 @@ describe('the log', () => {
 
   it('keeps the last thousand and counts all', async () => {
     const { id } = await subscribe(new Receiver(), ENQUEUED);
-    const api = senderObject(id) as unknown as WebhookSenderApi;
+    const api = senderObject(id) as unknown as DirectoryApi;
     await api.takeNotices(id as string, notices(0, 1_100));
     await until(async () => {
       await clock.ring(senderObject(id));
@@ -258,7 +258,7 @@ describe('the log', () => {
   it('gives up the oldest of what waits when there is too much', async () => {
     const { id } = await subscribe(new Receiver(), ENQUEUED);
     await server.ok(200, 'PATCH', `${LIST}/${id}`, { active: false });
-    const api = senderObject(id) as unknown as WebhookSenderApi;
+    const api = senderObject(id) as unknown as DirectoryApi;
     await api.takeNotices(id as string, notices(0, 10_003));
     expect(await api.webhookStats()).toMatchObject({ pending_count: 10_000, failure_count: 3 });
     const { deliveries } = await api.deliveries({ statuses: ['dead'], offset: 0, limit: 10 });

@@ -45,7 +45,7 @@ async function ask({ q, others, now, write }: Host, key: string): Promise<void> 
   });
 }
 
-/** The desk of a key calls. @param recall see {@link AllowanceHolderApi} @returns that the queue is there */
+/** The desk of a key calls. @param recall as of the verb @returns that the queue is there */
 export function deskCalls(q: QueueParts, key: string, recall: { most?: number } | undefined, now: number): boolean {
   const { allowances, limiters } = q.store;
   const scoped = scopedKey(key, 'deployment');
