@@ -29,7 +29,7 @@ import { readHostTargets, targetReader } from './dispatch/hosts';
 import { ownTarget } from './dispatch/own';
 import { type Allows, parseTargetUrl, TARGET_URL_RULE } from './dispatch/target-url';
 import { type ApiKey, readApiKeys } from './job/access';
-import { type Reader, reader } from './job/envelope/fields';
+import { defined, type Reader, reader } from './job/envelope/fields';
 import { invalidConfiguration } from './job/errors';
 import { readListVariable } from './job/list-variable';
 import { pseudonyms, type Redactor, readRedactionRules, redactor } from './job/redaction';
@@ -136,9 +136,8 @@ export const readConfig = once(
       ...readHostTargets(valuesOf(env), allowsOf(env)),
     ],
     ...readRedaction(env),
-    ...readLongestPause(env),
-    ...readStorageBound(env.MAX_STORAGE_BYTES),
-    maxNewQueues: readMaxNewQueues(env.MAX_NEW_QUEUES),
+    ...defined({ longestPauseMs: readLongestPause(env), maxStorageBytes: readStorageBound(env) }),
+    maxNewQueues: readNumber(env, 'MAX_NEW_QUEUES', 0, Number.POSITIVE_INFINITY, '') ?? MAX_NEW_QUEUES,
     version: VERSION,
   }),
 );
@@ -227,36 +226,29 @@ function readOrigins(text: unknown): ReadonlySet<string> {
   return new Set(given);
 }
 
-function readStorageBound(value: string | number | undefined): Pick<Config, 'maxStorageBytes'> {
-  if (value === undefined || value === '') return {};
-  const { min, max } = STORAGE_BOUNDS;
-  const bytes = Number(value);
-  if (Number.isInteger(bytes) && bytes >= min && bytes <= max) return { maxStorageBytes: bytes };
-  throw invalidConfiguration(`MAX_STORAGE_BYTES must be a whole number of bytes from ${min} to ${max}.`, {
-    variable: 'MAX_STORAGE_BYTES',
-  });
+/** A whole number in a variable; undefined: it is not set. @param rule what it must be, for the message */
+function readNumber(env: Env, name: keyof Env, min: number, max: number, rule: string): number | undefined {
+  const value = env[name];
+  if (value === undefined || value === '') return undefined;
+  const number = Number(value);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  throw invalidConfiguration(`${name} must be a whole number${rule}.`, { variable: name });
 }
 
-function readMaxNewQueues(value: string | number | undefined): number {
-  if (value === undefined || value === '') return 1_000;
-  const queues = Number(value);
-  if (Number.isInteger(queues) && queues >= 0) return queues;
-  throw invalidConfiguration('MAX_NEW_QUEUES must be a whole number.', { variable: 'MAX_NEW_QUEUES' });
-}
+/** Queues that a key may create in a day where nothing is said. */
+const MAX_NEW_QUEUES = 1_000;
 
 /** On a developer's machine a handler that is started again is found within this time, ms. */
 const DEVELOPMENT_PAUSE_MS = 1_000;
 
-function readLongestPause(env: Env): Pick<Config, 'longestPauseMs'> {
-  const value = env.MAX_HANDLER_PAUSE_MS;
-  if (value === undefined || value === '') {
-    // Without keys only localhost is served, so this is not a deployment for others.
-    const isDevelopment = isOn(env.ALLOW_LOCALHOST) && (env.API_KEYS ?? '') === '';
-    return isDevelopment ? { longestPauseMs: DEVELOPMENT_PAUSE_MS } : {};
-  }
-  const ms = Number(value);
-  if (Number.isInteger(ms) && ms >= 100 && ms <= STOP_FOR_MS) return { longestPauseMs: ms };
-  throw invalidConfiguration(`MAX_HANDLER_PAUSE_MS must be a whole number of ms from 100 to ${STOP_FOR_MS}.`, {
-    variable: 'MAX_HANDLER_PAUSE_MS',
-  });
+function readLongestPause(env: Env): number | undefined {
+  // Without keys only localhost is served, so this is not a deployment for others.
+  const isDevelopment = isOn(env.ALLOW_LOCALHOST) && (env.API_KEYS ?? '') === '';
+  const ms = readNumber(env, 'MAX_HANDLER_PAUSE_MS', 100, STOP_FOR_MS, ` of ms from 100 to ${STOP_FOR_MS}`);
+  return ms ?? (isDevelopment ? DEVELOPMENT_PAUSE_MS : undefined);
+}
+
+function readStorageBound(env: Env): number | undefined {
+  const { min, max } = STORAGE_BOUNDS;
+  return readNumber(env, 'MAX_STORAGE_BYTES', min, max, ` of bytes from ${min} to ${max}`);
 }

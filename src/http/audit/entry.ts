@@ -51,16 +51,8 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
 
 /** Names under which an answer has the number of changes. */
 const COUNTS = [
-  'succeeded',
-  'retried',
-  'cancelled',
-  'deleted',
-  'purged_count',
-  'redriven',
-  'discarded',
-  'updated',
-  'tried',
-  'imported',
+  ...['succeeded', 'retried', 'cancelled', 'deleted', 'purged_count', 'redriven', 'discarded', 'updated', 'tried'],
+  ...['imported', 'count'],
 ];
 
 /** Actions on one job, whose id is the target. */
@@ -112,7 +104,7 @@ function queueIn(filter: Json | undefined): string | undefined {
 
 /** The number of changes; undefined: the answer has none. */
 function countIn(answer: Json): number | undefined {
-  const counts = [...COUNTS, 'count'].map((name) => answer[name]);
+  const counts = COUNTS.map((name) => answer[name]);
   return counts.find((count): count is number => typeof count === 'number');
 }
 

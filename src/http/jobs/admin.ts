@@ -36,15 +36,9 @@ import { answerJob, envelopeOf } from './render';
 import { storyMembers } from './story';
 
 const TIMES = [
-  'created_at',
-  'enqueued_at',
-  'started_at',
-  'first_started_at',
-  'scheduled_at',
-  'completed_at',
-  'cancelled_at',
-  'discarded_at',
-] as const;
+  ...(['created_at', 'enqueued_at', 'started_at', 'first_started_at'] as const),
+  ...(['scheduled_at', 'completed_at', 'cancelled_at', 'discarded_at'] as const),
+];
 
 /** Routes below `/ojs/v1/admin`: the operations on many come before `jobs/:id`. */
 export const adminJobRoutes = [

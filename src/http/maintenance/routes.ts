@@ -1,6 +1,7 @@
 /** Maintenance: no queue hands out jobs and no schedule fires until it ends; enqueued jobs wait. */
 import * as contract from '../../contract/maintenance';
-import { given, optional, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
+import { defined, given, type Reader, readBoolean, readDuration, readText } from '../../job/envelope/fields';
+import { readMembers } from '../../job/envelope/members';
 import { invalidRequest } from '../../job/errors';
 import type { Maintenance, MaintenanceNotice } from '../../job/maintenance';
 import { formatInstant } from '../../job/time';
@@ -31,16 +32,6 @@ async function change(c: AppContext) {
   return json(c, { ...render(maintenance), ...pendingQueues(untold) });
 }
 
-/** @returns null: it ends @throws {ApiError} 400 */
-function readNotice(body: JsonObject, now: number): MaintenanceNotice | null {
-  const enabled = optional(body, 'enabled', readBoolean);
-  if (enabled === undefined) throw invalidRequest('enabled', 'enabled is required: true or false.');
-  const duration = optional(body, 'duration', readLength) ?? optional(body, 'estimated_duration', readLength);
-  const reason = optional(body, 'reason', readReason);
-  if (!enabled) return null;
-  return { ...(reason !== undefined && { reason }), ...(duration !== undefined && { ends_at: now + duration }) };
-}
-
 const readReason = readText(
   (text) => text.length <= MAX_REASON && !text.includes('\0'),
   `must be a string of at most ${MAX_REASON} characters without U+0000`,
@@ -51,6 +42,20 @@ const readLength: Reader<number> = (value, field) => {
   if (ms > 0) return ms;
   throw invalidRequest(field, `${field} must be longer than zero; omit it for no end.`);
 };
+
+const readNoticeMembers = readMembers({
+  enabled: readBoolean,
+  duration: readLength,
+  estimated_duration: readLength,
+  reason: readReason,
+});
+
+/** @returns null: it ends @throws {ApiError} 400 */
+function readNotice(body: JsonObject, now: number): MaintenanceNotice | null {
+  const { enabled, estimated_duration, duration = estimated_duration, reason } = readNoticeMembers(body, '');
+  if (enabled === undefined) throw invalidRequest('enabled', 'enabled is required: true or false.');
+  return enabled ? defined({ reason, ends_at: given(duration, (ms) => now + ms) }) : null;
+}
 
 /** Each name that a client knows it by. */
 function render(maintenance: Maintenance | null): contract.MaintenanceState {

@@ -21,6 +21,7 @@ import {
   defined,
   optional,
   type Reader,
+  reader,
   readInteger,
   readList,
   readMilliseconds,
@@ -28,6 +29,7 @@ import {
 } from '../../job/envelope/fields';
 import { parseParts } from '../../job/envelope/json';
 import { enlisted } from '../../job/envelope/json-text';
+import { readMembers } from '../../job/envelope/members';
 import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { writeJob } from '../../job/envelope/write';
 import { invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
@@ -109,24 +111,7 @@ async function reportAndFetch(
   return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(entries, outcomes))}`));
 }
 
-function readClaim(body: JsonObject): ClaimRequest {
-  const handlers = optional(body, 'handlers', readHandlers);
-  return defined({
-    worker_id: optional(body, 'worker_id', readWorkerId),
-    visibility_timeout_ms: optional(body, 'visibility_timeout_ms', readMilliseconds),
-    default_visibility_timeout_ms: optional(body, 'default_visibility_timeout_ms', readMilliseconds),
-    types: optional(body, 'types', readTypes),
-    handlers,
-    chunks: chunksOf(handlers),
-    count: clamped(body, 'count', 1, MAX_COUNT) ?? 1,
-    wait_ms: clamped(body, 'wait_ms', 0, MAX_WAIT_MS) ?? 0,
-  });
-}
-
-const readType: Reader<string> = (value, field) => {
-  if (typeof value === 'string' && isJobType(value)) return value;
-  throw invalidRequest(field, `${field} ${TYPE_RULE}.`);
-};
+const readType = reader((value) => (typeof value === 'string' && isJobType(value) ? value : undefined), TYPE_RULE);
 
 const readTypes: Reader<string[]> = (value, field) => {
   const types = readList(MAX_TYPES, readType)(value, field);
@@ -143,11 +128,26 @@ const readCounts: Reader<Counts> = (value, field) =>
   );
 
 /** An integer clamped to `min` … `max`. @throws {ApiError} 400 when it is not an integer */
-function clamped(body: JsonObject, name: string, min: number, max: number): number | undefined {
-  return optional(body, name, (value, field) => {
+const readClamped =
+  (min: number, max: number): Reader<number> =>
+  (value, field) => {
     if (typeof value === 'number' && Number.isInteger(value)) return Math.min(Math.max(value, min), max);
     throw invalidRequest(field, `${field} must be an integer.`);
-  });
+  };
+
+const readMembersOfClaim = readMembers({
+  handlers: readHandlers,
+  worker_id: readWorkerId,
+  visibility_timeout_ms: readMilliseconds,
+  default_visibility_timeout_ms: readMilliseconds,
+  types: readTypes,
+  count: readClamped(1, MAX_COUNT),
+  wait_ms: readClamped(0, MAX_WAIT_MS),
+});
+
+function readClaim(body: JsonObject): ClaimRequest {
+  const { count = 1, wait_ms = 0, ...claim } = readMembersOfClaim(body, '');
+  return { ...claim, ...defined({ chunks: chunksOf(claim.handlers) }), count, wait_ms };
 }
 
 /** The answer as JSON. @param others text of its members beside the jobs, after a comma */

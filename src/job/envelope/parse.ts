@@ -20,37 +20,12 @@ import { type JobBeingRead, OPTION_READERS, readInstant } from './option-readers
 
 /** Members that only the server writes. A client's values are dropped. */
 const SERVER_MANAGED = [
-  'state',
-  'attempt',
-  'created_at',
-  'enqueued_at',
-  'started_at',
-  'first_started_at',
-  'completed_at',
-  'cancelled_at',
-  'discarded_at',
-  'error',
-  'errors',
-  'result',
-  'retry_delay_ms',
-  'next_attempt_at',
-  'discard_reason',
-  'dead_letter',
-  'retry_effective',
-  'worker_id',
-  'last_heartbeat_at',
-  'lease_expires_at',
-  'progress',
-  'progress_data',
-  'checkpoint',
-  'steps',
-  'delivery_id',
-  'lease_ms',
-  'chunk',
-  'coalesced',
-  'workflow_id',
-  'parent_results',
-] as const;
+  ...['state', 'attempt', 'created_at', 'enqueued_at', 'started_at', 'first_started_at', 'completed_at'],
+  ...['cancelled_at', 'discarded_at', 'error', 'errors', 'result', 'retry_delay_ms', 'next_attempt_at'],
+  ...['discard_reason', 'dead_letter', 'retry_effective', 'worker_id', 'last_heartbeat_at', 'lease_expires_at'],
+  ...['progress', 'progress_data', 'checkpoint', 'steps', 'delivery_id', 'lease_ms', 'chunk', 'coalesced'],
+  ...['workflow_id', 'parent_results'],
+];
 
 /** Members of the top level only, beside the options of which that is so. */
 const BESIDE_OPTIONS = ['specversion', 'id', 'type', 'args', 'options'] as const;
