@@ -14,28 +14,18 @@ import { beginFetch, type Counts, type Fetch } from '../../across/workers';
 import { usableConfig } from '../../config';
 import type { Fetched } from '../../contract/pull';
 import { errorDataOf } from '../../durable/platform-errors';
-import { readReports, readWorkerId } from '../../job/attempt/read-report';
+import { readReports } from '../../job/attempt/read-report';
 import { renderOutcomes } from '../../job/attempt/render-reported';
 import { chunksOf } from '../../job/chunk';
-import {
-  defined,
-  optional,
-  type Reader,
-  reader,
-  readInteger,
-  readList,
-  readMilliseconds,
-  readObject,
-} from '../../job/envelope/fields';
+import { defined, optional, type Reader, readInteger, readObject } from '../../job/envelope/fields';
 import { parseParts } from '../../job/envelope/json';
 import { enlisted } from '../../job/envelope/json-text';
 import { readMembers } from '../../job/envelope/members';
-import { isJobType, TYPE_RULE } from '../../job/envelope/names';
 import { writeJob } from '../../job/envelope/write';
 import { invalidRequest, type Outcome, unsupported, unwrap } from '../../job/errors';
 import { poolNamedBy, readPoolName } from '../../job/pools/pool';
 import type { JobView } from '../../job/record';
-import { readHandlers } from '../../job/worker/handlers';
+import { CLAIM_MEMBERS } from '../../job/worker/handlers';
 import { readQueues } from '../../job/worker/heartbeat';
 import type { ClaimRequest } from '../../rpc/workers';
 import { type Answer, type AppContext, jsonText, mediaType, respond } from '../context';
@@ -43,7 +33,6 @@ import { type JsonObject, MAX_BATCH_BYTES, readBody } from '../request/body';
 
 const MAX_COUNT = 100;
 const MAX_WAIT_MS = 20_000;
-const MAX_TYPES = 1000;
 
 /** Interval between blanks, ms. */
 const BLANK_EVERY_MS = 250;
@@ -111,14 +100,6 @@ async function reportAndFetch(
   return jsonText(c, written(c, await found, `,"reports":${JSON.stringify(renderOutcomes(entries, outcomes))}`));
 }
 
-const readType = reader((value) => (typeof value === 'string' && isJobType(value) ? value : undefined), TYPE_RULE);
-
-const readTypes: Reader<string[]> = (value, field) => {
-  const types = readList(MAX_TYPES, readType)(value, field);
-  if (types.length === 0) throw invalidRequest(field, `${field} must name at least one job type; omit it for all.`);
-  return [...new Set(types)];
-};
-
 const readCount = readInteger(1, MAX_COUNT);
 
 /** The most jobs of some of the queues. Queues that the request does not name do not count. */
@@ -136,11 +117,7 @@ const readClamped =
   };
 
 const readMembersOfClaim = readMembers({
-  handlers: readHandlers,
-  worker_id: readWorkerId,
-  visibility_timeout_ms: readMilliseconds,
-  default_visibility_timeout_ms: readMilliseconds,
-  types: readTypes,
+  ...CLAIM_MEMBERS,
   count: readClamped(1, MAX_COUNT),
   wait_ms: readClamped(0, MAX_WAIT_MS),
 });

@@ -1,8 +1,10 @@
 /** What a worker that pulls says about its handlers: the retry layer of their job types. */
+import { readWorkerId } from '../attempt/read-report';
 import { readChunk } from '../chunk';
-import { type Reader, readInteger, readList, readText, withinBytes } from '../envelope/fields';
+import { type Reader, readInteger, readList, readMilliseconds, readText, withinBytes } from '../envelope/fields';
 import { readMembers, required } from '../envelope/members';
 import { isJobType, TYPE_RULE } from '../envelope/names';
+import { invalidRequest } from '../errors';
 import type { AnnouncedType } from '../record';
 import { MAX_ATTEMPTS } from '../retry/layer';
 import { checkRetryLayer } from '../retry/validate';
@@ -27,4 +29,23 @@ export const readHandlers: Reader<AnnouncedType[]> = (value, field) => {
   const handlers = readAll(value, field);
   withinBytes(JSON.stringify(handlers), MAX_BYTES, field);
   return handlers;
+};
+
+const MAX_TYPES = 1000;
+
+/** The job types that it takes, each once. */
+const readTypes: Reader<string[]> = (value, field) => {
+  const types = readList(MAX_TYPES, readText(isJobType, TYPE_RULE))(value, field);
+  if (types.length === 0)
+    throw invalidRequest(field, `${field} must name at least one job type; leave it out for all.`);
+  return [...new Set(types)];
+};
+
+/** What a worker that pulls says of the jobs that it wants, whichever way it asks. */
+export const CLAIM_MEMBERS = {
+  worker_id: readWorkerId,
+  types: readTypes,
+  handlers: readHandlers,
+  visibility_timeout_ms: readMilliseconds,
+  default_visibility_timeout_ms: readMilliseconds,
 };

@@ -20,24 +20,13 @@ import type { Report } from '../attempt/outcome';
 import { readReports, readWorkerId } from '../attempt/read-report';
 import { chunksOf, type PulledChunks } from '../chunk';
 import { entriesIn } from '../envelope/batch';
-import {
-  defined,
-  isObject,
-  optional,
-  readInteger,
-  readList,
-  readMilliseconds,
-  readName,
-  readString,
-  readText,
-  readWord,
-} from '../envelope/fields';
+import { defined, isObject, optional, readInteger, readName, readString, readWord } from '../envelope/fields';
 import { notAnObject, parseParts } from '../envelope/json';
-import { isJobType, TYPE_RULE } from '../envelope/names';
+import { readMembers, required } from '../envelope/members';
 import { invalidPayload, invalidRequest, type Outcome, payloadTooLarge } from '../errors';
 import type { AnnouncedType } from '../record';
 import { readTrace, type Trace } from '../trace';
-import { readHandlers } from './handlers';
+import { CLAIM_MEMBERS } from './handlers';
 import { type Heartbeat, readHeartbeat } from './heartbeat';
 
 export const SUBPROTOCOL = 'tocsin.worker.v1';
@@ -93,28 +82,16 @@ const readCount = readInteger(0, MAX_READY);
 const readNumber = readInteger(0, Number.MAX_SAFE_INTEGER);
 const readKey = readName(256);
 
+const readConnectionMembers = readMembers({ ...CLAIM_MEMBERS, worker_id: required(readWorkerId) });
+
 /** Reads who connects. @throws {ApiError} 400 */
 export function readConnection(given: Record<string, unknown>): Connection {
-  const worker_id = readWorkerId(given.worker_id, 'worker_id');
-  const types = optional(given, 'types', readList(1000, readText(isJobType, TYPE_RULE)));
-  if (types?.length === 0)
-    throw invalidRequest('types', 'types must name at least one job type; leave it out for all.');
-  const handlers = optional(given, 'handlers', readHandlers);
+  const connection = readConnectionMembers(given, '');
+  const { types = [], handlers } = connection;
   const chunks = chunksOf(handlers);
-  const chars = JSON.stringify(types ?? []).length + (chunks ? JSON.stringify(chunks).length : 0);
+  const chars = JSON.stringify(types).length + (chunks ? JSON.stringify(chunks).length : 0);
   if (chars > MAX_TYPES_CHARS) throw payloadTooLarge('types', chars, MAX_TYPES_CHARS, 'characters');
-  const visibility_timeout_ms = optional(given, 'visibility_timeout_ms', readMilliseconds);
-  const default_visibility_timeout_ms = optional(given, 'default_visibility_timeout_ms', readMilliseconds);
-  return {
-    worker_id,
-    ...defined({
-      default_visibility_timeout_ms,
-      types: types && [...new Set(types)],
-      handlers,
-      chunks,
-      visibility_timeout_ms,
-    }),
-  };
+  return { ...connection, ...defined({ chunks }) };
 }
 
 /** The JSON of a message. @throws {ApiError} 400 */
