@@ -85,8 +85,8 @@ const readCommon = readMembers({
   max_concurrency: readInteger(1, DELIVERY_BOUNDS.maxConcurrency),
   payload: readWord(['batch', 'envelope', 'job']),
 });
-const BINDING_OPTIONS = ['binding', ...readCommon.names];
-const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...readCommon.names];
+export const BINDING_OPTIONS = ['binding', ...readCommon.names];
+export const URL_OPTIONS = ['url', 'secret', 'secret_binding', 'signature', 'may_enqueue', ...readCommon.names];
 
 const wrong: Wrong = (message, details = {}) =>
   invalidConfiguration(`HANDLERS: ${message}`, { variable: 'HANDLERS', ...details });

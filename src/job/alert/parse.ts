@@ -54,7 +54,7 @@ const readAbove = (metric: AlertMetric): Reader<number> =>
       };
 
 /** Of the members that may be null, null takes back what was said. */
-const readRule = readMembers(
+export const readAlertRule = readMembers(
   {
     name: readName(128),
     queue: nullable(readQueueName),
@@ -73,7 +73,7 @@ const readRule = readMembers(
  * @throws {ApiError} 400
  */
 export function parseAlert(body: Record<string, unknown>, before?: StoredAlert): AlertMembers {
-  const { above: bound, for: wait = before?.for_ms, ...named } = readRule(body, '');
+  const { above: bound, for: wait = before?.for_ms, ...named } = readAlertRule(body, '');
   const { name, queue, metric, subscription_id, active } = { ...before, ...named };
   if (metric === undefined) throw isRequired('metric');
   if (name === undefined) throw isRequired('name');

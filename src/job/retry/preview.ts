@@ -61,7 +61,8 @@ const failureReader = (now: number) =>
 
 const readVariables = readMembers(Object.fromEntries(RETRY_VARIABLES.map((name) => [name, readVariable])), notMember);
 
-const requestReader = (now: number) =>
+/** Reads a request. @param now epoch ms */
+export const previewReader = (now: number) =>
   readMembers(
     {
       policy: readAny,
@@ -110,7 +111,7 @@ export interface RetryPreview {
  */
 export function previewRetry(request: unknown, context: PreviewContext): RetryPreview {
   if (!isObject(request)) throw invalidPayload('The body must be a JSON object.');
-  const read = requestReader(context.now)(request, '');
+  const read = previewReader(context.now)(request, '');
   const { from = 1, attempts = 10, random: r = 0.5, failure } = read;
   const policy = resolveRetry(checkedLayers(read, context));
   const random = (): number => r;
@@ -142,7 +143,7 @@ function delayRows(policy: RetryPolicy, from: number, attempts: number, random: 
 
 /** The layers from the lowest up, each checked over those below it. */
 function checkedLayers(
-  { layers = {}, policy }: ReturnType<ReturnType<typeof requestReader>>,
+  { layers = {}, policy }: ReturnType<ReturnType<typeof previewReader>>,
   context: PreviewContext,
 ): RetryLayers {
   const variables = layers.variables ?? context.variables;

@@ -99,7 +99,8 @@ const isDimension = (name: string): name is Dimension => DIMENSIONS.includes(nam
 const readKey: Reader<string | string[]> = (value, field) =>
   (typeof value === 'string' ? readName(255) : readNames)(value, field);
 
-const readPolicy = readMembers(
+/** A policy, member by member. */
+export const readUniquePolicy = readMembers(
   {
     keys: readSome(100, readWord(DIMENSIONS)),
     key: readKey,
@@ -115,7 +116,7 @@ const readPolicy = readMembers(
   },
   notMember,
 );
-type Policy = ReturnType<typeof readPolicy>;
+type Policy = ReturnType<typeof readUniquePolicy>;
 type Member = keyof Policy;
 
 /**
@@ -125,7 +126,7 @@ type Member = keyof Policy;
  * @throws {ApiError} 422 for accumulating over several queues
  */
 export function readUnique(value: unknown, field: string, job: Identity): UniqueRequest {
-  const policy = readPolicy(value, field);
+  const policy = readUniquePolicy(value, field);
   const { key, args_keys, meta_keys: metaKeys } = policy;
   const given = (name: Member) => policy[name] !== undefined;
   const refuseBoth = (name: Member, other: Member) => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   describe as accepted,
+  inPolicy,
   type Reader,
   readBoolean,
   readDuration,
@@ -12,7 +13,7 @@ import {
   readQueueName,
   readWord,
 } from '../../../src/job/envelope/fields';
-import { nullable, readMembers, required } from '../../../src/job/envelope/members';
+import { notMember, nullable, readMembers, required } from '../../../src/job/envelope/members';
 import { invalidRequest, outcomeOf } from '../../../src/job/errors';
 import { LIMIT_POLICY_SCHEMA, readLimitPolicy } from '../../../src/job/limits/policy';
 import { validatorOf } from '../../../src/job/schemas/validator';
@@ -52,6 +53,29 @@ describe('an object that is read by a table of its members', () => {
       'colour',
       'colour is not part of a box, which has name, size, until, kinds.',
     ]);
+  });
+
+  it('must have a required member, which may be null if it is nullable', () => {
+    const read = readMembers({ until: required(nullable(readDuration)) });
+    expect(read({ until: null }, '')).toEqual({ until: null });
+    expect(refusal(() => read({}, ''))).toEqual(['until', 'until is required.']);
+  });
+
+  it('is refused with 422 as a part of a policy, in the same words and with the same schema', () => {
+    const read = inPolicy(readMembers({ size: readInteger(1, 9) }, notMember));
+    expect(read({ size: 3 }, 'box')).toEqual({ size: 3 });
+    const outcomes = [{ size: 10 }, { sise: 1 }].map((value) => outcomeOf(() => read(value, 'box')));
+    expect(outcomes).toMatchObject([
+      { error: { status: 422, message: 'box.size: must be an integer from 1 to 9', details: { field: 'box.size' } } },
+      {
+        error: {
+          status: 422,
+          message: expect.stringContaining('Did you mean "size"?'),
+          details: { field: 'box.sise' },
+        },
+      },
+    ]);
+    expect(accepted(read)).toEqual(accepted(readMembers({ size: readInteger(1, 9) }, notMember)));
   });
 
   it('says what it accepts', () => {
