@@ -3,9 +3,8 @@ import { invalidConfiguration } from './errors';
 import { didYouMean } from './near-miss';
 
 /**
- * `data:…` is for producers and workers, `admin:…` for operators; `admin:purge` removes what is kept, `admin:export`
- * reads and imports whole queues. `metrics:read` is for a scraper of numbers. Who lacks `data:reveal` sees payloads as
- * the deployment's rules redact them (`job/redaction`).
+ * Scopes of API keys. Keys without `data:reveal` see redacted payloads (`job/redaction`). `metrics:read`: for
+ * scrapers.
  */
 export const SCOPES = [
   'data:read',
@@ -21,7 +20,6 @@ export type Scope = (typeof SCOPES)[number];
 
 const VIEWER: readonly Scope[] = ['data:read', 'admin:read', 'metrics:read'];
 
-/** Named sets of scopes. */
 export const ROLES = {
   viewer: VIEWER,
   operator: [...VIEWER, 'data:write', 'admin:write'],
@@ -37,7 +35,6 @@ export interface ApiKey {
   name?: string;
 }
 
-/** The role that has exactly these scopes. */
 export function roleOf(scopes: readonly Scope[]): Role {
   const names = Object.keys(ROLES) as (keyof typeof ROLES)[];
   const isSame = (role: readonly Scope[]) => role.length === scopes.length && role.every((it) => scopes.includes(it));
@@ -57,9 +54,8 @@ const ASSIGNMENT = /^(?:key|name|role|scopes?)=/i;
 const UNSET = ['undefined', 'null'];
 
 /**
- * Keys: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with neither role
- * nor scopes may do everything; one with both may do what either says. What is not known is refused, because a
- * misspelt `role` would otherwise give every right. No message quotes the text, which may be a key.
+ * Reads `API_KEYS`: a JSON array of `{key, role?, scopes?, name?}`, or keys separated by commas or spaces. A key with
+ * neither role nor scopes may do everything. Unknown members are refused; no message quotes the text.
  * @throws {ApiError} 500 `invalid_configuration`
  */
 export function readApiKeys(text: unknown): ApiKey[] {
@@ -137,7 +133,6 @@ function readScopes(scopes: unknown, index: number): readonly Scope[] {
 const suggested = (value: unknown, known: readonly string[]) =>
   typeof value === 'string' ? didYouMean(value, known) : '';
 
-/** Each scope once, with those that another one includes. */
 function completed(scopes: readonly Scope[]): Scope[] {
   const all = new Set(scopes);
   if (all.has('admin:read')) all.add('metrics:read');

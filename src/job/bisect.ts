@@ -1,7 +1,4 @@
-/**
- * The first index for which this holds, as it does for all after it; `length`: for none. Asks about log2(length) of
- * them.
- */
+/** Binary search: the first index for which `holds` is true, as it is for all later ones; `length`: none. */
 export function firstIndex(length: number, holds: (at: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {

@@ -1,5 +1,3 @@
-/** Bytes of texts, and bytes as text. */
-
 const encoder = new TextEncoder();
 
 /** Overwritten each time: only what is written into it counts, and a copy of a long text would cost more. */
@@ -16,20 +14,16 @@ export function utf8Bytes(text: string): number {
   return bytes;
 }
 
-/**
- * Does a text take at most `max` bytes in UTF-8? No character takes more than three: most texts need not be counted.
- */
+/** Does a text take at most `max` bytes in UTF-8? A unit takes at most three, so most texts need not be encoded. */
 export const fitsBytes = (text: string, max: number): boolean => text.length * 3 <= max || utf8Bytes(text) <= max;
 
 /** Bytes as base64, padded. */
 export const base64Of = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes));
 
-/** Bytes as base64 with the alphabet for URLs, padded. */
 export const base64UrlOf = (bytes: Uint8Array): string => base64Of(bytes).replaceAll('+', '-').replaceAll('/', '_');
 
-/** The same without padding. */
+/** Bytes as base64 with the alphabet for URLs, without padding. */
 export const unpaddedBase64UrlOf = (bytes: Uint8Array): string => base64UrlOf(bytes).replace(/=+$/, '');
 
-/** Bytes as hexadecimal digits. */
 export const hexOf = (bytes: Iterable<number>): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -36,12 +36,7 @@ const ISO =
   /^P(?=\d|T)(?:(\d+|\d+[.,]\d+(?=W$))W)?(?:(\d+|\d+[.,]\d+(?=D$))D)?(?:T(?=\d)(?:(\d+|\d+[.,]\d+(?=H$))H)?(?:(\d+|\d+[.,]\d+(?=M$))M)?(?:(\d+(?:[.,]\d+)?)S)?)?$/;
 const ISO_UNITS_MS = [WEEK, DAY, HOUR, MINUTE, SECOND];
 
-/**
- * Reads a duration.
- *
- * @returns whole milliseconds, 0 … {@link MAX_DURATION_MS}, rounded to the nearest; undefined when `value` is not a
- * duration or outside that range.
- */
+/** Reads a duration. @returns whole ms, 0 … {@link MAX_DURATION_MS}, rounded; undefined when invalid or out of range */
 export function parseDuration(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isInteger(value) ? inRange(value) : undefined;
   if (typeof value !== 'string') return undefined;
@@ -62,10 +57,8 @@ function inRange(ms: number): number | undefined {
 }
 
 /**
- * Writes a duration as ISO 8601 in days, hours, minutes and seconds: `PT0.1S`, `PT5M`, `P7D`, `P1DT2H`, `PT0S`.
- * {@link parseDuration} reads it back as the same number.
- *
- * @param ms whole milliseconds, 0 … {@link MAX_DURATION_MS}
+ * Writes whole ms (0 … {@link MAX_DURATION_MS}) as ISO 8601 that {@link parseDuration} reads back: `PT0.1S`,
+ * `P1DT2H`.
  */
 export function formatDuration(ms: number): `P${string}` {
   const days = Math.floor(ms / DAY);

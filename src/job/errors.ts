@@ -1,7 +1,6 @@
 /**
- * Everything that can be wrong with a request, as data: status, code, field, what was expected.
- * Thrown as {@link ApiError} inside one object, carried as {@link ErrorData} between objects, and turned into JSON in
- * exactly one place, `src/http/errors.ts`.
+ * Everything that can be wrong with a request, as data: thrown as {@link ApiError} inside one object, carried as
+ * {@link ErrorData} between objects, turned into JSON in `src/http/errors.ts` only.
  */
 
 import { cut, quote } from './text';
@@ -32,7 +31,6 @@ export type ErrorCode =
 
 /** An error in the shape that crosses RPC and becomes the body of an HTTP answer. */
 export interface ErrorData {
-  /** HTTP status, 400 to 599. */
   status: number;
   code: ErrorCode;
   /** `error.type` on the wire; the code when absent. */
@@ -70,7 +68,6 @@ export function unwrap<T>(outcome: Outcome<T>): T {
   throw new ApiError(outcome.error);
 }
 
-/** Runs `fn`, turning a thrown {@link ApiError} into data; other errors pass through. */
 export function outcomeOf<T>(fn: () => T): Outcome<T> {
   try {
     return { ok: true, value: fn() };
@@ -80,10 +77,7 @@ export function outcomeOf<T>(fn: () => T): Outcome<T> {
   }
 }
 
-/**
- * As {@link outcomeOf}, of something that takes time.
- * @param index place of an entry in its batch, added to the error
- */
+/** {@link outcomeOf} for async functions. @param index place of an entry in its batch, added to the error */
 export async function eventualOutcomeOf<T>(fn: () => Promise<T>, index?: number): Promise<Outcome<T>> {
   try {
     return { ok: true, value: await fn() };
@@ -107,10 +101,7 @@ export function withoutIndex(error: unknown): unknown {
   return new ApiError({ ...error.data, details });
 }
 
-/**
- * A refusal that the same request would get again.
- * @param more `details`, `hint`, `type`, as far as there are any
- */
+/** An error that the same request would get again. @param more `details`, `hint`, `type`, where given */
 export function refusal(
   status: number,
   code: ErrorCode,
@@ -131,7 +122,6 @@ export function refusal(
 /** A message is for a human, who is to find what is wrong in it, whatever a client has sent. */
 const MAX_MESSAGE = 1000;
 
-/** Details whose texts are no longer than a quote. */
 function quoted(details: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(details).map(([name, value]) => [name, typeof value === 'string' ? quote(value) : value]),

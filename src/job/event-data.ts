@@ -1,7 +1,6 @@
 /**
- * What each event says, as it travels: in lists, streams and webhooks. Types only: the event log takes nothing else,
- * and the documents of the API derive from them. Every event may have `truncated: true`: a long member was cut, or
- * left out.
+ * The data of each event, as it travels in lists, streams and webhooks; API documents derive from these types. Any
+ * event may have `truncated: true`: a long member was cut or left out.
  */
 import type { AlertMetric } from './alert/rule';
 import type { SkipReason } from './cron/skip';

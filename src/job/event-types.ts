@@ -1,10 +1,9 @@
-/** The types of events, and the names by which somebody asks for them. */
 import type { EventType } from './event-data';
 
 /** A job has changed its state. A stream has it beside the event that says why. */
 export const STATE_CHANGED = 'job.state_changed';
 
-/** Data that the compiler holds against {@link EventData}: each type is here. */
+/** A record, so that the compiler requires every {@link EventType} here. */
 const TYPES: Readonly<Record<EventType, true>> = {
   'job.enqueued': true,
   'job.scheduled': true,
@@ -53,10 +52,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['worker.stale', 'worker.stopped'],
 ]);
 
-/**
- * The types that a name stands for: a type, another server's name for one, `job.*` for a kind, or `*`. None: it is
- * unknown.
- */
+/** The types that a name stands for: a type, another server's name for one, `job.*`, or `*`. None: unknown. */
 export function eventTypesNamed(name: string): readonly string[] {
   if (name === '*') return EVENT_TYPES;
   if (name.endsWith('.*')) return EVENT_TYPES.filter((type) => type.startsWith(name.slice(0, -1)));

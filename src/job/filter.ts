@@ -2,7 +2,6 @@
 import { type ApiError, unsupported } from './errors';
 import type { JobState } from './states';
 
-/** Bounds, both inclusive. */
 export interface Range {
   min?: number;
   max?: number;
@@ -24,7 +23,6 @@ export interface JobFilter {
   states?: JobState[];
   /** The job must have them all. */
   tags?: string[];
-  /** The job's group, as `groupOf` tells it. */
   group?: string;
   priority?: Range;
   /** Attempts begun. */
@@ -43,7 +41,6 @@ export interface JobFilter {
   fields?: FieldCondition[];
   /** Words and phrases in lower case, all of which the job must say; see `search.ts`. */
   words?: string[];
-  /** The same of its last error alone. */
   error_words?: string[];
   /** Its last failure has one of these fingerprints; see `failures/fingerprint.ts`. */
   fingerprints?: string[];
@@ -98,7 +95,6 @@ function bindingsOfPattern({ first, rest }: PatternParts): number {
   return [first, rest.last].filter((part) => part !== '').length + Math.min(rest.middle.length, 1);
 }
 
-/** Does the filter say more than which states, so that only reading the jobs can tell which ones fit? */
 export function looksInside(filter: JobFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'states' && value !== undefined);
 }

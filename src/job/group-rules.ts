@@ -12,7 +12,6 @@ import {
 class Named<T> {
   private readonly names = new Map<string, T>();
   private readonly beginnings = new Map<string, T>();
-  /** Lengths of the beginnings: few, though there may be many patterns. */
   private readonly lengths: readonly number[];
 
   constructor(said: Readonly<Record<string, T>> | undefined) {
@@ -39,9 +38,7 @@ class Named<T> {
 /** What a queue says of its groups, ready to be asked about one. */
 export class GroupRules {
   readonly order: GroupOrder;
-  /** May groups wait for the end of their attempts? */
   readonly boundConcurrency: boolean;
-  /** Has any group a bound of waiting jobs? */
   readonly boundWaiting: boolean;
   /** The shortest and the longest period of a rate, ms; undefined: no group has a rate. */
   readonly periods: { shortest: number; longest: number } | undefined;
@@ -71,12 +68,11 @@ export class GroupRules {
     this.periods = periods.length === 0 ? undefined : { shortest: Math.min(...periods), longest: Math.max(...periods) };
   }
 
-  /** What limits a group. */
   limitsOf(group: string): GroupLimits {
     return this.overrides.get(group) ?? this.saidOf(group);
   }
 
-  /** The same without what operators say. */
+  /** What limits a group, without operators' overrides. */
   private saidOf(group: string): GroupLimits {
     return this.limits.of(group) ?? this.base;
   }
@@ -91,7 +87,6 @@ export class GroupRules {
     return this.overrides.get(group)?.paused === true;
   }
 
-  /** Its share in the turns. */
   weightOf(group: string): number {
     return this.overrides.get(group)?.weight ?? this.weights.of(group) ?? WEIGHTS.default;
   }

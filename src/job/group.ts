@@ -1,6 +1,4 @@
-/**
- * The group of a job says whose it is. A queue says how its groups are served, and how many jobs of each may run.
- */
+/** A job's group says whose it is. A queue sets how its groups are served, and how many of each may run. */
 import { fitsBytes } from './bytes';
 import {
   describe,
@@ -28,22 +26,18 @@ export function groupOf({ group, rate_limit }: Pick<JobBody, 'group' | 'rate_lim
 }
 
 /**
- * How the groups of a queue are served. `fair`: groups with few waiting jobs first, the others in turns. `strict`: one
- * job of a group at a time, in the order of enqueue.
+ * `fair`: groups with few waiting jobs first, the others in turns. `strict`: one job of a group at a time, in order.
  */
 export const GROUP_ORDERS = ['fair', 'strict'] as const;
 export type GroupOrder = (typeof GROUP_ORDERS)[number];
 
-/** The share of a group in the turns: 1 … 100. */
 export const WEIGHTS = { min: 1, max: 100, default: 1 } as const;
 
-/** What limits one group. Absent members: what holds for all groups. */
 export interface GroupLimits {
   /** Attempts of the group that may run at once. */
   concurrency?: number;
   /** Its starts in any period of this length. */
   rate?: Quota;
-  /** Its jobs that may wait: those that have not ended and do not run. */
   max_waiting?: number;
 }
 
@@ -68,7 +62,6 @@ export interface GroupOverride extends GroupLimits {
   paused?: true;
 }
 
-/** By group. */
 export type GroupOverrides = Readonly<Record<string, GroupOverride>>;
 
 /** A change of what is said of one group: null returns a member to what its queue says. */
@@ -96,8 +89,7 @@ const within = (min: number, max: number): Reader<number> =>
   );
 
 /**
- * Values by the name of a group, or by the beginning of a name followed by `*`. Two patterns must not fit the same
- * name: a reader could not see which one counts.
+ * Values by group name, or by a prefix and `*`. No two patterns may match the same name: precedence would be unclear.
  */
 const byName = <T>(read: Reader<T>): Reader<Record<string, T>> =>
   described(
@@ -139,7 +131,6 @@ function refuseOverlap(names: readonly string[], field: string): void {
 
 const readStartsIn = readMembers({ limit: required(within(1, MAX_STARTS)), period: required(readPeriod) }, notInPolicy);
 
-/** `{limit, period}`. */
 const readRate: Reader<Quota> = described(
   () => describe(readStartsIn),
   (value, field) => {
@@ -177,8 +168,7 @@ const readOverride = readMembers(
 );
 
 /**
- * Reads a change of what is said of one group.
- * @throws {ApiError} 400 for a member of another type, or without any; 422 for one out of bounds or unknown
+ * Reads an override of one group. @throws {ApiError} 400 for a wrong type or no member; 422 out of bounds or unknown
  */
 export function readGroupChange(input: unknown): GroupChange {
   const change = readOverride(input, '');
@@ -226,8 +216,8 @@ function refuseInStrict({ concurrency }: GroupLimits, field: string): void {
 }
 
 /**
- * Reads what a queue says of its groups. Without `order` they are served fairly.
- * @throws {ApiError} 400 for a member of another type; 422 for one out of bounds, unknown, or against another one
+ * Reads a queue's settings of groups; default order: fair.
+ * @throws {ApiError} 400 for a wrong type; 422 for a member out of bounds, unknown, or against another one
  */
 export const readGroupSettings: Reader<GroupSettings> = described(
   () => describe(readSettings),

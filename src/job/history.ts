@@ -1,19 +1,16 @@
 /**
- * The history of a job, from its own record: its timestamps and its error history. Nothing is written for it. So it
- * lacks what the record does not have (an operator's pause, a worker's fetch), and it is removed with the job.
+ * A job's history, from its own record: timestamps and errors. It lacks what the record lacks (an operator's pause).
  */
 import type { JobErrorEntry, JobHistory, JobRecord } from './record';
 import type { JobState } from './states';
 import { formatInstant } from './time';
 import type { HistoryEventType } from './wire';
 
-/** The actor: a worker that is known by name, or the queue. */
 export interface HistoryActor {
   type: 'worker' | 'system';
   id: string;
 }
 
-/** One thing that happened to a job. */
 export interface HistoryEvent {
   event_type: HistoryEventType;
   /** Epoch ms. */
@@ -36,7 +33,6 @@ export interface FailedAttempt {
 
 const SYSTEM: HistoryActor = { type: 'system', id: 'tocsin' };
 
-/** Everything in the record, oldest first. */
 export function historyOfJob(record: JobRecord): HistoryEvent[] {
   const { history } = record;
   const events: HistoryEvent[] = [];

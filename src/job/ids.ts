@@ -1,14 +1,13 @@
 /**
- * Ids that carry their route. A job id is a UUIDv7 whose 74 free bits hold where the job lives:
+ * A job id is a UUIDv7 whose 74 free bits hold where the job lives, so no index of ids is needed:
  *
  *     48 bits  creation time, epoch ms
  *     12 bits  route, high part            (rand_a)
  *     20 bits  route, low part             (rand_b, first)
- *      1 bit   rank: 0 = started in the line of immediate jobs, 1 = started delayed, prioritised or pending
- *     41 bits  the queue's own sequence number; from 2^40 on: free for clients that choose ids which carry the route
+ *      1 bit   rank: 0 = started as an immediate job, 1 = started delayed, prioritised or pending
+ *     41 bits  the queue's own sequence number; from 2^40 on: ids that clients choose
  *
- * The route is a 32-bit number the directory gave the queue. So `GET /jobs/:id` finds object and row from the id alone,
- * with no index of ids anywhere. Events use the same layout with a sequence of their own.
+ * The directory gives each queue its 32-bit route. Events use the same layout with a sequence of their own.
  */
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -27,7 +26,6 @@ export function isUuidV7(text: string): boolean {
   return UUID_V7.test(text);
 }
 
-/** The parts of an id minted by Tocsin. For an id chosen by a client the members are arbitrary. */
 export interface DecodedId {
   /** Epoch ms. */
   time: number;
@@ -38,12 +36,7 @@ export interface DecodedId {
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
 
-/**
- * Builds the id of the job with this key.
- * @param time epoch ms, below 2^48
- * @param route 0 … 2^32 − 1
- * @param key 0 … 2^42 − 1
- */
+/** Builds an id. @param time epoch ms, below 2^48 @param route 0 … 2^32 − 1 @param key 0 … 2^42 − 1 */
 export function mintId(time: number, route: number, key: number): string {
   const high = Math.floor(key / ENDS);
   if (time !== minted.time || route !== minted.route || high !== minted.high) {
@@ -55,9 +48,7 @@ export function mintId(time: number, route: number, key: number): string {
 /** How many keys in a row differ in the last three digits of their ids alone. */
 const ENDS = 2 ** 12;
 
-/**
- * Where the last id began: those of a batch differ in their ends, and writing a large number in another base is slow.
- */
+/** Cache of the last id's beginning: ids of a batch differ in their ends. */
 let minted = { time: -1, route: -1, high: -1, start: '' };
 
 const ends: string[] = [];
@@ -68,10 +59,7 @@ function endOf(low: number): string {
   return ends[low];
 }
 
-/**
- * All of an id but its last group. rand_b has 62 bits: 14 beside the variant, 48 in that group; the route splits 14 +
- * 6.
- */
+/** All of an id but its last group. rand_b: 14 bits beside the variant, 48 in that group; the route splits 14 + 6. */
 function startOf(time: number, route: number): string {
   const timeHex = hex(time, 12);
   const routeHigh = Math.floor(route / 2 ** 20);
@@ -79,7 +67,6 @@ function startOf(time: number, route: number): string {
   return `${timeHex.slice(0, 8)}-${timeHex.slice(8)}-7${hex(routeHigh, 3)}-${hex(group4, 4)}-`;
 }
 
-/** Reads an id that satisfies {@link isUuidV7}. */
 export function decodeId(id: string): DecodedId {
   if (!id.startsWith(decoded.start)) {
     const time = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
@@ -105,18 +92,12 @@ export function sequenceOf(key: number): number {
   return key >= RANK_BIT ? key - RANK_BIT : key;
 }
 
-/**
- * Names one execution of a job: new for each claim and the same after a restart, so it needs no storage.
- * @param claim how many claims the job has seen over its whole life, this one included
- */
+/** Names one execution: new for each claim, the same after a restart. @param claim claims so far, this one included */
 export function deliveryId(jobId: string, claim: number): string {
   return `del_${jobId}_${claim.toString(36)}`;
 }
 
-/**
- * 32-bit FNV-1a of a queue's name: the route the directory tries first.
- * `probe` moves on to another number when two names meet.
- */
+/** 32-bit FNV-1a of a queue's name: the route to try first. `probe` moves on when two names meet. */
 export function routeCandidate(name: string, probe: number): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(probe === 0 ? name : `${name}\0${probe}`)) {

@@ -1,9 +1,8 @@
-/** Variables of the deployment that are lists. */
 import { invalidConfiguration } from './errors';
 
 /**
- * The entries of a variable whose text separates them by commas or spaces; none when it is not set.
- * @throws {ApiError} 500 `invalid_configuration` for anything but text: a rule that is overlooked would not hold
+ * A variable's entries, separated by commas or spaces. @throws {ApiError} 500 `invalid_configuration` unless it is
+ * text
  */
 export function readListVariable(name: string, value: unknown): string[] {
   if (value === undefined || value === null) return [];

@@ -1,4 +1,3 @@
-/** What a handler logs about a job: the newest lines are kept with it, within bounds. */
 import { utf8Bytes } from './bytes';
 import { defined, type Reader, readInteger, readList, readObject, readString, readWord } from './envelope/fields';
 import { readMembers, required } from './envelope/members';

@@ -1,7 +1,4 @@
-/**
- * Maintenance: for a time no queue hands out jobs and no schedule fires; everything else continues. It is over at its
- * end by comparison, whether that is reported or not.
- */
+/** Maintenance: for a time queues hand out no jobs and schedules do not fire. It ends by comparison with the clock. */
 import { cut } from './text';
 import { formatInstant } from './time';
 

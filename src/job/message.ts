@@ -1,6 +1,6 @@
 /**
- * What jobs take of a message between objects, which holds 32 MiB. Texts travel with one byte a character, or two where
- * one of their characters needs it; so a body of ASCII with a single "€" takes twice its size.
+ * Size of jobs in messages between objects (at most 32 MiB). Strings travel with one byte a character, or two if any
+ * character needs it, so ASCII with a single "€" doubles.
  */
 import { utf8Bytes } from './bytes';
 import { payloadTooLarge } from './errors';
@@ -10,9 +10,7 @@ import { columnOf, fromTable, type Table, toTable } from './table';
 /** Most of what is stored of the jobs of one request, in bytes. */
 export const MAX_JOBS_BYTES = 24 * 1024 * 1024;
 
-/**
- * Characters up to which jobs travel as they are: twice that in bytes, and once more for members that are sent beside.
- */
+/** Characters up to which jobs travel unpacked: twice that in bytes, and once more for members sent beside. */
 const MAX_PLAIN_CHARS = 6 * 1024 * 1024;
 
 /** Characters of jobs that existed before, in the answer to one request; a single job always fits. */
@@ -58,7 +56,6 @@ export function refuseTooLong(texts: readonly string[], field: string): void {
   if (bytes > MAX_JOBS_BYTES) throw payloadTooLarge(field, bytes, MAX_JOBS_BYTES);
 }
 
-/** The jobs in the form in which they take least, if they take much. */
 export function pack(jobs: NewJob[]): SentJobs {
   if (charsOf(jobs) <= MAX_PLAIN_CHARS) return jobs.length < SHORTEST_TABLE ? jobs : toTable(jobs);
   const encoder = new TextEncoder();
@@ -73,7 +70,6 @@ export function pack(jobs: NewJob[]): SentJobs {
   return { jobs: jobs.map((job) => ({ ...job, body: '' })), bodies, ends };
 }
 
-/** The jobs of a message. */
 export function unpack(sent: SentJobs): NewJob[] {
   if (Array.isArray(sent)) return sent;
   if (isTable(sent)) return fromTable(sent);

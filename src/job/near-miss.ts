@@ -13,8 +13,8 @@ export function slipsAllowed(length: number): number {
 }
 
 /**
- * The number of characters that were added, left out, replaced, or swapped with their neighbour; `max + 1` beyond
- * `max`. Long names cost little, because only the band of the table that can stay within `max` is read.
+ * Edits between two texts (insert, delete, replace, swap neighbours); `max + 1` beyond `max`. Reads only the band
+ * within `max`.
  */
 export function slipsBetween(a: string, b: string, max: number): number {
   const tooMany = max + 1;
@@ -45,10 +45,8 @@ export function slipsBetween(a: string, b: string, max: number): number {
 }
 
 /**
- * The name among `known` that `written` most probably stands for: the nearest within {@link slipsAllowed}, the first of
- * several. One that ends in `.*` stands for everything below it, so only its own part is compared and the rest is kept.
- * Case does not count.
- * @returns undefined when none is near, or when `written` is known itself
+ * The nearest name among `known` within {@link slipsAllowed}; undefined when none is near, or `written` is known. An
+ * entry ending in `.*` stands for everything below it. Case does not count.
  */
 export function nearMiss(written: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
@@ -81,8 +79,7 @@ export function didYouMean(written: string, known: Iterable<string>): string {
 }
 
 /**
- * ` Did you mean "…"?` for a slip of the keyboard, and for a name that is the beginning or the end of a known one:
- * `attempts` of `max_attempts` or `maxAttempts`; or nothing.
+ * ` Did you mean "…"?` for a slip, or for the beginning or end of a known name (`attempts` of `max_attempts`); or ``.
  */
 export function suggestion(name: string, known: readonly string[]): string {
   const part = name.toLowerCase();
@@ -94,10 +91,7 @@ export function suggestion(name: string, known: readonly string[]): string {
   return meant === undefined ? '' : ` Did you mean "${meant}"?`;
 }
 
-/**
- * The end of a sentence that refuses a member: which there are, and which was probably meant.
- * @param path of the member, or its name
- */
+/** The end of a sentence that refuses a member: the known ones, and the one probably meant. */
 export function notKnown(path: string, known: readonly string[]): string {
   return `is not known; use one of ${known.join(', ')}.${suggestion(path.slice(path.lastIndexOf('.') + 1), known)}`;
 }

@@ -1,7 +1,6 @@
 /**
- * The options of a job, and their properties: no other file lists them. The forms of producers, queues, workers,
- * clients and the dashboard derive from this table, and from {@link JobOptions}, which has the types. The table is data
- * and imports nothing that runs, so the libraries and the dashboard may have it too.
+ * The options of a job and their properties; no other file lists them. The table is data and imports nothing that
+ * runs, so that libraries and the dashboard can use it. Types are in {@link JobOptions}.
  */
 import type { JobOptions } from './wire';
 
@@ -10,13 +9,11 @@ export const DEFAULT_QUEUE = 'default';
 
 /** What becomes of an option. What is not said is not so. */
 export interface OptionFacts {
-  /** It is kept in the job's body. A clone has it too, unless it is a moment. */
   stored?: true;
-  /** The job shows it, as it is stored. */
   shown?: true;
   /**
-   * It may change while the job waits; `itself`: by code of its own, as it changes more than this member of the body.
-   * Otherwise what is written replaces what there is, and null removes it.
+   * It may change while the job waits; `itself`: by its own code. `plain`: the new value replaces it, null removes
+   * it.
    */
   patch?: 'plain' | 'itself';
   /** It is a point in time: stored as epoch ms, and not for a job that is made of this one. */
@@ -58,15 +55,12 @@ export const JOB_OPTIONS = {
 
 export type OptionName = keyof typeof JOB_OPTIONS;
 
-/** The options of which this is so, or of which it is this value. */
 export type OptionsThat<Fact extends keyof OptionFacts, Value = unknown> = {
   [Name in OptionName]: (typeof JOB_OPTIONS)[Name] extends { [F in Fact]: Value } ? Name : never;
 }[OptionName];
 
-/** All of them, in the order of the table. */
 export const OPTION_NAMES = Object.keys(JOB_OPTIONS) as OptionName[];
 
-/** The facts of an option, whichever it is. */
 export const factsOf = (name: OptionName): OptionFacts => JOB_OPTIONS[name];
 
 /** The options of which this is so, or of which it is this value, in the order of the table. */

@@ -10,10 +10,7 @@ export interface Sortable {
   position: number;
 }
 
-/**
- * Which job comes first. Jobs without the value come last in either direction; those with the same value in the order
- * of their creation, in the same direction.
- */
+/** Compares jobs. Jobs without the value come last in both directions; equal values in the order of creation. */
 export function inOrder(descending: boolean): (a: Sortable, b: Sortable) => number {
   const sign = descending ? -1 : 1;
   return (a, b) => {

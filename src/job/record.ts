@@ -1,7 +1,4 @@
-/**
- * A job as data that crosses RPC: the part that its producer wrote ({@link JobBody}), the columns that a queue stores
- * about it, and its history. Times are epoch milliseconds here; the HTTP layer writes RFC 3339.
- */
+/** A job as data that crosses RPC: its producer's part ({@link JobBody}), the stored columns, its history. Epoch ms. */
 
 import type { ChunkSettings } from './chunk';
 import type { LimitPolicy } from './limits/policy';
@@ -16,7 +13,6 @@ import type { JobChunk, JobOptions } from './wire';
 /** A retry policy as a user wrote it; its fields are those of the reference (`docs/guides/retries.md`). */
 export type RetryInput = Record<string, unknown>;
 
-/** The options that are kept as they were written. */
 type KeptOptions = Omit<Pick<JobOptions, OptionsThat<'stored'>>, OptionsThat<'moment'> | 'retry'>;
 
 /** The part of a job that its producer wrote. Stored once, as JSON. */
@@ -30,10 +26,7 @@ export interface JobBody extends KeptOptions {
   scheduled_at?: number;
   /** Epoch ms; the job must not start at or after it. */
   expires_at?: number;
-  /**
-   * `expires_at` as its producer wrote it, if that is a UTC time in another precision; shown while it is the same
-   * moment.
-   */
+  /** `expires_at` as written, if it is a UTC time in another precision. */
   expires_at_written?: string;
   /** Fingerprint of the unique policy; kept with the job, never shown. */
   fingerprint?: string;
@@ -110,7 +103,6 @@ export interface ReportedError {
   message?: string;
   retryable?: boolean;
   details?: unknown;
-  /** Class names, own class first. */
   classes?: string[];
   kill?: boolean;
   /** A duration, see `job/duration`. */
@@ -159,10 +151,7 @@ export interface JobHistory {
   retry_delay_ms?: number;
   /** Why the job was discarded. */
   reason?: string;
-  /**
-   * Until this time (epoch ms) a nack without an attempt counts as the repeated report of the pushed attempt that
-   * failed last.
-   */
+  /** Until then (epoch ms) a nack without an attempt repeats the report of the pushed attempt that failed last. */
   told_until?: number;
   /** The queue itself recorded the last failure of a pulled attempt: a late report of it is refused. */
   unreported?: true;
@@ -207,11 +196,9 @@ export interface UnusedClaims {
   count: number;
   /** When the last one was given back, epoch ms. */
   at: number;
-  /** Who gave it back. */
   worker_id?: string;
 }
 
-/** A job as its queue object returns it. */
 export interface JobRecord {
   id: string;
   queue: string;
@@ -229,7 +216,7 @@ export interface JobRecord {
   history: JobHistory;
   /** The worker with the lease, while active; of a completed job, the one that completed it. */
   worker_id?: string;
-  /** The same of a job that is, or was, pushed: the target. */
+  /** As `worker_id`, of a pushed job: the target. */
   target?: string;
   /** JSON text of the result, when completed with one. */
   result?: string;
@@ -257,7 +244,6 @@ export interface LowerLayers {
   queue?: RetryInput;
 }
 
-/** A job with what is needed to show its effective retry policy. */
 export interface JobView {
   record: JobRecord;
   layers: LowerLayers;
@@ -268,7 +254,6 @@ export interface RunnerView extends JobView {
   body: JobBody;
 }
 
-/** The settings that a handler Worker announced for a job type. */
 export interface AnnouncedType {
   type: string;
   retry?: RetryInput;

@@ -1,6 +1,6 @@
 /**
- * The view of payloads for a caller that may not see all of them. A rule is the end of a path: names joined by dots,
- * without regard to case, where `*` is any one name.
+ * Payloads for callers that may not see all of them. A rule is the end of a path: names joined by dots, without
+ * regard to case; `*` is any one name.
  *
  * | rule | replaces |
  * |---|---|
@@ -9,13 +9,9 @@
  * | `args.0`, `meta.email` | the first argument; this member of `meta` |
  * | `result` | every result |
  *
- * The path begins with the member of the answer that holds the payload (`args`, `meta`, `result`, …). Elements of an
- * array are named by their position, or are passed over: `args.card.number` and `args.0.card.number` both match. The
- * protocol's own values are never replaced: ids, states, times, and the code and type of an error.
- *
- * Three rules reach further, because these values often reveal whose a job is: `tags`, the tags of jobs, `group`, their
- * groups, and `rate_limit.key`, the keys that jobs count under and the groups that follow from them. They must still be
- * distinguishable, so each is replaced by a pseudonym.
+ * Paths begin with the payload's member (`args`, `meta`, `result`, …); positions in arrays may be left out. Ids,
+ * states, times, codes and types of errors are never replaced. `tags`, `group` and `rate_limit.key` reach beyond
+ * payloads and are replaced by pseudonyms, which stay distinguishable.
  */
 import { v5 as nameBased } from 'uuid';
 import { isObject } from './envelope/fields';
@@ -38,8 +34,8 @@ export const holdsRedacted = (json: string) =>
 const SPACE = '6f1d3f0a-5a52-4c52-9a0e-6d2b7d1f0c11';
 
 /**
- * Makes pseudonyms: the same for the same text, `[redacted:3fa9c1d20b7e]`. Without the secret, their reader can neither
- * tell the original nor try out guesses.
+ * Makes pseudonyms, equal for equal texts: `[redacted:3fa9c1d20b7e]`. They cannot be tested for guesses without the
+ * secret.
  */
 export function pseudonyms(secret: string): (text: string) => string {
   const space = nameBased(secret, SPACE);
@@ -52,7 +48,6 @@ export function pseudonyms(secret: string): (text: string) => string {
 /** In an envelope: the names of the members that the application has added to its job. */
 export const UNKNOWN_MEMBERS: unique symbol = Symbol('members of the application');
 
-/** A rule: its names in lower case. */
 type Rule = readonly string[];
 export type RedactionRules = readonly Rule[];
 
@@ -83,10 +78,7 @@ const AUDITED: ReadonlySet<string> = new Set(['change', 'filter']);
 /** Of an error: what its handler has said, not what the protocol makes of it. */
 const TOLD: ReadonlySet<string> = new Set(['message', 'stack', 'backtrace', 'details']);
 
-/**
- * Reads rules.
- * @throws {Error} naming the rule that is wrong
- */
+/** Reads rules. @throws {Error} naming the rule that is wrong */
 export function readRedactionRules(texts: readonly string[]): RedactionRules {
   if (texts.length > MAX_RULES) throw new Error(`there may be ${MAX_RULES} rules at most`);
   return texts.map((text) => {
@@ -98,7 +90,6 @@ export function readRedactionRules(texts: readonly string[]): RedactionRules {
   });
 }
 
-/** How far rules fit the path to a value: each rule, and how many of its names have been met. */
 type Fits = readonly (readonly [rule: Rule, met: number])[];
 
 /** Makes a copy of an answer without what not everybody may see. */
@@ -108,7 +99,6 @@ export interface Redactor {
   limitKey?: (key: string) => string;
 }
 
-/** The rules that reach beyond payloads. */
 const TAGS = 'tags';
 const GROUPS = 'group';
 const LIMIT_KEYS = 'rate_limit.key';
@@ -116,14 +106,10 @@ const LIMIT_KEYS = 'rate_limit.key';
 /** Of an entry of the audit log: what is done to a key of limits has the key as its target. */
 const ON_A_LIMIT = /^limit\./;
 
-/** The same of what is done to a group. */
+/** As {@link ON_A_LIMIT}, for groups. */
 const ON_A_GROUP = /^group\./;
 
-/**
- * Replaces in answers what the rules name.
- * @param pseudonym of a tag, of a group, or of a key that jobs count under
- * @returns a function that leaves what it is given as it is, and gives a copy
- */
+/** Makes a redactor, which returns copies. @param pseudonym of a tag, a group, or a limit key */
 export function redactor(rules: RedactionRules, pseudonym = pseudonyms('')): Redactor {
   const names = new Set(rules.map((rule) => rule.join('.')));
   const [hidesTags, hidesKeys] = [names.has(TAGS), names.has(LIMIT_KEYS)];

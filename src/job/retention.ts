@@ -27,9 +27,7 @@ export const readRetentionChange: Reader<RetentionChange> = readMembers(
   notMember,
 );
 
-/**
- * Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} as {@link readRetentionChange}
- */
+/** Reads the retention of a new job; undefined when it names nothing. @throws {ApiError} 400 */
 export const readRetention: Reader<JobRetention | undefined> = (value, field) =>
   mergeRetention(undefined, readRetentionChange(value, field));
 
@@ -50,10 +48,8 @@ const STEPS = 10;
 const MAX_STEP_MS = 3_600_000;
 
 /**
- * When a job is removed: never before its retention has passed, and then at the next full step (a tenth of the
- * retention, an hour at most). So a queue does not wake for each one.
- * @param endedAt epoch ms
- * @param retention ms
+ * When a job is removed: at the first full step (a tenth of the retention, at most an hour) after its retention, so
+ * that removals are grouped. Epoch ms, ms.
  */
 export function removalMoment(endedAt: number, retention: number): number {
   const step = Math.max(1, Math.min(retention / STEPS, MAX_STEP_MS));

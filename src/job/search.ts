@@ -1,6 +1,6 @@
 /**
- * Searching jobs by what they say. A search is a list of words and quoted phrases, all of which must be found, in
- * whatever case: in the job's arguments, `meta`, tags, type or last error, or at the beginning of its id.
+ * Searches jobs by words and quoted phrases, all of which must be found, in any case, in arguments, `meta`, tags,
+ * type or last error, or at the beginning of the id.
  */
 import { parseExactly } from './envelope/exact';
 import { isUuidV7 } from './ids';
@@ -9,11 +9,9 @@ import { isUuidV7 } from './ids';
 export const MAX_WORDS = 10;
 export const MAX_SEARCH = 500;
 
-/** What a job says. */
 export interface Searched {
   id: string;
   type: string;
-  /** JSON of its body. */
   body: string;
   /** Texts of its last error. */
   error: readonly string[];

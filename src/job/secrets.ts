@@ -1,22 +1,13 @@
-/**
- * Members that hold secrets, and what stands in their place. A contract marks them once, next to its types; the audit
- * log, answers and events derive from that mark. Pure.
- */
+/** Members that hold secrets, marked next to their types in contracts; audit log, answers and events derive from it. */
 import { isObject } from './envelope/fields';
 import { REDACTED } from './redaction';
 
 /**
- * How a secret member is shown.
- *
- * | mask | shown |
- * |---|---|
- * | `whole` | nothing of it |
- * | `url` | the origin: user information, path and query often hold tokens |
- * | `inside` | a word as it is; of an object the names of its members |
+ * How a secret is shown. `whole`: not at all. `url`: the origin only. `inside`: words as they are, of objects the
+ * names of members.
  */
 export type Mask = 'whole' | 'url' | 'inside';
 
-/** The secret members of a request or an answer. */
 export type SecretMembers<T> = { readonly [Name in keyof T]?: Mask };
 
 /** A copy without the values of secret members; `null` and absent ones stay. */

@@ -1,6 +1,6 @@
 /**
- * Settings in layers: the queue's own, over the deployment's for all its queues, over the built-in ones. A layer is
- * compared member by member; only the members of `retention` and `dead_letter` count one by one.
+ * Settings in layers: the queue's own, over the deployment's, over the built-in ones, member by member; `retention`
+ * and `dead_letter` are layered by their own members.
  */
 import type { AlertRule } from './alert/rule';
 import type { GroupSettings } from './group';
@@ -12,13 +12,11 @@ import type { SchemaMode } from './schemas/misfit';
 import type { SchemaStamp } from './schemas/stamp';
 import type { WebhookRoute } from './webhook/subscription';
 
-/** Settings of one queue. Absent: the deployment's default. */
 export interface QueueConfig {
   /** How many pushed jobs may run at once, 1 … 10000. Default 10. */
   concurrency?: number;
   /** Lease length in ms. Default 30 minutes. */
   visibility_timeout_ms?: number;
-  /** Execution limit in ms for jobs without one. */
   default_timeout_ms?: number;
   /** The queue layer of the retry policy. */
   default_retry?: RetryInput;
@@ -33,10 +31,7 @@ export interface QueueConfig {
   max_depth?: number;
   /** Bytes of their bodies, at most. */
   max_bytes?: number;
-  /**
-   * Bytes of the queue's object, with its ended jobs: beyond most of it, the oldest of these go, and newcomers are
-   * refused.
-   */
+  /** Bytes of the queue's object: near this, the oldest ended jobs are removed and new jobs refused. */
   max_storage_bytes?: number;
   /** What happens to a job for which there is no room. Default `reject`. */
   overflow?: 'reject' | 'drop_oldest';
@@ -67,7 +62,6 @@ export const STORAGE_BOUNDS = { min: 1_000_000, max: 9_500_000_000 } as const;
 /** `paused`: takes jobs and gives none out. `draining`: gives out those it has and takes none. */
 export type QueueMode = 'active' | 'paused' | 'draining';
 
-/** The mode a queue is in. */
 export function modeOf({ paused, draining }: { paused: boolean; draining?: boolean }): QueueMode {
   return paused ? 'paused' : draining ? 'draining' : 'active';
 }
@@ -96,7 +90,7 @@ export interface QueueDefaults {
   maintenance?: Maintenance;
 }
 
-/** One layer after a change: members that the change does not name stay. */
+/** A layer after a change: members that the change does not name stay. */
 export function changed(config: QueueConfig, change: SettingsChange): QueueConfig {
   const merged: Record<string, unknown> = { ...config };
   for (const [name, value] of Object.entries(change)) {
@@ -132,7 +126,7 @@ export function withBuiltIns(config: QueueConfig): QueueConfig {
 }
 
 /**
- * The first setting by which ended jobs are kept for less time after a change, or fewer of them; undefined without any.
+ * The first setting that keeps ended jobs for less time, or fewer of them, after a change; undefined: none does.
  * @param storageBytes the bound where the settings name none
  */
 export function keepsLess(before: QueueConfig, after: QueueConfig, storageBytes?: number): string | undefined {
@@ -140,7 +134,6 @@ export function keepsLess(before: QueueConfig, after: QueueConfig, storageBytes?
   return Object.keys(are).find((name) => (are[name] as number) < (were[name] as number));
 }
 
-/** How long, how many and in how much room, by the path of the setting. */
 function keptBy(config: QueueConfig, storageBytes: number = DEFAULTS.maxStorageBytes): Record<string, number> {
   const { retention, dead_letter, max_storage_bytes = storageBytes } = withBuiltIns(config);
   const prefixed = (prefix: string, values: object) =>
@@ -153,7 +146,6 @@ function keptBy(config: QueueConfig, storageBytes: number = DEFAULTS.maxStorageB
   ]);
 }
 
-/** A setting whose members are null where they return to the layer below. */
 function without(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }

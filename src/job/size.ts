@@ -11,15 +11,10 @@ const MEMBERS = 1024;
 /** What one answer carries at most, unless a single job is larger. A text may take twice its bytes in a message. */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/**
- * What one claim takes at most, unless a single job is larger. Rows, leases, values and the message of its jobs are in
- * memory together, some six times their bytes.
- */
+/** Maximum bytes of one claim, unless a single job is larger: memory holds some six times as much. */
 export const MAX_CLAIM_BYTES = 4 * 1024 * 1024;
 
-/**
- * What one page of a list carries at most, unless a single job is larger: several pages may be on their way together.
- */
+/** Maximum bytes of one page, unless a single job is larger: several pages may be in flight. */
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
 /** Bytes of a text in UTF-8; of a short one, an upper bound. */
@@ -27,10 +22,7 @@ export function bytesOf(text: string): number {
   return text.length <= SHORT ? 3 * text.length : utf8Bytes(text);
 }
 
-/**
- * Items in their order, in groups of at most `max` together; one that is larger by itself is a group of its own.
- * @param most items in a group
- */
+/** Items in order, in groups of at most `max` bytes and `most` items; a larger item is its own group. */
 export function* grouped<T>(
   items: Iterable<T>,
   sizeOf: (item: T) => number,

@@ -35,7 +35,6 @@
  * yet.
  */
 
-/** Every state, in the order of a life. */
 export const JOB_STATES = [
   'scheduled',
   'available',
@@ -51,14 +50,12 @@ export type JobState = (typeof JOB_STATES)[number];
 /** States that end a job. */
 export const TERMINAL_STATES: readonly JobState[] = ['completed', 'cancelled', 'discarded'];
 
-/** Where a move can begin or lead: a state, an untouchable row, before the first state, after the last. */
 export type Position = JobState | 'held' | 'none' | 'gone';
 
 const WAITING = ['scheduled', 'available', 'pending', 'retryable'] as const;
 const OPEN = ['scheduled', 'available', 'pending', 'active', 'retryable'] as const;
 const ENDED_IN_ROW = ['cancelled', 'discarded'] as const;
 
-/** Every legal move: from where, to where. */
 export const MOVES = {
   enqueue: { from: ['none'], to: ['scheduled', 'available', 'pending'] },
   adopt: { from: ['none'], to: WAITING },

@@ -1,7 +1,4 @@
-/**
- * What is on record of a job's durable steps, by name: results, moments to sleep until, signals. A handler that runs
- * again reads there what it need not do again. Pure rules; the queue stores them beside the job's checkpoint.
- */
+/** A job's durable steps, by name: results, moments to sleep until, signals. Pure; stored beside the checkpoint. */
 
 import { storable, storableText } from './attempt/notes';
 import { utf8Bytes } from './bytes';
@@ -11,7 +8,6 @@ import type { JobStep } from './wire';
 
 export type StepRecord = JobStep;
 
-/** The records of a job. Has no prototype: any text may be a name. */
 export type Steps = Record<string, StepRecord>;
 
 /** Most records of a job. */
@@ -46,7 +42,6 @@ function shallow(value: unknown, field: string): unknown {
   return value;
 }
 
-/** What is reported of one step: its result or error, until when it sleeps, or that a signal has not come. */
 export function readStepSaid({ result, until, timed_out, error }: Record<string, unknown>): StepRecord {
   const isResult = until === undefined && timed_out === undefined && error === undefined;
   return readStep(isResult ? { result } : defined({ until, timed_out, error }), 'step');
@@ -66,7 +61,6 @@ export const readSteps: Reader<Steps> = (value, field) => {
 
 const noSteps = (): Steps => Object.create(null) as Steps;
 
-/** The records in a JSON text of them; none where there is no text. */
 export function parseSteps(text: string | undefined): Steps {
   return Object.assign(noSteps(), text === undefined ? {} : JSON.parse(text));
 }
@@ -75,14 +69,12 @@ export function parseSteps(text: string | undefined): Steps {
 export const isFinal = (record: StepRecord): boolean => record.until === undefined;
 
 /**
- * What is on record of a job, while a handler says more. The first result of a name wins, so that a step has one
- * however often it ran; only a moment gives way to what came of it. The size is counted along: the records are written
- * once, at the end.
+ * A job's steps while a handler reports more. The first result of a name wins; only a moment gives way to what
+ * followed it.
  */
 export class StepBook {
   readonly steps: Steps;
   isChanged = false;
-  /** Of the records as JSON, once something is added. */
   private size: { count: number; bytes: number } | undefined;
 
   /** @param text JSON of what is on record */
@@ -91,8 +83,7 @@ export class StepBook {
   }
 
   /**
-   * Records a step.
-   * @returns what was on record before, and has won
+   * Records a step. @returns an earlier record, which wins
    * @throws {ApiError} 413 when the records would be too many or too large; 400 when one nests too deep
    */
   add(name: string, record: StepRecord): StepRecord | undefined {

@@ -1,13 +1,11 @@
 /**
- * Many objects with the same members, as columns. A message between objects writes the names of all members of each
- * object, and reading it builds each object again. For a hundred small jobs that is more work than storing them. As
- * columns a name is written once, and so is a value that all of them have.
+ * Many objects with the same members, as columns: names and shared values are written once. For a hundred small jobs,
+ * a message of objects would cost more than storing them.
  */
 
 /** A value that all rows have, or one for each. Undefined: the row has no such member. */
 type Column = { all: unknown } | { each: unknown[] };
 
-/** Rows as columns. */
 export interface Table<T> {
   rows: number;
   columns: { [Name in keyof T]?: Column };
@@ -46,7 +44,6 @@ export function fromTable<T extends object>({ rows, columns }: Table<T>): T[] {
   });
 }
 
-/** The values of one column. */
 export function columnOf<T, Name extends keyof T>({ rows, columns }: Table<T>, name: Name): (T[Name] | undefined)[] {
   const column: Column = columns[name] ?? { all: undefined };
   return 'each' in column ? (column.each as T[Name][]) : Array.from({ length: rows }, () => column.all as T[Name]);

@@ -1,7 +1,4 @@
-/**
- * Reads values that other code threw. Such a value may be anything: a revoked proxy, an object whose getters throw, an
- * error whose message is not a string. Read thrown values only through these functions: none of them throws.
- */
+/** Reads thrown values, which may be anything (a revoked proxy, throwing getters). These functions never throw. */
 
 /** What `read` returns, or `otherwise` if it throws. */
 export function safely<T>(read: () => T, otherwise: T): T {
@@ -22,10 +19,7 @@ export function tagOf(value: unknown): string {
   return safely(() => Object.prototype.toString.call(value).slice('[object '.length, -1), 'Object');
 }
 
-/**
- * Is it an error, of any realm? An error of a `node:vm` context or of a test runner is not an `instanceof` this
- * realm's.
- */
+/** Is it an error of any realm? Those of `node:vm` contexts and test runners are not an `instanceof` this realm's. */
 export function isError(value: unknown): value is Error {
   return isA(value, Error) || tagOf(value) === 'Error';
 }
@@ -36,7 +30,6 @@ export function memberOf(thrown: unknown, name: PropertyKey): unknown {
   return safely(() => Reflect.get(thrown, name), undefined);
 }
 
-/** The message of what was thrown: that of an error, or the value as text. */
 export function messageOf(thrown: unknown): string {
   const message = memberOf(thrown, 'message');
   if (typeof message === 'string') return message;

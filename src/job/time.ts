@@ -1,7 +1,4 @@
-/**
- * Points in time as clients write them (RFC 3339 with a zone, or relative to now) and as Tocsin writes them (UTC,
- * milliseconds, `Z`). Epoch milliseconds inside.
- */
+/** Reads RFC 3339 times and durations from now; writes UTC with milliseconds and `Z`. Epoch ms inside. */
 import { parseDuration } from './duration';
 
 const DAY_MS = 86_400_000;
@@ -12,9 +9,8 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[
 const DIGITS = /^\d+$/;
 
 /**
- * Reads an RFC 3339 date-time. Digits beyond milliseconds are cut off. The second 60 is accepted only where a leap
- * second can be (23:59:60 UTC), and means the second after it.
- * @returns epoch ms; undefined for a date alone, a time without zone, or a date or time that does not exist.
+ * Reads an RFC 3339 date-time with a zone, to epoch ms; undefined if it does not exist. Digits beyond ms are cut off;
+ * second 60 is accepted only at 23:59:60 UTC, and means the second after it.
  */
 export function parseTimestamp(value: unknown): number | undefined {
   const match = typeof value === 'string' ? RFC_3339.exec(value) : null;
@@ -39,10 +35,8 @@ function daysIn(year: number, month: number): number {
 }
 
 /**
- * Reads a point in time: RFC 3339, or a duration from now on, with or without a leading `+` (`+PT2S`, `PT5M`, `5m`).
- * Bare numbers and digits are refused: they could mean an epoch or a distance.
- * @param now epoch ms
- * @returns epoch ms, or undefined
+ * Reads RFC 3339, or a duration from now with or without `+` (`+PT2S`, `5m`), to epoch ms. Bare numbers are refused:
+ * they could be an epoch or a distance.
  */
 export function parseInstant(value: unknown, now: number): number | undefined {
   if (typeof value !== 'string' || DIGITS.test(value)) return undefined;
@@ -52,29 +46,17 @@ export function parseInstant(value: unknown, now: number): number | undefined {
   return distance === undefined ? undefined : now + distance;
 }
 
-/**
- * As {@link parseInstant} for what has happened: a duration without a leading `+` is one before now (`24h`: a day ago).
- * @param now epoch ms
- * @returns epoch ms, or undefined
- */
+/** {@link parseInstant} for the past: a duration without `+` is one before now (`24h`: a day ago). Epoch ms. */
 export function parsePast(value: unknown, now: number): number | undefined {
   const age = typeof value === 'string' && !DIGITS.test(value) ? parseDuration(value) : undefined;
   return age === undefined ? parseInstant(value, now) : now - age;
 }
 
-/**
- * Moments written last, each in its slot: jobs of a batch share theirs, and writing one costs as much as parsing a
- * small job.
- */
+/** Cache of formatted moments: jobs of a batch share theirs. */
 const written: { ms: number; text: string }[] = [];
 const SLOTS = 16;
 
-/**
- * Writes RFC 3339 in UTC with milliseconds and `Z`. Years after 9999 come in the expanded form of ISO 8601.
- *
- * @param ms epoch ms
- * @throws {RangeError} beyond what a date can hold (±8.64·10¹⁵)
- */
+/** Writes RFC 3339 in UTC with ms; years after 9999 in the expanded form. @throws {RangeError} beyond ±8.64·10¹⁵ ms */
 export function formatInstant(ms: number): string {
   const slot = ms % SLOTS;
   let last = written[slot];

@@ -1,14 +1,10 @@
-/**
- * A job's life as a page shows it: its attempts one by one, and everything that happened in one line. Times in epoch
- * ms.
- */
+/** A job's life as a page shows it: its attempts, and everything that happened. Epoch ms. */
 import { defined } from './envelope/fields';
 import { historyOfJob } from './history';
 import type { LogLine } from './log';
 import type { JobErrorEntry, JobRecord } from './record';
 import type { StepRecord, Steps } from './steps';
 
-/** One run of a job. */
 export interface Attempt {
   attempt: number;
   state: 'failed' | 'active' | 'completed';
@@ -31,7 +27,6 @@ export interface TimelineEntry {
   [member: string]: unknown;
 }
 
-/** What lies beside a job. */
 export interface Beside {
   log: readonly LogLine[];
   checkpoint?: { at: number; sequence: number };

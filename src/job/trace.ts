@@ -1,7 +1,4 @@
-/**
- * The trace that a job belongs to (W3C Trace Context), kept in its `meta` under the names of the headers: the runner of
- * the job continues its producer's trace.
- */
+/** The W3C trace of a job, in its `meta` under the names of the headers; its runner continues the trace. */
 
 export interface Trace {
   traceparent: string;
@@ -19,10 +16,7 @@ export function isTraceparent(text: string): boolean {
   return text.length <= max && TRACEPARENT.test(text);
 }
 
-/**
- * The trace in the headers, if they are valid. Anything else is ignored, as the standard requires: a trace is best
- * effort.
- */
+/** The trace in the headers, if they are valid; anything else is ignored, as the standard requires. */
 export function readTrace(traceparent: string | undefined, tracestate: string | undefined): Trace | undefined {
   if (traceparent === undefined || !isTraceparent(traceparent)) return undefined;
   const isState = tracestate !== undefined && /^[\x20-\x7e]+$/.test(tracestate) && tracestate.length <= MAX_TRACESTATE;

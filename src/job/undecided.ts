@@ -7,10 +7,7 @@ export const LOCKED = 'locked';
 /** `details.reason` of {@link undecided}. */
 const UNDECIDED = 'undecided_batch';
 
-/**
- * 503: the job is locked.
- * @param why says what is being decided about it, and that the request can be sent again
- */
+/** 503: the job is locked. @param why what is being decided, and that the request can be sent again */
 export function lockedError(
   id: string,
   why = `Job ${id} is part of an operation over several queues that is not decided yet; try again.`,

@@ -1,7 +1,4 @@
-/**
- * Members of a request that nothing reads. They are never refused, so that clients of later releases are served too;
- * the answer names them, because a mistyped option would otherwise fail silently.
- */
+/** Members of a request that nothing reads: never refused, for clients of later releases; the answer warns of them. */
 import { invalidRequest } from './errors';
 import { suggestion } from './near-miss';
 import { cut, quote } from './text';
@@ -18,8 +15,8 @@ export class UnknownMembers {
   private readonly texts = new Map<string, string>();
 
   /**
-   * Notes the members of `given` that are not `known`; null counts as absent.
-   * @param path of `given`, with a dot at its end, or empty
+   * Notes members that are not `known`; null counts as absent. @param path of `given`, with a dot at its end, or
+   * empty
    */
   note(given: Record<string, unknown>, known: ReadonlySet<string>, path: string, verdict: Verdict): void {
     for (const name in given) {
@@ -50,9 +47,7 @@ export class UnknownMembers {
 const pathBefore = (field: string) => field.slice(0, field.lastIndexOf('.') + 1);
 
 /**
- * Refuses unknown members where a value is stored: under another name it would be lost.
- * @param values members that hold what is stored, the most likely one first
- * @param others further members that are known
+ * Refuses unknown members where a value is stored. @param values members that hold it, the most likely one first
  * @throws {ApiError} 400 naming the first one
  */
 export function refuseOthers(

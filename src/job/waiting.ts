@@ -1,7 +1,4 @@
-/**
- * Why a job that has not ended does not run. Each reason has one meaning; `docs/operate/why-waiting.md` says what to do
- * about it. Reasons are added, never renamed: clients branch on them.
- */
+/** Why a waiting job does not run (`docs/operate/why-waiting.md`). Never rename a reason: clients branch on them. */
 
 import { quote } from './text';
 
@@ -41,7 +38,6 @@ export interface WaitingFor {
   detail: string;
   /** The handler that is down. */
   target?: string;
-  /** The name of the signal. */
   signal?: string;
   /** The job of its group that it waits for. */
   job_id?: string;
@@ -49,10 +45,7 @@ export interface WaitingFor {
   key?: string;
 }
 
-/**
- * The key in the detail of a wait. A redaction of the key replaces these words alone: the key may be as short as a
- * letter.
- */
+/** The key in the detail of a wait, marked by words, so that redacting a one-letter key replaces nothing else. */
 export const namedKey = (key: string) => `the key ${key}`;
 /** A group in the detail of a wait. */
 export const namedGroup = (group: string) => `the group ${JSON.stringify(quote(group))}`;

@@ -1,7 +1,4 @@
-/**
- * Alert rules: a number of a queue that is above a bound for some time fires, and resolves when it is well below again.
- * Pure: the numbers and the time are parameters.
- */
+/** Alert rules: fire when a queue's number exceeds a bound for some time, resolve when it is well below again. Pure. */
 
 export const ALERT_METRICS = ['error_rate', 'oldest_age', 'depth', 'dead_letters'] as const;
 
@@ -11,7 +8,6 @@ export const ALERT_METRICS = ['error_rate', 'oldest_age', 'depth', 'dead_letters
  */
 export type AlertMetric = (typeof ALERT_METRICS)[number];
 
-/** A rule, as queues know it. */
 export interface AlertRule {
   id: string;
   name: string;
@@ -38,11 +34,9 @@ export interface StoredAlert extends AlertRule {
 /** How a rule stands in a queue. Times in epoch ms. */
 export interface AlertState {
   state: 'ok' | 'firing';
-  /** Since when. */
   since: number;
   /** Since when the number has been too high, while it has not fired. */
   above_since?: number;
-  /** The number when the state changed. */
   value: number;
 }
 
@@ -55,7 +49,6 @@ export interface Reading {
   changesAt?: number;
 }
 
-/** What is reported of a rule. */
 export type AlertEvent = 'alert.firing' | 'alert.resolved';
 
 /** What became of a rule. */

@@ -1,21 +1,14 @@
-/**
- * How much of a reported error is kept. A text that is too long is cut, never refused, whether a pushed handler or a
- * pulling worker reports it. The report ends an attempt, and refusing it would run the job again.
- */
+/** Bounds of a reported error. Longer texts are cut, never refused: refusing the report would run the job again. */
 import { boundedValue } from '../envelope/storable';
 import type { ReportedError } from '../record';
 import { cut } from '../text';
 
-/** Longest `code`, `type` and class name, in characters. */
 export const MAX_ERROR_NAME = 255;
-/** Longest message, in characters. */
 export const MAX_ERROR_MESSAGE = 8 * 1024;
 /** Classes of an error that are looked at. */
 const MAX_CLASSES = 32;
-/** Largest `details`, in characters of JSON. */
 const MAX_DETAILS = 16 * 1024;
 
-/** Longest `stack`, in characters. */
 const MAX_STACK = 4 * 1024;
 
 /** The report with every text within its bound. */

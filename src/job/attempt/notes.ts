@@ -1,7 +1,4 @@
-/**
- * What a run reports while it continues: its progress, and what its next attempt needs. There is one reader for every
- * way of reporting.
- */
+/** What a run reports while it continues: its progress, and what its next attempt needs. */
 import { utf8Bytes } from '../bytes';
 import {
   defined,
@@ -18,7 +15,6 @@ import { MAX_DEPTH, nestingDepth } from '../envelope/nesting';
 import { FLAWS, unstorableIn } from '../envelope/storable';
 import { invalidRequest, payloadTooLarge } from '../errors';
 
-/** Longest `message`, in characters. */
 const MAX_MESSAGE = 8192;
 /** Largest checkpoint, in bytes of the JSON texts of its state and metadata. */
 const MAX_CHECKPOINT_BYTES = 1_048_576;
@@ -30,7 +26,6 @@ export interface CheckpointContent {
   metadata?: Record<string, unknown>;
 }
 
-/** How far a run is. */
 export interface Progress {
   /** 0 … 1. */
   progress: number;
@@ -67,9 +62,8 @@ export function readProgress(body: Record<string, unknown>, path = ''): Progress
 }
 
 /**
- * The stored form of a checkpoint.
- * @param field names its largest member in a refusal
- * @throws {ApiError} 400, or 413 above 1 MiB
+ * The stored form of a checkpoint. @param field its largest member in a refusal @throws {ApiError} 400, or 413 above
+ * 1 MiB
  */
 export function checkpointContent(body: Record<string, unknown>, field = 'state'): string {
   const step = optional(body, 'step_index', readInteger(0, Number.MAX_SAFE_INTEGER));

@@ -1,14 +1,11 @@
 /**
- * How an attempt ends, and what it reports while it continues. There is one vocabulary for every runner of an attempt.
- * A handler of a pushed job uses it in the body of its answer, a worker that pulled the job in its reports. The queue
- * settles both alike.
+ * How an attempt ends and what it reports meanwhile, for answers of push handlers and reports of pull workers alike.
  */
 import type { ErrorData } from '../errors';
 import type { LogLine } from '../log';
 import type { ReportedError, Snooze } from '../record';
 import type { Progress } from './notes';
 
-/** Names the attempt that a report is about; absent members are not checked. */
 export interface AttemptName {
   job_id: string;
   attempt?: number;
@@ -44,7 +41,6 @@ export interface OutcomeNotes {
   enqueue?: unknown;
 }
 
-/** How an attempt ends. */
 export type AttemptOutcome = OutcomeNotes &
   (
     | { kind: 'completed' /** JSON text, if there is a result. */; result?: string }
@@ -54,13 +50,12 @@ export type AttemptOutcome = OutcomeNotes &
     | { kind: 'released'; release: Release }
   );
 
-/** How an attempt gives its job back without an error. */
 export type Release =
   /** The attempt counts. If it was the last one, it fails with this error. */
   | { attempt: 'used'; error: AttemptFailure }
   /**
-   * It does not count. `unused`: its runner called no handler. `unreached`: the handler Worker is not running.
-   * `goes_on`: the run needs a call with a live line, and limits have counted its start already.
+   * Not counted. `unused`: no handler was called. `unreached`: the handler Worker is not running. `goes_on`: needs a
+   * call with a live connection; limits have counted its start already.
    */
   | { attempt: 'unused' | 'unreached' | 'goes_on' };
 
@@ -70,7 +65,6 @@ export type RunNote =
   | { kind: 'checkpoint'; content: string }
   | { kind: 'step'; name: string; record: string };
 
-/** The end of an attempt as its worker reports it. */
 export type EndReport = AttemptName &
   AttemptOutcome & {
     /** Why the report is answered as refused, although it has ended the attempt: its result cannot be kept. */
@@ -83,11 +77,9 @@ export type NoteReport = AttemptName & RunNote;
 /** One of many reports. */
 export type Report = EndReport | NoteReport;
 
-/** Does the report end its attempt? */
 export function isEnd(report: Report): report is EndReport {
   const { kind } = report;
   return kind === 'completed' || kind === 'failed' || kind === 'snoozed' || kind === 'released';
 }
 
-/** The outcome of an attempt that failed so. */
 export const failed = (error: AttemptFailure): AttemptOutcome => ({ kind: 'failed', error });

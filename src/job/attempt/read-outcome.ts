@@ -1,8 +1,6 @@
 /**
- * Reading how an attempt ended. A pushed handler says it in its answer (`status`), a worker that pulls in an ack or a
- * nack; both become an {@link AttemptOutcome}. A request that cannot be read is refused, and its worker may send
- * another. An answer is the end of its run: what is wrong with it makes the attempt fail, and an error counts as far as
- * it can be read.
+ * Reads how an attempt ended. An unreadable request is refused and may be sent again. An unreadable answer ends its
+ * run: the attempt fails, and its error counts as far as it can be read.
  */
 import { MAX_DURATION_MS } from '../duration';
 import {
@@ -37,9 +35,6 @@ const MAX_CLASSES = 10_000;
 
 const MAX_TIME = 8.64e15;
 
-// ---- errors ------------------------------------------------------------------------------------
-
-/** What can be used of an `error` member: an object, a string that is its message, or anything else. */
 export function usableError(error: unknown): ReportedError {
   if (typeof error === 'string') return { code: DEFAULT_ERROR_CODE, message: error };
   if (typeof error !== 'object' || error === null) return { code: DEFAULT_ERROR_CODE, message: '' };
@@ -76,10 +71,7 @@ const errorMembers = (now: number): Readonly<Record<string, Reader<unknown>>> =>
   ...{ retry_in: readDuration, retry_at: readRunAt(now) },
 });
 
-/**
- * A moment to run again at, epoch ms. One in the past means now; one that no duration reaches comes from a broken
- * clock.
- */
+/** When to run again, epoch ms. The past means now; times beyond every duration come from a broken clock. */
 const readRunAt =
   (now: number): Reader<number> =>
   (value, field) => {
@@ -92,11 +84,9 @@ const readRunAt =
     return at;
   };
 
-// ---- acks and nacks ----------------------------------------------------------------------------
-
 /**
- * The outcome that an ack reports, written into `ack`.
- * @param failsUnkept does a result that cannot be kept fail the attempt, as of a pushed handler?
+ * The outcome that an ack reports, written into `ack`. @param failsUnkept whether an unstorable result fails the
+ * attempt
  * @throws {ApiError} 400, or 413 for a result above 1 MiB
  */
 export function readAcked<T extends object>(ack: T, body: Json, now: number, failsUnkept: boolean): T & AttemptOutcome {
@@ -150,11 +140,9 @@ const readSnooze =
     return { kind: 'snoozed', snooze: defined({ in: after, until, signal }), ...defined({ steps }) };
   };
 
-// ---- answers -----------------------------------------------------------------------------------
-
 /**
- * The outcome in one entry of an answer: of a batch, or the whole answer of a single delivery. Never throws.
- * @param now epoch ms
+ * The outcome in one entry of an answer, or in the whole answer of a single delivery. Never throws. @param now epoch
+ * ms
  */
 export function readAnswered(entry: Json, now: number): AttemptOutcome {
   try {
@@ -218,6 +206,5 @@ function answeredSnooze({ in: after, until, signal }: Json): Snooze | undefined 
   });
 }
 
-/** The handler's Worker answered, but not as the protocol says. */
 export const invalidAnswer = (message: string): AttemptOutcome =>
   failed({ code: 'invalid_response', type: 'invalid_response', message, retryable: true });

@@ -1,4 +1,3 @@
-/** Reads the reports of workers that pull: acks, nacks, and reports of attempts that continue. */
 import {
   defined,
   isObject,
@@ -24,11 +23,9 @@ type JsonObject = Record<string, unknown>;
 export const MAX_NAME = 255;
 const readAttemptNumber = readInteger(1, 2_147_483_647);
 
-/** The worker's name for itself. */
 export const readWorkerId = readPathName(MAX_NAME);
 const readDeliveryId = readName(MAX_NAME);
 
-/** What a request says of its report outside of its body. */
 export interface ReportNaming {
   /** The job that its path names. */
   pathId?: string | undefined;
@@ -53,9 +50,8 @@ const MEMBERS = {
 export type ReportKind = keyof typeof MEMBERS;
 
 /**
- * The attempt that a report is about. The path names the job, or else the body.
- * @throws {ApiError} 400 when neither names the job or both name different ones, or for a member that no such report
- * has: it would be lost; 404 when it is not a job id
+ * The attempt that a report is about; the job is named by the path, else by the body.
+ * @throws {ApiError} 400 for a missing or contradictory job or an unknown member; 404 when it is not a job id
  */
 export function readAttempt(body: JsonObject, { pathId, delivery }: ReportNaming, kind: ReportKind): AttemptName {
   refuseOthers(body, MEMBERS[kind], ['action', ...NAMES]);
@@ -83,15 +79,13 @@ export function readNack(body: JsonObject, naming: ReportNaming, now: number): E
   return Object.assign(outcome, readAttempt(body, naming, 'nack'));
 }
 
-/** Most reports in one request. */
 const MAX_REPORTS = 1000;
 
 const ACTIONS = ['ack', 'nack', 'progress', 'checkpoint', 'step'] as const;
 const readAction = readWord(ACTIONS);
 
 /**
- * Reads many reports; a wrong one keeps its error. Fields in errors are named as in a request of their own.
- * @param workerId of those that name none
+ * Reads many reports; a wrong one keeps its error. @param workerId default for reports that name no worker
  * @throws {ApiError} 400 when it is not a list; 413 when it is too long
  */
 export function readReports(

@@ -1,4 +1,3 @@
-/** The results of reports, for their worker. */
 import { defined, given } from '../envelope/fields';
 import type { ErrorData, Outcome } from '../errors';
 import type { JobState } from '../states';
@@ -10,7 +9,6 @@ import type { Report } from './outcome';
 export interface Reported {
   state: JobState;
   attempt: number;
-  /** When it runs again, if it waits. */
   due_at?: number;
   retry_delay_ms?: number;
   completed_at?: number;
@@ -19,7 +17,7 @@ export interface Reported {
   progress?: number;
   /** JSON text of what was on record of a step already; that has won. */
   step?: string;
-  /** The same, where the answer has no room for it. */
+  /** True: `step` is left out because the answer has no room for it. */
   step_omitted?: true;
 }
 
@@ -37,7 +35,6 @@ export function renderOutcomes(entries: readonly Outcome<Report>[], outcomes: re
   return { total: items.length, succeeded, failed: items.length - succeeded, items };
 }
 
-/** The job that a report names, also one that was refused. */
 function jobOf(entry: Outcome<Report> | undefined): string | undefined {
   const job_id = entry?.ok ? entry.value.job_id : entry?.error.details?.job_id;
   return typeof job_id === 'string' ? job_id : undefined;

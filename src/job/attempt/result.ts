@@ -1,4 +1,4 @@
-/** The result of a run, as it is kept or not: the same for a pushed handler and for a worker that pulls. */
+/** The result of a run: kept, or why it cannot be kept. */
 import { fitsBytes, utf8Bytes } from '../bytes';
 import { MAX_RESULT_BYTES } from '../envelope/names';
 import { FLAWS, unstorableIn } from '../envelope/storable';
@@ -12,7 +12,6 @@ export type KeptResult = { text: string } | { why: UnkeptResult };
 export interface UnkeptResult {
   code: 'result_too_large' | 'result_too_deep' | 'result_not_text' | 'result_out_of_range';
   message: string;
-  /** In bytes, of one that is too large. */
   bytes?: number;
 }
 
@@ -31,14 +30,11 @@ const tooLarge = (size: string): UnkeptResult => ({
   message: `The result has ${size}, at most ${MAX_RESULT_BYTES} are kept.`,
 });
 
-/** The outcome of a run whose result cannot be kept. */
 export const unkept = ({ code, message }: UnkeptResult): AttemptOutcome =>
   failed({ code, type: code, message, retryable: false });
 
-/** @param size of the result */
 export const tooLargeResult = (size: string): AttemptOutcome => unkept(tooLarge(size));
 
-/** The refusal of a report with such a result. */
 export function refusalOfResult({ code, message, bytes }: UnkeptResult): ErrorData {
   if (bytes !== undefined) return payloadTooLarge('result', bytes, MAX_RESULT_BYTES).data;
   return refusal(400, 'invalid_request', message, { type: code, details: { field: 'result' } }).data;

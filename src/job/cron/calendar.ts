@@ -1,7 +1,4 @@
-/**
- * Which local times match a cron expression, on a calendar without time zones: every day has 24 hours. Times are epoch
- * ms, as if the local time were UTC.
- */
+/** Matches cron expressions on a calendar without time zones. Times are local, written as epoch ms in UTC. */
 
 const SECOND = 1000;
 const HOUR_SECONDS = 3600;
@@ -10,9 +7,7 @@ const DAY = 86_400_000;
 /** The calendar repeats after 400 years: what has not matched by then never will. */
 const MAX_MONTHS = 400 * 12;
 
-/** A month, as the rules for its days need it. */
 interface Month {
-  /** How many days it has. */
   length: number;
   /** The day of the week of its first day; 0: Sunday. */
   first: number;
@@ -34,10 +29,7 @@ interface Calendar {
 const calendars = new Map<string, Calendar>();
 const MAX_CALENDARS = 1000;
 
-/**
- * The first matching local time strictly after a local time; undefined when none follows.
- * @param pattern six fields as `readFields` writes them
- */
+/** The first match strictly after a local time, if any. @param pattern six fields as `readFields` writes them */
 export function nextLocal(pattern: string, after: number): number | undefined {
   let calendar = calendars.get(pattern);
   if (!calendar) {
@@ -74,7 +66,6 @@ function timeFrom({ hours, minutes, seconds }: Calendar, time: number): number |
   return later === undefined ? undefined : later * HOUR_SECONDS + first(minutes) * 60 + first(seconds);
 }
 
-/** Midnight of the first day that matches, this one included. */
 function nextDay({ months, isDay }: Calendar, midnight: number): number | undefined {
   const start = new Date(midnight);
   const [year, startMonth] = [start.getUTCFullYear(), start.getUTCMonth()];

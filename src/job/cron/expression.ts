@@ -1,23 +1,21 @@
 /**
- * Cron expressions: when a schedule fires, as one text.
+ * Cron expressions.
  *
  * | form | meaning |
  * |---|---|
  * | `30 2 * * MON-FRI` | five fields: minute, hour, day of month, month, day of week |
- * | `0 30 2 * * *` | six fields: the same with seconds first |
+ * | `0 30 2 * * *` | six fields, seconds first |
  * | `@hourly` `@daily` `@midnight` `@weekly` `@monthly` `@yearly` `@annually` | shorthands |
- * | `@every 90s` | at this interval, at least a second; a duration, or one in the style of Go (`1h30m`) |
+ * | `@every 90s` | an interval of at least a second; a duration, also in Go's style (`1h30m`) |
  *
- * In a field: `*`, numbers, lists, ranges, steps (`1-9/2`, `5/15`), names of months and days, 7 for Sunday; `L`, `LW`,
- * `15W` in the day of the month; `5L`, `5#2`, `5#L` in the day of the week. When both day fields are restricted, either
- * is enough.
+ * Days of the month also take `L`, `LW`, `15W`; days of the week `5L`, `5#2`, `5#L`. If both are restricted, either
+ * matches.
  */
 import { MAX_DURATION_MS, parseDuration } from '../duration';
 import { invalidRequest } from '../errors';
 import { quote } from '../text';
 import { FieldError, readFields } from './fields';
 
-/** An expression that was found to be in order. */
 export type Expression =
   | { kind: 'cron' /** Six fields, numbers only. */; pattern: string; everyHour: boolean }
   | { kind: 'every'; ms: number };
@@ -32,15 +30,10 @@ const SHORTHANDS: Readonly<Record<string, string>> = {
   '@hourly': '0 * * * *',
 };
 
-/** The shortest interval, ms. */
 const MIN_EVERY_MS = 1000;
 const MAX_LENGTH = 1000;
 
-/**
- * Reads an expression.
- * @param field its path in the request
- * @throws {ApiError} 400 that says which part is wrong and why
- */
+/** Reads an expression. @param field its path in the request @throws {ApiError} 400 naming the wrong part and why */
 export function parseExpression(text: unknown, field: string): Expression {
   if (typeof text !== 'string' || text.trim() === '') {
     throw invalidRequest(field, `${field} must be a cron expression such as "0 2 * * *", "@daily" or "@every 5m".`);

@@ -1,10 +1,8 @@
 /**
- * The fields of a cron expression, checked strictly and rewritten into the plain form that `calendar.ts` reads.
- * Dialects of cron differ in what they accept: ranges that run backwards, names in odd places, steps that never step.
- * Here each field has its own rules, and an error names the field and its mistake.
+ * Validates the fields of a cron expression and rewrites them into the plain form that `calendar.ts` reads. Each
+ * field has its own rules; an error names the field and its mistake.
  */
 
-/** What one field takes. */
 interface FieldRule {
   name: string;
   min: number;
@@ -31,12 +29,10 @@ const RULES: readonly FieldRule[] = [
   DAY_OF_WEEK,
 ];
 
-/** A field that cannot be parsed. */
 export class FieldError extends Error {
   override readonly name = 'FieldError';
 
   constructor(
-    /** The field, e.g. `day of week`. */
     readonly field: string,
     message: string,
   ) {
@@ -150,7 +146,6 @@ function readSpecial(item: string, rule: FieldRule): string | undefined {
   return number + nth;
 }
 
-/** The highest number with a meaning of its own. */
 function topOf(rule: FieldRule): number {
   return rule === DAY_OF_WEEK ? 6 : rule.max;
 }

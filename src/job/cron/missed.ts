@@ -1,12 +1,9 @@
-/**
- * Which due fires happen: the one that is on time, and those that were missed because the platform was down or an alarm
- * came late.
- */
+/** Which due fires happen: the one on time, and missed ones (platform down, late alarm) by policy. */
 import { firesBetween, lastFire, nextFire, type Schedule } from './schedule';
 
 /**
- * `skip`: missed fires are dropped. `fire_once`: the last one stands for all. `fire_all`: each is caught up, from the
- * oldest on, up to a bound.
+ * `skip`: drop missed fires. `fire_once`: the last one stands for all. `fire_all`: catch up from the oldest, up to a
+ * bound.
  */
 export const MISSED_POLICIES = ['skip', 'fire_once', 'fire_all'] as const;
 export type MissedPolicy = (typeof MISSED_POLICIES)[number];
@@ -16,7 +13,6 @@ export const ON_TIME_MS = 60_000;
 
 /** The fires to make and to drop. Times in epoch ms. */
 export interface DueFires {
-  /** Fires to make now, in order. */
   fires: number[];
   /** The first and the last dropped fire. */
   dropped?: { from: number; until: number };
@@ -25,9 +21,8 @@ export interface DueFires {
 }
 
 /**
- * Decides about the fires from `due` to `now`.
- * @param due the first fire that has not been seen to, not after `now`
- * @param maxCatchup how many `fire_all` makes up for at most, at least 1
+ * Decides about the fires from `due` (the first one not handled, not after `now`) to `now`. @param maxCatchup at
+ * least 1
  */
 export function dueFires(
   schedule: Schedule,

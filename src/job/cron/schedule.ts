@@ -1,13 +1,8 @@
 /**
- * When a schedule fires: pure functions from an instant to the fires after it.
+ * When a schedule fires; pure. `calendar.ts` matches local times; this file maps them to instants:
  *
- * `calendar.ts` finds matching local times, on a calendar without time zones. Which instants they stand for is
- * decided here:
- *
- *  - a local time that the clock skips fires once, the moment the clock has jumped, together with all others it
- *    skipped;
- *  - a local time that comes twice fires the first time. But an expression that matches every hour says how often
- *    rather than at which time of the day, and continues firing: nothing stops for an hour because clocks go back.
+ * - local times that the clock skips fire once, together, when the clock has jumped;
+ * - a local time that comes twice fires the first time, but expressions that match every hour continue firing.
  *
  * Fires lie on whole seconds, those of `@every` at whole intervals from their anchor.
  */
@@ -22,7 +17,6 @@ const END_OF_TIME = 221_845_392_000_000;
 
 export interface Schedule {
   expression: Expression;
-  /** IANA name. */
   zone: string;
   /** Intervals count from here, epoch ms. */
   anchor: number;
@@ -53,10 +47,7 @@ export function firesBetween(schedule: Schedule, after: number, until: number, l
   return fires;
 }
 
-/**
- * The last of the fires from `from` to `until`.
- * @param from a fire, not after `until`
- */
+/** The last of the fires from `from` (a fire, not after `until`) to `until`. */
 export function lastFire(schedule: Schedule, from: number, until: number): number {
   const second = nextFire(schedule, from);
   if (second === undefined || second > until) return from;

@@ -12,11 +12,10 @@ export const FLAT_NAMES: readonly string[] = ['type', 'args', ...optionsThat('be
 export const FLAT_OPTIONS = IN_OPTIONS.filter((name) => ![...OPTIONS_ONLY, 'pending', 'metadata'].includes(name));
 
 /**
- * Reads a template without checking the job in it.
- * @param before the template to change: what is named changes, `null` takes it away
+ * Reads a template without checking its job. @param before the template to change; `null` members are removed
  * @param prefix path of the entry, with a dot at its end, or empty
- * @throws {ApiError} 400 for an `id`, and for times that are next to the members of the entry
- * @returns the template, the path under which its members stand in the request, and the options that are next to them
+ * @throws {ApiError} 400 for an `id`, and for times next to the members of the entry
+ * @returns the template, its path in the request, and the options next to the entry's members
  */
 export function readTemplate(
   input: Record<string, unknown>,

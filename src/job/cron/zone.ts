@@ -1,14 +1,11 @@
 /**
- * Time zones: which instant a local time stands for. Local times are written as the epoch ms they would be in UTC.
- *
- * When clocks go forward, local times are missing; when they go back, some come twice. {@link resolveLocal} tells the
- * three cases apart, and leaves it to the schedule what to make of them.
+ * Time zones: which instant a local time (written as epoch ms in UTC) stands for. {@link resolveLocal} distinguishes
+ * local times that exist once, twice or not at all; the schedule decides what follows.
  */
 
 const SECOND = 1000;
 const DAY = 86_400_000;
 
-/** Names of the zone that has no rules. */
 const UTC_NAMES: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
 
 const IANA_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(\/[A-Za-z0-9_+-]+){1,2}$/;
@@ -19,10 +16,7 @@ const PLACE_NAMES: ReadonlySet<string> = new Set(
    NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK Singapore Turkey UCT Universal W-SU WET Zulu`.split(/\s+/),
 );
 
-/**
- * Is this the name of a zone in the IANA database? Date libraries also accept an abbreviation such as `EST`, or an
- * offset such as `+05:00`, but these carry no daylight saving rules.
- */
+/** Is this a zone of the IANA database? Abbreviations (`EST`) and offsets (`+05:00`) carry no daylight saving rules. */
 export function isZone(name: string): boolean {
   if (UTC_NAMES.has(name)) return true;
   if (!IANA_NAME.test(name) && !PLACE_NAMES.has(name)) return false;

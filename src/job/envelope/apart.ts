@@ -6,7 +6,6 @@ import { parseObject } from './fields';
 /** What a body says beside its arguments. */
 export type Head = Omit<JobBody, 'args'>;
 
-/** A body in two parts. */
 export interface Apart {
   /** JSON of the arguments. */
   args: string;
@@ -16,10 +15,7 @@ export interface Apart {
 /** What follows the arguments in every body that the server writes. */
 const META = ',"meta":{';
 
-/**
- * Takes a stored body apart.
- * @returns undefined: it does not look as the server writes it, and has to be parsed
- */
+/** Splits a stored body. @returns undefined: it is not in the server's form, and must be parsed */
 export function takenApart(body: string, type: string): Apart | undefined {
   const start = `{"type":${JSON.stringify(type)},"args":`;
   const end = body.lastIndexOf(META);

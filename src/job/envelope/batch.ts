@@ -14,8 +14,7 @@ export function entriesIn(body: Record<string, unknown>, name: 'jobs' | 'events'
 }
 
 /**
- * Reads every entry.
- * @param name of their list; empty: the body is the list
+ * Reads every entry. @param name of their list; empty: the body is the list
  * @throws {ApiError} with `details.index` of the first wrong entry
  */
 export function parseEach(

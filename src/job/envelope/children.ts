@@ -7,7 +7,6 @@ import { isObject, readList, readObject, withinBytes } from './fields';
 import { MAX_BATCH_SIZE, MAX_ENVELOPE_BYTES } from './names';
 import { type ParsedJob, parseJob, withFingerprint } from './parse';
 
-/** The job whose handler enqueues. */
 export interface Parent {
   id: string;
   meta: Record<string, unknown>;

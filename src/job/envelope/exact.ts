@@ -1,9 +1,6 @@
 /**
- * JSON with the integers that a double cannot hold. They stay as they were written: each becomes a raw number, which
- * `JSON.stringify` writes unchanged. Code that calculates never meets one. Only payloads may hold them, the content of
- * applications and handlers, which the server does not inspect.
- *
- * A raw number does not survive a call between objects. So payloads cross as text.
+ * JSON whose payloads keep integers that a double cannot hold, as raw numbers that `JSON.stringify` writes unchanged.
+ * A raw number does not survive a call between objects, so payloads cross as text.
  */
 import { hasDigits } from './json-text';
 import { MAX_SHOWN_DEPTH, nestingDepth, type Outline } from './nesting';
@@ -29,17 +26,12 @@ const LEADING: ReadonlySet<string> = new Set(['jobs', 'options', 'reports', 'res
 /** Is this a number that a double cannot hold? */
 export const isRawNumber = (value: unknown): boolean => json.isRawJSON?.(value) ?? false;
 
-/**
- * As `JSON.parse`, but integers stay exact, wherever they are. For what was stored.
- * @param outline where it is known
- */
+/** `JSON.parse` that keeps all integers exact: for stored text. */
 export function parseExactly(text: string, outline?: Outline): unknown {
   return mayHoldLong(text, outline) ? json.parse(text, keepInteger) : JSON.parse(text);
 }
 
-/**
- * As `JSON.parse`, but integers in the payloads of jobs and of reports stay exact. For what clients and handlers send.
- */
+/** `JSON.parse` that keeps integers exact in payloads of jobs and reports: for text from clients and handlers. */
 export function parsePayloads(text: string, outline?: Outline): unknown {
   return mayHoldLong(text, outline) ? rounded(json.parse(text, keepInteger), true) : JSON.parse(text);
 }

@@ -1,6 +1,6 @@
 /**
- * Readers for single members of a request. Each takes the value and its path as the client wrote it. It returns the
- * typed value or throws the 400 that names that path. The caller handles `null` and absence.
+ * Readers for single members of a request: return the typed value, or throw a 400 that names its path. The caller
+ * handles `null` and absence.
  */
 import { fitsBytes, utf8Bytes } from '../bytes';
 import { DURATION_SCHEMA, MAX_DURATION_MS, parseDuration } from '../duration';
@@ -15,7 +15,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
-/** What a reader accepts, as a JSON Schema. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 /** A reader of one member, which says what it accepts. A function without a schema is one too: it accepts anything. */
@@ -26,20 +25,17 @@ export interface Reader<T> {
   schema?: Schema | (() => Schema);
 }
 
-/** `read`, which accepts what `schema` says. Made once, where the module is loaded: never for each request. */
 export function described<T>(schema: Schema | (() => Schema), read: (value: unknown, field: string) => T): Reader<T> {
   return Object.assign(read, { schema });
 }
 
-/** What a reader accepts. */
 export function describe({ schema }: Pick<Reader<unknown>, 'schema'>): Schema {
   return typeof schema === 'function' ? schema() : (schema ?? {});
 }
 
 /**
- * A reader of values that `parse` takes.
- * @param parse undefined: the value is not one of them
- * @param rule what the value must be, for the message
+ * A reader of values that `parse` accepts (undefined: it does not). @param rule what the value must be, for the
+ * message
  */
 export function reader<T>(
   parse: (value: unknown) => T | undefined,
@@ -155,7 +151,6 @@ export function readPathName(max: number): Reader<string> {
 /** The name of a queue. */
 export const readQueueName = readText(isQueueName, QUEUE_RULE, QUEUE_SCHEMA);
 
-/** An id that a client chose. */
 export const readUuidV7 = readText(isUuidV7, 'must be a UUIDv7 in lower case', { format: 'uuid' });
 
 /** An array of at most `max` items, each read by `item`. */
@@ -247,9 +242,7 @@ export function defined<T extends object>(members: T): Defined<T> {
   return present as unknown as Defined<T>;
 }
 
-/**
- * Sets a member, unless there is no value: for objects of which very many are made, {@link defined} copies too much.
- */
+/** Sets a member unless its value is undefined; {@link defined} copies too much where there are very many objects. */
 export function setDefined<T extends object, Name extends keyof T>(
   target: T,
   name: Name,

@@ -14,9 +14,7 @@ export function isSuspicious(text: string, { digits, hasExponent }: Outline): bo
   return text.includes('\\u') && SURROGATE_ESCAPE.test(text);
 }
 
-/**
- * Are there `count` digits in a row? Looks at every `count`th character and around it, which beats a pattern by far.
- */
+/** Are there `count` digits in a row? Looks only at every `count`th character and around it. */
 export function hasDigits(text: string, count: number): boolean {
   for (let at = count - 1; at < text.length; at += count) {
     if (!isDigit(text, at)) continue;
@@ -34,7 +32,6 @@ function isDigit(text: string, at: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Texts with commas between them, inside of another text: in one step, which copies large ones only once. */
 export function enlisted(before: string, items: readonly string[], after: string): string {
   const last = items.length - 1;
   if (last < 0) return before + after;

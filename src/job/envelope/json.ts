@@ -1,6 +1,6 @@
 /**
- * JSON of clients: parsed, and refused where it could not be stored and given back as it was. A body that holds many
- * independent parts is refused only where it cannot be read: each part is judged alone.
+ * JSON of clients: parsed, and refused where it could not be stored and returned unchanged. Bodies with many parts
+ * are refused only where unreadable: each part is judged alone.
  */
 import { type ApiError, invalidPayload, invalidPolicy } from '../errors';
 import { parsePayloads } from './exact';
@@ -9,16 +9,13 @@ import { isSuspicious } from './json-text';
 import { emptiedAt, MAX_DEPTH, type Outline, outlineOf } from './nesting';
 import { FLAWS, RefusedPart, type Unstorable, unstorableIn, written } from './storable';
 
-/** Turns text into a value: {@link parsePayloads} where it holds jobs or reports. */
 export type ReadText = (text: string, outline: Outline) => unknown;
 
 /** 400: JSON, but no object. */
 export const notAnObject = () => invalidPayload('The body must be a JSON object.');
 
 /**
- * Parses JSON, and refuses what could not be stored as it is.
- * @param read what turns text into a value
- * @throws {ApiError} 400 for bad JSON, too much nesting, or a value that would not survive being stored
+ * Parses JSON. @throws {ApiError} 400 for bad JSON, too much nesting, or a value that would not survive being stored
  */
 export function parseJson(text: string, read: ReadText = (text) => JSON.parse(text)): unknown {
   const outline = outlineOf(text, MAX_DEPTH);
@@ -36,8 +33,8 @@ export const parseEnvelope = (text: string): unknown => parseJson(text, parsePay
 const MAX_READ_DEPTH = MAX_DEPTH + 16;
 
 /**
- * Parses a report, whose readers judge each value. What nests too deeply is parsed as far as they need to see that.
- * @throws {ApiError} 400 for bad JSON
+ * Parses a report, whose readers judge each value; what nests too deeply is emptied. @throws {ApiError} 400 for bad
+ * JSON
  */
 export const parseReport = (text: string): unknown => parseLoosely(text).value;
 
@@ -47,9 +44,8 @@ const JOBS: ReadonlySet<string> = new Set(['jobs']);
 const JUDGED: ReadonlySet<string> = new Set(['reports', 'job_ids', 'ids', 'active_jobs', 'active_job_ids']);
 
 /**
- * Parses a body with a list of independent parts: jobs, reports or ids. A part that cannot be stored refuses itself and
- * no other.
- * @throws {ApiError} 400 for bad JSON, and what cannot be stored beside the parts
+ * Parses a list of independent parts: jobs, reports or ids. A part that cannot be stored refuses itself only.
+ * @throws {ApiError} 400 for bad JSON, and for unstorable values beside the parts
  */
 export function parseParts(text: string): unknown {
   const { value, isSuspect } = parseLoosely(text);

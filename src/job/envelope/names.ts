@@ -1,12 +1,8 @@
 /** Grammar and limits of the names and sizes in a job envelope, in one place for parser, queue routes and manifest. */
 
-/** Largest request body of one job, and the largest stored body, in bytes. */
 export const MAX_ENVELOPE_BYTES = 1_048_576;
-/** Largest `meta`, in bytes of its JSON text. */
 export const MAX_META_BYTES = 65_536;
-/** Largest `result`, in bytes of its JSON text. */
 export const MAX_RESULT_BYTES = 1_048_576;
-/** Most jobs in one batch. */
 export const MAX_BATCH_SIZE = 1000;
 
 const TYPE = /^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$/;
@@ -24,7 +20,7 @@ export function isQueueName(text: string): boolean {
   return text.length <= MAX_QUEUE_LENGTH && QUEUE.test(text);
 }
 
-/** The same as JSON Schemas. */
+/** The grammars as JSON Schemas. */
 export const TYPE_SCHEMA = { type: 'string', pattern: TYPE.source, maxLength: MAX_TYPE_LENGTH };
 export const QUEUE_SCHEMA = { type: 'string', pattern: QUEUE.source, maxLength: MAX_QUEUE_LENGTH };
 

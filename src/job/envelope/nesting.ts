@@ -3,16 +3,12 @@
 /** Deepest nesting of what is stored, its own braces included. */
 export const MAX_DEPTH = 100;
 
-/**
- * Deepest nesting that is shown and exported of what was stored before there was a bound: much more cannot be written
- * as JSON here.
- */
+/** Deepest nesting shown and exported of data stored before there was a bound. */
 export const MAX_SHOWN_DEPTH = 500;
 
 /** What stands in the place of a value that is not kept, or not shown, because it nests too deeply. */
 export const TOO_DEEP = { truncated: true, max_depth: MAX_DEPTH };
 
-/** A stored value as it is shown: the value itself, but for what an earlier release has stored too deeply nested. */
 export function shown<T>(value: T): T {
   return isDeeperThan(value, MAX_SHOWN_DEPTH) ? (cutBelow(value, MAX_DEPTH) as T) : value;
 }
@@ -40,7 +36,6 @@ const BACKSLASH = 0x5c;
 
 /** What the parts of a JSON text say that are outside of its strings. */
 export interface Outline {
-  /** How deeply arrays and objects nest. */
   depth: number;
   /** Digits in a row, at most. */
   digits: number;
@@ -74,10 +69,7 @@ export function outlineOf(text: string, limit: number): Outline {
 
 const isDigit = (code: number): boolean => code >= 48 && code <= 57;
 
-/**
- * The text with arrays and objects at level `limit` left empty: it still nests that deeply, and costs little to parse.
- * Uses no recursion.
- */
+/** The text with arrays and objects at level `limit` left empty: cheap to parse, and as deep. Uses no recursion. */
 export function emptiedAt(limit: number, text: string): string {
   const kept: string[] = [];
   let depth = 0;
@@ -99,10 +91,7 @@ export function emptiedAt(limit: number, text: string): string {
 /** How deeply arrays and objects nest in `text`; counting stops above `limit`. */
 export const nestingDepth = (text: string, limit: number): number => outlineOf(text, limit).depth;
 
-/**
- * Where the quote is that ends a string which begins at `from`. Finding quotes is much faster than looking at each
- * character.
- */
+/** Index of the quote that ends a string beginning at `from`. */
 function endOfString(text: string, from: number): number {
   for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
     let before = at - 1;

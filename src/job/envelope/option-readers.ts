@@ -54,10 +54,7 @@ export interface JobBeingRead {
   limit: LimitPolicy | undefined;
 }
 
-/**
- * What its reader gives of an option goes into the body, under its name; whatever belongs elsewhere, it puts there
- * itself.
- */
+/** A reader's value goes into the body under the option's name; anything else it puts in place itself. */
 type Kept<Name> = Name extends keyof JobBody ? JobBody[Name] | undefined : undefined;
 
 /** Where a change reads an option as an enqueue does, its reader needs nothing else of the job. */
@@ -69,12 +66,10 @@ interface OwnReader<T> extends Pick<Reader<T>, 'schema'> {
   (value: unknown, field: string, job: JobBeingRead): T;
 }
 
-/** What `read` accepts, which then goes where it belongs. */
 function into<T>(read: Reader<T>, keep: (value: T, job: JobBeingRead) => void): OwnReader<undefined> {
   return describedAs(read, (value, field, job) => void keep(read(value, field), job));
 }
 
-/** `read`, which accepts what the other one does. */
 function describedAs<T>({ schema }: Pick<Reader<unknown>, 'schema'>, read: OwnReader<T>): OwnReader<T> {
   return Object.assign(read, schema && { schema });
 }
@@ -113,9 +108,7 @@ export function readInstant(value: unknown, field: string, { now }: { now: numbe
 }
 
 /**
- * Refuses a job that expires before it may start. One whose time has passed is accepted, as the protocol says, because
- * a producer may have been held up; the answer has a warning.
- * @throws {ApiError} 422
+ * Refuses a job that expires before it may start. An expiry in the past only gives a warning. @throws {ApiError} 422
  */
 function checkExpiry(expiry: number, field: string, { now, start, unknown }: JobBeingRead): void {
   if (start !== undefined && start > now) mustBeAfterStart(expiry, start, field);
@@ -137,7 +130,6 @@ function readStart(value: unknown, field: string, job: JobBeingRead): undefined 
   job.startInOptions = job.inOptions;
 }
 
-/** What reads each option of a new job. Readers are called only for values that are there. */
 const readGroup = readPathName(MAX_GROUP_LENGTH);
 const readStoredGroup = readName(MAX_GROUP_LENGTH);
 
@@ -203,7 +195,6 @@ export const OPTION_READERS: { readonly [Name in OptionName]: OptionReader<Name>
 /** Options whose change is read, or made, in a way of its own. */
 type OwnChange = OptionsThat<'patch', 'itself'>;
 
-/** Readers of such a change: epoch ms of times, and a policy to merge with the job's. */
 const OWN_CHANGES: {
   readonly [Name in OwnChange]: (value: unknown, field: string, at: { now: number }) => unknown;
 } = {

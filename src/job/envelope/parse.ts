@@ -1,7 +1,7 @@
 /**
- * Reads a job as a producer sends it; no other code decides whether one is valid. Members may stand in `options` or at
- * the top level (`options` wins, `null` counts as absent, except for `type` and `args`). Members that the server
- * manages are ignored; unknown ones are stored and echoed.
+ * Reads a job as a producer sends it; nothing else decides whether one is valid. `options` wins over the top level,
+ * `null` counts as absent (except `type`, `args`); server-managed members are ignored, unknown ones stored and
+ * echoed.
  */
 import { invalidRequest, unsupported } from '../errors';
 import { groupOf } from '../group';
@@ -30,10 +30,8 @@ const SERVER_MANAGED = [
 /** Members of the top level only, beside the options of which that is so. */
 const BESIDE_OPTIONS = ['specversion', 'id', 'type', 'args', 'options'] as const;
 
-/** All members of a job. */
 export const JOB_MEMBERS: ReadonlySet<string> = new Set([...SERVER_MANAGED, ...OPTION_NAMES, ...BESIDE_OPTIONS]);
 
-/** The options that mean the same in `options` and at the top level. */
 export const IN_OPTIONS = OPTION_NAMES.filter((name) => !factsOf(name).beside);
 
 const KNOWN_OPTIONS: ReadonlySet<string> = new Set(IN_OPTIONS);
@@ -82,7 +80,6 @@ export interface ParsedJob {
   unique?: UniqueRequest;
 }
 
-/** The options with their readers, in the order in which they are read. */
 const READERS = OPTION_NAMES.map((name) => ({
   name,
   read: OPTION_READERS[name] as (value: unknown, field: string, job: JobBeingRead) => unknown,
@@ -90,10 +87,9 @@ const READERS = OPTION_NAMES.map((name) => ({
 }));
 
 /**
- * Validates one job.
+ * Validates one job. `details.field` is the member's path as the client wrote it.
  * @throws {ApiError} 400 for a malformed member; 413 for one that is too large; 422 for a retry policy out of range,
- * for a job that expires before it may start, and for what is not offered. `details.field` is the member's path as the
- * client wrote it.
+ * an expiry before the start, and unsupported features
  */
 export function parseJob(input: Record<string, unknown>, ctx: ParseContext): ParsedJob {
   const { now, trace, readTarget } = ctx;
@@ -161,10 +157,7 @@ function readOptions(input: Record<string, unknown>, options: Record<string, unk
   }
 }
 
-/**
- * Puts the fingerprint of a job's unique policy in its place. Apart from {@link parseJob} because hashing is
- * asynchronous.
- */
+/** Fills in the fingerprint of a job's unique policy; hashing is asynchronous, {@link parseJob} is not. */
 export async function withFingerprint(parsed: ParsedJob): Promise<ParsedJob> {
   if (parsed.unique === undefined) return parsed;
   const { unique, ...rest } = parsed;

@@ -1,6 +1,5 @@
 /**
- * Writes a job as its envelope, for every answer, delivery and event. Absent members stay absent; times become RFC
- * 3339.
+ * Writes a job as its envelope for answers, deliveries and events. Absent members stay absent; times become RFC 3339.
  */
 
 import { firstStart } from '../history';
@@ -16,16 +15,12 @@ import { parseExactly } from './exact';
 import { defined, given, parseObject, setDefined } from './fields';
 import { shown } from './nesting';
 
-/** A job as JSON on the wire. */
 export type Envelope = Record<string, unknown>;
 
 export type Variables = NonNullable<Parameters<typeof resolveRetry>[0]['variables']>;
 
 /**
- * The envelope of a job.
- * @param view the job and the retry layers below it
- * @param variables the deployment's retry variables
- * @param body the job's body, when the caller has it already; saves parsing `view.record.body`
+ * The envelope of a job. @param body the parsed `view.record.body`, when the caller has it already
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
 export function renderJob(view: JobView, variables: Variables, body?: JobBody): Envelope {
@@ -44,7 +39,6 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
     attempt: record.attempt,
     max_attempts,
   };
-  // Copying members from one object to another costs more than all else here, so each is added by itself.
   setDefined(envelope, 'retry', written.retry);
   envelope.retry_effective = retry_effective;
   if (!saysOnlyWhatToRun(written)) addOptions(envelope, written);
@@ -61,7 +55,6 @@ export function renderJob(view: JobView, variables: Variables, body?: JobBody): 
       };
 }
 
-/** The members that a job may have beside what to run; one that it has not is left out. */
 function addOptions(envelope: Envelope, written: JobBody): void {
   for (const name of SHOWN) setDefined(envelope, name, written[name]);
   if (written.coalesced) envelope.coalesced = renderCoalesced(written.coalesced);
@@ -84,9 +77,7 @@ export function saysOnlyWhatToRun(body: Head): boolean {
 }
 
 /**
- * What its sender cannot know of a new job, for an answer that leaves out the rest: what the server decides, and what
- * it reads times and durations as.
- * @param body what the job brought
+ * The brief answer to an enqueue: what the server decided, and how it read times and durations. @param body as sent
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
 export function renderReceipt(
@@ -121,10 +112,7 @@ export interface ShownPolicy {
   text?: string;
 }
 
-/**
- * The policies of jobs that say nothing of it themselves: of most of them. By the layers below, which jobs of one type
- * have in common; by the variables themselves where there are no others.
- */
+/** Cache of effective policies of jobs that set none, by their lower layers, which jobs of one type share. */
 const common = new WeakMap<Variables, WeakMap<object, ShownPolicy>>();
 
 export function policyOf(variables: Variables, layers: JobView['layers'], body: Head): ShownPolicy {
@@ -142,9 +130,8 @@ export function policyOf(variables: Variables, layers: JobView['layers'], body: 
 }
 
 /**
- * The answer about one job: its envelope under `job`, and a copy beside it for clients that read a flat answer. Members
- * that the application has added to its job are not copied: one could carry a name of the answer.
- * @param own the answer's other members, which win over those of the copy
+ * The answer about one job: its envelope under `job`, and a flat copy without the application's own members, which
+ * could shadow members of the answer. @param own the answer's other members, which win over the copy
  */
 export function withFlatCopy<Job extends object, Own extends object = object>(
   envelope: Job,
@@ -155,13 +142,12 @@ export function withFlatCopy<Job extends object, Own extends object = object>(
   return { job: envelope, ...(copy as Partial<Job>), ...(own as Own) };
 }
 
-/** The same as JSON, for an envelope that is JSON already and has no members of the application. */
+/** {@link withFlatCopy} for an envelope that is JSON text already and has no members of the application. */
 export function flatCopyText(envelope: string, own: object): string {
   const others = JSON.stringify(own).slice(1);
   return `{"job":${envelope},${envelope.slice(1, -1)}${others === '}' ? '' : ','}${others}`;
 }
 
-/** One entry of `errors`, also `error`. */
 export function renderError(entry: JobErrorEntry): EnvelopeError {
   return {
     attempt: entry.attempt,
@@ -177,12 +163,10 @@ export function renderError(entry: JobErrorEntry): EnvelopeError {
   };
 }
 
-/** How often workers have given the job back without calling a handler. */
 function renderUnused({ count, at, worker_id }: UnusedClaims): Envelope {
   return { count, last_at: formatInstant(at), ...defined({ worker_id }) };
 }
 
-/** Why a job, or a group, waits. */
 export function renderWaiting({
   reason,
   since,
@@ -238,7 +222,6 @@ export function isUntouched(record: JobRecord): boolean {
   return true;
 }
 
-/** The history of a job so far; members that do not apply to its state are undefined. */
 function historyMembers(record: JobRecord): Envelope {
   const { state, history, lease } = record;
   const waitsForRetry = state === 'retryable';

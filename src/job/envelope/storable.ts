@@ -1,7 +1,4 @@
-/**
- * What a stored value must be: JSON of bounded nesting, with whole characters and finite numbers. Anything else would
- * not come back as it was.
- */
+/** What a stored value must be: JSON of bounded nesting, with whole characters and finite numbers. */
 import type { ApiError } from '../errors';
 import { isRawNumber } from './exact';
 import { isDeeperThan, MAX_DEPTH, TOO_DEEP } from './nesting';
@@ -16,15 +13,12 @@ export const FLAWS: Readonly<Record<Flaw, string>> = {
   out_of_range: 'contains a number beyond the range of doubles',
 };
 
-/** What cannot be stored, and where it stands. */
 export interface Unstorable {
   flaw: Flaw;
   path: (string | number)[];
 }
 
-/**
- * A part of a list that cannot be stored, in its place: the other parts are read, and no reader takes this one.
- */
+/** A part of a list that cannot be stored; the other parts are read all the same. */
 export class RefusedPart {
   readonly #error: ApiError;
 
@@ -35,13 +29,11 @@ export class RefusedPart {
     this.#error = error;
   }
 
-  /** Why it is refused. */
   get error(): ApiError {
     return this.#error;
   }
 }
 
-/** An item on its way to be looked at, and how it was reached. */
 interface Reached {
   item: unknown;
   depth: number;
@@ -50,8 +42,8 @@ interface Reached {
 }
 
 /**
- * What in a parsed value could not be stored and given back as it was, or undefined. Uses no recursion.
- * @param mayBeTorn halves of characters pass: they are in JSON that is stored already
+ * What in a parsed value could not be stored and returned unchanged, if anything. Uses no recursion.
+ * @param mayBeTorn halves of surrogate pairs pass: they are in JSON that is stored already
  */
 export function unstorableIn(value: unknown, maxDepth = MAX_DEPTH, mayBeTorn = false): Unstorable | undefined {
   const stack: Reached[] = [{ item: value, depth: 0 }];
@@ -98,9 +90,8 @@ export function withWholeCharacters(json: string): string {
 }
 
 /**
- * What is kept of something that a handler says beside what counts: nothing of what is too large, or nests too deeply,
- * and U+FFFD for half of a character. It is never refused, because that would run the job again.
- * @param max characters of JSON
+ * A bounded copy of secondary data from a handler, never refused: undefined if too large or too deep, U+FFFD for half
+ * characters. @param max characters of JSON
  */
 export function boundedValue<T>(
   value: T,

@@ -17,10 +17,8 @@ import {
 } from './render';
 
 /**
- * The envelope of a job as JSON, for its runner: the same as `JSON.stringify` of `renderJob`. Arguments are used as
- * they are stored, and not written again; nor is most of the rest, where a job has no options.
- * @param body the job's body, parsed, where the caller has it. Else only what is beside its arguments is parsed
- * @param timeoutMs the execution limit that it has, if that is known
+ * As `JSON.stringify` of `renderJob`, reusing stored text. @param body the parsed body, where the caller has it
+ * @param timeoutMs its execution limit, if known
  * @throws {ApiError} 500 when the retry variables contradict each other
  */
 export function writeJob(view: JobView, variables: Variables, body?: JobBody, timeoutMs?: number): string {
@@ -96,7 +94,7 @@ function isFresh(record: JobRecord): boolean {
   return true;
 }
 
-/** The same of a job that {@link isFresh} and whose body says nothing but what to run, and when. */
+/** JSON of a job that {@link isFresh} and whose body only says what to run, and when. */
 function textOfFresh(
   { state, created_at, enqueued_at, history, worker_id, delivery_id }: JobRecord,
   scheduledAt: number | undefined,

@@ -1,5 +1,5 @@
 /**
- * The form of an exported file. It is shared with the command line as it is, so it imports nothing.
+ * The form of an exported file, shared with the command line, so it imports nothing.
  *
  *     {"tocsin":"export","version":1,"queue":"mail","ended":false}
  *     {"settings":{…}}
@@ -7,23 +7,20 @@
  *     {"part":1,"lines":2,"hash":"…"}
  *     {"end":true,"parts":1,"lines":2,"jobs":{"waiting":1},"not_kept":{},"hash":"…"}
  *
- * A part is a run of lines with a hash of its own, over the header and these lines. So a reader checks each part before
- * it acts on it, and may continue behind any part. The last line has the hash of all these hashes. The same lines make
- * the same parts, however they are read. Programs that pass a file on may end lines in CRLF, and add empty lines and a
- * byte order mark: these belong to no line.
+ * A part is a run of lines with a hash over the header and these lines, so a reader checks each part before acting on
+ * it and may continue behind any part. The last line hashes these hashes. Equal lines make equal parts. CRLF, empty
+ * lines and a byte order mark belong to no line.
  */
 
 /** Of the files that this code writes; it reads no later one. */
 export const EXPORT_VERSION = 1;
 
-/** A part ends with the line that makes it reach one of these: lines, and characters. */
 export const PART_LINES = 500;
 export const PART_CHARS = 256 * 1024;
 
 /** Characters of a line at most. */
 export const MAX_LINE_CHARS = 16 * 1024 * 1024;
 
-/** The first line. */
 export interface ExportHeader {
   tocsin: 'export';
   version: number;
@@ -33,7 +30,6 @@ export interface ExportHeader {
   ended: boolean;
 }
 
-/** The line behind each part. */
 export interface PartEnd {
   /** From 1 on. */
   part: number;
@@ -42,13 +38,10 @@ export interface PartEnd {
   hash: string;
 }
 
-/** The last line. */
 export interface ExportEnd {
   end: true;
   parts: number;
-  /** Lines in all parts. */
   lines: number;
-  /** How many jobs there are, by what was stored of their states. */
   jobs: Record<string, number>;
   /** What could not be taken along, and how often. */
   not_kept: Record<string, number>;
@@ -58,10 +51,7 @@ export interface ExportEnd {
 
 /** What is wrong with a file, and where. */
 export class FileError extends Error {
-  /**
-   * @param line from 1 on
-   * @param supported the highest version that is read, where the file has a later one
-   */
+  /** @param line from 1 on @param supported the highest version that is read, where the file has a later one */
   constructor(
     readonly line: number,
     readonly reason: string,
@@ -94,7 +84,6 @@ export class PartWriter {
     this.header = JSON.stringify(header);
   }
 
-  /** The first line. */
   begin(): string {
     return `${this.header}\n`;
   }
@@ -134,7 +123,6 @@ export class PartWriter {
   }
 }
 
-/** A part that is as it was written. */
 export interface Part {
   number: number;
   /** Its lines, without what closes it. */
@@ -149,9 +137,7 @@ export interface Part {
 /** Reads a file line by line and checks it, part by part. */
 export class PartReader {
   header: ExportHeader | undefined;
-  /** The first line as it stands in the file. */
   headerText = '';
-  /** The last line, once it was read. */
   end: ExportEnd | undefined;
   private line = 0;
   private lines: string[] = [];
@@ -163,18 +149,15 @@ export class PartReader {
   private last: number | undefined;
 
   /**
-   * @param skipped lines of the file between its header and the next line: the reader continues behind a part
-   * @param before lines of the file before the header
+   * @param skipped lines of the file between its header and the next line to read @param before lines before the
+   * header
    */
   constructor(
     private readonly skipped = 0,
     private readonly before = 0,
   ) {}
 
-  /**
-   * Takes the next line. @returns the part that it closes
-   * @throws {FileError} when the file is not as it was written
-   */
+  /** Takes the next line. @returns the part that it closes @throws {FileError} when the file was altered */
   async take(text: string): Promise<Part | undefined> {
     this.line += this.line === 1 ? 1 + this.skipped : 1;
     if (text.length > MAX_LINE_CHARS) throw this.wrong(`has more than ${MAX_LINE_CHARS} characters.`);

@@ -1,7 +1,6 @@
 /**
- * Failures that count as equal: of one job type, one class and code of error, and one message. The message is compared
- * without the parts that differ from job to job: numbers, ids, quoted texts, paths, times. Nothing is stored for it; a
- * reader of failures computes it.
+ * Failures that count as equal: same job type, class, code, and message without numbers, ids, quoted texts, paths,
+ * times. Computed by readers of failures, never stored.
  */
 import { fnv1a } from '../fnv';
 import { cut } from '../text';
@@ -10,9 +9,7 @@ import { cut } from '../text';
 export const MAX_LOOKED_AT = 1000;
 const MAX_NORMALISED = 300;
 
-/** What is known of a job's last failure. */
 export interface Failure {
-  /** Of the job. */
   type: string;
   /** Class and code of the error; of a job that was discarded without one, why. */
   error_type: string;
@@ -46,7 +43,6 @@ export function fingerprintOfFailure({ type, error_type, code, message }: Failur
   return hex(mixed(fnv1a(text))) + hex(mixed(fnv1a(text, 0x9e3779b9)));
 }
 
-/** Is this what {@link fingerprintOfFailure} gives out? */
 export const isFingerprint = (text: string): boolean => /^[0-9a-f]{16}$/.test(text);
 
 /** Spreads each bit over all others. */

@@ -1,8 +1,6 @@
-/** Overrides of limit keys, in all queues: which of them hold, and how they change. */
 import { conflict } from '../errors';
 import type { LimitOverride } from './policy';
 
-/** By key. */
 export type LimitOverrides = Readonly<Record<string, LimitOverride>>;
 
 /** Keys with an override at a time: every queue stores them all. */
@@ -18,10 +16,7 @@ export function holding(overrides: LimitOverrides | undefined, now: number): Lim
   return Object.fromEntries(Object.entries(overrides ?? {}).filter(([, override]) => holds(override, now)));
 }
 
-/**
- * The overrides after that of one key was replaced, or removed (null).
- * @throws {ApiError} 409 when there would be more than {@link MAX_OVERRIDES}
- */
+/** The overrides with one key's replaced, or removed (null). @throws {ApiError} 409 above {@link MAX_OVERRIDES} */
 export function withOverride(overrides: LimitOverrides, key: string, override: LimitOverride | null): LimitOverrides {
   const after = new Map(Object.entries(overrides));
   if (override) after.set(key, override);
@@ -35,7 +30,6 @@ export function withOverride(overrides: LimitOverrides, key: string, override: L
   return Object.fromEntries(after);
 }
 
-/** The keys whose override differs between the two. */
 export function differing(before: LimitOverrides | undefined, after: LimitOverrides | undefined): string[] {
   const [old, now] = [new Map(Object.entries(before ?? {})), new Map(Object.entries(after ?? {}))];
   const keys = new Set([...old.keys(), ...now.keys()]);

@@ -1,15 +1,14 @@
 /**
- * What a job says about its limits (`rate_limit`): the key it counts under, what that key allows, and what becomes of
- * the job when its turn comes and the limit is reached.
+ * A job's `rate_limit`: the key it counts under, its limits, and what happens when the limit is reached.
  *
  * | member | value |
  * |---|---|
  * | `key` | whose starts count together; without it the queue's name |
  * | `scope` | where they do: in one `queue` (default), or in all queues of the `deployment` |
  * | `concurrency` | attempts that may run at once, 1 … 10000 |
- * | `max_per_second` | starts in any second: the same as a `rate` with the period of a second |
+ * | `max_per_second` | starts in any second: a `rate` with the period of a second |
  * | `rate`, `period` | starts in any period of this length (sliding); also `rate: {limit, period}` |
- * | `throttle` | `{limit, period}`: the same number, evenly spread |
+ * | `throttle` | `{limit, period}`: evenly spread starts |
  * | `on_limit` | `wait` (default), `reschedule` or `drop` |
  */
 import { MAX_DURATION_MS } from '../duration';
@@ -28,7 +27,6 @@ import {
 import { notMember, readMembers, required } from '../envelope/members';
 import { invalidRequest } from '../errors';
 
-/** This many starts in a period, ms. */
 export interface Quota {
   limit: number;
   period_ms: number;
@@ -36,7 +34,6 @@ export interface Quota {
 
 /** The limits of a key. Absent members are not limited. */
 export interface Limits {
-  /** Attempts that may run at once. */
   concurrency?: number;
   /** Starts in any period of this length. */
   rate?: Quota;
@@ -52,7 +49,6 @@ export type OnLimit = (typeof ON_LIMIT)[number];
 export const LIMIT_SCOPES = ['queue', 'deployment'] as const;
 export type LimitScope = (typeof LIMIT_SCOPES)[number];
 
-/** A job's limits, read. */
 export interface LimitPolicy {
   /** The key with its scope, as a queue stores it: {@link scopedKey}. */
   key: string;
@@ -88,7 +84,6 @@ const PERIOD_WORDS: Readonly<Record<string, number>> = {
 export const KEY_RULE =
   'must be letters, digits, ".", "_", ":" and "-", starting with a letter or digit, at most 255 characters';
 
-/** Is this a key that jobs may count under? */
 export function isLimitKey(text: string): boolean {
   return text.length <= MAX_KEY_LENGTH && KEY.test(text);
 }
@@ -99,7 +94,6 @@ const DEPLOYMENT = 'deployment ';
 /** What a queue calls a key of this scope. */
 export const scopedKey = (key: string, scope: LimitScope): string => (scope === 'deployment' ? DEPLOYMENT + key : key);
 
-/** The scope of a key as a queue calls it. */
 export const scopeOf = (scoped: string): LimitScope => (scoped.startsWith(DEPLOYMENT) ? 'deployment' : 'queue');
 
 /** The key as its users call it. */
@@ -151,9 +145,7 @@ const readPolicy = readMembers(
 export const LIMIT_POLICY_SCHEMA = () => describe(readPolicy);
 
 /**
- * Reads a job's limits.
- * @param field their path as the client wrote it
- * @param queue name of the job's queue, the key of jobs that name none
+ * Reads a job's limits. @param field their path in the request @param queue the default key
  * @throws {ApiError} 400 naming the member that is malformed or contradicts another one
  */
 export function readLimitPolicy(value: unknown, field: string, queue: string): LimitPolicy {
@@ -211,10 +203,7 @@ export const limitOverride = (readTime: Reader<number>) =>
     notMember,
   );
 
-/**
- * Reads an operator's override of a key's limits.
- * @throws {ApiError} 400 naming the member
- */
+/** Reads an operator's override of a key's limits. @throws {ApiError} 400 naming the member */
 export function readLimitOverride(input: Record<string, unknown>, readTime: Reader<number>): LimitOverride {
   const { period, ...members } = limitOverride(readTime)(input, '');
   const override: LimitOverride = { ...members, ...defined({ period_ms: period }) };
@@ -227,10 +216,7 @@ export function readLimitOverride(input: Record<string, unknown>, readTime: Read
   return override;
 }
 
-/**
- * The limits in force under an override: it replaces the members that it names and leaves the rest. A limit without a
- * period keeps the period of the limit that it replaces.
- */
+/** The limits under an override: it replaces members; a limit without a period keeps the replaced limit's period. */
 export function overridden(limits: Limits, override: LimitOverride | undefined): Limits {
   if (!override) return limits;
   const merged: Limits = { ...limits };

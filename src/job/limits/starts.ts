@@ -1,8 +1,6 @@
 /**
- * The starts of the last period, for a sliding window. It is exact up to {@link MAX_MOMENTS} different moments. Beyond
- * that, neighbours are merged at the later of their moments. So an old start may count for a thousandth of the period
- * too long and none too short: the limit holds in any case. A start at `s` counts in the half-open period that begins
- * there: until just before `s + period`.
+ * Starts of the last period, for a sliding window: exact up to {@link MAX_MOMENTS} moments, beyond that neighbours
+ * merge at the later moment, so the limit always holds. A start at `s` counts until just before `s + period`.
  */
 
 /** Moments stored separately. A window is stored as JSON, so this bounds its size at some 20 kB. */
@@ -32,7 +30,6 @@ export class Starts {
     return this.moments;
   }
 
-  /** How many started within the period that ends now. */
   count(now: number, periodMs: number): number {
     this.keep(now, periodMs);
     return this.total;
@@ -49,9 +46,7 @@ export class Starts {
     if (this.moments.length > MAX_MOMENTS) this.merge(periodMs, MAX_MOMENTS);
   }
 
-  /**
-   * When the next start fits, if nothing else starts: the past when one fits now. `limit` is at least 1.
-   */
+  /** When the next start fits, if nothing else starts; the past: one fits now. `limit` is at least 1. */
   opensAt(limit: number, periodMs: number): number {
     let newest = 0;
     for (let index = this.moments.length - 1; index >= 0; index--) {
@@ -62,10 +57,7 @@ export class Starts {
     return Number.NEGATIVE_INFINITY;
   }
 
-  /**
-   * Drops what counts no more. Starts from before the clock was set back count from now on, for a period: else they
-   * would shut their key for as long as the clock was set back.
-   */
+  /** Drops what counts no more. Starts from before the clock was set back count for one more period, from now on. */
   private keep(now: number, periodMs: number): void {
     if (isFromBefore(this.moments.at(-1)?.[0], periodMs, now)) {
       this.moments = this.moments.map(([at, count]) => [Math.min(at, now), count]);

@@ -1,7 +1,4 @@
-/**
- * How much of its limits a key has used, how many jobs may start now, and when the next one may. The leases count
- * running attempts; starts are counted here.
- */
+/** How much of its limits a key has used, how many jobs may start now, and when the next one may. */
 import type { Limits, Quota } from './policy';
 import { isFromBefore, type Moment, Starts } from './starts';
 
@@ -25,7 +22,6 @@ export class Usage {
     this.spacedUntil = stored.spaced_until ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** What to store. */
   stored(): StoredUsage {
     return {
       ...(this.starts.entries.length > 0 && { starts: [...this.starts.entries] }),
@@ -63,8 +59,8 @@ export class Usage {
   }
 
   /**
-   * When rate and throttle admit the next start: now or earlier if they do. Undefined when only an operator can end the
-   * stop. Running attempts do not matter here.
+   * When rate and throttle admit the next start; undefined: only an operator can end the stop. Ignores running
+   * attempts.
    */
   opensAt({ rate, throttle }: Limits, now: number): number | undefined {
     if (rate?.limit === 0 || throttle?.limit === 0) return undefined;
@@ -81,10 +77,7 @@ export class Usage {
     return this.spacedUntil;
   }
 
-  /**
-   * When there will be more room than now: when the next start fits, or else when the oldest one counts no more; epoch
-   * ms.
-   */
+  /** When there will be more room than now: when the next start fits, or the oldest counts no more; epoch ms. */
   resetsAt(limits: Limits, now: number): number | undefined {
     const opensAt = this.opensAt(limits, now);
     if (opensAt === undefined || opensAt > now) return opensAt;
@@ -104,10 +97,7 @@ export class Usage {
     return rate !== undefined || throttle !== undefined;
   }
 
-  /**
-   * Promises a moment to a job that is rescheduled: the first at which it may start if all promised starts before it
-   * happen on time. Undefined when that cannot be known.
-   */
+  /** Promises a rescheduled job the first moment that earlier promises leave free; undefined: it cannot be known. */
   book(limits: Limits, now: number): number | undefined {
     const { rate, throttle } = limits;
     if ((!rate && !throttle) || rate?.limit === 0 || throttle?.limit === 0) return undefined;

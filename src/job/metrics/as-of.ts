@@ -1,6 +1,5 @@
 /** Numbers of a queue that was asked a while ago and has changed nothing since: what became of them by time alone. */
 
-/** What time changes in the numbers of a queue. */
 export interface Timed {
   counts: { scheduled: number; retryable: number; available: number };
   /** Since when the job that became available first has waited, epoch ms; null when none waits. */

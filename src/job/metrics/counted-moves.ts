@@ -2,7 +2,6 @@
 import type { Move } from '../states';
 import type { Counter } from './meter';
 
-/** What is counted of each move. */
 export const COUNTED: Partial<Record<Move, Counter>> = {
   commit: 'enqueued',
   retry: 'retried',

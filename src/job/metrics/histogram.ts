@@ -27,12 +27,10 @@ export interface Percentiles {
   p99: number | null;
 }
 
-/** The bucket that `ms` falls into. */
 export function bucketOf(bounds: readonly number[], ms: number): number {
   return firstIndex(bounds.length, (at) => ms <= (bounds[at] as number));
 }
 
-/** How many were counted. */
 export const countOf = ({ counts }: Histogram): number => counts.reduce((sum, count) => sum + count, 0);
 
 /** The mean in ms; null when nothing was counted. */
@@ -41,10 +39,7 @@ export function meanOf(histogram: Histogram): number | null {
   return count === 0 ? null : round(histogram.sum / count);
 }
 
-/**
- * The value that a share `rank` (0 … 1) of all does not exceed, ms: interpolated inside its bucket. What lies beyond
- * the last bound is reported as that bound. Null when nothing was counted.
- */
+/** The value that a share `rank` (0 … 1) does not exceed, ms, interpolated in its bucket; null: nothing was counted. */
 export function percentile(histogram: Histogram, rank: number): number | null {
   const { bounds, counts } = histogram;
   const count = countOf(histogram);

@@ -1,7 +1,4 @@
-/**
- * What is counted of one job type: a list of numbers, each of which only grows. So meters of several types, queues or
- * minutes are merged by adding them, and a step that is undone is subtracted.
- */
+/** Counters of one job type that only grow: meters merge by addition, and an undone step is subtracted. */
 import { bucketOf, DURATION_BOUNDS, type Histogram, QUEUE_TIME_BOUNDS } from './histogram';
 
 /** Counters, by their place. Stored: only ever add to the end. */
@@ -22,9 +19,7 @@ export const COUNTERS = [
 ] as const;
 export type Counter = (typeof COUNTERS)[number];
 
-/**
- * Histograms: how long attempts ran that succeeded, and that failed; how long jobs were available before they started.
- */
+/** `completed`, `failed`: how long attempts ran. `queue_time`: how long jobs were available before they started. */
 export const HISTOGRAMS = ['completed', 'failed', 'queue_time'] as const;
 export type HistogramName = (typeof HISTOGRAMS)[number];
 
@@ -49,7 +44,6 @@ export type Meter = number[];
 
 export const newMeter = (): Meter => new Array<number>(SIZE).fill(0);
 
-/** The place of a counter in a meter. */
 export const placeOf = (counter: Counter): number => PLACE[counter];
 
 /** The places in a meter of the sum of a histogram, and of the bucket that `ms` falls into. */
@@ -60,7 +54,6 @@ export function placesOf(name: HistogramName, ms: number): { sum: number; bucket
 
 export const read = (meter: Meter, counter: Counter): number => meter[PLACE[counter]] ?? 0;
 
-/** The histogram of that name. */
 export function histogramOf(meter: Meter, name: HistogramName): Histogram {
   const [bounds, start] = [BOUNDS[name], START[name]];
   return { bounds, sum: meter[start] ?? 0, counts: meter.slice(start + 1, start + 2 + bounds.length) };
@@ -73,13 +66,11 @@ export function durationsOf(meter: Meter): Histogram {
   return { bounds: DURATION_BOUNDS, counts, sum: done.sum + failed.sum };
 }
 
-/** Adds a meter to another one. */
 export function add(to: Meter, from: Meter): Meter {
   for (const [index, value] of from.entries()) if (value) to[index] = (to[index] ?? 0) + value;
   return to;
 }
 
-/** All of them in one. */
 export const sum = (meters: Iterable<Meter>): Meter => {
   const total = newMeter();
   for (const meter of meters) add(total, meter);

@@ -27,10 +27,7 @@ export interface Throughput {
   enqueued_per_minute: number;
 }
 
-/**
- * The rates of the last minute. A point has no seconds, so of the minute before this one counts the share that lies in
- * the last 60 s.
- */
+/** The rates of the last minute; of the minute before this one counts the share that lies in the last 60 s. */
 export function throughput(points: readonly Point[], now: number): Throughput {
   const present = startOf(now, MINUTE_MS);
   const share = 1 - (now - present) / MINUTE_MS;
@@ -53,10 +50,7 @@ export function throughput(points: readonly Point[], now: number): Throughput {
 const ERROR_WINDOW_MS = 5 * MINUTE_MS;
 export const RECENT_MS = 30 * MINUTE_MS;
 
-/**
- * The share of the attempts that failed in the last five minutes, 0 … 1.
- * @param least of fewer attempts no share is reported: one failure would be all of them
- */
+/** The failed share of attempts in the last five minutes, 0 … 1; undefined below `least` attempts. */
 export function errorRate(points: readonly Point[], now: number, least = 1): number {
   const meter = sumSince(points, now - ERROR_WINDOW_MS);
   const [done, failed] = [read(meter, 'completed'), read(meter, 'failed')];
@@ -103,7 +97,6 @@ export interface LastHour {
   throughput_per_second: number;
 }
 
-/** @param points of minutes */
 export function lastHour(points: readonly Point[], now: number): LastHour {
   const meter = sumSince(points, now - HOUR_MS);
   const completed = read(meter, 'completed');
@@ -116,7 +109,6 @@ export function lastHour(points: readonly Point[], now: number): LastHour {
   };
 }
 
-/** One line of a history. */
 export interface HistoryPoint {
   /** Epoch ms. */
   at: number;
@@ -129,10 +121,7 @@ export interface HistoryPoint {
   avg_latency_ms: number | null;
 }
 
-/**
- * The points of a time gathered into periods, oldest first and without gaps.
- * @param from, to epoch ms; both periods that they lie in are part of it
- */
+/** Points gathered into periods, oldest first, without gaps. @param from, to epoch ms; their periods are included */
 export function history(
   points: Iterable<Point>,
   { periodMs, from, to }: { periodMs: number; from: number; to: number },
@@ -166,10 +155,7 @@ function linesOf(at: number, meter: Meter): HistoryPoint {
   };
 }
 
-/**
- * Points of the same period in one for each type, oldest first.
- * @param periodMs into periods of this length @param of types: `all` in one
- */
+/** Points merged by period and type, oldest first. @param of types: `all` in one */
 export function gathered(points: Iterable<Point>, periodMs: number, of: 'each' | 'all' = 'each'): Point[] {
   const known = new Map<string, Point>();
   for (const { at, type: own, meter } of points) {

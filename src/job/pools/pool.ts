@@ -12,13 +12,10 @@ import {
 import { invalidRequest } from '../errors';
 import { own } from '../own';
 
-/**
- * `strict`: in the order in which they are named. `weighted`, `round-robin`: each has its portion, none waits for ever.
- */
+/** `strict`: in the order in which they are named. Others: each has its portion, none starves. */
 export const POOL_STRATEGIES = ['strict', 'round-robin', 'weighted'] as const;
 export type PoolStrategy = (typeof POOL_STRATEGIES)[number];
 
-/** Other words for the same. */
 const ALIASES: Readonly<Record<string, PoolStrategy>> = {
   fair: 'round-robin',
   round_robin: 'round-robin',
@@ -45,10 +42,7 @@ const PREFIX = 'pool:';
 /** May a pool be called so? As queues may. */
 export const readPoolName = readQueueName;
 
-/**
- * The pool that a fetch names in the place of its queues; undefined when it names none. @throws {ApiError} 400 beside
- * queues
- */
+/** The pool that a fetch names in place of queues; undefined: none. @throws {ApiError} 400 beside queues */
 export function poolNamedBy(queues: readonly unknown[]): string | undefined {
   const pool = queues.find((name) => typeof name === 'string' && name.startsWith(PREFIX)) as string | undefined;
   if (pool === undefined) return undefined;
@@ -56,10 +50,7 @@ export function poolNamedBy(queues: readonly unknown[]): string | undefined {
   return readPoolName(pool.slice(PREFIX.length), 'queues[0]');
 }
 
-/**
- * Queues that are written as an object: each name with its weight, or with an object that has it.
- * @throws {ApiError} 400
- */
+/** Queues written as an object: each name with its weight, or an object that has it. @throws {ApiError} 400 */
 function fromObject(queues: Record<string, unknown>, hasWeights: boolean) {
   if (hasWeights) throw invalidRequest('weights', 'weights cannot be combined with queues that have their own.');
   const weights = Object.entries(queues).flatMap(([queue, value]) => {

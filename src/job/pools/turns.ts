@@ -1,8 +1,6 @@
 /**
- * Which queue is next in a pool: stride scheduling. Each queue has a *pass*, which each of its jobs advances by 1 /
- * weight; the queue with the lowest pass is next. So while all have jobs, their jobs are in the ratio of their weights,
- * to within one job each. The size of the fetches does not matter, and no queue waits longer than a round. A queue
- * without jobs saves nothing up: it comes back where the others are.
+ * Stride scheduling of a pool's queues: a job advances its queue's *pass* by 1 / weight, the lowest pass is next.
+ * Ratios follow the weights to within one job, whatever the size of fetches; an empty queue saves nothing up.
  */
 import { own } from '../own';
 import { type Pool, weightOf } from './pool';
@@ -10,7 +8,6 @@ import { type Pool, weightOf } from './pool';
 /** How far each queue is. It can be stored. */
 export type Passes = Record<string, number>;
 
-/** What a fetch asks of one queue. */
 export interface Portion {
   queue: string;
   count: number;
@@ -40,11 +37,7 @@ export function portions(pool: Turning, passes: Passes, count: number): Portion[
   return [...counts].map(([queue, portion]) => ({ queue, count: portion }));
 }
 
-/**
- * How far the queues are after a fetch.
- * @param taken jobs that each gave
- * @param short those that had fewer than were asked of them
- */
+/** The passes after a fetch. @param taken jobs that each gave @param short queues that had fewer than asked */
 export function moveOn(
   pool: Turning,
   passes: Passes,

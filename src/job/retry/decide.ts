@@ -1,5 +1,5 @@
 /**
- * What becomes of a job whose run failed. The rules are tried in this order, the first that applies decides:
+ * What becomes of a job whose run failed. The first rule that applies decides:
  *
  * | rule | outcome | reason |
  * |---|---|---|
@@ -46,19 +46,15 @@ export interface DecisionContext {
   jobId: string;
 }
 
-/** Error type of a crash. */
 export const CRASH_TYPE = 'tocsin.crash';
-/** Error type of an expired lease. */
 export const VISIBILITY_TIMEOUT_TYPE = 'tocsin.visibility_timeout';
-/** Error code of an expired lease. */
 export const VISIBILITY_TIMEOUT_CODE = 'visibility_timeout';
 
 const UNRECOVERABLE = 'UnrecoverableError';
 
 /**
- * Decides about the n-th failed execution of a job. Never throws, whatever the failure contains: members from outside
- * may have any value, and an unusable one counts as absent.
- * @param failedExecutions n, the one just failed included
+ * Decides about a failed execution. Never throws: unusable members of the failure count as absent.
+ * @param failedExecutions including the one just failed
  */
 export function decideFailure(
   policy: RetryPolicy,
@@ -91,10 +87,7 @@ export function decideFailure(
   return retryAfter(Math.max(delay, atLeast(failure)), context.now);
 }
 
-/**
- * Is one of the two on the list? An entry ending in `.*` matches what begins with the part before the `*`; any other
- * entry, `*` included, matches only itself. Case counts.
- */
+/** Is either on the list? An entry ending in `.*` matches by prefix, any other entry exactly. Case counts. */
 export function matchesNonRetryable(list: readonly string[], type?: string, code?: string): boolean {
   return list.some((entry) => {
     const prefix = entry.endsWith('.*') ? entry.slice(0, -1) : undefined;
@@ -117,7 +110,6 @@ function isNonRetryable(
   return matchesNonRetryable(policy.non_retryable_errors, typeOf(failure), isRetryCode ? undefined : codeOf(failure));
 }
 
-/** The type that the list is matched against. */
 function typeOf(failure: AttemptFailure): string | undefined {
   if (failure.visibility_expired === true) return VISIBILITY_TIMEOUT_TYPE;
   if (failure.crash === true) return CRASH_TYPE;

@@ -1,31 +1,19 @@
 /**
- * The delay after a failure, in doubles and milliseconds until one final rounding down:
- *
- * 1. raw delay of the strategy, plus the offset
- * 2. cap: `max_interval`, and {@link HARD_LIMIT_MS}
- * 3. jitter; only `multiply` is capped once more
- * 4. not below 0, not above the hard limit, whole milliseconds
- *
- * n counts the executions that failed so far, the one just failed included.
+ * The delay after a failure, in doubles until one final rounding down: raw delay plus offset; cap (`max_interval`,
+ * {@link HARD_LIMIT_MS}); jitter (only `multiply` is capped again); 0 … the hard limit, whole ms.
  */
 import type { Jitter, RetryPolicy } from './policy';
 
 /** No delay is longer: any present time plus this is still a valid date. */
 export const HARD_LIMIT_MS = 4e15;
 
-/**
- * The longest pause that another server may ask for (`Retry-After`), ms: a mistake of theirs must not park anything for
- * years.
- */
+/** The longest pause that another server may ask for (`Retry-After`), ms, in case it is mistaken. */
 export const LONGEST_ASKED_MS = 86_400_000;
 
 /**
- * The delay before the next run.
- *
- * @param failedExecutions n ≥ 1
- * @param random called once, or not at all when the jitter is off or deterministic; returns r in [0, 1)
- * @param jobId what a deterministic jitter depends on, together with n
- * @returns whole ms, 0 … {@link HARD_LIMIT_MS}
+ * The delay before the next run, whole ms, 0 … {@link HARD_LIMIT_MS}.
+ * @param failedExecutions n ≥ 1 @param jobId seeds a deterministic jitter, together with n
+ * @param random r in [0, 1); called once, or not at all when the jitter is off or deterministic
  */
 export function retryDelay(policy: RetryPolicy, failedExecutions: number, random: () => number, jobId: string): number {
   const { jitter } = policy;
@@ -35,10 +23,7 @@ export function retryDelay(policy: RetryPolicy, failedExecutions: number, random
   return whole(jittered(policy, jitter, base, failedExecutions, r));
 }
 
-/**
- * The range of {@link retryDelay} over all random values: r = 0 gives `min`, no r gives more than `max`, and as r
- * nears 1 the delay comes within 1 ms of it.
- */
+/** The range of {@link retryDelay}: `min` at r = 0; no r exceeds `max`, and r near 1 comes within 1 ms of it. */
 export function delayBounds(policy: RetryPolicy, failedExecutions: number): { min: number; max: number } {
   const { jitter } = policy;
   const base = cappedDelay(policy, failedExecutions);
@@ -106,11 +91,8 @@ function whole(d: number): number {
 }
 
 /**
- * A number in [0, 1) that depends on job id and n only. Delays already promised rest on it: changing it changes the
- * schedule of every job with a deterministic jitter.
- *
- * The text is mixed into two 32-bit halves, which the avalanche steps of MurmurHash3 finish (Austin Appleby, public
- * domain). That makes 53 well-spread bits of ids that differ in a single digit.
+ * A number in [0, 1) from job id and n by the avalanche steps of MurmurHash3 (Austin Appleby, public domain). Never
+ * change it: promised delays depend on it.
  */
 export function deterministicRandom(jobId: string, failedExecutions: number): number {
   const text = `${jobId}:${failedExecutions}`;

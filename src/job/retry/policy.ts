@@ -1,15 +1,9 @@
-/**
- * The effective retry policy: every field present, aliases resolved, durations in milliseconds. What a user writes is
- * a `RetryInput`; `layer.ts` reads one, `resolve.ts` merges them into this.
- */
+/** The effective retry policy: every field present, aliases resolved, durations in ms. */
 
 export type BackoffStrategy = 'exponential' | 'linear' | 'constant' | 'polynomial' | 'table';
 export type PresetName = 'ojs' | 'zzz' | 'chasqui' | 'zizq' | 'sidekiq';
 
-/**
- * How randomness changes a delay d, with r in [0, 1). `deterministic`: r is computed from job id and n, so a job's
- * schedule can be foretold and is the same after a restart.
- */
+/** How randomness changes a delay d, with r in [0, 1). `deterministic`: r is computed from job id and n. */
 export type Jitter =
   /** d · (min + r · (max − min)), capped again. */
   | { kind: 'multiply'; min: number; max: number; deterministic: boolean }

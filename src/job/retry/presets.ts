@@ -1,7 +1,4 @@
-/**
- * The defaults of five job systems, each as one layer. A preset sets every field but `table` and
- * `non_retryable_errors`, so that nothing of a lower layer shows through.
- */
+/** The defaults of five job systems, as layers that set every field but `table` and `non_retryable_errors`. */
 import { DEFAULT_JITTER, type PresetName, type RetryPolicy } from './policy';
 
 type Preset = Omit<RetryPolicy, 'table' | 'non_retryable_errors'>;

@@ -1,6 +1,6 @@
 /**
- * Shows what a policy would do, without a job: the effective policy, a table of delays, and the decision about one
- * imagined failure. The body of `POST /ojs/v1/admin/retry/preview`.
+ * Shows what a policy would do: the effective policy, a table of delays, one imagined failure. Body of `POST
+ * /ojs/v1/admin/retry/preview`:
  *
  * | member | value | default |
  * |---|---|---|
@@ -81,7 +81,6 @@ export const previewReader = (now: number) =>
 export interface PreviewContext {
   /** Epoch ms. */
   now: number;
-  /** The deployment's variables. */
   variables?: RetryVariables;
 }
 
@@ -104,10 +103,8 @@ export interface RetryPreview {
 }
 
 /**
- * Computes a preview.
- *
- * @throws {ApiError} 400 for a bad member of the request; 422 for a bad policy in any layer (`retry.…`,
- * `layers.queue.…`, `layers.job_type.…`); 500 `invalid_configuration` for bad variables
+ * Computes a preview. @throws {ApiError} 400 for a bad request; 422 for a bad policy in any layer (`layers.queue.…`);
+ * 500 `invalid_configuration` for bad variables
  */
 export function previewRetry(request: unknown, context: PreviewContext): RetryPreview {
   if (!isObject(request)) throw invalidPayload('The body must be a JSON object.');

@@ -1,9 +1,6 @@
 /**
- * From the layers of a policy to the effective one, and from there to its wire form.
- *
- * Field by field the first layer that gives it wins: job, job type, queue, deployment variables, Open Job Spec
- * defaults. Only the job layer is stored with a job; the others are read again at each failure, so a queue's new
- * default reaches the jobs that wait already.
+ * Merges the layers of a policy, field by field: job, job type, queue, deployment variables, Open Job Spec defaults.
+ * Only the job layer is stored; the others are read at each failure.
  */
 import { formatDuration } from '../duration';
 import { isObject } from '../envelope/fields';
@@ -30,8 +27,7 @@ export function lenientLayer(input: RetryInput | undefined): RetryLayer {
 }
 
 /**
- * The effective policy of a job. Rejects nothing that a layer may contain: strategy `table` without a table acts as
- * `constant`, and a coefficient too low for its strategy is used as it is.
+ * The effective policy of a job. `table` without a table acts as `constant`; a coefficient too low is used as it is.
  * @throws {ApiError} 500 `invalid_configuration` for the deployment variables, see {@link variablesLayer}
  */
 export function resolveRetry(layers: RetryLayers): RetryPolicy {
@@ -45,10 +41,7 @@ export function resolveRetry(layers: RetryLayers): RetryPolicy {
   return policy;
 }
 
-/**
- * The wire form, `retry_effective`: durations in ISO 8601, jitter as an object or false, `max_interval` null when
- * there is no cap. It is itself a valid layer that resolves to the same policy.
- */
+/** `retry_effective`: durations in ISO 8601, `max_interval` null: no cap. It is a valid layer for the same policy. */
 export function describeRetry(policy: RetryPolicy): Record<string, unknown> {
   return {
     max_attempts: policy.max_attempts,

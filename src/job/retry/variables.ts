@@ -1,5 +1,5 @@
 /**
- * The deployment's own defaults, from environment variables.
+ * The deployment's defaults, from environment variables.
  *
  * | variable | value | sets |
  * |---|---|---|
@@ -33,10 +33,9 @@ const DIGITS = /^\d+$/;
 let remembered: { key: string; layer: RetryLayer } | undefined;
 
 /**
- * Reads the variables as a layer. The last result is remembered, since they stay the same as long as an isolate lives.
- *
- * @throws {ApiError} 500 `invalid_configuration`: one or two of the three are set (`details.missing` has the others),
- * or a value cannot be read (`details.variable`).
+ * Reads the variables as a layer. The last result is cached: variables do not change while an isolate lives.
+ * @throws {ApiError} 500 `invalid_configuration`: the formula is incomplete (`details.missing`) or a value cannot be
+ * read (`details.variable`)
  */
 export function variablesLayer(variables: RetryVariables | undefined): Readonly<RetryLayer> {
   if (!variables) return {};

@@ -1,6 +1,6 @@
 /**
- * Is this a JSON Schema that may be registered? It must be one, and what it can cost a validation must be bounded: its
- * size and depth, how large it is with its references put in their places, and the size of its patterns.
+ * Checks a JSON Schema before it is registered, and bounds what a validation can cost: size, depth, size with
+ * references expanded, size of patterns.
  */
 import { utf8Bytes } from '../bytes';
 import { isObject } from '../envelope/fields';
@@ -12,9 +12,7 @@ import { escaped, pointerOf, unescaped } from './pointer';
 
 export type JsonSchema = Record<string, unknown>;
 
-/**
- * Bytes of one schema as JSON, levels of schemas in schemas, and schemas in it with its references put in their places.
- */
+/** Bytes of a schema as JSON, levels of nesting, and schemas in it with references expanded. */
 export const MAX_SCHEMA_BYTES = 65_536;
 const MAX_LEVELS = 32;
 const MAX_UNFOLDED = 10_000;
@@ -22,11 +20,7 @@ const MAX_UNFOLDED = 10_000;
 /** States of all patterns of a schema, which are kept in memory. */
 const MAX_STATES = 20_000;
 
-/**
- * Refuses what may not be registered.
- * @param field its path as the client wrote it
- * @throws {ApiError} 400, 413
- */
+/** Refuses what may not be registered. @param field its path in the request @throws {ApiError} 400, 413 */
 export function checkSchema(schema: unknown, field: string): JsonSchema {
   if (!isObject(schema)) throw invalidRequest(field, `${field} must be a JSON Schema: an object.`);
   const bytes = utf8Bytes(JSON.stringify(schema));
@@ -41,11 +35,9 @@ export function checkSchema(schema: unknown, field: string): JsonSchema {
 }
 
 class Checker {
-  /** The subschemas below each schema, by their places. */
   private readonly below = new Map<string, string[]>();
   private readonly sizes = new Map<string, number>();
 
-  /** States of all patterns. */
   private states = 0;
 
   constructor(private readonly field: string) {}

@@ -1,7 +1,4 @@
-/**
- * The values of `format`. Each is decided in one pass over the text: no expression here can read the same characters in
- * two ways. Other names than these say nothing, as JSON Schema has it.
- */
+/** The values of `format`, each decided in one pass over the text. Unknown formats accept everything. */
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
 const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))$/i;

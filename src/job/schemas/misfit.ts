@@ -1,7 +1,6 @@
 /** Jobs that do not fit the schema of their type: what is said of them, and what becomes of them. */
 import { type ApiError, refusal } from '../errors';
 
-/** What does not fit: where, and why. */
 export interface Misfit {
   /** As a client writes it: `args[0].customer.name`. */
   path: string;
@@ -33,10 +32,7 @@ export function schemaValidation(type: string, misfits: readonly Misfit[]): ApiE
   });
 }
 
-/**
- * 503: the job was validated by schemas that are not those of now. Never sent to a client: the sender asks for those of
- * now.
- */
+/** 503: the job was validated by outdated schemas. Never sent to a client: the sender fetches the present ones. */
 export function schemasChanged(): ApiError {
   return refusal(503, 'unavailable', 'The schemas of jobs have changed; try again.', { type: SCHEMAS_CHANGED });
 }

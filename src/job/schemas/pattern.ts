@@ -1,7 +1,6 @@
 /**
- * Regular expressions of schemas, tried on texts of clients. The engine of JavaScript backtracks, so that a few
- * repetitions or alternatives keep it busy for years. This one follows all ways through a pattern at once: a text is
- * read once, and a character takes as many steps as the pattern has states at most.
+ * Regular expressions of schemas, tried on texts of clients. No backtracking: all ways through a pattern are followed
+ * at once, so a character takes at most as many steps as the pattern has states.
  */
 import { type Tree, treeOf } from './pattern-tree';
 import { OutOfWork, type Work } from './work';
@@ -48,10 +47,7 @@ export class Pattern {
     return this.states.length;
   }
 
-  /**
-   * Is the pattern found in the text?
-   * @throws {OutOfWork}
-   */
+  /** Is the pattern found in the text? @throws {OutOfWork} */
   test(text: string, work: Work): boolean {
     /** The position at which each state was reached last. */
     const reached = new Int32Array(this.states.length).fill(-1);

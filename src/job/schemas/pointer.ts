@@ -1,5 +1,3 @@
-/** JSON pointers, as schemas refer to each other by them. */
-
 export const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 export const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
 

@@ -1,6 +1,6 @@
 /**
- * The schemas of a deployment, and which of them a job must fit: the one that it names (`schema`, a URI; else
- * `version`; else `meta.schema_version`), else the latest of its type.
+ * The schemas of a deployment, and which one a job must fit: `schema` (a URI), else `version`, else
+ * `meta.schema_version`, else the latest of its type.
  */
 import type { JobBody } from '../record';
 import { quote } from '../text';
@@ -10,7 +10,6 @@ import type { SchemaStamp } from './stamp';
 import { type Validate, validatorOf } from './validator';
 import type { Work } from './work';
 
-/** A schema as it is kept. */
 export interface RegisteredSchema {
   type: string;
   /** As a text; a whole number means the same as the number. */
@@ -55,11 +54,7 @@ export class Registry {
     this.uris = new Map(schemas.map((schema) => [schema.uri, schema]));
   }
 
-  /**
-   * What of a job does not fit; nothing when all does, or no schema is meant.
-   * @param body JSON of its body
-   * @param work what validating the jobs of its request may still cost
-   */
+  /** What of a job does not fit; empty: all does, or no schema applies. @param work what its request may still cost */
   misfits(type: string, body: string, work: Work): Misfit[] {
     const versions = this.types.get(type);
     if (!versions) return [];

@@ -3,7 +3,6 @@
 /** `<line>.<number>`: the number rises with each change; a deployment that was emptied begins another line. */
 export type SchemaStamp = `${number}.${number}`;
 
-/** The next one. @param line names a new line, where there is none yet */
 export function nextStamp(stamp: SchemaStamp | undefined, line: number): SchemaStamp {
   if (stamp === undefined) return `${line}.1`;
   const [known, number] = partsOf(stamp);

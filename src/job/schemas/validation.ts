@@ -1,7 +1,6 @@
 /**
- * Validates a value against a schema that was checked when it was registered, and counts the steps that this takes.
- * Every loop over what a client sent spends them: a schema that looks harmless can be asked about a value that makes it
- * dear.
+ * Validates values against registered schemas and counts the steps: every loop over client data spends them, because
+ * a harmless schema can be slow for a hostile value.
  */
 import { isObject } from '../envelope/fields';
 import type { JsonSchema } from './check';
@@ -23,13 +22,11 @@ export interface ValuePlace {
   name: string | number;
 }
 
-/** What does not fit: where, and why. */
 export interface Found {
   place: ValuePlace | undefined;
   message: string;
 }
 
-/** A value that is looked at. */
 interface At {
   value: unknown;
   place: ValuePlace | undefined;
@@ -59,10 +56,7 @@ export class Prepared {
     readonly refersAlone: boolean,
   ) {}
 
-  /**
-   * What does not fit; nothing when all does.
-   * @throws {OutOfWork}
-   */
+  /** What does not fit; nothing when all does. @throws {OutOfWork} */
   find(value: unknown, work: Work): Found[] {
     const sink: Found[] = [];
     new Validation(this, work).fits(this.root, { value, place: undefined, sink, seen: undefined });
@@ -325,7 +319,6 @@ class Validation {
     return fits;
   }
 
-  /** Does a member or an item fit? */
   private below(schema: unknown, name: string | number, value: unknown, at: At): boolean {
     at.seen?.add(name);
     return this.fits(schema, { value, place: { above: at.place, name }, sink: at.sink, seen: undefined });
@@ -365,7 +358,6 @@ class Validation {
     return known;
   }
 
-  /** The schema that a reference leads to. */
   private resolve(reference: string): unknown {
     const { references, root } = this.prepared;
     if (!references.has(reference)) {

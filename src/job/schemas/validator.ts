@@ -1,4 +1,3 @@
-/** Validates arguments against a schema that was checked when it was registered (`check.ts`). */
 import { cut } from '../text';
 import type { JsonSchema } from './check';
 import type { Misfit } from './misfit';
@@ -20,10 +19,7 @@ const REFERS_ALONE = /draft-0[467]/;
 /** Finds what does not fit; nothing when all does. */
 export type Validate = (args: readonly unknown[], work: Work) => Misfit[];
 
-/**
- * The validator of a schema. One whose `type` is `object` is about the first argument, as args are always a list; any
- * other about the list. Arguments that cannot be validated within the work of their request do not fit.
- */
+/** A schema with `type: object` is about the first argument, any other about the list. Out of work: does not fit. */
 export function validatorOf(schema: JsonSchema): Validate {
   const isAboutFirst = schema.type === 'object';
   const prepared = new Prepared(schema, new Patterns(), REFERS_ALONE.test(String(schema.$schema ?? '')));

@@ -16,7 +16,7 @@ export function lengthOf(text: string): number {
   return length;
 }
 
-/** The same key for equal values, and only for those: whatever the order of their members. */
+/** Equal keys for equal values, and only for those, in any order of members. */
 export function keyOf(value: unknown, work: Work): unknown {
   if (typeof value === 'string' || (typeof value === 'object' && value !== null)) return canonical(value, work);
   work.spend(4);

@@ -1,7 +1,4 @@
-/**
- * How much work the schemas of one request may cause. It is counted, in steps, because no clock runs within a request.
- * Input of clients must not keep an isolate busy for seconds, for all its callers.
- */
+/** Steps that the schemas of one request may cost; no clock runs within a request. */
 
 /** One step takes 10 to 50 ns: a look at a keyword, or at a character under one state of a pattern. */
 const MAX_STEPS = 8_000_000;

@@ -21,7 +21,6 @@ export interface Target {
 /** Bytes of what a body says of the enqueues that it stands for, at most. */
 const COALESCED_BYTES = 64;
 
-/** The enqueues that a job stands for so far: its own, unless it says more. */
 function coalescedIn(body: JobBody, createdAt: number): Coalesced {
   return body.coalesced ?? { since: createdAt, calls: 1 };
 }
@@ -82,7 +81,6 @@ export class Gathering implements Target {
     this.bytes = utf8Bytes(target.body) + COALESCED_BYTES;
   }
 
-  /** Newcomers that it has taken. */
   get taken(): number {
     return this.newcomers.length;
   }

@@ -1,10 +1,6 @@
 /**
- * The conflict rules of unique jobs. The policy of a new job decides which jobs with its fingerprint are in conflict
- * with it, and what becomes of both. The state of an existing job says whether it counts, so a job that changes state
- * releases nothing.
- *
- * A batch is planned whole before anything is written, because a refusal must leave nothing behind. The planner
- * therefore treats the earlier entries of the batch as if they were stored.
+ * Conflict rules of unique jobs: the new job's policy decides which jobs with its fingerprint conflict, and what
+ * happens to both. A batch is planned whole before anything is written; earlier entries count as if stored.
  *
  * | `on_conflict` | the entry | the jobs in conflict |
  * |---|---|---|
@@ -20,10 +16,7 @@ import { type JobState, TERMINAL_STATES } from '../states';
 import { undecided } from '../undecided';
 import { continued, Gathering, keepSchedule, startingAt, type Target } from './coalesced';
 
-/**
- * An existing job with the fingerprint of an entry. `undecided`: it becomes a job when its batch over several queues is
- * committed. Without a creation nothing is left of it.
- */
+/** An existing job with the fingerprint. `undecided`: it exists once its batch over several queues commits. */
 export interface Candidate extends Target {
   /** Tells candidates apart: the same job has the same key, whichever entry it is a candidate for. */
   readonly key: number | string;
@@ -35,7 +28,6 @@ export interface EarlierEntry {
   index: number;
 }
 
-/** What becomes of one entry. */
 export type Placement<C> =
   /** It is enqueued as `job`; the jobs that it replaces are cancelled. */
   | { job: NewJob; replaces: (C | EarlierEntry)[] }
@@ -55,7 +47,6 @@ export function isEarlierEntry(conflict: object): conflict is EarlierEntry {
 
 /** Plans the entries of one batch, in their order. */
 export class ConflictPlanner<C extends Candidate> {
-  /** Earlier entries by fingerprint, newest first. */
   private readonly entries = new Map<string, PlannedEntry[]>();
   /** Keys of the candidates that earlier entries replace. */
   private readonly replaced = new Set<C['key']>();
@@ -64,9 +55,8 @@ export class ConflictPlanner<C extends Candidate> {
   private placed = 0;
 
   /**
-   * @param now epoch ms
-   * @param meets whether an entry can be in conflict with this earlier one; by default it always can
-   * @param mayAccumulate whether entries may become a part of candidates; of earlier entries they may always
+   * @param meets can an entry conflict with this earlier one? Default: always
+   * @param mayAccumulate whether entries may become a part of candidates; of earlier entries they always may
    */
   constructor(
     private readonly now: number,
@@ -75,8 +65,7 @@ export class ConflictPlanner<C extends Candidate> {
   ) {}
 
   /**
-   * Plans the next entry.
-   * @param candidates existing jobs with its fingerprint, newest first
+   * Plans the next entry. @param candidates existing jobs with its fingerprint, newest first
    * @throws {ApiError} 409 `duplicate`; 503 while a candidate is undecided that may be in conflict with it
    */
   place(job: NewJob, candidates: readonly C[]): Placement<C> {
@@ -100,10 +89,7 @@ export class ConflictPlanner<C extends Candidate> {
     return this.enter(placed, policy, index, replaces);
   }
 
-  /**
-   * All entries are placed: makes the entries that are enqueued have what others have brought.
-   * @returns the candidates that change, and what they become
-   */
+  /** Call after all entries are placed. @returns the candidates that change, and what they become */
   gathered(): { into: C; gathered: Gathering }[] {
     const changed: { into: C; gathered: Gathering }[] = [];
     for (const { into, gathered } of this.gatherings.values()) {
@@ -113,7 +99,6 @@ export class ConflictPlanner<C extends Candidate> {
     return changed;
   }
 
-  /** Notes an entry that becomes a job of its own. */
   private enter(job: NewJob, policy: UniquePolicy, index: number, replaces: (C | EarlierEntry)[]): Placement<C> {
     const placement = { job, replaces };
     const state = job.superseded ? 'cancelled' : initialState(job, this.now);
@@ -190,13 +175,7 @@ function duplicateOf(other: PlannedEntry | Candidate): ApiError {
   });
 }
 
-/**
- * Is an existing job in conflict with a new one?
- * @param criteria of the new job's policy
- * @param existing its creation is read only if its state counts
- * @param now epoch ms
- * @returns `undecided`: it can be, once its batch is decided
- */
+/** Does an existing job conflict with a new one? `undecided`: once its batch is decided. @param now epoch ms */
 export function blocks(
   criteria: Pick<UniquePolicy, 'states' | 'period_ms'>,
   existing: Pick<Candidate, 'state' | 'createdAt'>,
@@ -210,7 +189,6 @@ export function blocks(
   return criteria.period_ms === undefined || now < createdAt + criteria.period_ms;
 }
 
-/** The state of a job at its creation. */
 function initialState(job: Pick<NewJob, 'pending' | 'scheduledAt'>, now: number): JobState {
   if (job.pending) return 'pending';
   return job.scheduledAt !== undefined && job.scheduledAt > now ? 'scheduled' : 'available';

@@ -3,10 +3,7 @@
 import { hexOf } from '../bytes';
 import { isRawNumber } from '../envelope/exact';
 
-/**
- * JSON in which equal values are equal text: members sorted by UTF-16 code units as RFC 8785 has it, all text in
- * Unicode normalisation form C. The value must be JSON, nested no deeper than a request may be.
- */
+/** JSON in which equal values are equal text: members sorted as RFC 8785 has it, text in Unicode NFC. */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.normalize('NFC'));
   if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value);

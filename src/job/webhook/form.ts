@@ -1,7 +1,6 @@
 /**
- * The body that a subscription is sent in the place of the event: what Slack or PagerDuty take, or a template of its
- * own. Pure. A template is JSON, and its placeholders are looked up in the event: nothing is run, and what comes out is
- * JSON again.
+ * Bodies for Slack, PagerDuty, or from a subscription's JSON template, whose placeholders are looked up in the event.
+ * Nothing is executed.
  */
 import { isObject } from '../envelope/fields';
 import { cut } from '../text';
@@ -9,7 +8,6 @@ import { cut } from '../text';
 /** The format of what a subscription is sent. Absent: the event itself. */
 export type WebhookForm = 'slack' | { routing_key: string } | { template: unknown };
 
-/** Members of an event that a template may begin with. */
 export const EVENT_MEMBERS: readonly string[] = [
   ...['specversion', 'id', 'type', 'source', 'subject', 'time', 'timestamp', 'data'],
 ];
@@ -124,7 +122,6 @@ function pagerDutyOf(event: Json, routing_key: string): Json {
 
 // ---- a template of its own ---------------------------------------------------------------------
 
-/** The paths that a text names. */
 export function pathsIn(template: string): string[] {
   return Array.from(template.matchAll(PLACEHOLDER), ([, path = '']) => path);
 }
@@ -133,9 +130,7 @@ interface Budget {
   left: number;
 }
 
-/**
- * A text that is nothing but a placeholder becomes the value, whatever that is; within a text, values stand as texts.
- */
+/** A text that is only a placeholder becomes the value itself; within a text, values become texts. */
 function filled(template: unknown, event: Json, budget: Budget): unknown {
   if (typeof template === 'string') return filledText(template, event, budget);
   if (Array.isArray(template)) return template.map((entry) => filled(entry, event, budget));

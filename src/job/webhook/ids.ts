@@ -1,14 +1,10 @@
-/**
- * Ids of subscriptions and deliveries. That of a delivery names both its subscription and its event, so no index leads
- * to it.
- */
+/** Ids of subscriptions and deliveries. A delivery's id names both subscription and event, so no index is needed. */
 import { isUuidV7 } from '../ids';
 
 const WEBHOOK = 'wh_';
 const DELIVERY = 'whd_';
 const EVENT = 'evt_';
 
-/** @param uuid a UUIDv7 */
 export function webhookId(uuid: string): string {
   return WEBHOOK + uuid;
 }
@@ -17,7 +13,6 @@ export function isWebhookId(id: string): boolean {
   return id.startsWith(WEBHOOK) && isUuidV7(id.slice(WEBHOOK.length));
 }
 
-/** The id of an event's delivery to a subscription. */
 export function deliveryOf(webhook: string, event: string): string {
   return `${DELIVERY}${webhook.slice(WEBHOOK.length)}_${event.slice(EVENT.length)}`;
 }

@@ -1,4 +1,3 @@
-/** Reads what a client says of a subscription. */
 import {
   defined,
   type Reader,
@@ -29,7 +28,7 @@ export interface WebhookRequest {
     queues?: readonly string[];
     /** An entry may end in `*`. */
     types?: readonly string[];
-    /** The same as `types`. */
+    /** Alias of `types`. */
     job_types?: readonly string[];
     /** An entry may end in `*`. */
     groups?: readonly string[];

@@ -20,16 +20,12 @@ const MAX_DEPTH = 20;
 
 const RULE = 'must be "slack", "pagerduty" or {"template": …}';
 
-/** An integration key of PagerDuty. */
 const readKey = readText(
   (text) => /^[\x21-\x7e]{1,64}$/.test(text),
   'must be a key of 1 to 64 visible ASCII characters',
 );
 
-/**
- * The form that a body names; null removes it, undefined leaves it as it is.
- * @throws {ApiError} 400, 413
- */
+/** The form that a body names; null removes it, undefined keeps it. @throws {ApiError} 400, 413 */
 export function readForm(body: Record<string, unknown>): WebhookForm | null | undefined {
   const { format } = body;
   const key = optional(body, 'routing_key', readKey);

@@ -1,7 +1,6 @@
 /** When a delivery is tried again, and when its receiver is given up. Pure: time and chance are parameters. */
 import { LONGEST_ASKED_MS } from '../retry/delay';
 
-/** How an attempt ended. */
 export interface Attempted {
   /** Of the answer, if there was one. */
   status?: number;
@@ -9,7 +8,6 @@ export interface Attempted {
   error?: string;
   /** `Retry-After` of the answer, ms. */
   retryAfterMs?: number;
-  /** It was not even sent: the URL may not be called. */
   refused?: true;
 }
 
@@ -31,11 +29,7 @@ const JITTER = 0.2;
 /** A receiver that has only failed for this time is disabled, ms. */
 export const DISABLE_AFTER_MS = 5 * 24 * HOUR;
 
-/**
- * What becomes of a delivery.
- * @param tries attempts so far, this one included
- * @param random in [0, 1)
- */
+/** What becomes of a delivery. @param tries this one included @param random in [0, 1) */
 export function verdictOn(attempt: Attempted, tries: number, random: number): DeliveryVerdict {
   const { status = 0, retryAfterMs = 0, refused } = attempt;
   if (status >= 200 && status < 300) return { state: 'delivered' };

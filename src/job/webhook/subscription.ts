@@ -58,7 +58,6 @@ export interface Webhook {
   earlier?: FormerSecret[];
   created_at: number;
   updated_at: number;
-  /** Rises with each change. */
   version: number;
   disabled?: Disabled;
 }
@@ -66,7 +65,7 @@ export interface Webhook {
 /** What a client may say of a subscription. */
 export type WebhookMembers = Pick<Webhook, 'url' | 'events' | 'filter' | 'active' | 'metadata' | 'format'>;
 
-/** The same, with the name under which the code declares it. */
+/** {@link WebhookMembers} with the name under which the code declares it. */
 export type DeclarableWebhook = WebhookMembers & Pick<Webhook, 'declared'>;
 
 /** After a rotation the former secret signs for this time, ms. */
@@ -76,8 +75,8 @@ const FORMER_SECRET_MS = 86_400_000;
 const MAX_FORMER = 10;
 
 /**
- * Types that come again and again while a job runs: they are sent to subscriptions that name them, not to those that
- * take all of a kind. A change of state is not an event of its own, but part of another one.
+ * Types that recur while a job runs: sent only to subscriptions that name them. A change of state is part of another
+ * event.
  */
 const FREQUENT: ReadonlySet<string> = new Set(['job.heartbeat', 'job.progress', 'job.log', 'worker.heartbeat']);
 
@@ -136,8 +135,8 @@ export function secretsAt(webhook: Secrets, now: number): string[] {
 }
 
 /**
- * The secrets after a rotation at `now`, epoch ms. Every former secret signs until its own grace period ends: the
- * receiver may have any of them, because the answer to a rotation can be lost.
+ * The secrets after a rotation at `now`, epoch ms. Each former one signs until its own grace period ends, because the
+ * answer to a rotation can be lost.
  * @throws {ApiError} 409 when too many former secrets still sign
  */
 export function rotated(before: Secrets, secret: string, now: number): Secrets {

@@ -1,5 +1,3 @@
-/** What a worker says in a heartbeat. */
-
 import { MAX_NAME, readWorkerId } from '../attempt/read-report';
 import {
   defined,
@@ -23,7 +21,6 @@ import { formatInstant } from '../time';
 
 type JsonObject = Record<string, unknown>;
 
-/** What a worker says about itself; absent members keep what it said before. */
 export interface WorkerFacts {
   hostname?: string;
   pid?: number;
@@ -44,11 +41,9 @@ export interface WorkerBeat {
   worker_id: string;
   state: ReportedState | 'stopped';
   facts: WorkerFacts;
-  /** How many jobs it runs, when it says so. */
   active_jobs?: number;
 }
 
-/** A heartbeat: who, what it holds, and which queues it works on. */
 export interface Heartbeat {
   worker_id: string;
   /** What the worker says about itself. */
@@ -59,12 +54,9 @@ export interface Heartbeat {
   queues?: string[];
 }
 
-/** Most queues that a worker may name. */
 const MAX_QUEUES = 100;
-/** Most jobs one heartbeat may name. */
 const MAX_HELD = 10_000;
 
-/** The queues that a worker works on, each once. */
 export const readQueues: Reader<string[]> = (value, field) => [
   ...new Set(readList(MAX_QUEUES, readQueueName)(value, field)),
 ];
@@ -131,7 +123,6 @@ const readActiveJobs: Reader<string[] | number> = (value, field) =>
 
 /** What a heartbeat is answered. */
 export interface HeartbeatAnswer {
-  /** What the worker must do. */
   state: Directive;
   /** The jobs whose leases were extended. */
   extended: string[];

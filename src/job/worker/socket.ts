@@ -1,5 +1,5 @@
 /**
- * The messages between workers and a queue over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object a message.
+ * Messages between workers and a queue over a socket, subprotocol {@link SUBPROTOCOL}: one JSON object each.
  *
  *     worker                                      queue
  *        │ {type: "ready", count}  ─▶                 it takes this many more jobs
@@ -102,12 +102,7 @@ export function parseMessage(data: string | ArrayBuffer): Record<string, unknown
   throw notAnObject();
 }
 
-/**
- * Reads a message.
- * @param workerId the worker of the connection: it speaks of itself only
- * @param now epoch ms
- * @throws {ApiError} 400, 413
- */
+/** Reads a message. @param workerId of the connection's worker @param now epoch ms @throws {ApiError} 400, 413 */
 export function readMessage(said: Record<string, unknown>, workerId: string, now: number): WorkerMessage {
   const type = optional(said, 'type', readType);
   switch (type) {

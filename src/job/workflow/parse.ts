@@ -1,7 +1,6 @@
 /**
- * Reads a workflow as a producer sends it; no other code decides whether one is valid. It checks forms, nesting,
- * dependencies, and every job by the rules of a single job. An error names the path of the mistake; then nothing has
- * been stored.
+ * Reads a workflow as a producer sends it; nothing else decides whether one is valid. An error names the path of the
+ * mistake, and then nothing has been stored.
  */
 
 import { defined, optional, readList, readName, readObject, readUuidV7 } from '../envelope/fields';
@@ -55,9 +54,7 @@ const aboutStep: Verdict = (name) =>
 
 type Json = Record<string, unknown>;
 
-/** A validated workflow. */
 export interface ParsedWorkflow {
-  /** Chosen by the client. */
   id?: string;
   /** Absent for a graph. */
   type?: 'chain' | 'group' | 'batch';
@@ -79,11 +76,8 @@ export interface StepCheck {
 }
 
 /**
- * Validates a workflow.
- * @param now epoch ms
- * @param unknown gets the members that nothing reads
- * @throws {ApiError} 400, 413, 422 as for a job, with `details.field` and, inside a step, `details.index` of the
- * outermost one
+ * Validates a workflow. @param now epoch ms @param unknown collects members that nothing reads
+ * @throws {ApiError} 400, 413, 422 as for a job; inside a step, `details.index` is that of the outermost one
  */
 export function parseWorkflow(body: Json, now: number, unknown = new UnknownMembers()): ParsedWorkflow {
   const id = optional(body, 'id', readUuidV7);
@@ -224,9 +218,8 @@ class TreeReader {
   }
 
   /**
-   * Most clients of the protocol write a batch as a graph: each callback is a step of that name, `on_failure` or
-   * `on-failure`, which depends on all others. As an ordinary step it would run when nothing has failed, and never
-   * after a failure.
+   * Most clients write a batch as a graph, with callbacks as steps named `on_failure` or `on-failure` that depend on
+   * all others. As ordinary steps they would never run after a failure.
    */
   private findCallbacks(node: PlanNode): void {
     const named = new Map(node.children.map((child) => [child, callbackNamed(nodeAt(this, child))]));

@@ -1,7 +1,4 @@
-/**
- * The parts of a workflow: a tree of nodes. Leaves are jobs; the others say in which order their children run. The tree
- * never changes; its progress is a {@link Run}.
- */
+/** The parts of a workflow: a tree of nodes whose leaves are jobs. It never changes; its progress is a {@link Run}. */
 
 /** `graph` is the form without a type: steps that name their dependencies. */
 export type NodeKind = 'job' | 'chain' | 'group' | 'batch' | 'graph';
@@ -25,7 +22,6 @@ export interface PlanNode {
   callbacks?: Partial<Record<Callback, number>>;
   /** This job is such a callback. */
   callback?: Callback;
-  /** Type and queue of a job. */
   type?: string;
   queue?: string;
   name?: string;

@@ -1,10 +1,7 @@
 /**
- * The results of earlier jobs that a job of a workflow gets: `parent_results`.
- *
- * In a chain these are the results of all earlier steps. In a graph they are those of all steps it depends on, directly
- * or not, each at the place of its step. A callback gets those of all jobs of its batch. The first jobs of a nested
- * workflow (a group, the first step) get the results that the workflow itself would get. The result of a nested chain
- * is that of its last step, of any other nested workflow the list of its parts' results.
+ * The results that a job gets as `parent_results`: in a chain those of all earlier steps, in a graph those of all
+ * steps it depends on, directly or not; a callback gets those of its batch. First jobs of a nested workflow get what
+ * the workflow would get. A nested chain's result is its last step's, any other's the list of its parts'.
  */
 import { nodeAt, type WorkflowPlan } from './plan';
 
@@ -53,16 +50,12 @@ function ancestorsOf(plan: WorkflowPlan, index: number): Set<number> {
 export interface Results {
   /** Bytes of UTF-8. */
   sizeOf(job: number): number;
-  /** JSON text. */
   read(job: number): string;
 }
 
 /**
- * Fills a shape with results. When they do not fit, the largest are left out, each replaced by the value of `omitted`.
- * Only those that fit are read: together they may be far larger than what memory holds.
- * @param maxBytes bytes of UTF-8 that the JSON text may have
- * @param omitted JSON text that stands for the result of a job
- * @returns JSON text
+ * Fills a shape with results. If they exceed `maxBytes` of UTF-8, the largest are replaced by `omitted` (JSON text
+ * per job); only those that fit are read, because all may exceed memory. @returns JSON text
  */
 export function fill(
   sources: Source[],

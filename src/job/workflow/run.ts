@@ -1,13 +1,12 @@
 /**
- * How far a workflow has got, and what follows from the end of a job. Pure: the same ends in the same order always lead
- * to the same states, so a run is rebuilt by telling it again what happened.
+ * How far a workflow has got, and what follows from a job's end. Pure: a run is rebuilt by replaying the ends in
+ * order.
  *
- *  - chain: a step starts when the one before has completed; any other end fails the chain, and later steps never
- *    start.
- *  - group: all start at once; it ends when all have ended, failed if any did not complete.
- *  - batch: as a group; then its callbacks start. Its state follows the jobs, not the callbacks.
- *  - graph: a step starts when all it depends on have completed. After a failure nothing starts any more, and the graph
- *    fails when what is running has ended. If it has callbacks, they start then, as those of a batch.
+ * - chain: a step starts when the one before has completed; any other end fails the chain.
+ * - group: all start at once; it ends when all have ended, failed if any did not complete.
+ * - batch: as a group, then its callbacks start; its state follows the jobs, not the callbacks.
+ * - graph: a step starts when all it depends on have completed. After a failure nothing starts; the graph fails, and
+ * its callbacks start, when what is running has ended.
  */
 import { type Callback, nodeAt, type WorkflowPlan } from './plan';
 
@@ -36,7 +35,6 @@ export class Run {
     });
   }
 
-  /** State of the whole. */
   get state(): NodeState {
     return this.stateOf(0);
   }
@@ -57,8 +55,8 @@ export class Run {
   }
 
   /**
-   * A job has ended. A repeated end, or that of a job that never started, changes nothing.
-   * @returns the jobs to start now
+   * A job has ended; repeated ends, or ends of jobs that never started, change nothing. @returns the jobs to start
+   * now
    */
   end(job: number, end: JobEnd): number[] {
     if (this.stateOf(job) !== 'running' || nodeAt(this.plan, job).kind !== 'job') return [];
@@ -67,7 +65,6 @@ export class Run {
     return starts;
   }
 
-  /** The workflow is cancelled: later ends have no consequence. */
   cancel(): void {
     this.states[0] = 'cancelled';
   }
