@@ -1,4 +1,3 @@
-/** Alert rules through the client: numbers of queues that are watched. */
 import type * as contract from '../contract/alerts';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
@@ -12,20 +11,17 @@ import { pathTo } from './transport';
  */
 export type AlertMetric = contract.AlertMetric;
 
-/** What a rule says. */
 export type AlertOptions = Named<contract.AlertRequest>;
 
 /** How a rule stands in a queue. */
 export type AlertInQueue = Named<contract.AlertInQueue>;
 
-/** A rule. It fires where any queue does. */
 export type Alert = Named<contract.Alert>;
 
 /** Alert rules, as `tocsin.alerts`. Needs `admin:read`, and `admin:write` to change them. */
 export class Alerts {
   constructor(private readonly requests: Requests) {}
 
-  /** Every rule, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<Alert> {
     yield* byCursor<Alert>(this.requests.safely, { path: '/admin/alerts', member: 'alerts' }, options);
   }
@@ -38,7 +34,8 @@ export class Alerts {
   /**
    * @throws {InvalidJobError}
    * @example
-   * await tocsin.alerts.create({ name: 'mail is late', queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m' });
+   * await tocsin.alerts.create({ name: 'mail is late', queue: 'mail', metric: 'oldest_age', above: '5m', for: '1m'
+   * });
    */
   async create(rule: AlertOptions): Promise<Alert> {
     return alertIn(await this.requests.once('POST', '/admin/alerts', jsonOf(rule, 'The rule')));

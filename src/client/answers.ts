@@ -1,7 +1,4 @@
-/**
- * Parses the server's answers. The server defines their shapes, so only the members that the client relies on are
- * checked.
- */
+/** Parses the server's answers; only the members that the client relies on are checked. */
 import type { JobEnvelope } from '../producer/envelope';
 import { UnavailableError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
@@ -25,11 +22,7 @@ export function batchOf(answer: unknown, sent: readonly Pick<PreparedJob, 'json'
   return sent.map(({ json, queue }, index) => jobSent(list[index], json, queue));
 }
 
-/**
- * The job that a sent one has become: the whole of it as answered, or what was sent with what only the server knows,
- * where that was asked for.
- * @param json the job as it was sent
- */
+/** The job that a sent one became; a minimal answer is completed from `json`, the job as sent. */
 export function jobSent(answer: unknown, json: string, queue: string): JobEnvelope {
   const full = member(answer, 'job') ?? answer;
   if (typeof member(full, 'type') === 'string') return answer === full ? asJob(full) : enqueuedJobOf(answer);
@@ -59,7 +52,6 @@ export function jobSent(answer: unknown, json: string, queue: string): JobEnvelo
   return job;
 }
 
-/** A job as it was sent, in the wire's names. */
 interface SentJob extends Record<string, unknown> {
   type: string;
   args: unknown[];
@@ -67,7 +59,6 @@ interface SentJob extends Record<string, unknown> {
   options?: Record<string, unknown> & { priority?: number };
 }
 
-/** A member of what may be an object. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }

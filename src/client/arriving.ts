@@ -30,7 +30,6 @@ export class Arriving {
   /** @param give gets jobs whose chunks are whole; or as far as they came, if the rest does not come */
   constructor(private readonly give: (jobs: JobEnvelope[]) => void) {}
 
-  /** Jobs have come. */
   take(jobs: readonly JobEnvelope[]): void {
     const whole: JobEnvelope[] = [];
     for (const job of jobs) {

@@ -1,4 +1,3 @@
-/** The audit log through the client: who changed what. */
 import type * as contract from '../contract/audit';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
@@ -9,13 +8,11 @@ import type { Requests } from './requests';
 
 /** Which entries. Conditions must all hold; of a list any value may match. */
 export interface AuditQuery {
-  /** Name of the key. */
   actor?: string;
   /** `queue.pause`, or `queue.*`. */
   action?: string | readonly string[];
   queue?: string;
   job?: string;
-  /** A bare duration counts back from now. */
   since?: Moment;
   until?: Moment;
 }
@@ -25,7 +22,6 @@ export type AuditEntry = Named<contract.AuditEntry>;
 
 const CONDITIONS = { actor: true, action: true, queue: true, job: true, since: true, until: true };
 
-/** The audit log, as `tocsin.audit`. Needs `admin:read`. */
 export class Audit {
   constructor(private readonly requests: Requests) {}
 

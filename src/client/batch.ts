@@ -1,6 +1,6 @@
 /**
- * Gathers enqueues that are made together into batches, and gives each caller its own outcome. The server takes a batch
- * whole or not at all. So the job named in a refusal gets the error, and the others are sent again without it.
+ * Gathers enqueues into batches and gives each caller its own outcome. The server takes a batch whole or not at all,
+ * so a refused job gets its error and the others are sent again.
  */
 import type { JobEnvelope } from '../producer/envelope';
 import { ConflictError, errorFor, InvalidJobError, type TocsinError } from '../producer/errors';
@@ -27,17 +27,13 @@ interface Waiting {
 export class Batcher {
   #waiting: Waiting[] = [];
 
-  /**
-   * @param maxBatch most jobs in a request, 1 … 1000
-   * @param schedule calls its argument when the batch is to go: at the end of the turn, or after a while
-   */
+  /** @param maxBatch jobs in a request, 1 … 1000 @param schedule calls its argument when the batch is due */
   constructor(
     private readonly send: SendJobs,
     private readonly maxBatch: number,
     private readonly schedule: (flush: () => void) => void,
   ) {}
 
-  /** Queues a job for the next batch. */
   add(job: PreparedJob): Promise<JobEnvelope> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject });
@@ -87,9 +83,8 @@ export class Batcher {
 }
 
 /**
- * Batches of one queue each (one transaction in one object), in the order of arrival. Jobs with known ids are sent
- * apart: a batch with an unknown outcome may be repeated only if every id in it is known. A job under an idempotency
- * key is sent alone, because the key covers its whole request.
+ * Batches of one queue each, in the order of arrival. Jobs with known ids go apart, because their batch may be
+ * repeated; a job under an idempotency key goes alone, because the key covers its whole request.
  */
 function split(waiting: Waiting[], maxBatch: number): Waiting[][] {
   const batches: Waiting[][] = [];

@@ -28,15 +28,11 @@ export interface BulkResult {
   /** It was stopped before its end. */
   aborted?: true;
   matched: number;
-  /** Jobs that were changed. */
   succeeded: number;
   /** Jobs that already were in the wanted state, or in one that the operation leaves alone. */
   skipped: number;
   failed: number;
-  /**
-   * By ids, and all or none: one for each job. By query: the first 1000 jobs, queue by queue in the order of handling.
-   * After these the first 100 that failed.
-   */
+  /** By ids, and all or none: one for each job. By query: the first 1000 jobs, then the first 100 that failed. */
   items: BulkItem[];
 }
 
@@ -46,16 +42,12 @@ export interface BulkOptions {
   idempotencyKey?: string;
 }
 
-/** How an operation is done. */
 export interface BulkActOptions extends BulkOptions {
   /** All jobs or, when one cannot be, none. By query at most 1000 may match. */
   atomic?: boolean;
 }
 
-/**
- * Operations on many jobs, as `tocsin.bulk`. None is repeated after a lost answer, unless it has an idempotency key. By
- * then a query may match other jobs, and the result would not show what the first try did.
- */
+/** Operations on many jobs, as `tocsin.bulk`. Without an idempotency key none is repeated after a lost answer. */
 export class Bulk {
   constructor(private readonly requests: Requests) {}
 
@@ -93,11 +85,7 @@ export class Bulk {
     return await this.#act('delete', 'deleted', jobs, options);
   }
 
-  /**
-   * Stops an operation before its next step; what was done stays done.
-   * @returns how far it came
-   * @throws {NotFoundError}
-   */
+  /** Stops an operation before its next step. @returns how far it came @throws {NotFoundError} */
   async abort(operationId: string): Promise<BulkResult> {
     return summaryOf(await this.requests.safely('DELETE', pathTo`/jobs/bulk/${operationId}`));
   }

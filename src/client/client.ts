@@ -87,7 +87,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   /** All schedules of an application at once: `await tocsin.cronGroups.put('billing', entries);` */
   readonly cronGroups: CronGroups<JobOf<Jobs, CronJobOptions>>;
 
-  /** Workflows: `await tocsin.workflows.start(chain(first, second));` */
+  /** Starts and reads workflows: `await tocsin.workflows.start(chain(first, second));` */
   readonly workflows: Workflows<JobOf<Jobs, StepOptions>>;
 
   /** Discarded jobs that wait for a human: `await tocsin.deadLetters.retry(id);` */
@@ -203,8 +203,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
   }
 
   /**
-   * The same client with other settings, e.g. for one request of a Worker: its enqueues are not gathered with those of
-   * others.
+   * A client with some settings changed; its enqueues are gathered apart.
    * @example
    * await tocsin.with({ signal: request.signal }).jobs.wait(id);
    */
@@ -214,10 +213,7 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     return client;
   }
 
-  /**
-   * Closes the sockets over which it enqueues, if it has any, once what is under way has been answered. Later enqueues
-   * go over HTTP.
-   */
+  /** Closes its sockets once pending requests have been answered. Later enqueues go over HTTP. */
   async close(): Promise<void> {
     await this.#lines?.close();
   }
@@ -260,38 +256,22 @@ export class TocsinClient<Jobs extends Record<keyof Jobs, readonly unknown[]> = 
     return await this.#enqueuer.each(jobs, options);
   }
 
-  /**
-   * Reads a job: `jobs.get`.
-   * @throws {NotFoundError} when there is none, or its retention has passed
-   */
+  /** `jobs.get`. @throws {NotFoundError} when there is none, or its retention has passed */
   async get(id: string): Promise<JobEnvelope> {
     return await this.jobs.get(id);
   }
 
-  /**
-   * Cancels a job that has not ended: `jobs.cancel`.
-   * @throws {NotFoundError} {@link ConflictError} when the job has ended
-   */
+  /** `jobs.cancel`. @throws {NotFoundError} {@link ConflictError} when the job has ended */
   async cancel(id: string): Promise<JobEnvelope> {
     return await this.jobs.cancel(id);
   }
 
-  /**
-   * Sends a signal to a job that waits for it, or will: `jobs.signal`.
-   * @throws {NotFoundError} {@link ConflictError} when the job has ended, or does not wait for the signal any more
-   * @example
-   * await tocsin.signal(job.id, 'approved', { by: 'ann' });
-   */
+  /** Signals a job that waits for the signal, or will: `jobs.signal`. @throws {NotFoundError} {@link ConflictError} */
   async signal(id: string, name: string, payload?: unknown): Promise<JobEnvelope> {
     return await this.jobs.signal(id, name, payload);
   }
 
-  /**
-   * Changes a job that waits: `jobs.patch`.
-   * @throws {NotFoundError} {@link ConflictError} when it runs or has ended; {@link InvalidJobError}
-   * @example
-   * await tocsin.patch(job.id, { delay: '10m', priority: 5, retry: { maxAttempts: 8 } });
-   */
+  /** Changes a waiting job: `jobs.patch`. @throws {NotFoundError} {@link ConflictError} {@link InvalidJobError} */
   async patch(id: string, change: JobPatch): Promise<JobEnvelope> {
     return await this.jobs.patch(id, change);
   }

@@ -2,8 +2,7 @@
 import { InvalidJobError } from '../producer/errors';
 
 /**
- * The query itself, once each of its conditions exists and has a value.
- * @param names of all conditions; the compiler says when one is missing
+ * The query, once each condition exists and has a value. @param names all conditions; the compiler checks that
  * @throws {InvalidJobError} for a name that is not a condition, and for undefined, null, NaN or an empty list
  */
 export function checked<T extends object>(query: T, names: Readonly<Record<keyof T, unknown>>): T {

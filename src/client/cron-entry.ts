@@ -1,5 +1,3 @@
-/** Schedules as a producer writes them, and their JSON. */
-
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import {
   type CronJobOptions,
@@ -16,7 +14,6 @@ import type { CronStatus } from './cron-status';
 /** A job of a schedule. */
 export type CronJob = NewJob<string, readonly unknown[], CronJobOptions>;
 
-/** What happens when fires overlap, and to times that were missed. */
 type Policies =
   | {
       /** What a fire does while the job of the previous fire has not ended. Default `skip`. */
@@ -35,7 +32,6 @@ type Policies =
 
 /** A schedule as a producer declares it. */
 export type CronEntry<Job extends CronJob = CronJob> = Policies & {
-  /** Lower-case letters, digits, `.` and `-`; unique in the deployment. */
   name: string;
   /** Five or six cron fields, `@daily` and the like, or `@every 90s`. */
   expression: string;
@@ -46,7 +42,6 @@ export type CronEntry<Job extends CronJob = CronJob> = Policies & {
   /** First and last moment at which it may fire. */
   startAt?: Moment | undefined;
   endAt?: Moment | undefined;
-  /** Fires in all. */
   limit?: number | undefined;
   /** Default: unchanged, so that an entry paused by an operator stays paused; true for a new one. */
   enabled?: boolean | undefined;

@@ -1,4 +1,3 @@
-/** Groups of schedules through the client: an application declares all its schedules at once, as often as it likes. */
 import type * as contract from '../contract/cron';
 import type { DefaultsOf } from '../producer/defaults';
 import { jsonOf } from '../producer/job';

@@ -3,7 +3,6 @@ import type * as contract from '../contract/cron';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
 
-/** A schedule as the server shows it. */
 export type CronStatus = Named<contract.CronStatus>;
 
 /** A job that a schedule has enqueued. */

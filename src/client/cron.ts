@@ -1,4 +1,3 @@
-/** Schedules through the client: declare, look, change, pause, fire by hand. */
 import type { DefaultsOf } from '../producer/defaults';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf } from '../producer/job';
@@ -39,84 +38,49 @@ export class Crons<Job extends CronJob = CronJob> {
     return cronOf(await this.requests.safely('POST', '/cron', jsonOf(wireCron(entry, this.defaultsOf), 'The entry')));
   }
 
-  /**
-   * Reads an entry, with its next fires.
-   * @throws {NotFoundError}
-   * @example
-   * const { nextFires } = await tocsin.cron.get('nightly-report');
-   */
+  /** Reads an entry, with its next fires. @throws {NotFoundError} */
   async get(name: string): Promise<CronStatus> {
     return cronOf(await this.requests.safely('GET', pathTo`/cron/${name}`));
   }
 
-  /**
-   * Every entry that matches, read page by page. Each is returned at most once, even if entries are created or deleted
-   * meanwhile.
-   * @example
-   * for await (const entry of tocsin.cron.list({ enabled: false })) console.log(entry.name, 'is paused');
-   */
+  /** Every entry that matches, read page by page, each at most once. */
   async *list(query: CronQuery = {}, options: ListOptions = {}): AsyncGenerator<CronStatus> {
     const conditions = parametersFrom({ ...checked(query, { enabled: true, group: true }) });
     yield* byCursor<CronStatus>(this.requests.safely, { path: '/cron', conditions, member: 'crons' }, options);
   }
 
-  /**
-   * Changes an entry.
-   * @throws {NotFoundError} {@link InvalidJobError}
-   * @example
-   * await tocsin.cron.patch('nightly-report', { expression: '30 2 * * *', endAt: null });
-   */
+  /** Changes an entry. @throws {NotFoundError} {@link InvalidJobError} */
   async patch(name: string, change: CronPatch<Job>): Promise<CronStatus> {
     const body = jsonOf(wireCronPatch(change), 'The change');
     return cronOf(await this.requests.safely('PATCH', pathTo`/cron/${name}`, body));
   }
 
-  /**
-   * Deletes an entry. The jobs it has enqueued stay.
-   * @throws {NotFoundError}
-   * @example
-   * await tocsin.cron.delete('nightly-report');
-   */
+  /** Deletes an entry. The jobs it has enqueued stay. @throws {NotFoundError} */
   async delete(name: string): Promise<void> {
     await this.requests.remove(pathTo`/cron/${name}`);
   }
 
-  /**
-   * Stops an entry from firing. It does not catch up on the times of the pause.
-   * @throws {NotFoundError}
-   * @example
-   * await tocsin.cron.pause('nightly-report');
-   */
+  /** Stops an entry from firing. Times during the pause are not caught up. @throws {NotFoundError} */
   async pause(name: string): Promise<CronStatus> {
     return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/pause`));
   }
 
-  /**
-   * Lets a paused entry fire again.
-   * @throws {NotFoundError}
-   * @example
-   * const { nextRunAt } = await tocsin.cron.resume('nightly-report');
-   */
+  /** Lets a paused entry fire again. @throws {NotFoundError} */
   async resume(name: string): Promise<CronStatus> {
     return cronOf(await this.requests.safely('POST', pathTo`/cron/${name}/resume`));
   }
 
   /**
-   * Enqueues the job of an entry now, whatever its schedule, limit and pause. Not repeated after a lost answer: that
-   * could make two jobs.
-   * @returns the job; `deduplicated: true` when its unique policy has found another
-   * @throws {NotFoundError}
-   * @example
-   * const job = await tocsin.cron.trigger('nightly-report');
+   * Enqueues the job of an entry now, whatever its schedule, limit and pause. Not repeated after a lost answer.
+   * @returns the job; `deduplicated: true` when its unique policy has found another @throws {NotFoundError}
    */
   async trigger(name: string): Promise<JobEnvelope> {
     return enqueuedJobOf(await this.requests.once('POST', pathTo`/cron/${name}/trigger`));
   }
 
   /**
-   * The jobs that an entry has enqueued recently, and its skipped fires.
-   * @param options.limit jobs, 1 … 50; default 50
-   * @throws {NotFoundError}
+   * The jobs that an entry enqueued recently, and its skipped fires. @param options.limit 1 … 50 @throws
+   * {NotFoundError}
    */
   async history(name: string, options: { limit?: number } = {}): Promise<CronHistory> {
     const answer = await this.requests.safely('GET', `${pathTo`/cron/${name}/history`}?${parametersFrom(options)}`);

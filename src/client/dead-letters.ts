@@ -1,4 +1,3 @@
-/** Discarded jobs that wait for a human, through the client: list, redrive, remove. */
 import type * as contract from '../contract/dead-letters';
 import type { JobEnvelope } from '../producer/envelope';
 import { jsonOf, type Moment, momentText } from '../producer/job';
@@ -25,10 +24,7 @@ export interface RetryOverride extends Named<contract.RetryOverride> {}
 /** How many dead letters there are, and of what kind. */
 export interface DeadLetterStats extends Named<contract.DeadLetterStats> {}
 
-/**
- * Many dead letters: those that match, or all of all queues. In a query, `createdAfter` and `createdBefore` mean the
- * discard.
- */
+/** Dead letters that match, or all of all queues. `createdAfter` and `createdBefore` mean the discard. */
 export type DeadLetterSelection = BulkQuery | 'all';
 
 const DEAD_LETTERS = { queue: true, type: true, errorType: true, group: true, since: true, until: true };
@@ -57,12 +53,7 @@ export class DeadLetters {
     return await this.requests.read<DeadLetterStats>('/dead-letter/stats', 'total', 'the counts');
   }
 
-  /**
-   * Reads a dead letter.
-   * @throws {NotFoundError} when there is no such job, or it is not a dead letter
-   * @example
-   * const { error } = await tocsin.deadLetters.get(id);
-   */
+  /** Reads a dead letter. @throws {NotFoundError} when there is no such job, or it is not a dead letter */
   async get(id: string): Promise<JobEnvelope> {
     return jobOf(await this.requests.safely('GET', pathTo`/dead-letter/${id}`));
   }
@@ -80,21 +71,15 @@ export class DeadLetters {
     return jobOf(await send('POST', pathTo`/dead-letter/${id}/retry`, body));
   }
 
-  /**
-   * Removes a dead letter permanently.
-   * @throws {NotFoundError} when there is no such job, or it is not a dead letter
-   * @example
-   * await tocsin.deadLetters.delete(id);
-   */
+  /** Removes a dead letter permanently. @throws {NotFoundError} when there is none */
   async delete(id: string): Promise<void> {
     await this.requests.remove(pathTo`/dead-letter/${id}`);
   }
 
   /**
-   * Redrives many. An operation that takes longer continues in the background: {@link Bulk.wait}. Not repeated after a
-   * lost
-   * answer, unless it has an idempotency key.
-   * @throws {InvalidJobError} when the query has no condition, or one that does not exist; then nothing was done
+   * Redrives many; long operations continue in the background: {@link Bulk.wait}. Without an idempotency key not
+   * repeated after a lost answer.
+   * @throws {InvalidJobError} when the query has no condition, or an unknown one; then nothing was done
    * @example
    * const begun = await tocsin.deadLetters.retryMany({ queue: 'mail', errorType: 'smtp.timeout' });
    * const { succeeded } = await tocsin.bulk.wait(begun);

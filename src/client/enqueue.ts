@@ -27,7 +27,6 @@ const MINIMAL = { Prefer: 'return=minimal' };
 /** Most jobs in one request. */
 export const MAX_BATCH = 1000;
 
-/** How many jobs are enqueued together. */
 export interface BatchOptions {
   /** 1 … 256 characters. The same jobs under the same key are enqueued once, for 24 hours. */
   idempotencyKey?: string | undefined;
@@ -202,8 +201,8 @@ export class Enqueuer {
   }
 
   /**
-   * The jobs that an earlier try has made. A batch is written whole, so one of them means all of them. If one is
-   * missing or of another type, another producer took an id, and the refusal stands.
+   * The jobs that an earlier try has made: a batch is written whole, so one means all. If one is missing or of
+   * another type, another producer took an id, and the refusal stands.
    */
   async #existing(jobs: PreparedJob[], refusal: unknown): Promise<JobEnvelope[]> {
     try {
@@ -232,7 +231,6 @@ function withRefused({ succeeded, items }: BulkEnqueued, refused: ReadonlyMap<nu
   return { total, succeeded, failed: total - succeeded, items: all };
 }
 
-/** @param key absent: no header */
 export function keyHeader(key: string | undefined): Record<string, string> {
   return key === undefined ? {} : { 'Idempotency-Key': key };
 }

@@ -1,6 +1,5 @@
 /** Reads an answer of type `text/event-stream`. */
 
-/** A message of the stream, or a part of one: each member is absent where the server has not sent it. */
 export interface StreamMessage {
   id?: string;
   data?: string;
@@ -12,8 +11,7 @@ export interface StreamMessage {
 export class SilentStream extends Error {}
 
 /**
- * The messages as they arrive. It ends when the server ends the stream.
- * @param silentMs the longest time without a byte
+ * Messages as they arrive, until the server ends the stream. @param silentMs the longest time without a byte
  * @throws {SilentStream} and whatever the connection fails with
  */
 export async function* messagesOf(body: ReadableStream<Uint8Array>, silentMs: number): AsyncGenerator<StreamMessage> {

@@ -1,4 +1,3 @@
-/** An event of the live feed. */
 import type { FeedEvent } from '../contract/event-messages';
 import type { Named } from '../producer/names';
 

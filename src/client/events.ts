@@ -1,5 +1,3 @@
-/** The live feed through the client. It is kept in memory: a feed, not a record. */
-
 import { type Moment, momentText } from '../producer/job';
 import { listOf, member } from './answers';
 import { checked } from './conditions';
@@ -10,7 +8,6 @@ import type { Requests } from './requests';
 
 /** Which events are meant. */
 export interface EventQuery {
-  /** Absent: all, and those of workers, which belong to no queue. */
   queue?: string | readonly string[];
   types?: readonly string[];
   /** Events after the one with this id. */
@@ -26,11 +23,9 @@ export class Events {
   ) {}
 
   /**
-   * Events as they happen, until the job that is followed ends, or for ever. A connection that breaks off is made
-   * again, from the last event on. Where events may be missing, an event `system.gap` says so; more than a hundred in a
-   * second are left out, and `system.events_dropped` says how many. To stop, leave the loop, or use
-   * `tocsin.with({ signal })`.
-   *
+   * Events as they happen, until the job that is followed ends, or forever; leave the loop to stop. Lost connections
+   * are made again after the last event. `system.gap`: events may be missing; `system.events_dropped`: more than a
+   * hundred came in a second.
    * @throws {NotFoundError} when there is no such queue or job
    * @example
    * for await (const event of tocsin.events.follow({ queue: 'mail', types: ['job.discarded'] })) {

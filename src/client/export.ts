@@ -105,7 +105,6 @@ export class Sender {
     if (this.chars >= MAX_SENT) await this.flush();
   }
 
-  /** What has come of all parts. */
   async end(): Promise<Imported> {
     await this.flush();
     this.sum.complete = true;
@@ -146,7 +145,7 @@ async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8
   }
 }
 
-/** The same as text. */
+/** A file as text. */
 export async function* pieces(file: FileText): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   for await (const piece of file) yield typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true });

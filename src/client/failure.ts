@@ -1,4 +1,3 @@
-/** The error of a failed job as a worker reports it: the same on the wire as a handler Worker's. */
 import type { FailureReport } from '../contract/pull';
 import { failureOf } from '../handler/failure';
 import { isError } from '../job/thrown';

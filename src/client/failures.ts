@@ -1,4 +1,3 @@
-/** Failed jobs in groups, through the client: what failed in the same way, and another life or an end for all of it. */
 import type * as contract from '../contract/failures';
 import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Named } from '../producer/names';
@@ -37,8 +36,8 @@ export class Failures {
   constructor(private readonly requests: Requests) {}
 
   /**
-   * The groups of the newest failures, up to 200, those with most jobs first unless `sort` says otherwise.
-   * @param options `cursor`: of an answer that has looked at a part only
+   * The groups of the newest failures, up to 200, largest first by default. @param options `cursor`: of a partial
+   * answer
    * @example
    * const { items } = await tocsin.failures.list({ queue: 'mail', since: '24h' });
    */
@@ -70,10 +69,7 @@ export class Failures {
     return await this.#act(pathTo`/admin/failures/${fingerprint}/redrive`, narrow, options);
   }
 
-  /**
-   * Removes the jobs of a group permanently, those that wait for an attempt too. Needs `admin:purge`. As {@link
-   * Failures.redrive}.
-   */
+  /** Removes the jobs of a group permanently, also waiting ones. Needs `admin:purge`. As {@link Failures.redrive}. */
   async discard(fingerprint: string, narrow: GroupPart = {}, options: BulkOptions = {}): Promise<BulkResult> {
     return await this.#act(pathTo`/admin/failures/${fingerprint}/discard`, narrow, options);
   }
@@ -86,5 +82,4 @@ export class Failures {
   }
 }
 
-/** A part of a group. */
 export type GroupPart = Pick<FailureQuery, 'queue' | 'type' | 'state'>;

@@ -1,5 +1,3 @@
-/** Events as they happen. A connection that breaks off is made again, from the last event on. */
-
 import { messageOf } from '../job/thrown';
 import { AbortedError, aborted, NotFoundError, TocsinError, unanswered } from '../producer/errors';
 import { named } from '../producer/names';
@@ -13,9 +11,7 @@ import { type Open, pathTo } from './transport';
 
 /** Which events to follow. Without `queue` and `job`: those of all queues, and of the workers. */
 export interface FollowQuery {
-  /** A queue, or several. */
   queue?: string | readonly string[];
-  /** A job: its events until it ends. Not together with `queue`. */
   job?: string;
   /** Names of events, or of kinds: `job.*`. */
   types?: readonly string[];
@@ -28,7 +24,6 @@ export interface FollowOptions {
   onConnection?: (error?: TocsinError) => void;
 }
 
-/** What following needs of the client. */
 export interface Following {
   open: Open;
   retrier: Retrier;
@@ -120,10 +115,7 @@ function eventOf(data: string): QueueEvent {
   }
 }
 
-/**
- * Of several queues a server may send events of the last second again; what it says of the stream itself never repeats.
- * @param seen ids so far; remembers this one
- */
+/** A server may resend events of the last second; its messages about the stream never repeat. @param seen ids so far */
 function isRepeated({ id, type }: QueueEvent, seen: Set<string>): boolean {
   if (type.startsWith('system.')) return false;
   if (seen.has(id)) return true;

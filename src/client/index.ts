@@ -1,7 +1,4 @@
-/**
- * The library for producers, operators and workers that pull: all that the server can do, by service binding or by URL.
- * @module tocsin/client
- */
+/** Everything the server can do, for producers, operators and pull workers. @module tocsin/client */
 import { runPuller } from './run';
 import { runWorkersBy } from './running';
 

@@ -1,4 +1,3 @@
-/** Single jobs and lists of them through the client: look, change, wait for the end. */
 import type { JobEnvelope, RetryPolicy } from '../producer/envelope';
 import { ConflictError, WaitTimeoutError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
@@ -62,10 +61,7 @@ const LONGEST_WAIT_S = 60;
 export class StoredJobs {
   constructor(private readonly requests: Requests) {}
 
-  /**
-   * Reads a job.
-   * @throws {NotFoundError} when there is none, or its retention has passed
-   */
+  /** Reads a job. @throws {NotFoundError} when there is none, or its retention has passed */
   async get(id: string): Promise<JobEnvelope> {
     return jobOf(await this.requests.safely('GET', pathTo`/jobs/${id}`));
   }
@@ -111,27 +107,22 @@ export class StoredJobs {
   }
 
   /**
-   * Makes a job that is discarded, cancelled or waits for a retry available now, with attempts from 0. Not repeated
-   * after a lost answer: the job may have failed again by then, and would be redriven twice.
+   * Makes a discarded, cancelled or retrying job available now, with attempts from 0. Not repeated after a lost
+   * answer.
    * @throws {NotFoundError} {@link ConflictError}
    */
   async retry(id: string): Promise<JobEnvelope> {
     return jobOf(await this.requests.once('POST', pathTo`/admin/jobs/${id}/retry`));
   }
 
-  /**
-   * Every job that matches, newest first, read page by page. Each is returned at most once, even if jobs move
-   * meanwhile. Jobs enqueued after the first page are not part of it.
-   */
+  /** Every job that matches, newest first, read page by page, each at most once. Later jobs are not included. */
   async *list(query: JobQuery = {}, options: ListOptions = {}): AsyncGenerator<JobEnvelope> {
     const list = { path: '/jobs', conditions: parametersOf(query), member: 'jobs' };
     yield* byCursor<JobEnvelope>(this.requests.safely, list, options);
   }
 
   /**
-   * One page of {@link StoredJobs.list}.
-   * @param options.limit jobs on it, 1 … 200; default 100
-   * @param options.cursor `nextCursor` of the page before
+   * One page of {@link StoredJobs.list}. @param options.limit 1 … 200; default 100 @param options.cursor `nextCursor`
    */
   async page(query: JobQuery = {}, options: { limit?: number; cursor?: string } = {}): Promise<JobPage> {
     const parameters = parametersOf(query);
@@ -251,9 +242,8 @@ export class StoredJobs {
   }
 
   /**
-   * Every job that matches, without its payload. Needs `admin:read`. In any order but that of creation the server reads
-   * every match and refuses too many. Changes meanwhile may shift these pages.
-   * @throws {InvalidJobError}
+   * Every job that matches, without its payload. Needs `admin:read`. Orders other than creation read every match and
+   * refuse too many. @throws {InvalidJobError}
    */
   async *summaries(query: JobQuery = {}, options: ListOptions & SummaryOrder = {}): AsyncGenerator<JobSummary> {
     const { sort, order, ...paging } = options;

@@ -39,8 +39,8 @@ export class LoopWatch<After> {
   #due = Number.POSITIVE_INFINITY;
 
   /**
-   * @param blocked is called with the time for which it was blocked, in ms, and what came right afterwards
-   * @param turned is called with the fact that it does not
+   * @param blocked called with the time for which the loop was blocked, in ms, and what followed
+   * @param turned called while the loop turns
    */
   constructor(
     private readonly blocked: (ms: number, after?: After) => void,

@@ -1,4 +1,3 @@
-/** Maintenance through the client: for a time no queue hands out jobs and no schedule fires. */
 import type * as contract from '../contract/maintenance';
 import type { Duration } from '../producer/envelope';
 import { jsonOf } from '../producer/job';

@@ -1,7 +1,4 @@
-/**
- * What is used of Node where there is one: threads. Looked up at run time, so that bundles for other platforms need
- * none.
- */
+/** Threads of Node, looked up at run time so that bundles for other platforms need none. */
 
 /** A thread of Node, as far as it is used here. */
 export interface Thread {
@@ -23,10 +20,7 @@ interface Host {
 }
 
 /**
- * Starts a thread.
- * @param code CommonJS; it may `import()` modules
- * @param name as debuggers show it
- * @returns undefined where there are no threads
+ * Starts a thread, where there are any. @param code CommonJS; it may `import()` modules @param name for debuggers
  * @throws {DOMException} when `workerData` cannot be given to a thread
  */
 export function startThread(code: string, workerData: unknown, name: string): Thread | undefined {

@@ -1,20 +1,15 @@
-/** The settings of a client. */
 import type { OpenTelemetry } from '../handler/telemetry';
 import type { HandlerWorker } from '../handler/worker-types';
 import { namesOf } from '../producer/known';
 import type { RetryOptions } from './retry';
 import type { Endpoint } from './transport';
 
-/** Settings of a client. */
 export type ClientOptions = Endpoint & {
   /** API key, sent as a bearer token. */
   key?: string | undefined;
   /** How long to wait for each answer, in ms. Default 30000. */
   timeoutMs?: number | undefined;
-  /**
-   * When it fires, all requests under way end with an {@link AbortedError}, and no more are sent. For one call:
-   * `tocsin.with({ signal })`.
-   */
+  /** Aborts all requests with an {@link AbortedError} and sends no more. For one call: `tocsin.with({ signal })`. */
   signal?: AbortSignal | undefined;
   /** How requests are repeated; `false`: never. */
   retry?: RetryOptions | false | undefined;
@@ -31,10 +26,7 @@ export type ClientOptions = Endpoint & {
    * existed already is always shown whole. Default `minimal`.
    */
   answers?: 'minimal' | 'full' | undefined;
-  /**
-   * How long to gather, in ms. Default: the present turn only. Set it only where one client serves one request, or
-   * outside of Workers: a Worker must not send on behalf of another request.
-   */
+  /** How long to gather, in ms. Default: the present turn. A Worker must not send on behalf of another request. */
   linger?: number | undefined;
   /**
    * Send what was gathered over a WebSocket to its queue, in a process that lives long and whose runtime has
@@ -48,10 +40,7 @@ export type ClientOptions = Endpoint & {
    * each text once.
    */
   onWarning?: ((warning: string) => void) | undefined;
-  /**
-   * What `defineHandlers` returned: jobs of its types, also those of workflows and schedules, have the `defaults` that
-   * are registered there.
-   */
+  /** What `defineHandlers` returned: jobs of its types get the `defaults` registered there. */
   handlers?: HandlerWorker | undefined;
   /**
    * The module `@opentelemetry/api`: enqueues are then spans, and jobs take the trace along to their handlers.
@@ -68,7 +57,6 @@ export type ClientOptions = Endpoint & {
   sleep?: ((ms: number) => Promise<void>) | undefined;
 };
 
-/** The names of these settings. */
 export const CLIENT_OPTIONS = namesOf<ClientOptions>({
   ...{ service: true, url: true, fetch: true, key: true, timeoutMs: true, signal: true },
   ...{ retry: true, safeRetries: true },

@@ -3,7 +3,6 @@ import { wireName } from '../producer/names';
 import { listOf, member } from './answers';
 import type { Send } from './transport';
 
-/** How a list is read. */
 export interface ListOptions {
   /** Entries in one request, 1 … 200. Default 100. */
   pageSize?: number | undefined;
@@ -13,7 +12,6 @@ export interface ListOptions {
 
 const PAGE_SIZE = 100;
 
-/** Which list, and where its answers have the entries. */
 export interface ListRequest {
   path: string;
   /** The query parameters of the list. */

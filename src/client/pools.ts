@@ -1,4 +1,3 @@
-/** Pools of queues through the client: queues that share their workers. */
 import type * as contract from '../contract/pools';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
@@ -13,7 +12,6 @@ export type PoolStrategy = contract.PoolStrategy;
 /** A pool, and how it stands. */
 export type QueuePool = Named<contract.QueuePool>;
 
-/** What a pool says. */
 export type PoolOptions = Readonly<Omit<Named<contract.PoolRequest>, 'queues'>> & { queues: readonly string[] };
 
 /** What pools have given, queue by queue. */
@@ -23,7 +21,6 @@ export type SchedulingStats = Named<contract.SchedulingStats>;
 export class Pools {
   constructor(private readonly requests: Requests) {}
 
-  /** Every pool, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<QueuePool> {
     yield* byCursor<QueuePool>(this.requests.safely, { path: '/admin/pools', member: 'pools' }, options);
   }

@@ -1,6 +1,6 @@
 /**
- * Sockets over which a client enqueues that lives long: one for each queue, opened when it is first used and made again
- * when it breaks off. What no socket can take now goes over HTTP: nothing waits for a connection.
+ * Sockets over which a long-lived client enqueues, one per queue, reconnected when lost. Jobs go over HTTP while a
+ * socket cannot take them.
  */
 import { aborted, InvalidJobError } from '../producer/errors';
 import type { PreparedJob } from '../producer/job';
@@ -37,8 +37,7 @@ export class ProducerSockets {
   constructor(private readonly options: ProducerOptions) {}
 
   /**
-   * Sends jobs of one queue, all or none.
-   * @returns the answer; undefined: no socket can take them now
+   * Sends jobs of one queue, all or none. @returns the answer; undefined: no socket can take them now
    * @throws {UnavailableError} when the connection breaks off before the answer; {@link InvalidJobError} and others
    */
   async send(queue: string, jobs: readonly PreparedJob[], signal: AbortSignal | undefined): Promise<unknown> {
@@ -70,7 +69,6 @@ export class ProducerSockets {
   }
 }
 
-/** The socket to one queue. */
 class ProducerSocket {
   #line: QueueSocket | undefined;
   #isOpening = false;

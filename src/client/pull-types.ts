@@ -1,4 +1,3 @@
-/** What a worker that pulls says of itself and of its jobs, and what it is answered. */
 import type * as progress from '../contract/progress';
 import type * as contract from '../contract/pull';
 import type * as steps from '../contract/steps';
@@ -14,17 +13,13 @@ type Described = { [Name in keyof Heartbeat]?: Heartbeat[Name] | undefined };
 export interface WorkerOptions extends Omit<Described, 'visibilityTimeoutMs' | 'labels'> {
   /** Jobs are taken from these, the first ones first. */
   queues: readonly string[];
-  /**
-   * Length of its leases, in ms, whatever the jobs say. Default: that of the job, else of its queue, else 60000 for
-   * jobs that `run` fetches, and 30 minutes for others.
-   */
+  /** Lease length, in ms. Default: the job's, else the queue's, else 60000 for `run`, and 30 minutes for others. */
   visibilityTimeoutMs?: Described['visibilityTimeoutMs'] | undefined;
   labels?: Readonly<NonNullable<Described['labels']>> | undefined;
 }
 
 type Progress = Named<progress.ProgressReport>;
 
-/** How far a job is. */
 export interface ProgressReport extends Pick<Progress, 'message' | 'data'> {
   /** 0 … 1. */
   progress: NonNullable<Progress['progress']>;
@@ -32,7 +27,6 @@ export interface ProgressReport extends Pick<Progress, 'message' | 'data'> {
   checkpoint?: unknown;
 }
 
-/** The answer to a progress report. */
 export type ProgressAnswer = JobProgress;
 
 /** The answer to a step: what is on record of it, when that was there before. */
@@ -48,7 +42,6 @@ export interface HandlerSettings extends Pick<Handler, 'type'> {
   batch?: NonNullable<Handler['batch']> | undefined;
 }
 
-/** Which jobs a worker takes. */
 export interface Wanted {
   /** Only jobs of these types, at most 1000. Default: of any. */
   types?: readonly string[] | undefined;

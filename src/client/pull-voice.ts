@@ -1,4 +1,3 @@
-/** What the handler of a pulled job says while it runs: each thing is a request. */
 import type { LogEntry } from '../handler/journal';
 import type { Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
@@ -14,10 +13,7 @@ export class PullVoice implements Voice {
   readonly durable = 'now';
   readonly logAfterMs = LOG_AFTER_MS;
 
-  /**
-   * @param cancelled called when the job was cancelled
-   * @param complain takes errors of what no one waits for
-   */
+  /** @param cancelled called when the job was cancelled @param complain receives errors that no one awaits */
   constructor(
     private readonly puller: Puller,
     private readonly reports: Pick<ReportGatherer, 'progress' | 'checkpoint' | 'step'>,

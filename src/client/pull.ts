@@ -1,5 +1,3 @@
-/** A worker that pulls, through the client: fetch, report, extend leases. */
-
 import type { LogEntry } from '../handler/journal';
 import { snoozeOf } from '../handler/outcomes';
 import type { DeliveryOutcome } from '../handler/protocol';
@@ -45,15 +43,12 @@ const MAX_TYPES_CHARS = 1200;
 /** What its handlers may say when it connects, in characters of JSON: it is a part of the address. */
 const MAX_HANDLERS_CHARS = 4096;
 
-/**
- * Lease of a job that is run, in ms, by default: heartbeats keep it, and soon after its worker died another
- * one gets the job.
- */
+/** Default lease of jobs that `run` fetches, in ms: heartbeats keep it, and it ends soon after its worker died. */
 const LEASE_MS = 60_000;
 
 /**
- * A worker that pulls, made by `tocsin.worker(id, options)`. Its reports name the attempt and its claim, so they may
- * be repeated after a lost answer. A late one is a {@link ConflictError} and changes nothing.
+ * A pull worker, made by `tocsin.worker(id, options)`. Reports name the attempt and its claim, so they may be
+ * repeated; a late one is a {@link ConflictError} and changes nothing.
  */
 export class PullWorker<Job extends Held & { type: string; args: readonly unknown[] } = JobEnvelope> {
   readonly #requests: Requests;
@@ -71,7 +66,6 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     this.#requests = connect({});
   }
 
-  /** The same worker with other settings of its client. */
   with(settings: WorkerConnection): PullWorker<Job> {
     return new PullWorker<Job>(
       (more) => this.connect({ ...settings, ...more }),
@@ -96,7 +90,6 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return this.#requests.address;
   }
 
-  /** What it works on. */
   get queues(): readonly string[] {
     return this.options.queues;
   }
@@ -117,8 +110,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Reports jobs that have ended, and fetches the next ones, in one request. It does not wait for work. Not repeated
-   * after a lost answer; the reports may be sent again.
+   * Reports ended jobs and fetches the next ones, in one request that does not wait. Not repeated after a lost
+   * answer.
    */
   async exchange(reports: readonly SentReport[], { waitMs: _, ...options }: FetchOptions): Promise<Exchanged<Job>> {
     const wanted = this.#wanted(options);
@@ -195,17 +188,14 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return await this.sendReports(ended.map((one) => writeReport(one.job, reportOfEnded(one))));
   }
 
-  /** How a handler ended, as {@link sendReports} takes it. */
   writeReport(job: Held, answer: DeliveryOutcome): SentReport {
     return writeAnswer(job, answer);
   }
 
-  /** What a job says while it runs, as {@link sendReports} takes it. */
   writeNote(job: Held, note: Note): SentReport {
     return writeReport(job, note);
   }
 
-  /** As {@link report}, of reports that are written already. */
   async sendReports(reports: readonly SentReport[]): Promise<ReportOutcome[]> {
     const body = `{"worker_id":${JSON.stringify(this.id)},"reports":[${textsOf(reports)}]}`;
     return outcomesOf(await this.#requests.safely('POST', '/workers/report', body), idsOf(reports));
@@ -219,9 +209,8 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Extends leases, makes the worker known, and returns what it must do. Send one every few seconds.
-   * @param held the jobs it works on; absent: all that the server knows it to hold
-   * @param state what it does: `stopped` is its last word
+   * Extends leases and returns what the worker must do. Send one every few seconds.
+   * @param held its jobs; absent: all that the server knows it to hold @param state `stopped`: the last heartbeat
    */
   async heartbeat(
     held?: readonly (string | Held)[],
@@ -232,7 +221,6 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return { ...heard, jobsCancelled: heard.jobsCancelled ?? [], jobsLost: heard.jobsLost ?? [] };
   }
 
-  /** A heartbeat as it is written. */
   heartbeatText(held?: readonly (string | Held)[], state?: string): string {
     const { visibilityTimeoutMs, ...about } = this.options;
     const activeJobs = held?.map((job) => (typeof job === 'string' ? job : job.id));
@@ -258,11 +246,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return new WorkerChannel(await dial(`/workers/socket?${query}`, PROTOCOL), events);
   }
 
-  /**
-   * Reports the progress of a job, and extends its lease. When the answer says that the job was cancelled, the signal
-   * of its handler aborts.
-   * @throws {NotFoundError}
-   */
+  /** Reports progress and extends the lease. A cancelled job's handler signal aborts. @throws {NotFoundError} */
   async progress(job: Held, report: ProgressReport): Promise<ProgressAnswer> {
     const body = this.#about(job, { ...report });
     const sent = await this.#requests.safely('PUT', pathTo`/jobs/${job.id}/progress`, body);
@@ -271,9 +255,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     return answer;
   }
 
-  /**
-   * Calls `listener` when a progress report is answered with the news that its job was cancelled. @returns ends that
-   */
+  /** Calls `listener` when the answer to a report says that its job was cancelled. @returns unsubscribes */
   onCancelled(listener: (job: Held) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -292,8 +274,7 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
   }
 
   /**
-   * Records a durable step, or that a signal did not come.
-   * @returns what was recorded before, which has won; undefined: nothing was
+   * Records a durable step, or a signal that did not come. @returns an earlier record, which wins
    * @throws {ConflictError} when this attempt is over
    */
   async recordStep(job: Held, name: string, record: StepRecord): Promise<StepRecord | undefined> {
@@ -307,13 +288,11 @@ export class PullWorker<Job extends Held & { type: string; args: readonly unknow
     await this.#requests.once('POST', pathTo`/jobs/${job.id}/log`, this.#about(job, { lines }));
   }
 
-  /** Enqueues a job of a handler, as it is written on the wire. */
   async enqueue(child: Record<string, unknown>): Promise<JobEnvelope> {
     const send = child.id === undefined ? this.#requests.once : this.#requests.safely;
     return enqueuedJobOf(await send('POST', '/jobs', jsonOf(child)));
   }
 
-  /** Enqueues jobs of a handler, all or none, as they are written on the wire. */
   async enqueueMany(children: readonly Record<string, unknown>[]): Promise<JobEnvelope[]> {
     const send = children.every(({ id }) => id !== undefined) ? this.#requests.safely : this.#requests.once;
     const answer = await send('POST', '/jobs/batch', jsonOf({ jobs: children }));

@@ -13,7 +13,6 @@ import type { Held, Note, ReportOutcome, SentReport } from './report';
 
 export type { Held };
 
-/** What to fetch. */
 export interface FetchOptions extends Wanted {
   /** Maximum number, 1 … 100. Default 1. */
   count?: number | undefined;
@@ -25,11 +24,9 @@ export interface FetchOptions extends Wanted {
   counts?: Readonly<Record<string, number>> | undefined;
 }
 
-/** How to give a job back. */
 export interface ReleaseOptions {
   /** `false`: it was never begun, so the attempt does not count. Default true. */
   attemptUsed?: boolean | undefined;
-  /** The error of a job whose last attempt this was. */
   message?: string | undefined;
 }
 
@@ -45,7 +42,6 @@ export interface Exchanged<Job> {
 /** What a run needs of its worker: a `PullWorker`. */
 export interface Puller {
   readonly id: string;
-  /** Where its heartbeats go over the network. */
   readonly address: Address | undefined;
   /** What it works on, the most urgent first. */
   readonly queues: readonly string[];

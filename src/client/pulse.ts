@@ -1,12 +1,9 @@
 /**
- * Heartbeats from a thread of their own. A handler that computes without a pause blocks the event loop of its worker:
- * nothing is sent meanwhile, and the leases of all its jobs would run out. The thread looks whether the loop still
- * turns. Only while it does not, the thread sends the heartbeats; they name no jobs, so they extend all leases of the
- * worker.
+ * Heartbeats from a thread: a handler that computes blocks the event loop, and the leases of all jobs would run out.
+ * While the loop stands still, the thread sends heartbeats, which extend all leases of the worker.
  */
 import { startThread, type Thread } from './node';
 
-/** Where heartbeats go. */
 export interface Address {
   /** What paths are added to. */
   base: string;

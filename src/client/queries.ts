@@ -22,10 +22,8 @@ export interface JobQuery {
   type?: string | readonly string[];
   state?: JobState | readonly JobState[];
   tags?: readonly string[];
-  /** The group that the job names, else the key of its `rateLimit`; exactly. */
   group?: string;
   priority?: Range;
-  /** Attempts begun. */
   attempts?: Range;
   createdAfter?: Moment;
   createdBefore?: Moment;
@@ -114,10 +112,7 @@ export function parametersOf(query: JobQuery): URLSearchParams {
   return parameters;
 }
 
-/**
- * The query as the filter of an operation.
- * @throws {InvalidJobError} as {@link checked}, and when there is no condition
- */
+/** The query as a filter. @throws {InvalidJobError} as {@link checked}, and when there is no condition */
 export function filterOf(query: BulkQuery): Record<string, unknown> {
   const filter: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(checked(query, CONDITIONS))) {

@@ -11,7 +11,6 @@ export type Age = string | Date;
 /** How long ended jobs can be read. */
 export type QueueRetention = Named<contract.QueueRetention>;
 
-/** What happens to a job for which there is no room. */
 export type Overflow = contract.Overflow;
 
 /** Settings of a queue. */
@@ -22,7 +21,6 @@ export type QueueConfigChange = Limited<Named<contract.QueueConfigChange>, Queue
 
 /** Settings whose limits contradict nothing. */
 type Limited<Settings, Limits> = Omit<Settings, 'rateLimit'> & {
-  /** Rate and concurrency over all its jobs. */
   rateLimit?: Limits;
 };
 
@@ -38,25 +36,20 @@ export interface QueueDefaults extends QueueSettings {
 /** What a queue does with its jobs. */
 export type QueueMode = contract.QueueMode;
 
-/** A queue in few words. */
 export type QueueState = Named<contract.QueueState>;
 
-/** An entry of the list of queues. */
 export type QueueSummary = Named<contract.QueueSummary>;
 
 /** How many jobs a queue has in each state. */
 export type QueueCounts = Named<contract.QueueStatistics['stats']>;
 
-/** A queue with its settings and counts. */
 export type QueueDetail = Named<contract.QueueDetail>;
 
 /** A queue in the operators' list. */
 export type QueueOverview = Named<contract.QueueOverview>;
 
-/** A queue as operators see it. */
 export type InspectedQueue = Named<contract.InspectedQueue>;
 
-/** How many jobs that have not ended there are of a priority. */
 export type PriorityCount = Named<contract.PriorityCount>;
 
 /** A group of jobs in a queue. */
@@ -96,7 +89,6 @@ export function purgedOf(answer: unknown): Purged {
   return { deleted, operationId, completed: member(answer, 'completed') !== false };
 }
 
-/** An age as the server reads it. */
 export function ageText(age: Age): string {
   return typeof age === 'string' ? age : (momentText(age, 'olderThan') ?? '');
 }

@@ -6,7 +6,6 @@ import type { Wanted } from './pull-types';
 import type { ReportOutcome, SentReport } from './report';
 import type { Directive } from './workers';
 
-/** Who hears what the queue says. */
 export interface QueueSocketEvents {
   jobs(jobs: JobEnvelope[]): void;
   /** An attempt was ended by others. */
@@ -24,15 +23,11 @@ export interface QueueSocket {
   /** Asks for this many more jobs. */
   ready(count: number): void;
   /**
-   * Sends reports.
-   * @param ready asks for this many more jobs.
-   * @throws {UnavailableError} when the connection breaks off
+   * Sends reports. @param ready asks for this many more jobs. @throws {UnavailableError} when the connection breaks
+   * off
    */
   report(reports: readonly SentReport[], ready: number): Promise<ReportOutcome[]>;
-  /**
-   * Enqueues jobs, all or none. @param jobs their texts, with commas between them. @throws {UnavailableError} and
-   * others
-   */
+  /** Enqueues jobs, all or none. @param jobs their texts, comma-separated @throws {UnavailableError} and others */
   enqueue(jobs: string): Promise<unknown>;
   /** @param body of a heartbeat over HTTP. @throws {UnavailableError} when the connection breaks off */
   heartbeat(body: string): Promise<HeartbeatAnswer>;
@@ -47,11 +42,9 @@ export interface QueueSocket {
 
 /** The user of the sockets. */
 export interface QueueSocketHost extends Pick<QueueSocketEvents, 'directive' | 'taken'> {
-  /** Which jobs it takes. */
   wanted(): Wanted;
   /** How many jobs more of a queue may run, whatever else runs. */
   roomIn(queue: string): number;
-  /** Jobs have come. */
   jobs(jobs: JobEnvelope[]): void;
   /** Errors that no one waits for. */
   complain(error: unknown): void;

@@ -1,13 +1,9 @@
 /**
- * The sockets of a running worker, one to each of its queues, for one budget of jobs.
+ * The sockets of a running worker, one to each queue, for one budget of jobs. Each queue gets its share, and more
+ * when it has used that up; so one active queue fills the worker in a few steps, and at most twice the budget
+ * arrives.
  *
- * A queue may send as many jobs as the worker has asked it for, so room given to one queue is lost to the others. Each
- * is given its share of the room, and more when it has used that up. So a single active queue fills the worker in a few
- * steps. When all of them have jobs at once, less than twice the budget arrives: the rest waits in the worker for a
- * moment.
- *
- * The order of the queues counts. One is given more only while those before it have nothing to send: they have not used
- * their room for a while.
+ * A queue gets more only while all before it in the order are idle.
  */
 import type { HeartbeatAnswer } from './heartbeat';
 import type { Puller } from './puller';
@@ -39,7 +35,6 @@ export class QueueSockets {
     this.#keepers = canBe ? [...new Set(queues)].map((queue) => new SocketKeeper(worker, queue, host)) : [];
   }
 
-  /** Is there any? */
   get isOpen(): boolean {
     return this.#keepers.some(({ isOpen }) => isOpen);
   }
@@ -64,8 +59,8 @@ export class QueueSockets {
   }
 
   /**
-   * Sends reports, each over the socket of its queue or else over HTTP: each names its attempt, so it may come twice.
-   * @param room beside the jobs that run; undefined: it takes no more
+   * Sends reports over their queues' sockets, else over HTTP. @param room beside the running jobs; undefined: takes
+   * none
    */
   async report(worker: Puller, reports: readonly SentReport[], room: number | undefined): Promise<ReportOutcome[]> {
     const keepers = new Map(this.#keepers.map((keeper) => [keeper.queue, keeper]));
@@ -127,10 +122,7 @@ export class QueueSockets {
     }, QUIET_MS);
   }
 
-  /**
-   * Sends a heartbeat over a socket, and makes sure of the others. Undefined: it did not come through. @param body as
-   * over HTTP
-   */
+  /** Sends a heartbeat over a socket, and checks the others. @param body as over HTTP @returns undefined: no answer */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const [first, ...others] = this.#keepers.filter(({ isOpen }) => isOpen);
     for (const other of others) void other.makeSure();

@@ -1,4 +1,3 @@
-/** Queues as a whole through the client: settings, counts, pause, drain, purge, delete. */
 import type { JobState } from '../job/states';
 import { NotFoundError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
@@ -42,20 +41,17 @@ import { type Open, pathTo } from './transport';
 /** The path of the settings that hold for queues without their own. */
 const DEFAULTS = '_default';
 
-/** Of the answer, what callers need no more. */
 interface Paged {
   items: unknown;
   pagination: unknown;
 }
 
-/** Queues, as `tocsin.queues`. */
 export class Queues {
   constructor(
     private readonly requests: Requests,
     private readonly open: Open,
   ) {}
 
-  /** Every queue, by name, read page by page. */
   async *list(options: ListOptions = {}): AsyncGenerator<QueueSummary> {
     yield* byCursor<QueueSummary>(this.requests.safely, { path: '/queues', member: 'queues' }, options);
   }
@@ -96,11 +92,7 @@ export class Queues {
     return settingsOf(await this.requests.safely('GET', pathTo`/queues/${DEFAULTS}/config`));
   }
 
-  /**
-   * Changes the settings that hold in every queue without its own, like {@link Queues.configure}.
-   * @example
-   * await tocsin.queues.setDefaults({ defaultRetry: { onExhaustion: 'dead_letter' } });
-   */
+  /** Changes the settings that hold in every queue without its own, like {@link Queues.configure}. */
   async setDefaults(change: QueueConfigChange): Promise<QueueDefaults> {
     const answer = await this.requests.safely(
       'PUT',
@@ -233,8 +225,8 @@ export class Queues {
   }
 
   /**
-   * A whole queue as the text of a file, piece by piece, each checked. Needs `admin:export`. A file that breaks off
-   * throws; begin again then.
+   * A whole queue as the text of a file, piece by piece, each checked. Needs `admin:export`. Begin again after an
+   * error.
    * @throws {NotFoundError} {@link ConflictError} while it is being deleted
    * @example
    * for await (const text of tocsin.queues.export('mail')) await file.write(text);

@@ -1,4 +1,3 @@
-/** Limits of keys at run time through the client: limits, running and waiting jobs, and overrides. */
 import type * as contract from '../contract/rate-limits';
 import { jsonOf, type Moment, momentText } from '../producer/job';
 import type { Period } from '../producer/limits';
@@ -16,7 +15,6 @@ export type RateLimitOverride = Omit<Named<contract.RateLimitOverride>, 'period'
   expiresAt?: Moment;
 } & ({ concurrency: number; limit?: never; period?: never } | { limit: number });
 
-/** Limits as they hold now. */
 export type LimitsInForce = Named<contract.LimitsInForce>;
 
 /** A key in one queue. */
@@ -52,10 +50,7 @@ export class RateLimits {
     return statusOf(await this.requests.safely('PUT', pathTo`/rate-limits/${key}/override`, body));
   }
 
-  /**
-   * Removes the override, so that the key's own limits hold again.
-   * @throws {NotFoundError} when the key is not known
-   */
+  /** Removes the override, so that the key's own limits hold again. @throws {NotFoundError} */
   async removeOverride(key: string): Promise<void> {
     await this.requests.remove(pathTo`/rate-limits/${key}/override`);
   }

@@ -1,7 +1,4 @@
-/**
- * Gathers the reports of a running worker: those of one turn share a request, with the next fetch if that is due. Each
- * job still gets an outcome of its own.
- */
+/** Gathers the reports of a running worker: those of one turn share a request, with the next fetch if that is due. */
 import type { DeliveryOutcome, Progress } from '../handler/protocol';
 import type { StepRecord } from '../handler/step-rules';
 import type { JobEnvelope } from '../producer/envelope';
@@ -48,10 +45,8 @@ export class ReportGatherer {
   readonly #encoder = new TextEncoder();
 
   /**
-   * @param worker writes them, and sends them one by one
-   * @param send sends them together
-   * @param fetchTakes asked at the end of a turn: is a fetch about to take them along? It must, by {@link fetch}, or
-   * say otherwise by {@link flush}.
+   * @param worker writes them, and sends them one by one @param send sends them together
+   * @param fetchTakes at the end of a turn: will a fetch take them along? It must {@link fetch}, or {@link flush}
    * @param hasLine is there a socket to this queue?
    */
   constructor(
@@ -72,14 +67,13 @@ export class ReportGatherer {
     return this.#oneByOne ? alone() : this.#gather(this.worker.writeReport(job, answer), alone);
   }
 
-  /** Reports how far a job is: among the others over a socket, or else in a request of its own. */
   async progress(job: Held, { progress, message, data }: Progress): Promise<{ cancelled?: boolean }> {
     const told = await this.#note(job, { action: 'progress', content: { progress, message, data } });
     if (told) return { cancelled: told.state === 'cancelled' };
     return await this.worker.progress(job, { progress, message, data } as Progress);
   }
 
-  /** Saves a checkpoint, as {@link progress}. */
+  /** Saves a checkpoint, like {@link progress}. */
   async checkpoint(job: Held, state: unknown): Promise<void> {
     const told = await this.#note(job, { action: 'checkpoint', content: { state } });
     if (!told) await this.worker.saveCheckpoint(job, state);

@@ -22,10 +22,8 @@ export interface Report {
 /** What a job says while it runs. */
 export type Note = Report & { action: Exclude<Report['action'], 'ack' | 'nack'> };
 
-/** A job that a worker has leased, with what its reports need. */
 export type Held = Pick<JobEnvelope, 'id' | 'attempt' | 'deliveryId'> & Partial<Pick<JobEnvelope, 'queue'>>;
 
-/** A job that has ended: with a result, or with an error. */
 export interface EndedJob {
   job: Held;
   result?: unknown;
@@ -33,7 +31,6 @@ export interface EndedJob {
   error?: Error | JobFailure;
 }
 
-/** A report among others. */
 export interface SentReport {
   jobId: string;
   /** The queue of its job, where that is known. */
@@ -57,7 +54,6 @@ export type ReportOutcome =
   /** It was refused, as {@link PullWorker.ack} would have been. */
   | { jobId: string; status: contract.ReportRefused['status']; error: TocsinError };
 
-/** How a handler ended, in the words of a report. */
 export function reportOf(answer: DeliveryOutcome): Report {
   const { log } = answer;
   if (answer.status === 'completed') {
@@ -71,7 +67,6 @@ export function reportOf(answer: DeliveryOutcome): Report {
   return { action: 'nack', content: { ...back, snooze: { in: ms, until, signal, steps }, log } };
 }
 
-/** A job that has ended, in the words of a report. */
 export function reportOfEnded({ result, error }: EndedJob): Report {
   const snooze = error === undefined ? undefined : snoozeOf(error);
   if (snooze !== undefined) return reportOf({ status: 'snoozed', in: snooze });
@@ -91,10 +86,7 @@ export function writeReport({ id, attempt, deliveryId, queue }: Held, { action, 
   return { jobId: id, queue, isEnd: action === 'ack' || action === 'nack', text };
 }
 
-/**
- * How a handler ended, as it is written among others. Most have succeeded, and the result of a job is JSON text
- * already.
- */
+/** The end of a handler's run as a report; most have succeeded, and their results are JSON text already. */
 export function writeAnswer(job: Held, answer: DeliveryOutcome): SentReport {
   if (answer.status !== 'completed' || answer.log) return writeReport(job, reportOf(answer));
   const { id, attempt, deliveryId, queue } = job;

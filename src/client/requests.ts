@@ -15,7 +15,6 @@ export interface Earlier<T> {
   read: (refusal: unknown) => Promise<T>;
 }
 
-/** How long to wait. */
 export interface WaitOptions {
   /** In ms; `Infinity` waits as long as it takes. Default 60000. */
   timeoutMs?: number;
@@ -25,7 +24,6 @@ export interface WaitOptions {
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 2000;
 
-/** Sends requests. */
 export interface Requests {
   /** For a request that has the same effect once or twice: repeated after any failure. */
   safely: Send;
@@ -38,8 +36,7 @@ export interface Requests {
   /** Sends a `DELETE`. After a try without an answer, 404 counts as deleted. */
   remove: (path: string) => Promise<void>;
   /**
-   * Polls until there is an answer.
-   * @param ask gets how long the server may take to answer, in s; undefined: not yet
+   * Polls until there is an answer. @param ask gets the server's time to answer, in s; undefined: not yet
    * @throws {WaitTimeoutError}
    */
   waitFor: <T>(what: string, options: WaitOptions, ask: (seconds: number) => Promise<T | undefined>) => Promise<T>;
@@ -51,11 +48,7 @@ export interface Requests {
   address: Address | undefined;
 }
 
-/**
- * Makes {@link Requests} from a function that sends one.
- * @param timeoutMs how long the client waits for an answer; the server is asked to answer well before
- * @param now epoch ms
- */
+/** @param timeoutMs of the client; the server is asked to answer well before @param now epoch ms */
 export function createRequests(
   send: Send,
   retrier: Retrier,

@@ -33,7 +33,6 @@ export type JobResult<Result = unknown> =
       error?: never;
     };
 
-/** The outcomes of many jobs. */
 export interface JobOutcomes<Result = unknown> {
   /** By id. */
   results: Record<string, JobResult<Result>>;
@@ -52,7 +51,6 @@ export interface Checkpoint<State = unknown> extends Omit<Named<contract.Checkpo
 /** What is on record under the name of a step, a sleep or a signal: one of its members. Times in epoch ms. */
 export interface JobStep extends Named<wire.JobStep> {}
 
-/** A line that a handler has logged. */
 export interface JobLogLine extends Named<wire.JobLogLine> {}
 
 /** The steps in an answer: what lies under a name is the handler's own. */

@@ -11,7 +11,6 @@ export interface RetryOptions {
   maxMs?: number | undefined;
 }
 
-/** A retry loop with everything it needs from outside. */
 export interface Retrier {
   attempts: number;
   baseMs: number;
@@ -19,7 +18,6 @@ export interface Retrier {
   /** In [0, 1). */
   random: () => number;
   sleep: (ms: number) => Promise<void>;
-  /** Ends the tries. */
   signal?: AbortSignal | undefined;
 }
 
@@ -30,9 +28,8 @@ export interface Try {
 }
 
 /**
- * Runs `send` until it succeeds, fails permanently, or the tries are used up. Refusals without effect (429, and 503
- * with
- * `Retry-After`) are always repeated. A failure with an unknown outcome is repeated only when `repeatable`.
+ * Runs `send` until it succeeds, fails permanently, or runs out of tries. Refusals without effect (429, 503 with
+ * `Retry-After`) are always repeated, unknown outcomes only when `repeatable`.
  */
 export async function withRetries<T>(
   retrier: Retrier,

@@ -18,10 +18,7 @@ export interface QueueOptions {
 export type RunWorkerOptions<Env = unknown> = Without<ClientOptions, 'signal' | 'socket'> &
   Omit<WorkerOptions, 'queues'> &
   Omit<RunOptions<Env>, 'signal' | 'queueConcurrency'> & {
-    /**
-     * The queues, the first ones first; or each with how many of its jobs run at once:
-     * `{ mail: 5, video: { concurrency: 1 } }`.
-     */
+    /** Queues, the first ones first; or with concurrency each: `{ mail: 5, video: { concurrency: 1 } }`. */
     queues: readonly string[] | Readonly<Record<string, number | QueueOptions>>;
     /** The worker's name for itself. Default: made of the process's number and chance. */
     id?: string | undefined;
@@ -91,7 +88,6 @@ export async function runWorker<Env = unknown>(
   }
 }
 
-/** The queues in their order, and the numbers of those that have one. @throws {TypeError} */
 function readQueues(named: unknown): Pick<RunOptions, 'queueConcurrency'> & Pick<WorkerOptions, 'queues'> {
   const isList = Array.isArray(named);
   const queues: readonly string[] = isList ? named : Object.keys(named ?? {});

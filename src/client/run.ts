@@ -12,10 +12,7 @@ import { HEARTBEATS_IN_A_LEASE, Runner } from './runner';
 import type { Leases } from './running-jobs';
 import { Threads } from './threads';
 
-/**
- * Handlers of jobs of each type: functions of `(job, ctx)`, with or without settings, as in a handler Worker. `'*'`
- * takes the types that have none; without it other types are left to other workers.
- */
+/** Handlers by job type: functions of `(job, ctx)`, as in a handler Worker. `'*'` takes all other types. */
 export type WorkerHandlers<Job extends { type: string; args: readonly unknown[] }, Env = unknown> = {
   [Type in Job['type']]?: HandlerEntry<(Job & { type: Type })['args'], Env>;
 } & { '*'?: HandlerEntry<unknown[], Env> };
@@ -39,9 +36,8 @@ export interface RunOptions<Env = unknown> {
   /** Jobs at once of some of the queues, 1 … 100: `{ video: 1 }`. The others have what `concurrency` leaves them. */
   queueConcurrency?: Readonly<Record<string, number>> | undefined;
   /**
-   * Run the handlers in this many threads, 1 … 100, one job at a time in each, in Node. They come from a module, which
-   * each
-   * thread loads. `concurrency` is then this number.
+   * Run the handlers in this many Node threads, 1 … 100, one job at a time in each; `concurrency` is then this
+   * number. They come from a module, which each thread loads.
    */
   threads?: number | undefined;
   /** How long a fetch waits for work, in ms. Default 5000. */
@@ -53,15 +49,9 @@ export interface RunOptions<Env = unknown> {
   socket?: boolean | undefined;
   /** Longest time between two heartbeats, in ms; at most half of the lease. Default 5000; 15000 over a socket. */
   heartbeatMs?: number | undefined;
-  /**
-   * Keep the leases by heartbeats from a thread while a handler blocks the event loop. In Node, where the queue is
-   * reached by its `url`. Default true.
-   */
+  /** While a handler blocks the event loop, keep leases by heartbeats from a thread (Node, by `url`). Default true. */
   heartbeatThread?: boolean | undefined;
-  /**
-   * How long the jobs that it began may take once it ends, in ms. Then their signals abort, and they are given back.
-   * Default 30000.
-   */
+  /** How long begun jobs may take once it ends, in ms; then they are aborted and given back. Default 30000. */
   shutdownTimeoutMs?: number | undefined;
   /**
    * What becomes of jobs of types that no handler has: `leave` leaves them to other workers, as is the default.
@@ -90,8 +80,7 @@ const HEARTBEAT_MS = 5000;
 const LINE_HEARTBEAT_MS = 15_000;
 
 /**
- * Runs a worker until the signal fires or an operator says `terminate`, and every job that it began is reported or
- * given back.
+ * Runs until the signal fires or an operator says `terminate`, and every job is reported or given back.
  * @throws {TypeError} when a handler or an option is wrong
  */
 export async function runPuller<Job extends { type: string; args: readonly unknown[] }, Env>(

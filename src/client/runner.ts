@@ -1,5 +1,5 @@
 /**
- * A worker that pulls, while it runs.
+ * A running pull worker.
  *
  * | phase | fetches | begins when | heartbeats say |
  * |---|---|---|---|
@@ -8,9 +8,8 @@
  * | ending | no | the signal fires, an operator says `terminate`, or no request can succeed | drain |
  * | over | no | its jobs have ended, or `shutdownTimeoutMs` later, when the rest is given back | stopped |
  *
- * The server answers a waiting fetch when it hears that the worker drains, so no job is leased for no one. A fetch that
- * waits on is aborted a moment later. Jobs that a fetch brings nevertheless, or that no handler is for, go back as if
- * they had not been fetched.
+ * Draining ends a waiting fetch at the server, so no job is leased in vain; jobs that arrive anyway, or that have no
+ * handler, go back unused.
  */
 import { isA } from '../job/thrown';
 import type { JobEnvelope } from '../producer/envelope';
@@ -32,14 +31,12 @@ export interface RunnerOptions extends JobsOptions {
   signal: AbortSignal;
   waitMs: number;
   heartbeatMs: number;
-  /** The same while a socket is open, over which everything urgent is sent at once. */
   lineHeartbeatMs: number;
   /** Use a socket where one can be had? */
   socket: boolean;
   shutdownTimeoutMs: number;
   /** Send heartbeats from a thread while the loop stands still? */
   heartbeatThread: boolean;
-  /** What becomes of jobs that no handler is for. */
   unhandled: 'leave' | 'deadLetter';
   /** Must not throw. */
   onError: (error: unknown) => void;
@@ -140,8 +137,7 @@ export class Runner {
   }
 
   /**
-   * Runs to the end.
-   * @throws {UnauthorizedError} when the key is refused before any fetch was answered
+   * Runs to the end. @throws {UnauthorizedError} when the key is refused before any fetch was answered
    * @throws {AbortedError} when the client's own signal fires
    */
   async run(): Promise<void> {
@@ -291,7 +287,6 @@ export class Runner {
       this.#calm = calm;
       this.#interval = this.#nextInterval();
       this.#pulse?.every(this.#interval);
-      // Workers that started together must not beat together.
       await wait(this.#interval * (0.75 + Math.random() / 4), calm.signal);
       if (!calm.signal.aborted) await this.#beat();
     }

@@ -4,7 +4,6 @@ import type { LogEntry } from '../handler/journal';
 import { RunSignal } from '../handler/run-signal';
 import type { JobEnvelope } from '../producer/envelope';
 
-/** Why a job is stopped, as its handler reads it. */
 const REASONS = {
   cancelled: () => new CancelledError('The job was cancelled.'),
   lost: () => aborted('The lease of the job was lost; another worker may run it.'),
@@ -18,7 +17,6 @@ export function aborted(message: string): DOMException {
   return new DOMException(message, 'AbortError');
 }
 
-/** A job that runs. */
 export class RunningJob {
   readonly #aborter = new RunSignal();
   readonly #chunkAborter = new RunSignal();

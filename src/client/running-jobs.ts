@@ -72,11 +72,9 @@ export class RunningJobs {
   readonly #background = new Set<Promise<unknown>>();
 
   /**
-   * @param reporting sends what handlers say
-   * @param reports sends how they ended, and how far they are
-   * @param changes called when a job has ended
-   * @param complain takes errors of reports
-   * @param ran called when a handler has ended
+   * @param reporting sends handlers' notes @param reports sends ends and progress @param changes called at a job's
+   * end
+   * @param complain receives errors of reports @param ran called when a handler has ended
    */
   constructor(
     private readonly reporting: Puller,
@@ -126,7 +124,6 @@ export class RunningJobs {
     return chosenMs ?? job.leaseMs ?? defaultMs;
   }
 
-  /** The shortest lease that it holds, in ms. */
   get shortestLeaseMs(): number {
     return Math.min(...this.held().map(({ leaseMs }) => leaseMs));
   }
@@ -230,8 +227,7 @@ export class RunningJobs {
   }
 
   /**
-   * Takes over what a heartbeat was answered.
-   * @param named what it named: another job with one of these ids may have been fetched since
+   * Applies a heartbeat's answer. @param named the runs that it named: an id may have been fetched again since
    * @param sentAt epoch ms
    */
   hear(answer: HeartbeatAnswer, named: readonly RunningJob[], sentAt: number): void {

@@ -1,7 +1,4 @@
-/**
- * The code that runs pull workers comes with `tocsin/client`. The Worker that holds the queue has a client without it:
- * few such Workers run a pull worker, and all would have to load the code.
- */
+/** The code of pull workers comes only with `tocsin/client`, not with the client inside the queue's Worker. */
 import type { runPuller } from './run';
 
 let run: typeof runPuller | undefined;

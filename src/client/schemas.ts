@@ -1,4 +1,3 @@
-/** Schemas of job arguments through the client. */
 import type * as contract from '../contract/schemas';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
@@ -10,7 +9,6 @@ import { pathTo } from './transport';
 /** A version of the schema of a job type. */
 export type ArgsSchema = Named<contract.ArgsSchema>;
 
-/** Schemas, as `tocsin.schemas`. Needs `admin:read`, and `admin:write` to change them. */
 export class Schemas {
   constructor(private readonly requests: Requests) {}
 

@@ -1,4 +1,3 @@
-/** The deployment through the client: its health, what it offers, and a preview of retry policies. */
 import type * as deployment from '../contract/deployment';
 import type * as system from '../contract/system';
 import { jsonOf, type Moment, momentText } from '../producer/job';
@@ -14,7 +13,6 @@ export type Manifest = Named<system.Manifest>;
 
 type PreviewRequest = Named<system.RetryPreviewRequest>;
 
-/** A policy to try out. */
 export type RetryPreviewRequest = Omit<PreviewRequest, 'failure'> & {
   /** A failure of run `from` to decide about. */
   failure?: Omit<NonNullable<PreviewRequest['failure']>, 'retryAt'> & { retryAt?: Moment };
@@ -34,14 +32,10 @@ type Applied = Named<deployment.DeploymentApplied>;
 /** What the code of the deployment declares, and what of it holds. */
 export type Deployment = Omit<Applied, Later> & Partial<Pick<Applied, Later>>;
 
-/** The deployment, as `tocsin.server`. */
 export class Server {
   constructor(private readonly requests: Requests) {}
 
-  /**
-   * The health of the deployment. Needs no key. An unhealthy answer is returned; only a missing one is an error.
-   * @throws {UnavailableError}
-   */
+  /** The deployment's health, also when unhealthy. Needs no key. @throws {UnavailableError} without an answer */
   async health(): Promise<Health> {
     const answer = await this.requests.safely('GET', '/health', undefined, { answers: [503] });
     return shaped<Health>(answer, 'status', 'the health');
@@ -58,8 +52,8 @@ export class Server {
   }
 
   /**
-   * Puts into effect what the code declares; the first event after a deploy does so too.
-   * @param reset what is put back as it is declared
+   * Puts into effect what the code declares; the first event after a deploy does so too. @param reset to declared
+   * values
    */
   async applyDeployment(reset: Reset = {}): Promise<Deployment> {
     const body = jsonOf(reset, 'The request');

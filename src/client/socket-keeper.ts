@@ -1,9 +1,6 @@
 /**
- * Keeps a socket between a worker that runs and one of its queues, where one can be had. Without it the worker fetches
- * and reports over HTTP, as it does in between when a connection breaks off.
- *
- * What the worker is ready for is counted on both sides: it says how many jobs more it takes, and each job that comes
- * uses up one; so does each chunk. All of it restarts with a new connection.
+ * Keeps a socket between a running worker and one queue; without it the worker uses HTTP. Both sides count how many
+ * jobs the worker is ready for: each job or chunk uses up one, and a new connection restarts the count.
  */
 import type { TocsinError } from '../producer/errors';
 import { Arriving, byCall } from './arriving';
@@ -72,7 +69,6 @@ export class SocketKeeper {
       if (line) this.#redial.opened();
       else this.#redial.never();
     } catch {
-      // It continues over HTTP, whose errors are reported.
       this.#redial.failed();
     }
   }
@@ -111,7 +107,7 @@ export class SocketKeeper {
     }
   }
 
-  /** Sends a heartbeat over the line. @param body as over HTTP. Undefined: it did not come through */
+  /** Sends a heartbeat over the socket. @param body as over HTTP @returns undefined: it did not come through */
   async heartbeat(body: string): Promise<HeartbeatAnswer | undefined> {
     const line = this.#line;
     if (!line?.isOpen || body.length > LONGEST_MESSAGE) return undefined;

@@ -1,4 +1,3 @@
-/** Numbers through the client: how queues get on now, over time and by type, and what they cost. */
 import type * as contract from '../contract/stats';
 import type { Moment } from '../producer/job';
 import { momentText } from '../producer/job';
@@ -7,13 +6,11 @@ import { checked } from './conditions';
 import { parametersFrom } from './pages';
 import type { Requests } from './requests';
 
-/** Jobs of the last minute. */
 export type Throughput = Named<contract.Throughput>;
 
 /** In ms; null: nothing was measured. */
 export type Percentiles = Named<contract.Percentiles>;
 
-/** How the queues get on, or the one that was asked about. */
 export type Stats = Named<contract.Stats>;
 
 /** What happened in a period. */
@@ -28,11 +25,9 @@ export type CostItem = Named<contract.CostItem>;
 /** What was written, and its price. */
 export type Cost = Named<contract.Cost>;
 
-/** What of the past. */
 export interface HistoryQuery {
   /** How long a point is. Default `5m`. */
   period?: contract.StatsPeriod;
-  /** A bare duration counts back from now. */
   since?: Moment;
   until?: Moment;
   queue?: string;
@@ -41,7 +36,6 @@ export interface HistoryQuery {
 
 const HISTORY = { period: true, since: true, until: true, queue: true, type: true };
 
-/** Numbers, as `tocsin.stats`. Needs `admin:read`. */
 export class Statistics {
   constructor(private readonly requests: Requests) {}
 

@@ -18,7 +18,6 @@ export type TargetInQueue = Named<contract.TargetInQueue>;
 /** A target with what each queue says of it. `nextCursor`: there are queues that were not asked. */
 export type TargetDetail = Named<contract.TargetDetail>;
 
-/** What became of trying a target. */
 export type TargetResumed = Named<contract.TargetResumed>;
 
 /** Which queues to ask. Default: the first 200. */
@@ -26,7 +25,6 @@ export interface TargetQuery {
   queues?: readonly string[];
 }
 
-/** The handler Workers of the deployment, as `tocsin.targets`. */
 export class Targets {
   constructor(private readonly requests: Requests) {}
 

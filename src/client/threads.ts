@@ -1,6 +1,6 @@
 /**
- * Runs handlers in threads of Node, one job at a time in each. A handler that computes blocks its own thread only; one
- * that crashes, or does not end in its time, takes its thread along and nothing else. Another thread follows.
+ * Runs handlers in Node threads, one job at a time in each. A handler that blocks, crashes or overruns takes down
+ * only its own thread, which is replaced.
  */
 import { type Failure, failureOf, TimeoutError } from '../handler/failure';
 import { type TimeLimits, timeoutOf } from '../handler/host';
@@ -32,7 +32,6 @@ import(module).then((loaded) => {
 });
 `;
 
-/** What surrounds a run: as in the worker's own thread. */
 export interface ThreadRun {
   delivery: HandlerDelivery;
   registration: Registration;
@@ -52,9 +51,7 @@ export interface ChunkInThread extends Pick<ThreadRun, 'registration' | 'limits'
 
 /** Where threads take handlers from, and what they are given. */
 export interface ThreadSettings {
-  /** The address of the module. */
   module: string;
-  /** How many. */
   count: number;
   /** Undefined: the environment of the process. */
   env: unknown;
@@ -84,7 +81,6 @@ export class Threads {
     return thread;
   }
 
-  /** Runs a job to its end. Never rejects. */
   async run(run: ThreadRun): Promise<DeliveryOutcome> {
     const { registration, delivery, limits } = run;
     // Of a single job there is one answer.
@@ -132,7 +128,6 @@ export class Threads {
   }
 }
 
-/** A run in a thread. */
 interface Current {
   number: number;
   run: ThreadRun;
@@ -187,7 +182,6 @@ class HandlerThread {
     try {
       return await new Promise<DeliveryOutcome | DeliveryOutcome[]>((resolve) => {
         this.#current = { number, run, resolve };
-        // A job is data; what its readers made of it must not cross.
         const sent = JSON.parse(JSON.stringify({ delivery, others }));
         this.#say({ kind: 'run', run: number, ...sent, limits });
         for (const [from, listener] of [[signal, abort] as const, [draining, drain] as const]) {
@@ -203,7 +197,6 @@ class HandlerThread {
     }
   }
 
-  /** Ends the thread with the job in it. */
   #giveUp(why: string): void {
     this.#settle({ status: 'failed', error: failureOf(new TimeoutError(`${why}: its thread was ended.`)) });
     this.end();

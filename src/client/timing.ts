@@ -1,5 +1,3 @@
-/** Waiting, for what runs by itself: timers that leave nothing behind, and pauses that grow. */
-
 /** Resolves after `ms`, or when the signal fires; then no timer is left that would keep the process alive. */
 export function wait(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
@@ -53,7 +51,6 @@ export class Backoff {
 export class Changes {
   #waiting: (() => void)[] = [];
 
-  /** Resolves at the next change. */
   next(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

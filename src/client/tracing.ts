@@ -18,9 +18,7 @@ export class Tracing {
   constructor(private readonly otel: OpenTelemetry | undefined) {}
 
   /**
-   * Runs an enqueue in a span of its own.
-   * @param queues those of its jobs, in order
-   * @param send gets the trace of its jobs
+   * Runs an enqueue in its own span. @param queues of its jobs, in order @param send gets the trace of its jobs
    * @param idsOf the ids of the jobs in the answer
    */
   async enqueue<T>(

@@ -20,10 +20,8 @@ export interface ServiceLike {
   fetch(input: string, init?: RequestOptions): Promise<Response>;
 }
 
-/** Where the queue is. */
 export type Endpoint =
   | {
-      /** The binding of the queue's Worker. */
       service: ServiceLike;
       url?: never;
       fetch?: never;
@@ -37,8 +35,7 @@ export type Endpoint =
     };
 
 /**
- * A binding ignores the host. Deployments without keys serve a loopback name, so a bound producer works there as in
- * `wrangler dev`.
+ * Bindings ignore the host; keyless deployments serve a loopback name, so bound producers work as in `wrangler dev`.
  */
 const BINDING_ORIGIN = 'http://localhost';
 
@@ -53,9 +50,7 @@ export interface SendOptions {
 export type Send = (method: string, path: string, body?: string, options?: SendOptions) => Promise<unknown>;
 
 /**
- * Asks for a stream, of events unless the headers accept another: its body, to be read while it is being written;
- * undefined when there is nothing more to come.
- * @param stop ends the connection
+ * Opens a stream, of events unless the headers accept another; undefined: there is nothing more. @param stop ends it
  */
 export type Open = (
   path: string,
@@ -64,9 +59,8 @@ export type Open = (
 ) => Promise<ReadableStream<Uint8Array> | undefined>;
 
 /**
- * A path with its values encoded, so that none of them adds a segment or a query: pathTo`/jobs/${id}/result`.
- * @throws {InvalidJobError} for what a path cannot name. URL parsers make another path of `.` and `..`, and a missing
- *   value would be sent as the name `undefined`
+ * A path with encoded values, none of which adds a segment or a query: pathTo`/jobs/${id}/result`.
+ * @throws {InvalidJobError} for `.`, `..` and missing values
  */
 export function pathTo(parts: TemplateStringsArray, ...values: string[]): string {
   return String.raw({ raw: parts }, ...values.map(segmentOf));
@@ -210,10 +204,7 @@ export function connect(endpoint: Endpoint): { base: string; call: ServiceLike['
   };
 }
 
-/**
- * A redirect is not followed: it would turn a write into a read, and lose the key where it leads to another host.
- * @throws {TocsinError} naming where it leads
- */
+/** Redirects are not followed: they would turn a write into a read, or lose the key. @throws {TocsinError} */
 function refuseRedirect(response: Response, base: string): void {
   const isRedirect =
     (response.type as string) === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(response.status);
@@ -229,10 +220,7 @@ function refuseRedirect(response: Response, base: string): void {
   });
 }
 
-/**
- * The error for an answer outside 2xx. A 5xx without `Retry-After`, or one that cut a request off, may come from after
- * the write.
- */
+/** The error for an answer outside 2xx. A 5xx without `Retry-After`, or a cut-off one, may come after the write. */
 function refusal(response: Response, body: unknown, now: () => number): TocsinError {
   const error = isObject(body) && isObject(body.error) ? body.error : {};
   const { status } = response;

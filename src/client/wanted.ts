@@ -13,8 +13,7 @@ const MAX_TYPES = 1000;
 const MAX_HANDLERS_CHARS = 48 * 1024;
 
 /**
- * The types of the handlers, if they are few enough to be named, and what these say about retries.
- * @param leavesOthers are jobs of other types left to other workers?
+ * The handlers' types, if few enough to name, and their retries. @param leavesOthers are other types left to others?
  */
 export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (error: unknown) => void): Wanted {
   const all = leavesOthers ? registry.typeNames() : undefined;
@@ -30,15 +29,11 @@ export function wantedBy(registry: Registry, leavesOthers: boolean, complain: (e
   return { ...(types && { types }), ...(fits && { handlers }) };
 }
 
-/** Where a fetch takes jobs from, and how many. */
 export type Source = Pick<FetchOptions, 'queues' | 'count' | 'counts'>;
 
 /**
- * @param own all queues of the worker
- * @param open those to fetch from
- * @param room how many jobs more may run
- * @param roomIn how many more of a queue
- * @returns undefined: there is no room
+ * @param own all queues of the worker @param open those to fetch from @param room jobs that may run more
+ * @param roomIn the same of a queue @returns undefined: there is no room
  */
 export function sourceOf(
   own: readonly string[],

@@ -1,4 +1,3 @@
-/** Webhooks through the client: subscriptions to events, and their deliveries. */
 import type * as contract from '../contract/webhooks';
 import type { Named } from '../producer/names';
 import { member, shaped } from './answers';
@@ -10,10 +9,8 @@ import { pathTo } from './transport';
 /** A message for Slack, an event for PagerDuty's Events API v2, or JSON of your own with placeholders. */
 export type { WebhookFormat } from '../job/webhook/parse';
 
-/** What a subscription says. */
 export type WebhookOptions = Omit<Named<contract.WebhookRequest>, 'secret'>;
 
-/** A subscription. */
 export type Webhook = Named<contract.Webhook>;
 
 /** An event on its way to a subscription. */
@@ -56,18 +53,12 @@ export class Webhooks {
     return webhookIn(await this.requests.safely('PATCH', pathTo`/webhooks/subscriptions/${id}`, bodyOf(change)));
   }
 
-  /**
-   * Unsubscribes; what waits to be delivered is dropped. @throws {NotFoundError} {@link ConflictError} an alert rule
-   * needs it
-   */
+  /** Unsubscribes and drops pending deliveries. @throws {NotFoundError} {@link ConflictError} an alert rule needs it */
   async delete(id: string): Promise<void> {
     await this.requests.remove(pathTo`/webhooks/subscriptions/${id}`);
   }
 
-  /**
-   * Sends `webhook.test` once, also while it is not active. A failing receiver is reported in the answer, not thrown.
-   * @throws {NotFoundError}
-   */
+  /** Sends `webhook.test` once, also while inactive; the answer reports a failing receiver. @throws {NotFoundError} */
   async test(id: string): Promise<WebhookTest> {
     const answer = await this.requests.once('POST', pathTo`/webhooks/subscriptions/${id}/test`);
     return shaped<WebhookTest>(answer, 'success', 'the outcome');

@@ -30,7 +30,6 @@ export class WorkerChannel implements QueueSocket {
   #pings: Question<void>[] = [];
   #pauses: (() => void)[] = [];
   #lastId = 0;
-  /** The last jobs that were read, whether that was said, and what was read since. */
   #got = 0;
   #isGotSaid = true;
   #read = 0;

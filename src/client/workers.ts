@@ -1,5 +1,3 @@
-/** The workers that pull, as operators see and direct them through the client. */
-
 import type * as contract from '../contract/workers';
 import { jsonOf } from '../producer/job';
 import type { Named } from '../producer/names';
@@ -12,13 +10,10 @@ import { pathTo } from './transport';
 /** What a worker must do: continue; finish and take no more; finish and end. */
 export type Directive = contract.Directive;
 
-/** A worker, known from its heartbeats. */
 export type WorkerStatus = Named<contract.WorkerStatus>;
 
-/** A job that a worker has leased. */
 export type LeasedJob = Named<contract.LeasedJob>;
 
-/** A worker with its leased jobs. */
 export type WorkerDetail = Named<contract.WorkerDetail>;
 
 /** Is a worker at work? */
@@ -67,11 +62,9 @@ export class Workers {
   }
 
   /**
-   * Gives a worker, or all of them, a directive.
-   * @param only the id of one; absent: all that are known
-   * @returns how many were notified
-   * @throws {NotFoundError}
-   * @throws {InvalidJobError} for an id that is undefined
+   * Gives a worker, or all of them, a directive. @param only the id of one; absent: all @returns how many were
+   * notified
+   * @throws {NotFoundError} {@link InvalidJobError} for an id that is undefined
    * @example
    * await tocsin.workers.direct('terminate'); // before a deploy
    */
@@ -83,8 +76,8 @@ export class Workers {
   }
 
   /**
-   * Forgets a worker that is gone; its jobs run elsewhere at once.
-   * @throws {ConflictError} when it is not stale; {@link NotFoundError}
+   * Forgets a worker that is gone, and frees its jobs. @throws {ConflictError} when it is not stale; {@link
+   * NotFoundError}
    */
   async remove(id: string): Promise<void> {
     await this.requests.remove(pathTo`/admin/workers/${id}`);

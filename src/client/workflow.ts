@@ -1,4 +1,3 @@
-/** Workflows as a producer writes them, and their JSON. */
 import { type DefaultsOf, withDefaults } from '../producer/defaults';
 import { invalid, type NewJob, refuseBeside, type StepOptions, wireJob } from '../producer/job';
 import { namesOf, refuseUnknown } from '../producer/known';
@@ -18,7 +17,6 @@ export interface Chain<Job extends StepJob = StepJob> {
   steps: readonly Step<Job>[];
 }
 
-/** All at once. */
 export interface Group<Job extends StepJob = StepJob> {
   form: 'group';
   jobs: readonly Step<Job>[];
@@ -90,7 +88,6 @@ const GRAPH_STEP = namesOf<GraphStep>({ step: true, after: true });
 const WORKFLOW_OPTIONS = namesOf<WorkflowOptions>({ name: true, id: true, jobOptions: true });
 
 /**
- * Writes a workflow as the server reads it.
  * @throws {InvalidJobError} when options of a job contradict each other, or it names an id
  * @throws {TypeError} for an option, or a member of a step, that does not exist
  */

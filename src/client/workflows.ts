@@ -1,4 +1,3 @@
-/** Workflows through the client: start, read, follow, cancel. */
 import type { DefaultsOf } from '../producer/defaults';
 import { ConflictError, DuplicateJobError } from '../producer/errors';
 import { jsonOf } from '../producer/job';
@@ -15,12 +14,10 @@ import {
   workflowOf,
 } from './workflow-status';
 
-/** Which workflows to list. */
 export interface WorkflowQuery {
   state?: WorkflowState | readonly WorkflowState[];
 }
 
-/** Workflows, as `tocsin.workflows`. `tocsin.flow` makes the argument of {@link Workflows.start}. */
 export class Workflows<Job extends StepJob = StepJob> {
   /** @param newId a UUIDv7 for each workflow */
   constructor(
@@ -50,10 +47,7 @@ export class Workflows<Job extends StepJob = StepJob> {
     });
   }
 
-  /**
-   * Reads a workflow.
-   * @throws {NotFoundError} when there is none, or its retention has passed
-   */
+  /** Reads a workflow. @throws {NotFoundError} when there is none, or its retention has passed */
   async get(id: string): Promise<WorkflowStatus> {
     return workflowOf(await this.requests.safely('GET', pathTo`/workflows/${id}`));
   }
@@ -73,10 +67,7 @@ export class Workflows<Job extends StepJob = StepJob> {
     return await this.requests.read<WorkflowProgress>(pathTo`/workflows/${id}/progress`, 'progress', 'the progress');
   }
 
-  /**
-   * Cancels a workflow that has not ended, and its jobs.
-   * @throws {NotFoundError} {@link ConflictError} when it has ended
-   */
+  /** Cancels a workflow and its jobs. @throws {NotFoundError} {@link ConflictError} when it has ended */
   async cancel(id: string): Promise<WorkflowStatus> {
     return await this.requests.settle(async (send) => workflowOf(await send('DELETE', pathTo`/workflows/${id}`)), {
       isDone: (error) => error instanceof ConflictError && error.details.currentState === 'cancelled',
