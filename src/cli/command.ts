@@ -5,22 +5,19 @@ import { wired } from '../producer/names';
 import { type ConnectionOptions, connect, type Endpoint, endpointOf, type Write, writer } from './connection';
 import { jsonText, printable, type Terminal } from './output';
 
-/** What a command over HTTP works with. */
 export interface Session<Options> {
   tocsin: TocsinClient;
-  /** Where the queue is, and the key. */
   endpoint: Endpoint;
   options: Options & ConnectionOptions;
   terminal: Terminal;
   write: Write;
   /**
-   * Prints the answer: `value` as one line of JSON under `--json`, else the text for humans.
-   * @param value also what scripts rely on: members are added, never changed
+   * Prints `value` as one line of JSON under `--json`, else the text. Scripts rely on members: add, never change
+   * them.
    */
   answer(value: object, text: () => string): void;
 }
 
-/** A command that talks to a queue. */
 export function remote(name: string, description: string): Command {
   return new Command(name)
     .description(description)
@@ -53,7 +50,6 @@ export function warningsOf({ warnings }: Terminal): { warnings?: string[] } {
   return warnings.length > 0 ? { warnings: warnings.splice(0) } : {};
 }
 
-/** Reads a whole number. */
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -62,12 +58,10 @@ export function integer(min: number, max: number): (text: string) => number {
   };
 }
 
-/** Reads a list: `a,b`, or the option several times. */
 export function list(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(',').filter((item) => item !== '')];
 }
 
-/** Reads JSON. */
 export function json(text: string): unknown {
   try {
     return JSON.parse(text);

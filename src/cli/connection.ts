@@ -5,17 +5,14 @@ import { createSend } from '../client/transport';
 import { usageError } from './failure';
 import { notice, type Terminal } from './output';
 
-/** Where `tocsin dev` serves. */
 export const DEFAULT_URL = 'http://localhost:8787';
 
-/** The options that every command over HTTP takes. */
 export interface ConnectionOptions {
   url?: string;
   key?: string;
   json?: boolean;
 }
 
-/** Where a queue is, and the key. */
 export interface Endpoint {
   url: string;
   key: string | undefined;
@@ -76,7 +73,7 @@ export function requestsTo(
 /** Sends a request as it is, and answers what the server does. It is not repeated after a lost answer. */
 export type Write = (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
 
-/** The same for a command. */
+/** {@link Write} for a command. */
 export function writer(options: ConnectionOptions, terminal: Terminal): Write {
   return async (method, path, body) => {
     const requests = requestsTo(endpointOf(options, terminal.env), { onWarning: warner(options, terminal) });

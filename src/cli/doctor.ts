@@ -26,7 +26,6 @@ import {
 import { countKeys, misspelt } from './serve/variables';
 import { settingsLines } from './settings';
 
-/** The outcome of one look. */
 export interface Check {
   name: string;
   /** `warn`: it works, but not all of it; `fail`: it does not work. */

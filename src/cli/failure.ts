@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { TocsinError, UnauthorizedError } from '../producer/errors';
 
-/** Exit codes of the program. */
 export const EXIT = { ok: 0, failure: 1, usage: 2 } as const;
 
 /** A failure that the command itself found. */
@@ -33,7 +32,6 @@ export function notWritten(path: string, error: unknown): unknown {
   return new CliError(`${path} cannot be written: ${reasonOf(error)}.`, hint, 'not_written');
 }
 
-/** A failure as it is printed. */
 export interface PrintedFailure {
   code: string;
   message: string;

@@ -1,10 +1,7 @@
 /**
- * The proxy in front of `wrangler dev`. wrangler's server takes the address of a request from a header of the client,
- * `MF-Original-URL`. So an attacker's page whose name leads to this machine could make the queue believe that it is
- * called as localhost.
- *
- * This proxy removes such headers. It gives a request whose `Host` is this machine a secret; without it the queue
- * requires a key. wrangler itself listens elsewhere, where the secret is missing.
+ * The proxy in front of `wrangler dev`, which trusts a client's `MF-Original-URL`: a hostile page whose name leads to
+ * this machine could pose as localhost. The proxy removes such headers and gives requests whose `Host` is this
+ * machine a secret; without it the queue requires a key. wrangler listens elsewhere.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -36,9 +33,7 @@ const MAX_HEADERS = 65_536;
 
 const STARTING = '{"error":{"code":"unavailable","message":"The development server is starting.","retryable":true}}';
 
-/** An open front. */
 export interface Front {
-  /** Where it listens. */
   url: string;
   /** What `wrangler dev` needs beside its own arguments. */
   args: readonly string[];
@@ -48,9 +43,7 @@ export interface Front {
 }
 
 /**
- * Listens, and passes on what comes to where wrangler listens, once that is known.
- * @param port 0: any
- * @param ip as wrangler takes it
+ * Listens, and passes requests on to wrangler once its address is known. @param port 0: any @param ip as for wrangler
  * @throws {Error} where the port is taken
  */
 export async function openFront(port: number, ip = 'localhost'): Promise<Front> {
@@ -114,7 +107,6 @@ async function opened(server: Server, port: number, host: string, isSecond: bool
   }
 }
 
-/** The headers of a request as wrangler gets them. */
 function headersOf({ rawHeaders, headers, method = 'GET', socket }: IncomingMessage, secret: string): string[] {
   const passed = [...withoutDropped(rawHeaders), 'CF-Connecting-IP', socket.remoteAddress ?? ''];
   if (LOCAL.test(headers.host ?? '')) passed.push(HEADER, secret);

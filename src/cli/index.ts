@@ -1,4 +1,3 @@
-/** `npx tocsin` */
 import { version } from '../../package.json';
 import { createProgram, run } from './program';
 import { processTerminal } from './terminal';

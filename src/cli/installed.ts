@@ -3,10 +3,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /**
- * Loads a package.
- * @param name of the package
- * @param first files to look from before all others: a package beside them is found
- * @returns undefined where it is not installed: neither there, nor in this folder's project, nor beside this program
+ * Loads a package; undefined where it is not installed. @param first files to look from first
+ * Then: the project in this folder, then beside this program.
  */
 export function installed<T>(name: string, first: readonly string[] = []): T | undefined {
   for (const from of [...first, join(process.cwd(), 'package.json'), import.meta.url]) {

@@ -3,10 +3,8 @@ import { dirname } from 'node:path';
 import { CliError, reasonOf } from './failure';
 
 /**
- * Makes a folder and those that it is in, where they are missing. `recursive` of Node is not for this: it never returns
- * where a file system answers that a folder to make does not exist, as `/proc` does.
- * @param mode of each that is made
- * @throws {CliError} where that is not possible
+ * Makes a folder and its parents. Not by Node's `recursive`, which never returns where a file system denies that a
+ * folder to make exists, as `/proc` does. @param mode of each that is made @throws {CliError}
  */
 export function makeFolder(path: string, mode?: number): void {
   if (existsSync(path)) return;

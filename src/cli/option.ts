@@ -1,6 +1,4 @@
-/**
- * The value of an option among arguments that no one has read yet, the last one as usual, and the arguments without it.
- */
+/** The last value of an option among unparsed arguments, and the arguments without it. */
 export function optionIn(args: readonly string[], name: string): { value: string | undefined; rest: string[] } {
   let value: string | undefined;
   const rest: string[] = [];

@@ -1,5 +1,3 @@
-/** What commands print: aligned columns, ages, JSON values on one line. */
-
 /** Where a command reads and writes, so that tests can look on. */
 export interface Terminal {
   out(text: string): void;
@@ -9,7 +7,6 @@ export interface Terminal {
   interactive: boolean;
   /** Does a human see what goes to standard error? */
   isWatched?: boolean;
-  /** Width of the window. */
   columns: number;
   /** Waits until what was written is no longer in memory. */
   drained?(): Promise<void>;
@@ -21,7 +18,6 @@ export interface Terminal {
   now(): number;
   /** What the server has warned of, for the next line of JSON. */
   warnings: string[];
-  /** The whole window, where there is one. */
   screen?: Screen | undefined;
 }
 
@@ -31,9 +27,8 @@ export interface Screen {
   rows(): number;
   write(text: string): void;
   /**
-   * Takes the window over, until what it answers is called, or the process ends in whatever way.
-   * @param listener hears what is typed, as the terminal sends it, and that the window must be redrawn
-   * @param listener.stop the process is asked to stop
+   * Takes the window over until the returned function is called, or the process ends.
+   * @param listener gets what is typed and redraw requests @param listener.stop the process must stop
    */
   take(listener: { typed(bytes: string): void; redraw(): void; stop(exitCode: number): void }): () => void;
   /** Gives the window back until the shell continues the program. */
@@ -43,11 +38,7 @@ export interface Screen {
 /** Longest value of a cell, in characters; not of the first one, which other commands take. */
 const MAX_CELL = 60;
 
-/**
- * Columns wide enough for their longest cell. The last column is not padded.
- * @example
- * table(['QUEUE', 'WAITING'], [['mail', 12]])
- */
+/** Columns as wide as their longest cell; the last one is not padded: `table(['QUEUE', 'WAITING'], [['mail', 12]])` */
 export function table(head: readonly string[], rows: readonly (readonly unknown[])[]): string {
   const cells = [head, ...rows].map((row) =>
     row.map((cell, column) => oneLine(cell, column > 0 ? MAX_CELL : undefined)),
@@ -73,7 +64,7 @@ export type Fact = readonly [name: string, value: unknown];
 /** Longest value among facts that are shown in brief, in characters. */
 const MAX_FACT = 400;
 
-/** The same as {@link facts} with long values cut unless all is wanted, and whether any was. */
+/** {@link facts} with long values cut unless `full`, and whether any was cut. */
 export function brief(entries: readonly Fact[], full: boolean): [text: string, isCut: boolean] {
   const isLong = ([, value]: Fact) => !full && value !== undefined && textOf(value).length > MAX_FACT;
   const cut = (fact: Fact): Fact => (isLong(fact) ? [fact[0], `${textOf(fact[1]).slice(0, MAX_FACT)}…`] : fact);
@@ -84,7 +75,6 @@ export function brief(entries: readonly Fact[], full: boolean): [text: string, i
 export function facts(entries: readonly Fact[]): string {
   const shown = entries.filter(([, value]) => value !== undefined && value !== '');
   const width = Math.max(0, ...shown.map(([name]) => name.length));
-  // The lines of a value are indented, so that none passes for a fact.
   const indented = (value: unknown) => textOf(value).replaceAll('\n', `\n${' '.repeat(width + 2)}`);
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${indented(value)}`).join('\n');
 }
@@ -107,7 +97,7 @@ const STEERING =
 /** Text without characters that steer the terminal: producers write what they like. */
 export const printable = (text: string): string => text.replace(STEERING, '�');
 
-/** The same on one line: a line end in it could pass for the end of the message. */
+/** {@link printable} text on one line: a line end could pass for the end of the message. */
 export const onOneLine = (text: string): string => printable(text.replace(/\s+/g, ' '));
 
 /** JSON on one line, in which these characters are escaped. */
@@ -154,7 +144,7 @@ export function whenText(time: string | undefined, now: number): string | undefi
   return at > now ? `in ${lengthText(at - now)}` : `${lengthText(now - at)} ago`;
 }
 
-/** The same with the time itself, for a single job. */
+/** {@link whenText} with the time itself, for a single job. */
 export function timeText(time: string | undefined, now: number): string | undefined {
   return time === undefined ? undefined : `${time} (${whenText(time, now)})`;
 }

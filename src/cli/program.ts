@@ -33,7 +33,6 @@ import { EXIT, failureOf } from './failure';
 import { optionIn } from './option';
 import { jsonText, notice, type Terminal } from './output';
 
-/** The commands of `tocsin`. */
 export function createProgram(terminal: Terminal, version: string): Command {
   const program = new Command('tocsin')
     .description('A durable job queue in your Worker: create, inspect and operate it.')
@@ -77,17 +76,12 @@ export function createProgram(terminal: Terminal, version: string): Command {
   return program;
 }
 
-/**
- * Runs the program.
- * @param args without the names of node and of the script
- * @returns the exit code
- */
+/** Runs the program. @param args without the names of node and of the script @returns the exit code */
 export async function run(program: Command, args: readonly string[], terminal: Terminal): Promise<number> {
   for (const command of everyCommand(program)) {
     command.exitOverride().configureOutput({
       writeOut: (text) => terminal.out(text),
       writeErr: () => undefined,
-      // commander words its errors as lines of their own; they are printed below, like all others.
       outputError: () => undefined,
     });
   }

@@ -1,7 +1,4 @@
-/**
- * Commands about one kind of thing, from a table: the list of all, one of them, and what can be done with it. Each
- * prints what the server answers: the names of members in its text are those of the wire.
- */
+/** Commands about one kind of thing, from a table: list, show, verbs. Texts name members as on the wire. */
 import { readFileSync } from 'node:fs';
 import { Argument, type Command } from 'commander';
 import { wired, wireName } from '../producer/names';
@@ -11,7 +8,6 @@ import { CliError, reasonOf, usageError } from './failure';
 import { facts, type Terminal, table, timeText } from './output';
 import type { Column } from './views';
 
-/** What is printed: a value under `--json`, else the text. */
 export interface Said {
   value: object;
   text: string;
@@ -24,13 +20,11 @@ export type TakenArguments = readonly (readonly [name: string, description: stri
 
 type Opened = Session<Record<string, unknown>>;
 
-/** One thing that can be done. */
 interface Verb {
   name: string;
   summary: string;
   /** Default: one of the kind. */
   takes?: TakenArguments;
-  /** Adds its options. */
   options?(command: Command): Command;
   /** What is lost by it: a human at a terminal is asked first. */
   asks?(...given: string[]): string;
@@ -46,13 +40,10 @@ export function verb<Options extends object>(
   return told as unknown as Verb;
 }
 
-/** A kind of thing. */
 export interface Resource<Options> {
   name: string;
-  /** Of the list. */
   summary: string;
   options?(command: Command): Command;
-  /** What the list takes. */
   takes?: TakenArguments;
   list(opened: Session<Options>, ...given: string[]): Promise<Said>;
   /** One of the kind, as an argument. */
@@ -109,7 +100,7 @@ export async function listed<Item>(
   return { value: { [member]: found }, text: tableOf(found, columns, none, terminal.now()) };
 }
 
-/** The same of what is there already. */
+/** {@link listed} for items at hand. */
 export function tableOf<Item>(
   found: readonly Item[],
   columns: readonly Column<Item>[],
@@ -123,10 +114,7 @@ export function tableOf<Item>(
   );
 }
 
-/**
- * One thing with all that is known of it.
- * @param beside in the place of members: what is shown below the facts, or nothing for one that says nothing new
- */
+/** One thing with all that is known of it. @param beside renders a member below the facts; '' for nothing new */
 export function shown(
   { terminal }: Pick<Session<object>, 'terminal'>,
   member: string,

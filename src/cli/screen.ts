@@ -3,10 +3,7 @@ import { writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Screen } from './output';
 
-/**
- * Another page of the window, no cursor, and lines that are shown in the order in which they are written: a terminal
- * that turns right-to-left text by itself would move the columns around it.
- */
+/** Alternate screen, no cursor, lines shown in logical order: bidirectional terminals would move columns. */
 const TAKE = '\x1b[?1049h\x1b[?25l\x1b[8l\x1b[?7l\x1b[2J';
 const GIVE_BACK = '\x1b[?7h\x1b[8h\x1b[0m\x1b[?25h\x1b[?1049l';
 

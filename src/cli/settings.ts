@@ -1,13 +1,10 @@
-/** What the code of a deployment declares and what operators changed, in a line for each kind of setting. */
 import type { Deployment } from '../client/server';
 
-/** A line about one kind of setting. */
 export interface SettingsLine {
   name: 'handlers' | 'queues' | 'limits' | 'schedules' | 'webhooks' | 'alerts';
   message: string;
 }
 
-/** The settings that the code declares; kinds without any are left out. */
 export function settingsLines(deployment: Deployment): SettingsLine[] {
   const { handlers, queues, queuesTotal, limits, crons, webhooks = [], alerts = [] } = deployment;
   const more = queuesTotal - queues.length;

@@ -1,4 +1,3 @@
-/** The states of a job, as commands name them. */
 import type { JobState } from '../job/states';
 
 export const JOB_STATES: readonly JobState[] = [

@@ -1,11 +1,9 @@
-/** The terminal that the program was started in. */
 import { once } from 'node:events';
 import { confirm } from '@clack/prompts';
 import { reasonOf } from './failure';
 import type { Terminal } from './output';
 import { processScreen } from './screen';
 
-/** Reads and writes this process. */
 export function processTerminal(): Terminal {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that has seen enough, like `head`, is not a failure.

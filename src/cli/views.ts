@@ -1,7 +1,4 @@
-/**
- * What a person sees of things in rows, for the commands that list them and for `top`: the head of each column, its
- * cell, and how `top` lays it out.
- */
+/** Columns of things in rows, for list commands and `top`. */
 
 import type { CronStatus } from '../client/cron-status';
 import type { FailureGroup } from '../client/failures';
@@ -22,7 +19,6 @@ export interface Layout {
   is?: 'state' | 'mode' | 'bad';
 }
 
-/** A column of a list. */
 export type Column<Item> = readonly [head: string, cell: (item: Item, now: number) => unknown, layout?: Layout];
 
 /** A moment in a table: `3m5s ago`. */

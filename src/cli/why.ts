@@ -7,18 +7,13 @@ import { lengthText, shellWord, textOf, timeText, whenText } from './output';
 /** The explanation, as `--json` shows it beside the job. */
 export interface Explanation {
   reason: string;
-  /** One sentence. */
   text: string;
   since?: string;
   until?: string;
-  /** What to do about it: a command, or a question. */
   hint?: string;
 }
 
-/**
- * Why this job does not run, or how it ended.
- * @param steps what is on record of it
- */
+/** Why this job does not run, or how it ended. @param steps on record */
 export function explain(job: JobEnvelope, steps: Record<string, JobStep>, now: number): Explanation {
   const { waitingFor } = job;
   if (waitingFor === undefined) return fromState(job, now);
@@ -119,10 +114,7 @@ export function jobFacts(
   ];
 }
 
-/**
- * For how long the event loop of a worker was blocked while the job ran, last: it loses leases, and slows other jobs
- * down.
- */
+/** For how long the worker's event loop was blocked during the job: that loses leases and slows other jobs. */
 function blockedText(log: readonly JobLogLine[], now: number): string | undefined {
   const line = log.findLast(({ fields }) => typeof fields?.blocked_ms === 'number');
   if (!line) return undefined;

@@ -27,7 +27,6 @@ const COLUMNS: readonly Column<Alert>[] = [
   ['LAST', ({ lastValue }) => lastValue],
 ];
 
-/** Lists and changes alert rules. */
 export function alertsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'alerts',

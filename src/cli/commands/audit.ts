@@ -16,7 +16,6 @@ interface Options extends ConnectionOptions {
   limit: number;
 }
 
-/** Lists what operators have changed. */
 export function auditCommand(terminal: Terminal): Command {
   return remote('audit', 'list changes made by operators, newest first')
     .option('--actor <name>', 'only changes made with the key of this name')

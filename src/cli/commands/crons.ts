@@ -60,7 +60,6 @@ const GROUPS: readonly Column<CronGroupSummary>[] = [
 
 const ONE_GROUP: TakenArguments = [['<group>', 'name of the group']];
 
-/** Lists the schedules, and changes them. */
 export function cronsCommand(terminal: Terminal): Command {
   return resourceCommand<{ group?: string }>(terminal, {
     name: 'crons',

@@ -28,7 +28,6 @@ interface Options extends ConnectionOptions {
 /** Longest wait for many dead letters to be redriven, in ms. */
 const LONGEST_WAIT_MS = 600_000;
 
-/** Lists and redrives dead letters. */
 export function deadCommand(terminal: Terminal): Command {
   const dead = filters(remote('dead', 'list dead letters: discarded jobs kept for review'))
     .option('--limit <n>', 'maximum number of dead letters', integer(1, 10_000), 20)

@@ -19,10 +19,8 @@ import { appliedText, notInEffect } from './apply';
 /** A version that was replaced may answer for some seconds, and a new address takes as long to be known. */
 const TRIES = 5;
 const PAUSE_MS = 2_000;
-/** Another clock than this machine's says when it was put into effect. */
 const CLOCKS_DIFFER_MS = 5_000;
 
-/** Deploys the Worker of this folder, and sees to it that its schedules begin. */
 export function deployCommand(terminal: Terminal): Command {
   return new Command('deploy')
     .description('deploy the Worker in this folder, then apply what its code declares')
@@ -101,11 +99,7 @@ async function applyTo(
   return await persistently(() => server.applyDeployment(), isNew);
 }
 
-/**
- * Asks until the answer is as wanted, or there is no point in asking on.
- * @returns the last answer
- * @throws {Error} the last failure
- */
+/** Asks until the answer is as wanted, or there is no point in asking on. @throws {Error} the last failure */
 async function persistently<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {

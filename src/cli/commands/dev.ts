@@ -34,7 +34,6 @@ function awaken(url: string): void {
   fetch(`${url}/ojs/v1/health`).catch(() => undefined);
 }
 
-/** Runs the Worker of this folder, queue and handlers included. */
 export function devCommand(terminal: Terminal): Command {
   return new Command('dev')
     .description('run the Worker in this folder locally: queue, handlers and routes')
@@ -91,8 +90,8 @@ export function devCommand(terminal: Terminal): Command {
 }
 
 /**
- * The server before wrangler's, and the arguments that are left for that. A certificate keeps pages of strangers out by
- * itself: over HTTPS there is none.
+ * The server before wrangler's, and the remaining arguments. Over HTTPS there is none: certificates keep out
+ * strangers.
  */
 async function frontFor(
   { values }: WranglerConfig,
@@ -161,7 +160,6 @@ async function announce(url: string, terminal: Terminal, { open, json }: Options
   if (open && terminal.interactive) openBrowser(url);
 }
 
-/** Opens the browser, where there is one. */
 function openBrowser(url: string): void {
   const [command, ...args] =
     process.platform === 'darwin'

@@ -6,7 +6,6 @@ import { projectChecks, serverChecks } from '../doctor';
 import { CliError } from '../failure';
 import { facts, type Terminal } from '../output';
 
-/** Checks the project in this folder and the queue. */
 export function doctorCommand(terminal: Terminal, version: string): Command {
   return remote(
     'doctor',

@@ -16,7 +16,6 @@ interface Options extends ConnectionOptions {
   wait?: boolean;
 }
 
-/** The command that makes a job. */
 export function enqueueCommand(terminal: Terminal): Command {
   const command = remote('enqueue', 'enqueue a job')
     .argument('<type>', 'job type, like email.send')
@@ -46,10 +45,7 @@ export function enqueueCommand(terminal: Terminal): Command {
     });
 }
 
-/**
- * An argument of a job: JSON where it is JSON, else text, so that `Ada` needs no quotes.
- * @throws {CliError} for what begins like JSON and is none
- */
+/** An argument of a job: JSON, else text, so that `Ada` needs no quotes. @throws {CliError} for broken JSON */
 export function argument(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -20,7 +20,6 @@ interface ExportFlags {
   ended?: boolean;
 }
 
-/** Writes queues into a file. */
 export function exportCommand(terminal: Terminal) {
   return remote('export', 'write queues as a file: all that they have, to be imported elsewhere or later')
     .argument('[queues...]', 'which; none: the whole deployment')
@@ -119,7 +118,6 @@ interface ImportFlags {
   dryRun?: boolean;
 }
 
-/** Puts a file into a deployment. */
 export function importCommand(terminal: Terminal) {
   return remote('import', 'put queues of a file into this deployment; the whole file is checked first')
     .argument('[file]', 'what tocsin export wrote; - reads standard input', '-')

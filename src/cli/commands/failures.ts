@@ -17,10 +17,8 @@ interface Options {
   state?: string[];
 }
 
-/** Longest wait for the jobs of a group, in ms. */
 const LONGEST_WAIT_MS = 600_000;
 
-/** Groups failed jobs, and acts on a group. */
 export function failuresCommand(terminal: Terminal): Command {
   return resourceCommand<Options & { since?: string; limit: number }>(terminal, {
     name: 'failures',

@@ -26,7 +26,6 @@ const COLUMNS: readonly Column<QueueGroupsSeen['groups'][number]>[] = [
   ['BLOCKED BY', ({ blockedBy }) => blockedBy ?? ''],
 ];
 
-/** Lists the groups of a queue, those with most waiting jobs first, and operates on one. */
 export function groupsCommand(terminal: Terminal): Command {
   return resourceCommand<{ limit: number }>(terminal, {
     name: 'groups',

@@ -151,7 +151,6 @@ async function agree(terminal: Terminal, message: string): Promise<void> {
   throw new CliError('Nothing was written.', undefined, 'declined');
 }
 
-/** @throws {CliError} when the user has given up */
 function answered<T>(value: T): Exclude<T, symbol> {
   if (!isCancel(value)) return value as Exclude<T, symbol>;
   throw new CliError('Nothing was written.', undefined, 'declined');

@@ -1,6 +1,6 @@
 /**
- * The options of a job as flags of a command. They derive from the table of job options, so that a new one is a flag at
- * once, by its name and with JSON or text as its value. This file says only how some of them are called and read.
+ * Job options as flags of a command, derived from the table of job options. This file only names and reads some of
+ * them differently.
  */
 import { type Command, Option } from 'commander';
 import type { EnqueueOptions } from '../../producer/job';
@@ -10,7 +10,6 @@ import { integer, json, list } from '../command';
 import { usageError } from '../failure';
 
 interface Flag {
-  /** As commander reads it. */
   flag: string;
   text: string;
   /** Default: it is text. */
@@ -81,13 +80,11 @@ const OPTIONS = CLIENT_OPTIONS.map((name) => {
   return { name, option };
 });
 
-/** Adds the flags of all options of a job. */
 export function addJobFlags(command: Command): Command {
   for (const { option } of OPTIONS) command.addOption(option);
   return command;
 }
 
-/** The options of a job, as its flags say them. */
 export function jobOptionsIn(flags: object): EnqueueOptions {
   const given = OPTIONS.flatMap(({ name, option }) => {
     const value: unknown = Reflect.get(flags, option.attributeName());

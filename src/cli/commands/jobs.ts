@@ -1,4 +1,3 @@
-/** `tocsin jobs`, `retry`, `cancel`, `activate` and `reschedule` */
 import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
 import type { JobPatch } from '../../client/patch';
@@ -26,7 +25,6 @@ interface ListOptions extends ConnectionOptions {
   limit: number;
 }
 
-/** Lists jobs. */
 export function jobsCommand(terminal: Terminal): Command {
   return remote('jobs', 'list jobs, newest first')
     .option('--queue <name>', 'only this queue; a list, or several times', list)
@@ -61,7 +59,6 @@ function queryOf({ queue, state, type, tag, group, parent, q, fingerprint }: Lis
   };
 }
 
-/** Changes single jobs. */
 export function changeCommands(terminal: Terminal): Command[] {
   return [
     remote('retry', 'retry jobs: discarded, cancelled, or waiting for a retry')
@@ -115,7 +112,6 @@ export function changeCommands(terminal: Terminal): Command[] {
   }
 }
 
-/** A duration or a moment, as a human writes it. */
 function startOf(when: string | undefined): JobPatch {
   if (when === undefined) return { delayUntil: null };
   return /^\d{4}-/.test(when) ? { delayUntil: when } : { delay: when as Duration };

@@ -1,4 +1,3 @@
-/** `tocsin limits`, with `show`, `override` and `restore` */
 import type { Command } from 'commander';
 import type { RateLimitStatus } from '../../client/rate-limits';
 import { pathTo } from '../../client/transport';
@@ -24,7 +23,6 @@ const QUEUES: readonly Column<RateLimitStatus['queues'][number]>[] = [
   ['WAITING', ({ waiting }) => waiting],
 ];
 
-/** Lists limit keys, and overrides their limits. */
 export function limitsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'limits',

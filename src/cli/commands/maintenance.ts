@@ -1,4 +1,3 @@
-/** `tocsin maintenance`, with `on` and `off` */
 import type { Command } from 'commander';
 import type { MaintenanceState } from '../../client/maintenance';
 import type { Duration } from '../../producer/envelope';

@@ -1,4 +1,3 @@
-/** `tocsin migrate` */
 import { Argument, type Command } from 'commander';
 import { list, remote, session } from '../command';
 import type { ConnectionOptions } from '../connection';
@@ -21,7 +20,6 @@ interface Options extends ConnectionOptions {
 
 const each = (text: string, before: string[] = []): string[] => [...before, text];
 
-/** Moves what waits in another job queue into queues here. */
 export function migrateCommand(terminal: Terminal): Command {
   return remote('migrate', 'move the jobs that wait in another queue here, and its schedules; it is only read')
     .addArgument(new Argument('<system>', 'the other queue').choices(Object.keys(SYSTEMS)))

@@ -38,7 +38,6 @@ const GIVEN: readonly Column<SchedulingStats['queues'][number]>[] = [
 
 const queueText = (name: string, weight = 1) => (weight === 1 ? name : `${name}=${weight}`);
 
-/** Lists and changes pools: queues that share workers. */
 export function poolsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'pools',

@@ -1,4 +1,3 @@
-/** `tocsin queues`, with `create`, `pause` and `resume` */
 import type { Command } from 'commander';
 import type { TocsinClient } from '../../client/client';
 import type { QueueOverview } from '../../client/queue-config';
@@ -17,7 +16,6 @@ const COLUMNS: readonly Column<QueueOverview>[] = [
   ...COUNTS.map((state): Column<QueueOverview> => [state.toUpperCase(), ({ counts }) => counts[state]]),
 ];
 
-/** Lists the queues, and stops or starts one. */
 export function queuesCommand(terminal: Terminal): Command {
   const none = 'No queues yet. A queue is created by its first job.';
   const set = (name: 'pause' | 'resume', summary: string) =>

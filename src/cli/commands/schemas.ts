@@ -12,7 +12,6 @@ const COLUMNS: readonly Column<ArgsSchema>[] = [
   ['REGISTERED', ({ createdAt }, now) => ago(createdAt, now)],
 ];
 
-/** Lists the schemas of job arguments, and changes them. */
 export function schemasCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'schemas',

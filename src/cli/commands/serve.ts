@@ -18,7 +18,6 @@ function grace(text: string): number {
   throw new InvalidArgumentError('It must be a time of at most an hour, such as 30s.');
 }
 
-/** Serves the queue from this machine. */
 export function serveCommand(terminal: Terminal): Command {
   return new Command('serve')
     .description('serve the queue from this machine, without Cloudflare: on plain workerd, state in a folder')
@@ -56,7 +55,6 @@ export function serveCommand(terminal: Terminal): Command {
     });
 }
 
-/** Copies what `tocsin serve` keeps. */
 export function backupCommand(terminal: Terminal): Command {
   return new Command('backup')
     .description('copy the state of tocsin serve as it is at one moment, while it serves or not')
@@ -70,7 +68,6 @@ export function backupCommand(terminal: Terminal): Command {
     });
 }
 
-/** Makes a state folder of a backup. */
 export function restoreCommand(terminal: Terminal): Command {
   return new Command('restore')
     .description('make a state folder for tocsin serve from a backup')

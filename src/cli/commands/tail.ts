@@ -14,7 +14,6 @@ interface Options extends ConnectionOptions {
   limit?: number;
 }
 
-/** Shows events as they happen. */
 export function tailCommand(terminal: Terminal): Command {
   return remote('tail', 'show events as they happen, until Ctrl-C')
     .option('--queue <name>', 'only this queue; a list, or several times', list)
@@ -55,7 +54,6 @@ const isAboutStream = ({ type }: QueueEvent) => type.startsWith('system.');
 /** Events that are asked about together, at most. */
 const MOST_AT_ONCE = 500;
 
-/** Events in groups: those that are there already, while the ones before them were shown. */
 async function* atOnce(events: AsyncGenerator<QueueEvent>): AsyncGenerator<QueueEvent[]> {
   let next = events.next();
   for (;;) {

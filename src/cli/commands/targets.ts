@@ -15,7 +15,6 @@ const COLUMNS: readonly Column<TargetStatus>[] = [
   ['LAST ERROR', ({ lastError }) => lastError],
 ];
 
-/** Lists the handlers that jobs are pushed to, and tries one that is down. */
 export function targetsCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'targets',

@@ -23,7 +23,6 @@ interface Options extends ConnectionOptions {
 /** Width of what is printed where there is no window. */
 const PRINTED_WIDTH = 160;
 
-/** Shows the dashboard in the terminal. */
 export function topCommand(terminal: Terminal): Command {
   const names = PAGES.filter(({ key }) => key !== undefined).map(({ id }) => id);
   return remote('top', 'watch the queues and act on them, in the terminal')

@@ -33,7 +33,6 @@ interface AddOptions {
 const formatOf = (text: string): WebhookFormat =>
   text.trimStart().startsWith('{') ? { template: text } : (text as WebhookFormat);
 
-/** Lists the webhooks, and changes them. */
 export function webhooksCommand(terminal: Terminal): Command {
   return resourceCommand(terminal, {
     name: 'webhooks',

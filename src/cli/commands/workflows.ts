@@ -24,7 +24,6 @@ interface Options {
   limit: number;
 }
 
-/** Lists workflows, starts and cancels them. */
 export function workflowsCommand(terminal: Terminal): Command {
   return resourceCommand<Options>(terminal, {
     name: 'workflows',

@@ -10,7 +10,6 @@ export const JOB_MEMBERS = [
 
 export type Hash = Readonly<Partial<Record<string, string>>>;
 
-/** Options of a job as they are stored; `de` is `deduplication`. */
 interface Options {
   attempts?: number;
   backoff?: number | { type?: string; delay?: number; jitter?: number };
@@ -128,7 +127,6 @@ export function jobOf(queue: string, id: string, hash: Hash, dueAt?: number): Fi
   });
 }
 
-/** What is known of a scheduler. */
 export interface Scheduler {
   id: string;
   /** `name`, `pattern` or `every`, `tz`; from 5.16 on also `limit`, `ic`, and the job in `data` and `opts`. */
@@ -184,8 +182,7 @@ function nextOf(next: number, every: number, now: number): number {
 }
 
 /**
- * A scheduler of versions before 5.16 that has no hash: its key says all, as `name:id:endDate:tz:pattern`. An id may
- * have colons, a pattern has none.
+ * Schedulers before 5.16 without a hash: the key is `name:id:endDate:tz:pattern`, where only the id may have colons.
  */
 export function legacyHash(key: string): Hash | undefined {
   const parts = key.split(':');

@@ -1,7 +1,4 @@
-/**
- * Reads BullMQ out of Redis. Not with its own library: that writes when it reads (it registers queues, and removes
- * schedulers that it does not understand), and each version refuses the data of others.
- */
+/** Reads BullMQ from Redis without its library, which writes while reading and refuses other versions' data. */
 import { JOB_MEMBERS, jobOf, legacyHash, REMARKS, scheduleOf } from './bullmq-job';
 import { type Finding, type ForeignQueues, left, type Opening } from './found';
 import { AGAIN, literally, Redis } from './redis';

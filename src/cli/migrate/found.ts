@@ -31,15 +31,11 @@ export interface Mapped<Remark extends string> {
 
 /** How a job is called by its own system: also the part of {@link FoundJob} that its id here is made of. */
 interface Origin {
-  /** The id there. */
   id: string;
-  /** The queue there. */
   queue: string;
-  /** What runs it there: the name of the job, its class, its task. */
   name: string;
 }
 
-/** What is known of any job. */
 interface Work extends Origin {
   args: readonly unknown[];
   options: WorkOptions;
@@ -47,7 +43,6 @@ interface Work extends Origin {
   remarks: readonly string[];
 }
 
-/** A job that waits. */
 export interface FoundJob extends Work {
   kind: 'job';
   /** Epoch ms. The same each time it is read: a part of its id here. */
@@ -76,7 +71,6 @@ export interface FoundLeft {
   kind: 'left';
   what: string;
   count: number;
-  /** A sentence. */
   todo: string;
 }
 
@@ -126,10 +120,7 @@ export function readOne(of: FoundBroken['of'], { id, queue, name }: Origin, read
   }
 }
 
-/**
- * The value of a JSON text. Integers stay exact, also those that a double cannot hold.
- * @throws {Error} for a text that is not JSON, and for a value that a job here cannot hold
- */
+/** The value of a JSON text, with exact integers. @throws {Error} for bad JSON, or what a job cannot hold */
 export function readJson(text: string): unknown {
   const outline = outlineOf(text, MAX_DEPTH);
   if (outline.depth > MAX_DEPTH) throw new Error(`it nests more than ${MAX_DEPTH} levels deep`);
@@ -158,7 +149,6 @@ export function startingAt(ms: number, now: number): Pick<WorkOptions, 'delayUnt
   return ms > now ? { delayUntil: new Date(ms) } : {};
 }
 
-/** Longest text of an error that goes along with a job, in characters. */
 const MAX_ERROR = 1000;
 
 /** The runs behind a job; undefined where there are none. */

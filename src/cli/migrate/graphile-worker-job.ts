@@ -1,8 +1,7 @@
-/** What jobs and crontabs of graphile-worker mean here. Pure: rows and lines in, what is sent out. */
+/** Maps jobs and crontabs of graphile-worker. Pure: rows and lines in, what is sent out. */
 import type { RetryPolicy } from '../../producer/envelope';
 import { epochOf, type Finding, inRange, messageOf, ranOf, startingAt, type WorkOptions } from './found';
 
-/** A row of its table of jobs as JSON, with the names of the task and of the queue. */
 export interface Row {
   /** A text: it may be beyond what a number holds. */
   id: string;
@@ -37,7 +36,6 @@ type Remark = keyof typeof REMARKS;
 /** Retries wait e^n s, n being at most this. */
 const MAX_EXPONENT = 10;
 
-/** Ms after a failed run. */
 const delayAfter = (run: number): number => Math.round(Math.exp(Math.min(run, MAX_EXPONENT)) * 1000);
 
 /** The runs that are left, and their delays. @param made runs behind the job */
@@ -67,7 +65,6 @@ function optionsOf(given: { priority: number; group: string | null; key: string 
   return { options, remarks: found.flatMap(([what, isSo]) => (isSo ? [what] : [])) };
 }
 
-/** A job. */
 export function jobOf(row: Row, now: number): Finding {
   const retry = retryOf(row.max_attempts, row.attempts);
   const { options, remarks } = optionsOf({
@@ -91,10 +88,7 @@ const LINE = /^(\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+([_a-zA-Z][\w:/-]*)(?:\s+\?(\S+))
 /** Runs of a job that names no number. */
 const MAX_ATTEMPTS = 25;
 
-/**
- * The entries of a crontab. Times are UTC there.
- * @param parse reads a payload: JSON, or what else is understood
- */
+/** The entries of a crontab, in UTC. @param parse reads a payload: JSON, or what else is understood */
 export function* crontabOf(text: string, parse: (payload: string) => unknown): Generator<Finding> {
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.trim();

@@ -8,10 +8,8 @@ import { type Finding, type ForeignQueues, left, messageOf, type Opening, readJs
 import { crontabOf, jobOf, QUEUE, REMARKS, type Row } from './graphile-worker-job';
 import { Postgres } from './postgres';
 
-/** The usual schema. */
 export const SCHEMA = 'graphile_worker';
 
-/** Opens graphile-worker. */
 export async function openGraphileWorker({ url, within = SCHEMA, now, crontab }: Opening): Promise<ForeignQueues> {
   const lines = crontab === undefined ? undefined : textOf(crontab);
   const db = await Postgres.open(url, within);

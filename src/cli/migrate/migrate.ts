@@ -1,4 +1,3 @@
-/** Moves what waits in another system here: reads it, checks it, sends it, and counts what became of it. */
 import type { TocsinClient } from '../../client/client';
 import { usageError } from '../failure';
 import { PREFIX as BULLMQ_PREFIX, openBullMQ } from './bullmq';
@@ -10,12 +9,9 @@ import { Sender } from './send';
 import { openSidekiq } from './sidekiq';
 import { Tally } from './tally';
 
-/** A system that jobs can come from. */
 interface System {
   open(opening: Opening): Promise<ForeignQueues>;
-  /** What its names stand in: a prefix of keys, or a schema. */
   within: string;
-  /** The option that says so. */
   option: 'prefix' | 'schema';
   /** Its schedules are in a file. */
   hasCrontab?: true;
@@ -28,13 +24,10 @@ export const SYSTEMS: Readonly<Record<string, System>> = {
   sidekiq: { open: openSidekiq, within: '', option: 'prefix' },
 };
 
-/** What is asked for. */
 export interface Migration {
   system: string;
   url: string;
-  /** The prefix or schema, where it is not the usual one. */
   within: string | undefined;
-  /** The file with its schedules. */
   crontab: string | undefined;
   /** Queues there; undefined: all. */
   queues: readonly string[] | undefined;

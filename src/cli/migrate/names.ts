@@ -31,10 +31,7 @@ export function readAs(given: readonly string[]): Map<string, Renamed> {
   );
 }
 
-/**
- * The words of a name: at capitals, and at whatever is neither letter nor digit. Accents go; letters of other scripts
- * stay, to be refused, since nothing says what they would be.
- */
+/** The words of a name: split at capitals and at anything but letters and digits. Accents go; other scripts stay. */
 function words(name: string, isKept: RegExp): string[] {
   return name
     .normalize('NFKD')
@@ -47,8 +44,7 @@ function words(name: string, isKept: RegExp): string[] {
 }
 
 /**
- * The type of a job: its name if that can be one, else its words joined by dots. `SendEmail` becomes `send.email`,
- * `Mail::SendJob` `mail.send.job`, `Report2` `report2`, `step 2` `step-2`.
+ * A job type: the name if valid, else its words joined by dots. `SendEmail` becomes `send.email`, `step 2` `step-2`.
  */
 export function typeOf(name: string): string {
   if (isJobType(name)) return name;
@@ -84,8 +80,7 @@ export function scheduleNameOf(system: string, { queue, id }: Pick<Origin, 'queu
 }
 
 /**
- * The id of a job: a UUIDv7 of the moment at which it was made there, and of a hash of what tells it from any other job
- * there. So it is the same each time, and a job that was moved is refused.
+ * A job's id: a UUIDv7 of its creation there and a hash of its identity, so a job that was moved already is refused.
  * @param within the prefix or schema
  */
 export function idOf(

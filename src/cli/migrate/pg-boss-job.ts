@@ -130,7 +130,6 @@ function errorOf(output: unknown): string | undefined {
   return typeof said === 'string' ? said : JSON.stringify(output);
 }
 
-/** A job. */
 export function jobOf(row: Row, now: number): Finding {
   const [id, name] = [text(row, 'id') ?? '', text(row, 'name') ?? ''];
   const made = row.state === 'retry' ? (number(row, 'retry_count') ?? 0) + 1 : 0;
@@ -148,7 +147,6 @@ export function jobOf(row: Row, now: number): Finding {
   };
 }
 
-/** What a schedule sends may say of itself; what it does not say, its queue does. */
 const SEND_OPTIONS: Readonly<Record<string, string>> = {
   priority: 'priority',
   retryLimit: 'retry_limit',

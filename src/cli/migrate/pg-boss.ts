@@ -3,7 +3,6 @@ import { type Finding, type ForeignQueues, type FoundLeft, left, type Opening, r
 import { jobOf, REMARKS, type Row, scheduleOf } from './pg-boss-job';
 import { Postgres } from './postgres';
 
-/** The usual schema. */
 export const SCHEMA = 'pgboss';
 
 /** A row as JSON text, so that no number in it is rounded. */
@@ -18,12 +17,10 @@ const OF_FLOW: FoundLeft = { kind: 'left', what: 'jobs of flows', count: 1, todo
 /** Its own queues, for schedules and the like. */
 const NOT_OWN = "name NOT LIKE '\\_\\_pgboss\\_\\_%'";
 
-/** Opens pg-boss. */
 export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promise<ForeignQueues> {
   const db = await Postgres.open(url, within);
   const { schema } = db;
 
-  /** The names of queues, of a condition on them. */
   const wantedOf = (queues: readonly string[] | undefined) =>
     [queues ? `${NOT_OWN} AND name = ANY($1)` : NOT_OWN, queues ? [queues] : []] as const;
 
@@ -80,7 +77,6 @@ export async function openPgBoss({ url, within = SCHEMA, now }: Opening): Promis
 
 const ENDED = 'They have ended: nothing to do.';
 
-/** What to do about jobs in this state. */
 const TODO: Readonly<Record<string, string>> = {
   active: 'Stop the old workers once these have ended, and migrate again: what failed waits then.',
   failed: 'Retry them there before you migrate, if they are to run.',

@@ -5,7 +5,6 @@ import { CliError, usageError } from '../failure';
 import { installed, pathFrom } from '../installed';
 import { messageOf } from './found';
 
-/** What is used of the package `pg`. */
 interface Pg {
   Client: new (options: { connectionString: string; application_name: string }) => Client;
 }

@@ -1,7 +1,4 @@
-/**
- * Reads a Redis server. The protocol of the dozen commands that are needed is small. So no client has to be installed
- * for an application that is written in Ruby.
- */
+/** Reads a Redis server over its protocol, so that Ruby applications need not install a client. */
 import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -28,14 +25,12 @@ export type Command = readonly [verb: Verb, ...args: (string | number)[]];
 
 type Reply = string | number | null | Reply[];
 
-/** Longest wait for anything from the server, ms. */
 const TIMEOUT_MS = 30_000;
 /** Commands under way at once: each may be answered with a large job. */
 const PIPELINED = 100;
 
 const CR = 13;
 
-/** A connection. */
 export class Redis {
   readonly #chunks: AsyncIterator<Buffer>;
   #held: Buffer[] = [];
@@ -51,11 +46,7 @@ export class Redis {
     this.#chunks = socket[Symbol.asyncIterator]();
   }
 
-  /**
-   * Connects.
-   * @param url `redis://user:password@host:port/database`, or `rediss://` for TLS
-   * @throws {CliError}
-   */
+  /** Connects. @param url `redis://user:password@host:port/database`, or `rediss://` for TLS @throws {CliError} */
   static async open(url: string): Promise<Redis> {
     const shown = withoutPassword(url);
     const parsed = URL.canParse(url) ? new URL(url) : undefined;
@@ -126,10 +117,7 @@ export class Redis {
     this.missed += Math.max(0, left);
   }
 
-  /**
-   * A list from its right end on, page by page: that is the old end of a queue, so what is added meanwhile moves
-   * nothing.
-   */
+  /** A list from its right end on, page by page: the old end of a queue, so that additions move nothing. */
   async *fromRight(key: string, page: number): AsyncGenerator<string[]> {
     let left = await this.number('LLEN', key);
     for (let from = 0; ; from += page) {
@@ -234,10 +222,7 @@ export class Redis {
   }
 }
 
-/**
- * Bytes as text. Those that are not UTF-8 become halves of surrogate pairs: the check of what can be stored then
- * refuses their job, where a replacement character would alter it.
- */
+/** Bytes as text. Invalid UTF-8 becomes half surrogate pairs, so that the check of its job refuses it. */
 function textOf(bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString();
   return bytes.toString('latin1').replace(/[\x80-\xff]/g, (char) => String.fromCharCode(0xdc00 + char.charCodeAt(0)));

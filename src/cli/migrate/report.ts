@@ -1,4 +1,3 @@
-/** What a migration did, for humans. */
 import { table } from '../output';
 import type { Moved, Remark, Tally } from './tally';
 

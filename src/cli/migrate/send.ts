@@ -23,7 +23,6 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const TRIES = 5;
 const FIRST_PAUSE_MS = 1000;
 
-/** What the sending needs to know. */
 export interface Sending {
   /** Absent: everything is checked, nothing is sent. */
   tocsin: TocsinClient | undefined;
@@ -42,7 +41,6 @@ interface Ready {
   job: NewJob<string, readonly unknown[], JobOptions & { id: string }>;
 }
 
-/** A migration under way. */
 export class Sender {
   #batch: Ready[] = [];
   #bytes = 0;
@@ -85,7 +83,6 @@ export class Sender {
     return Buffer.byteLength(json);
   }
 
-  /** Sends what is held. */
   async flush(): Promise<void> {
     const { tocsin, tally } = this.sending;
     const batch = this.#batch;

@@ -54,7 +54,6 @@ export const REMARKS = {
 type Remark = keyof typeof REMARKS;
 
 const SECOND = 1000;
-/** Retries of a job that names no number. */
 const RETRIES = 25;
 
 /** Times above this are ms: as seconds it is the year 5138. */
@@ -83,7 +82,6 @@ function workOf({ class: own = '', wrapped, args = [] }: Payload): { name: strin
   return { name: wrapped, args: inner.arguments };
 }
 
-/** Locks of sidekiq-unique-jobs under which one job of a key can be queued, until it runs or has run. */
 const UNTIL_RUN = /^until_(?:executing|executed|and_while_executing)$/;
 
 function uniqueOf({ unique_for, lock, lock_ttl, lock_digest, unique_digest }: Payload): Mapped<Remark> {
@@ -96,11 +94,7 @@ function uniqueOf({ unique_for, lock, lock_ttl, lock_digest, unique_digest }: Pa
     : { options: {}, remarks: ['unique for a time'] };
 }
 
-/**
- * A job.
- * @param queue where it was found; undefined: it names its queue
- * @param dueAt epoch s, where it waits for a time
- */
+/** Maps a job. @param queue where it was found; undefined: it names its queue @param dueAt epoch s, if delayed */
 export function jobOf(json: string, queue?: string, dueAt?: number): Finding {
   const origin = originOf(json, queue);
   return readOne('job', origin, () => {

@@ -3,12 +3,10 @@ import { type Finding, type ForeignQueues, left, type Opening } from './found';
 import { AGAIN, literally, Redis } from './redis';
 import { jobOf, REMARKS, scheduleOf } from './sidekiq-job';
 
-/** Jobs that are read at once: whole ones. */
 const PAGE = 200;
 
 const PAUSE = 'Create and pause them here before you migrate: npx tocsin queues create <queue>, then pause <queue>.';
 
-/** Opens Sidekiq. */
 export async function openSidekiq({ url, within = '' }: Opening): Promise<ForeignQueues> {
   const redis = await Redis.open(url);
   const key = (name: string) => (within === '' ? name : `${within}:${name}`);

@@ -45,7 +45,6 @@ type Work = FoundJob | FoundSchedule;
 
 const none = (): Moved => ({ found: 0, moved: 0, there: 0, superseded: 0, refused: 0 });
 
-/** The counts of one run. */
 export class Tally {
   readonly jobs = none();
   readonly schedules = none();
@@ -54,7 +53,6 @@ export class Tally {
   readonly #left = new Map<string, Remark>();
   readonly refused: Refused[] = [];
 
-  /** @param todo what to do about each remark */
   constructor(private readonly todo: Readonly<Record<string, string>>) {}
 
   /** Something that goes somewhere. */

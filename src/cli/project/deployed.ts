@@ -22,9 +22,7 @@ function entryOf(line: string): { type?: unknown; targets?: unknown } {
 }
 
 /**
- * `https://shop.ada.workers.dev`, `shop.example.com (custom domain)`. Schedules and queues of the platform are not
- * addresses, and
- * a route with a wildcard leads to a part of a host only.
+ * A URL of a target such as `shop.example.com (custom domain)`; undefined for schedules, queues and wildcard routes.
  */
 function addressOf(target: string): string | undefined {
   if (/^https?:\/\//.test(target)) return target.replace(/\/$/, '');

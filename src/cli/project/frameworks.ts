@@ -14,10 +14,7 @@ const BUILT: readonly [path: RegExp, framework: string][] = [
 /** Where the docs say what works. */
 export const FRAMEWORKS_PAGE = 'docs/start/frameworks.md';
 
-/**
- * The build that writes a main module; undefined: people do.
- * @param ignored lines of .gitignore: a folder that is not committed is built
- */
+/** The build that writes a main module; undefined: people do. @param ignored lines of .gitignore */
 export function builtBy(main: unknown, ignored = ''): string | undefined {
   if (typeof main !== 'string') return undefined;
   const path = posix.normalize(main.replaceAll('\\', '/'));

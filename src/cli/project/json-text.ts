@@ -21,12 +21,10 @@ export function readJson(text: string, path: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Adds a member to the object at `path`, which must exist and have no such member. */
 export function addMember(text: string, path: readonly string[], name: string, value: unknown): string {
   return addTo(text, path, (indent) => `${JSON.stringify(name)}: ${pretty(value, indent, text)}`);
 }
 
-/** Adds an item to the end of the list at `path`, which must exist. */
 export function addItem(text: string, path: readonly string[], value: unknown): string {
   return addTo(text, path, () => inline(value));
 }
@@ -67,7 +65,6 @@ function eolOf(text: string): string {
   return text.includes('\r\n') ? '\r\n' : '\n';
 }
 
-/** One step of indentation. */
 function unitOf(text: string): string {
   return /^([ \t]+)\S/m.exec(text)?.[1] ?? '  ';
 }

@@ -5,7 +5,6 @@ import { OBJECT_CLASSES, QUEUE_EXPORTS } from './toolchain';
 
 /** What became of the module. */
 export type Adapted =
-  /** `text` is the new module; `added` says in a few words what is new. */
   | { kind: 'changed'; text: string; added: string[] }
   | { kind: 'complete' }
   /** It was not changed: `lines` have to be added by hand. */
@@ -13,16 +12,13 @@ export type Adapted =
 
 const PACKAGE = 'tocsin/queue';
 
-/** The part of the main module that must be there, in any Worker. */
 export function exportLine(names: readonly string[] = QUEUE_EXPORTS): string {
   return `export { ${names.join(', ')} } from '${PACKAGE}';`;
 }
 
 /**
- * Adds the queue: an import of the deployment, the exports of its classes, and a default export that serves both.
- *
- * @param path of the module; its extension tells the language
- * @param deployment from where the module imports `tocsin`, like `./tocsin`
+ * Adds the import of the deployment, the exports of its classes, and a default export that serves both.
+ * @param path its extension tells the language @param deployment import specifier, such as `./tocsin`
  */
 export function adaptModule(text: string, path: string, deployment: string): Adapted {
   let file: File;
@@ -87,7 +83,6 @@ function pluginsFor(path: string): ParserPlugin[] {
   return /\.[cm]?ts$/.test(path) ? ['typescript', 'decorators'] : ['jsx', 'decorators'];
 }
 
-/** The names that the module does not export from the package yet. */
 function missingExports(body: readonly Statement[]): string[] {
   const exported = new Set<string>();
   for (const statement of body) {
@@ -131,10 +126,7 @@ function plain(expression: Expression): Expression {
     : expression;
 }
 
-/**
- * Does `worker()` take what has this name, as far as the module shows? What is imported, it judges when the module
- * loads.
- */
+/** Does `worker()` accept this name's value, as far as the module shows? Imports are judged when it loads. */
 function isTaken(name: string, body: readonly Statement[]): boolean {
   for (const statement of body) {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;

@@ -1,11 +1,7 @@
-/**
- * The classes of Durable Objects that a configuration makes: by `migrations`, a history, or by `exports`, a
- * declaration. Wrangler takes one of the two.
- */
+/** Durable Object classes of a configuration, by `migrations` (a history) or `exports` (a declaration), never both. */
 
 type Json = Record<string, unknown>;
 
-/** The part of a configuration, or of an environment, that decides about classes. */
 export interface Declaring {
   migrations?: unknown;
   exports?: unknown;

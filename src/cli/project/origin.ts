@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url';
 const NAME = 'tocsin';
 
 /**
- * What a project in `folder` must write to get this package from where it came.
- * @returns undefined where a version of the registry will do
- * @param program as it was called, and as it lies on the disk: an installed folder is a link
+ * How a project in `folder` must name this package; undefined: a version of the registry.
+ * @param program as it was called, and its real path
  */
 export function originFor(
   folder: string,

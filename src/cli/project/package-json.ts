@@ -1,13 +1,8 @@
-/** The package.json of a project: what is missing is added, nothing that is there is changed. */
 import { addMember, readJson } from './json-text';
 
-/** What a package.json should have, by section. */
 export type Wanted = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/**
- * Adds missing members.
- * @returns the new text, and the members that are new
- */
+/** Adds missing members. @returns the new text, and the new members */
 export function extendPackage(
   text: string,
   wanted: Wanted,

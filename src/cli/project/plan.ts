@@ -30,9 +30,7 @@ import {
   withQueue,
 } from './wrangler-config';
 
-/** A file that is made or changed. */
 export interface Change {
-  /** In the folder, with slashes. */
   path: string;
   action: 'create' | 'change';
   text: string;
@@ -40,14 +38,12 @@ export interface Change {
   note: string;
 }
 
-/** Lines that the user has to add. */
 export interface ByHand {
   path: string;
   why: string;
   lines: string;
 }
 
-/** What is going to happen. */
 export interface Plan {
   /** Was there a Worker already? */
   existing: boolean;
@@ -59,11 +55,8 @@ export interface Plan {
   install: boolean;
 }
 
-/** The choices of the user. */
 export interface PlanOptions {
-  /** Of the project and the Worker. */
   name: string;
-  /** Of a new configuration. */
   format: ConfigFormat;
   /** Where the package comes from: a version, or anything npm takes. */
   tocsin: string;
@@ -79,7 +72,6 @@ export function planInit(folder: string, options: PlanOptions): Plan {
   return plan;
 }
 
-/** A folder and what is planned for it. */
 class Folder {
   constructor(
     readonly path: string,
@@ -91,13 +83,11 @@ class Folder {
     return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
   }
 
-  /** Plans a file, unless one is there: that stays. */
   create(path: string, text: string, note: string): void {
     if (this.read(path) === undefined) this.plan.changes.push({ path, action: 'create', text, note });
     else this.plan.kept.push(path);
   }
 
-  /** Plans another text for a file. */
   change(path: string, text: string, note: string): void {
     if (text !== this.read(path)) this.plan.changes.push({ path, action: 'change', text, note });
   }
@@ -195,7 +185,6 @@ function workerBeside(config: WranglerConfig, main: string, framework: string, n
   return { path: config.file, why, lines: `${steps.join('\n')}\n` };
 }
 
-/** Completes the top level, and each environment that does not inherit all of it: what is deployed is one of them. */
 function extendConfig(project: Folder, config: WranglerConfig): void {
   let extended = config;
   const notes: string[] = [];
@@ -283,7 +272,6 @@ export function nameIn(folder: string): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** A script of a folder's package.json. */
 export function scriptIn(folder: string, script: string): string | undefined {
   const { [script]: text } = (packageIn(folder)?.scripts ?? {}) as Record<string, unknown>;
   return typeof text === 'string' ? text : undefined;

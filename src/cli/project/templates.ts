@@ -1,4 +1,3 @@
-/** The files of a new project. */
 import { exportLine } from './main-module';
 import { COMPATIBILITY_DATE, OBJECT_CLASSES } from './toolchain';
 import { type ConfigFormat, snippet } from './wrangler-config';
@@ -28,7 +27,6 @@ export const tocsin = createTocsin({ handlers });
 `;
 }
 
-/** The main module of a new project: a route that enqueues. */
 export function mainModule(deployment: string): string {
   return `import { tocsin } from '${deployment}';
 
@@ -54,7 +52,6 @@ const WHY_PLAIN = "The queue's messages are small and frequent: compressing them
 
 const WHY_MINIFIED = 'Loads faster at each start. The uploaded source map keeps stack traces readable.';
 
-/** The wrangler configuration of a new project. */
 export function wranglerConfig(format: ConfigFormat, name: string): string {
   if (format === 'toml') {
     return `name = ${JSON.stringify(name)}
@@ -115,7 +112,6 @@ export const GITIGNORE = `node_modules
 .dev.vars
 `;
 
-/** The configuration of the tests, which run in the runtime of Workers. */
 export function vitestConfig(configFile: string): string {
   return `import { cloudflareTest } from '@cloudflare/vitest-pool-workers';
 import { defineConfig } from 'vitest/config';

@@ -1,4 +1,3 @@
-/** The wrangler configuration of a project: found, read, and extended by what the queue needs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse as parseToml, TomlError } from 'smol-toml';
@@ -7,12 +6,9 @@ import { addItem, addMember, readJson } from './json-text';
 import { classesMade, type Declaring, declaringBy, listOf, SQLITE_EXPORT } from './object-classes';
 import { NEEDED_FLAGS, type NeededFlag, OBJECT_CLASSES } from './toolchain';
 
-/** How a configuration is written. */
 export type ConfigFormat = 'jsonc' | 'toml';
 
-/** A configuration file. */
 export interface WranglerConfig {
-  /** Its name in the project's folder. */
   file: string;
   format: ConfigFormat;
   text: string;
@@ -40,9 +36,6 @@ export function environmentsOf({ values }: WranglerConfig): [name: string, own: 
 /** What decides about the classes of a Worker. An environment that has one of these gets nothing of the top level's. */
 const DECIDING = ['migrations', 'exports', 'compatibility_flags', 'compatibility_date'] as const;
 
-/**
- * The parts of a configuration that have to be complete: the top level, and environments that do not inherit all of it.
- */
 export function partsOf(config: WranglerConfig): (string | undefined)[] {
   const own = environmentsOf(config).filter(([, values]) => DECIDING.some((name) => values[name] !== undefined));
   return [undefined, ...own.map(([name]) => name)];
@@ -64,7 +57,6 @@ export function mainsOf(config: WranglerConfig): unknown[] {
   return [...new Set(parts.map((env) => valuesIn(config, env).main))];
 }
 
-/** A part as a message names it. */
 export function nameOf({ file }: WranglerConfig, env: string | undefined): string {
   return env === undefined ? file : `env.${env} of ${file}`;
 }
@@ -94,7 +86,6 @@ function readToml(file: string, text: string): Record<string, unknown> {
   }
 }
 
-/** What is missing for the queue. */
 export interface ConfigNeeds {
   /** Classes that no migration makes, and no entry of `exports`. */
   classes: string[];
@@ -138,10 +129,7 @@ export function declaringIn(config: WranglerConfig, env: string | undefined): De
 const usesExports = (config: WranglerConfig, env: string | undefined) =>
   declaringBy(declaringIn(config, env)) === 'exports';
 
-/**
- * The tag of the next migration: `v3` after `v2`; a tag of its own where the project counts otherwise.
- * @param tags of the migrations so far, in order
- */
+/** The tag of the next migration: `v3` after `v2`, or one of its own. @param tags so far, in order */
 export function nextTag(tags: readonly string[]): string {
   // A date is not a count.
   const [, prefix = 'tocsin-v', digits = '0'] = /^(.*?\D|)(\d{1,3})$/.exec(tags.at(-1) ?? 'v0') ?? [];
@@ -152,16 +140,12 @@ export function nextTag(tags: readonly string[]): string {
   }
 }
 
-/** The tag of the next migration of a part. */
 export function tagFor(config: WranglerConfig, env?: string): string {
   const migrations = listOf(valuesIn(config, env).migrations) as ({ tag?: unknown } | null)[];
   return nextTag(migrations.map((migration) => String(migration?.tag)));
 }
 
-/**
- * The configuration with what the queue needs in one part; everything else stays as it was, comments included.
- * @returns undefined when it is written in a way that cannot be extended without a rewrite
- */
+/** The configuration with what the queue needs in one part, all else unchanged; undefined: it would need a rewrite. */
 export function withQueue(config: WranglerConfig, needs: ConfigNeeds, env?: string): string | undefined {
   const migration = { tag: tagFor(config, env), new_sqlite_classes: needs.classes };
   try {
@@ -228,7 +212,6 @@ function extendToml(config: WranglerConfig, needs: ConfigNeeds, migration: NewMi
   return extended;
 }
 
-/** Where the table of an environment is in the text: from its header to the next one. */
 function tableOf(text: string, env: string): [start: number, end: number] {
   const headers = [...text.matchAll(/^[ \t]*\[.*$/gm)];
   const own = [`[env.${env}]`, `[env."${env}"]`];
@@ -262,7 +245,6 @@ export function snippet(
   return `"exports": {\n${classes.map((name) => `  ${JSON.stringify(name)}: ${line(SQLITE_EXPORT)}`).join(',\n')}\n}\n`;
 }
 
-/** The lines that one part of a configuration needs. */
 export function snippetFor(config: WranglerConfig, classes: readonly string[], env?: string): string {
   return snippet(config.format, tagFor(config, env), classes, env, usesExports(config, env));
 }

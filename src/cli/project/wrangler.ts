@@ -4,10 +4,8 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { CliError } from '../failure';
 
-/** An installed wrangler. */
 export interface Wrangler {
   version: string;
-  /** Its program. */
   script: string;
   /** The oldest Node that runs it, like 22. */
   node: number;
@@ -45,10 +43,7 @@ function packageFile(folder: string, name: string): string | undefined {
   return paths.map((path) => join(path, name, 'package.json')).find((file) => existsSync(file));
 }
 
-/**
- * A Node that is new enough: this one, or the one that the project has installed as a package.
- * @throws {CliError} when there is none
- */
+/** A Node that is new enough: this one, or the project's own. @throws {CliError} when there is none */
 export function nodeFor(folder: string, oldest: number): string {
   if (Number.parseInt(process.versions.node, 10) >= oldest) return process.execPath;
   const file = packageFile(folder, 'node');

@@ -1,7 +1,6 @@
 /**
- * Backups of a state folder. The databases of all objects are copied as they are at one moment: workerd is stopped
- * where it stands meanwhile, so that a copy is what a power cut at that moment would have left. Most of the bytes are
- * copied before, while it runs; while it is stopped, only what changed since.
+ * Backups of a state folder, consistent as after a power cut: most bytes are copied while workerd runs, then it is
+ * stopped while the rest is.
  */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream, existsSync, type Stats } from 'node:fs';
@@ -63,9 +62,8 @@ export interface Copied {
 }
 
 /**
- * Copies the databases of a state folder.
- * @param target a folder that does not exist, or is empty
- * @returns `heldMs`: how long writes was blocked; absent: nothing ran
+ * Copies the databases of a state folder into an empty or new `target`.
+ * @returns `heldMs`: how long writes were blocked; absent: nothing ran
  */
 export async function backUp(state: string, target: string, now: () => number): Promise<Copied & { heldMs?: number }> {
   const folder = knownFolder(state);
@@ -133,10 +131,7 @@ export async function restore(backup: string, state: string): Promise<Copied> {
   return { folder: folder.path, ...sum(list) };
 }
 
-/**
- * Reads the list of a backup. A path in it stays below the folder that it is copied into.
- * @throws {CliError} for one that no backup has, or of another form
- */
+/** Reads the list of a backup, whose paths must stay below the target. @throws {CliError} */
 function readList(file: string, text: string): List {
   const list = (parseObject(text) ?? {}) as Partial<List>;
   const wrong = (what: string) => new CliError(`${file} ${what}: nothing was restored.`, 'Is it a whole backup?');
@@ -181,7 +176,6 @@ async function copyRunning({ objects }: StateFolder, part: string, door: Door, n
       if (known && known.size === size && known.mtimeMs === mtimeMs && known.ino === ino) continue;
       await copied(objects, part, path);
     }
-    // Was it held until now? If it was not, files are of several moments.
     const { held } = await door.ask(`release ${id}`);
     if (held !== true) throw new CliError('The copy took longer than writes may be held up: nothing was kept.');
     const ms = Math.round(performance.now() - since);
@@ -227,8 +221,7 @@ async function copyPrivately(from: string, to: string): Promise<void> {
 }
 
 /**
- * All files below a folder, by their paths in it. Links are followed: an operator may keep a part on another disk.
- * @param above the folders that it is in, by their real paths
+ * All files below a folder, by relative path. Links are followed. @param above its parents' real paths
  * @throws {CliError} for what is neither a file nor a folder, and for a link that leads nowhere or in a circle
  */
 async function listFiles(folder: string, above: readonly string[] = []): Promise<Map<string, Stats>> {

@@ -1,7 +1,4 @@
-/**
- * Makes the modules that workerd runs: those of the queue alone, which come with the package, or of a project, by
- * esbuild.
- */
+/** Makes the modules that workerd runs: the packaged queue, or a project bundled by esbuild. */
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { basename, extname, join, relative } from 'node:path';
@@ -11,7 +8,6 @@ import { CliError } from '../failure';
 import { findEsbuild } from './packages';
 import type { ServedWorker } from './worker';
 
-/** A module as the runtime gets it. */
 export interface Module {
   name: string;
   kind: 'esModule' | 'wasm' | 'data';
@@ -25,17 +21,14 @@ export const SERVED = 'TocsinServed';
 /** What comes with the package. */
 const OWN = fileURLToPath(new URL('../serve/', import.meta.url));
 
-/** Puts the entrypoint of this program beside what the Worker exports. */
 const AROUND = `export * from "./worker.js";
 export { default } from "./worker.js";
 export { ${SERVED} } from "./served.js";
 `;
 
 /**
- * Writes the modules of a Worker into a folder of its own below `run`; the first one is its main module.
- * @param id names the folder
- * @param isQueue it holds the queue
- * @throws {CliError} with the first error of the bundler
+ * Writes a Worker's modules into a folder below `run`, the main module first. @param id names the folder
+ * @param isQueue it holds the queue @throws {CliError} with the first error of the bundler
  */
 export async function modulesOf(worker: ServedWorker, run: string, id: string, isQueue: boolean): Promise<Module[]> {
   const folder = join(run, id);

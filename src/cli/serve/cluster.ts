@@ -1,10 +1,9 @@
 /**
- * Several processes that share the objects: each object has one owner, and its state lies in an S3-compatible bucket.
- * workerd does that, and calls it experimental.
+ * Several processes share the objects: each object has one owner, its state is in an S3-compatible bucket.
+ * Experimental in workerd.
  */
 import { usageError } from '../failure';
 
-/** Variables of the runtime, not of the Workers: the key of the cluster, and how to get at its bucket. */
 export const OF_THE_CLUSTER: readonly string[] = [
   'CLUSTER_KEY',
   'AWS_ENDPOINT_URL',
@@ -18,10 +17,7 @@ export const OF_THE_CLUSTER: readonly string[] = [
 /** workerd takes no shorter key, bytes. */
 const MIN_KEY = 32;
 
-/**
- * The day of the first workerd that stays alive when it calls another process that is just ending. Earlier ones abort,
- * and their queues wait until their lease ends.
- */
+/** The first workerd that survives calling a process that is ending; earlier ones abort until their lease ends. */
 const SOUND_SINCE = 20_261_117;
 
 /** What to warn of. @param version of workerd, such as 1.20261117.1 */
@@ -32,7 +28,6 @@ export function clusterWarning(version: string): string[] {
   ];
 }
 
-/** Where the processes meet, if only this machine has some of them. */
 const THIS_MACHINE = '127.0.0.1:0';
 
 /** What the command line says of a cluster. */
@@ -54,8 +49,7 @@ export interface Cluster {
 }
 
 /**
- * What the runtime has to know of the cluster; undefined: there is none.
- * @param variables what {@link OF_THE_CLUSTER} names
+ * What the runtime must know of the cluster, if there is one. @param variables named by {@link OF_THE_CLUSTER}
  * @throws {CliError} where something is missing or wrong
  */
 export function clusterOf(options: ClusterOptions, variables: Readonly<Record<string, string>>): Cluster | undefined {

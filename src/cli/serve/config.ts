@@ -1,13 +1,8 @@
-/**
- * The configuration of the runtime, as text of Cap'n Proto. Variables are named only, so the key of a cluster is the
- * one secret in it: the runtime takes that from nowhere else.
- */
 import { basename, parse } from 'node:path';
 import { type Module, SERVED } from './bundle';
 import type { Cluster } from './cluster';
 import type { ServedWorker } from './worker';
 
-/** A Worker with its modules. */
 export interface BuiltWorker {
   worker: ServedWorker;
   modules: readonly Module[];
@@ -18,9 +13,7 @@ export interface BuiltWorker {
 export interface RuntimeConfig {
   /** The first one holds the queue. */
   workers: readonly BuiltWorker[];
-  /** The folder of the databases. */
   objects: string;
-  /** Where requests come in. */
   address: string;
   /** Requests come through a proxy, which says who sent them and over which protocol. */
   behindProxy?: boolean;
@@ -37,7 +30,6 @@ export interface RuntimeConfig {
 /** The name of a Worker's service: no name of a Worker is one of the others. */
 const serviceOf = (name: string) => `worker ${name}`;
 
-/** A text in quotes. */
 export function quote(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what has to be written in another way
   return `"${text.replace(/[\\"]/g, '\\$&').replace(/[\u0000-\u001f\u007f]/g, inHex)}"`;
@@ -51,7 +43,6 @@ const embed = (path: string) => `embed ${quote(path.slice(parse(path).root.lengt
 const pair = ({ key, certificate }: { key: string; certificate: string }) =>
   `privateKey = ${embed(key)}, certificateChain = ${embed(certificate)}`;
 
-/** The whole text. That its parts fit together is checked before. */
 export function configText(config: RuntimeConfig): string {
   const { workers, objects, networks, authorities } = config;
   const services = workers.map((built) => workerText(built));

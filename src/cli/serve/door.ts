@@ -1,6 +1,6 @@
 /**
- * A process that uses a state folder: it has the lock, and answers at the door, a socket at a place that other commands
- * know. Both are looked after while it runs: somebody may empty the folder `run`.
+ * A process that uses a state folder: it holds the lock and answers at the door, a socket that other commands know.
+ * Both are mended if `run` is emptied.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
@@ -11,7 +11,6 @@ import { InUse, takeLock } from './lock';
 /** The sockets are looked at this often, ms. */
 const WATCH_MS = 1_000;
 
-/** The use of a folder. */
 export interface OpenDoor {
   /** Looks after the sockets now. @returns false where another process uses the folder by now */
   check(): Promise<boolean>;
@@ -19,9 +18,7 @@ export interface OpenDoor {
 }
 
 /**
- * Takes the lock of a folder and listens at its door.
- * @param path of the door
- * @param lost another process uses the folder by now: this one must end
+ * Takes the lock of a folder and listens at its door. @param lost another process has the folder: this one must end
  * @throws {InUse} where another process uses the folder
  */
 export async function openDoor(

@@ -1,9 +1,6 @@
 /**
- * The state folder of `tocsin serve`:
- *
- *     tocsin.json   which form the folder has
- *     objects/      the databases of the objects, as workerd lays them out. This is what has to be kept
- *     run/          made again at each start: the configuration, the bundles, the sockets
+ * The state folder of `tocsin serve`: `tocsin.json` (its format), `objects/` (the databases: keep these), and `run/`
+ * (made again at each start: configuration, bundles, sockets).
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -17,12 +14,9 @@ import { isWindows } from './local-socket';
 export const FORMAT = 1;
 const MARK = 'tocsin.json';
 
-/** Where a state folder has its parts. */
 export interface StateFolder {
   path: string;
-  /** The databases. */
   objects: string;
-  /** What each start makes again. */
   run: string;
   /** Where the `serve` that uses it answers. */
   door: string;
@@ -35,8 +29,7 @@ export interface StateFolder {
 }
 
 /**
- * Opens a state folder, and makes it where there is none. Only its user may read it.
- * @param cluster the bucket that has the state; absent: the folder has it
+ * Opens or makes a state folder, readable only by its user. @param cluster the bucket that has the state
  * @throws {CliError} where it has something else in it, or the form of a newer version
  */
 export function openFolder(path: string, cluster?: string): StateFolder {
@@ -90,10 +83,8 @@ function pipeOf(path: string): string {
   return `\\\\.\\pipe\\tocsin-${id}-serve.sock`;
 }
 
-/** Versions of the schemas of what is stored, by kind of object. */
 export type Schemas = Readonly<Record<string, number>>;
 
-/** Does this say versions of schemas? */
 export const isSchemas = (value: unknown): value is Schemas =>
   isObject(value) && Object.values(value).every((version) => Number.isSafeInteger(version));
 
@@ -109,8 +100,7 @@ interface Mark {
 export const schemasOf = ({ path }: StateFolder): Schemas => readMark(join(path, MARK)).schemas ?? {};
 
 /**
- * Notes which schemas the state of a folder has from now on.
- * @param supported what the Worker can open
+ * Notes the schemas of a folder's state. @param supported what the Worker can open
  * @throws {CliError} where the folder has a newer one
  */
 export function noteSchemas(folder: StateFolder, supported: Schemas): void {

@@ -25,10 +25,7 @@ interface Process {
   last: string;
 }
 
-/**
- * The workerd that uses a folder. It is looked for among the processes of this machine: the files of `run` may be gone.
- * @returns its number; undefined: there is none
- */
+/** The number of the workerd process that uses a folder, if any; not from files, which may be gone. */
 export function leftBehind(folder: StateFolder): number | undefined {
   return servedBy(folder)?.pid;
 }
@@ -41,8 +38,7 @@ export async function refuseServed(folder: StateFolder): Promise<void> {
 }
 
 /**
- * Ends a workerd that was left behind.
- * @param notify gets its number first
+ * Ends a workerd that was left behind. @param notify gets its number first
  * @throws {InUse} where its `serve` still runs @throws {CliError} where it does not end
  */
 export async function endLeftBehind(folder: StateFolder, notify: (pid: number) => void): Promise<void> {

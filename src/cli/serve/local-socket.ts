@@ -1,7 +1,4 @@
-/**
- * Sockets in the state folder, at which processes of this machine ask each other. A line of JSON each way; what was
- * asked for lasts as long as the connection.
- */
+/** Sockets in the state folder for processes of this machine: JSON lines; a request lasts as long as its connection. */
 import { randomBytes } from 'node:crypto';
 import { chmodSync, renameSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -19,10 +16,8 @@ export interface Occupant {
   isCandidate?: boolean;
 }
 
-/** What a request gets: an answer, and what to do when its connection ends. */
 export type Answerer = (request: string) => Promise<{ answer: object; ended?: () => void }>;
 
-/** A socket of this process that others can find. */
 export interface OpenSocket {
   /** False once somebody removed or replaced it. */
   isThere(): boolean;
@@ -38,8 +33,8 @@ const MAX_SOCKET_PATH = 100;
 export const isWindows = process.platform === 'win32';
 
 /**
- * Calls `use` with a path of the socket that is short enough for the system: below a deep folder, one that is relative
- * to the folder. `use` must bind or connect before it returns.
+ * Calls `use` with a short enough path of the socket, relative to its folder if need be; `use` must bind or connect
+ * synchronously.
  */
 export function reach<T>(path: string, use: (path: string) => T): T {
   if (isWindows || Buffer.byteLength(path) <= MAX_SOCKET_PATH) return use(path);
@@ -53,9 +48,8 @@ export function reach<T>(path: string, use: (path: string) => T): T {
 }
 
 /**
- * Listens at a socket, in the place of one that is there. It gets its name when it already listens: one that refuses a
- * connection is dead. Closing removes the name only where it still is that of this socket.
- * @param self answers `who`
+ * Listens at a socket, replacing the one there. It is named once it listens, so a socket that refuses connections is
+ * dead. Closing removes the name only while it is this socket's. @param self answers `who`
  */
 export async function answerAt(path: string, self: () => Occupant, answer: Answerer): Promise<OpenSocket> {
   const server = createServer((socket) => serve(socket, self, answer));
@@ -134,7 +128,6 @@ export async function occupantOf(path: string): Promise<Partial<Occupant> | unde
   }
 }
 
-/** A connection to a running `serve`. */
 export interface Door {
   /** @throws {CliError} where it says no, or nothing in time */
   ask(request: string, withinMs?: number): Promise<Record<string, unknown>>;

@@ -1,6 +1,5 @@
 /**
- * The lock of a state folder. The kernel keeps it: its owner listens at a socket in the folder, and a socket refuses
- * connections as soon as its process has ended, SIGKILL included.
+ * The lock of a state folder: its owner listens at a socket, which refuses connections once its process has ended.
  *
  *     candidate   listens at `lock-<id>`, a name that is never used again
  *                 → refused, where another socket is that of an owner, or of a candidate with a smaller id
@@ -8,8 +7,8 @@
  *                 → owner, when no other socket answers
  *     owner       until it closes its socket, or its process ends
  *
- * Of two candidates, the one that listens last finds the other one when it looks: so never both become owner. A
- * socket that refuses connections never answers again, so everybody may remove it. Nothing else is removed.
+ * Of two candidates, the later one finds the other, so never both own it. Dead sockets never answer again; anyone may
+ * remove them.
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
@@ -36,9 +35,7 @@ export class InUse extends CliError {
 }
 
 export interface LockOptions {
-  /** The folder with the sockets. */
   run: string;
-  /** The state folder, as messages name it. */
   folder: string;
   self: Omit<Occupant, 'id'>;
   answer: Answerer;

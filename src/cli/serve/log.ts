@@ -1,4 +1,3 @@
-/** What `tocsin serve` prints: a line of JSON for everything, its own words and those of the Workers. */
 import { stripVTControlCharacters } from 'node:util';
 import { jsonText, onOneLine } from '../output';
 
@@ -25,10 +24,7 @@ const COLOURS: Readonly<Record<Level, string>> = {
 };
 
 export class Log {
-  /**
-   * @param pretty for a terminal, not for programs
-   * @param colours whether the terminal knows them
-   */
+  /** @param pretty for a terminal, not for programs @param colours whether the terminal supports them */
   constructor(
     private readonly write: (text: string) => void,
     private readonly now: () => number,
@@ -36,7 +32,6 @@ export class Log {
     private readonly colours: boolean,
   ) {}
 
-  /** Prints a line. @param more members beside the four that each line has */
   line(level: Level, source: LogSource, message: string, more: object = {}, at = this.now()): void {
     const time = new Date(at).toISOString();
     if (!this.pretty) this.write(`${jsonText({ time, level, source, message, ...more })}\n`);
@@ -71,10 +66,7 @@ export class Log {
     };
   }
 
-  /**
-   * A line of JSON of the runtime, or whatever else it is. The runtime names a file of its own as the source; a Worker
-   * has none.
-   */
+  /** A line of the runtime: JSON or text. The runtime names a file as the source; a Worker has none. */
   private passOn(line: string, heard: (message: string, level: Level) => void): void {
     const said = parsed(line);
     if (!said) {

@@ -1,26 +1,18 @@
-/**
- * What `tocsin serve` needs beside itself: the runtime, and where Workers have to be bundled, the bundler. Both are
- * optional peers.
- */
+/** Optional peers of `tocsin serve`: the runtime, and the bundler for projects. */
 import { join } from 'node:path';
 import type * as Esbuild from 'esbuild';
 import { peerDependencies } from '../../../package.json';
 import { CliError } from '../failure';
 import { installed } from '../installed';
 
-/** The runtime that is installed. */
 export interface Workerd {
-  /** The program. */
   binary: string;
   version: string;
   /** The newest compatibility date that it knows. */
   newestDate: string;
 }
 
-/**
- * Finds the runtime: the one of this folder's project, else the one beside this program.
- * @throws {CliError} where there is none
- */
+/** The runtime of this folder's project, else the one beside this program. @throws {CliError} where there is none */
 export function findWorkerd(): Workerd {
   const {
     default: binary,

@@ -4,7 +4,6 @@ import { CliError, usageError } from '../failure';
 import { OF_THE_QUEUE } from './variables';
 import { configIn, handlerIn, holdsQueue, QUEUE_ALONE, type ServedWorker, workerOf } from './worker';
 
-/** What the command line says about Workers. */
 export interface WorkersOptions {
   /** A wrangler configuration; false: the queue alone; absent: the one of this folder, if there is one. */
   config?: string | false;
@@ -15,17 +14,11 @@ export interface WorkersOptions {
 }
 
 export interface Plan {
-  /** The queue's first. */
   workers: ServedWorker[];
-  /** `HANDLERS` as it has to be, if handlers were added to it. */
   table?: Record<string, unknown>;
 }
 
-/**
- * Decides which Workers are served.
- * @param table `HANDLERS` of the environment, as text
- * @throws {CliError} where something does not fit together
- */
+/** Decides which Workers are served. @param table `HANDLERS` of the environment, as text @throws {CliError} */
 export function planWorkers(folder: string, options: WorkersOptions, table: string | undefined): Plan {
   const queue = queueWorker(folder, options);
   const named = options.handlers.map((given) => {

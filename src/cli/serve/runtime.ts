@@ -1,6 +1,5 @@
 /**
- * Keeps workerd running: starts it, starts it again when it died, stops it for a moment, ends it. What it stores
- * survives all of this, alarms included: a job that falls due while it is down runs when it is back.
+ * Keeps workerd running: starts, restarts after a crash, pauses, ends it. Stored alarms survive; due jobs run later.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,13 +25,11 @@ const LOOK_MS = 2;
 
 export interface RuntimeOptions {
   binary: string;
-  /** The configuration. */
   file: string;
   folder: StateFolder;
   env: Record<string, string>;
   log: Log;
   now(): number;
-  /** Where it listens, without the port. */
   host: string;
   /** It needs what workerd calls experimental. */
   isExperimental: boolean;
@@ -72,10 +69,7 @@ export class Runtime {
     this.child?.kill('SIGKILL');
   }
 
-  /**
-   * Asks the queue's Worker something, over the socket that only this user reaches.
-   * @returns undefined where it does not answer
-   */
+  /** Asks the queue's Worker over the private socket; undefined where it does not answer. */
   ask(path: string, withinMs: number): Promise<Record<string, unknown> | undefined> {
     const { inner } = this.options.folder;
     if (inner === undefined) return Promise.resolve(undefined);
@@ -117,10 +111,7 @@ export class Runtime {
     return this.held?.id === id;
   }
 
-  /**
-   * Stops it where it stands, until {@link release}. One that is not running is not started meanwhile.
-   * @returns its number
-   */
+  /** Pauses it until {@link release}; one that is not running is not started meanwhile. @returns its number */
   async hold(): Promise<number> {
     if (this.held) throw new CliError('Another backup is being made.');
     let release: () => void = () => undefined;
@@ -143,7 +134,6 @@ export class Runtime {
     return id;
   }
 
-  /** Lets it continue. */
   release(): void {
     this.child?.kill('SIGCONT');
     this.held?.release();

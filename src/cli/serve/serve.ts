@@ -40,10 +40,7 @@ export interface ServeOptions extends WorkersOptions, ClusterOptions {
 /** The queue is notified again to rest before it would continue, ms. */
 const REST_MS = 2_000;
 const LOOK_MS = 100;
-/**
- * Requests that are being answered get this long when nothing runs any more, ms: one that waits for jobs may take
- * longer.
- */
+/** Requests still open when nothing runs any more get this long, ms. */
 const CLOSE_MS = 2_000;
 /** In a cluster it gives its objects up in this time, ms, so that the others need not wait for its lease to end. */
 const HAND_OVER_MS = 15_000;
@@ -178,10 +175,7 @@ async function rest(runtime: Runtime): Promise<number | undefined> {
   return answer && Number(answer.calls);
 }
 
-/**
- * Waits until no call to a handler is under way.
- * @returns how many are, when the time is over; undefined: unknown
- */
+/** Waits until no call to a handler is under way. @returns how many are when time is over; undefined: unknown */
 async function settled(runtime: Runtime, graceMs: number, hurry: AbortSignal): Promise<number | undefined> {
   const end = performance.now() + graceMs;
   for (;;) {

@@ -1,6 +1,6 @@
 /**
- * The variables of the Workers. Secrets come from the environment or from a file, never from arguments, and the
- * configuration that is written for the runtime names them only.
+ * The variables of the Workers. Secrets come from environment or file, never from arguments; the configuration holds
+ * names only.
  */
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
@@ -29,17 +29,13 @@ export const OF_THE_QUEUE: readonly string[] = [
 
 type Values = Record<string, string>;
 
-/** Variables by who gets them. */
 export interface ServeVariables {
   /** The queue's own: its keys do not concern handlers. */
   queue: Values;
-  /** All Workers. */
   shared: Values;
-  /** The runtime alone. */
   runtime: Values;
 }
 
-/** Where variables come from. */
 export interface VariableSources {
   env: Readonly<Record<string, string | undefined>>;
   /** A file of lines `NAME=value`. */

@@ -1,7 +1,4 @@
-/**
- * A Worker as its wrangler configuration describes it, as far as plain workerd can run it. What it binds and only
- * Cloudflare has is refused, so that nothing is found missing by the first request that needs it.
- */
+/** A Worker as plain workerd can run it. Bindings that only Cloudflare has are refused at the start. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -14,14 +11,12 @@ import { declaringIn, findConfig, needsOf, readConfig, type WranglerConfig } fro
 /** A class of objects; its databases are in a folder with the name of its key. */
 export type ObjectClass = MadeClass;
 
-/** A binding to a Worker. */
 export interface ServiceBinding {
   binding: string;
   service: string;
   entrypoint?: string;
 }
 
-/** A binding to a class of objects. */
 export interface ObjectBinding {
   binding: string;
   className: string;
@@ -29,12 +24,9 @@ export interface ObjectBinding {
   service?: string;
 }
 
-/** A Worker that is going to be served. */
 export interface ServedWorker {
   name: string;
-  /** Its main module; absent: the queue alone, which comes with this package. */
   main?: string;
-  /** The folder of its configuration. */
   folder: string;
   date: string;
   flags: readonly string[];
@@ -53,7 +45,6 @@ export const DATE = '2026-11-01';
 
 const QUEUE_CLASSES = ['QueueObject', 'DirectoryObject', 'UniqueLockObject', 'WorkflowObject'];
 
-/** The queue alone. */
 export const QUEUE_ALONE: ServedWorker = {
   ...{ name: 'tocsin', folder: '.', date: DATE, flags: ['global_fetch_strictly_public', 'no_web_socket_compression'] },
   ...{ vars: {}, services: [], objects: [], define: {}, alias: {}, warnings: [] },
@@ -85,7 +76,6 @@ const REFUSED = [
 /** What a named environment does not inherit. */
 const OWN_ONLY = ['vars', 'services', 'durable_objects', 'define', ...REFUSED];
 
-/** Finds the configuration of a folder, or reads the one that is named. */
 export function configIn(folder: string, file?: string): { config: WranglerConfig; folder: string } | undefined {
   if (file === undefined) {
     const config = findConfig(folder);
@@ -96,7 +86,6 @@ export function configIn(folder: string, file?: string): { config: WranglerConfi
   return { config: readConfig(basename(path), readFileSync(path, 'utf8')), folder: dirname(path) };
 }
 
-/** Does this Worker hold the queue? */
 export function holdsQueue(config: WranglerConfig): boolean {
   const { classes, withoutSqlite } = needsOf(config);
   return classes.length === 0 && withoutSqlite.length === 0;
@@ -139,7 +128,6 @@ export function workerOf(config: WranglerConfig, folder: string, env?: string): 
   };
 }
 
-/** A folder with handlers: a Worker with a configuration, or a module alone. */
 export function handlerIn(folder: string, env: string | undefined): ServedWorker {
   const whole = resolve(folder);
   const found = configIn(whole);

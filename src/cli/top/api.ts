@@ -5,7 +5,6 @@ import { type Endpoint, requestsTo } from '../connection';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** A write. */
 export interface Write {
   method: Method;
   path: string;
@@ -15,12 +14,8 @@ export interface Write {
 export interface Api {
   /** @param path below `/ojs/v1`; names in it as `pathTo` writes them @throws {TocsinError} */
   get<T>(path: string): Promise<T>;
-  /** @throws {TocsinError} */
   write(write: Write): Promise<Readonly<Record<string, unknown>>>;
-  /**
-   * Events of all queues, from now on, until the signal of {@link createApi} fires. @param onConnection is called
-   * without an error when it is there
-   */
+  /** Events of all queues from now on, until the api's signal fires. @param onConnection without an error: connected */
   follow(onConnection: (error?: Error) => void): AsyncGenerator<QueueEvent>;
 }
 

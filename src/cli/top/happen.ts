@@ -1,4 +1,3 @@
-/** What happens to `top` from outside: answers, failures, events. */
 import type { QueueEvent } from '../../client/event';
 import { questionOf, type Wish } from './actions';
 import { type Effect, type Next, type Problem, stay, type TopState } from './model';
@@ -52,7 +51,6 @@ export function awaken(state: TopState): Next {
   return goOn({ ...state, held: [], due: { ...state.due, reload: true } });
 }
 
-/** The server has counted what a wish would act on. */
 export function counted(state: TopState, wish: Wish, matched: number, isExact: boolean): Next {
   if (matched === 0 && isExact) return stay({ ...state, notice: { text: 'No job would change.', tone: 'warn' } });
   const question = questionOf(wish, `${isExact ? '' : 'at least '}${numberText(matched)}`);

@@ -30,7 +30,6 @@ const NAMED: Readonly<Record<string, string>> = {
   '\x1b[Z': 'BackTab',
 };
 
-/** A sequence of the terminal, a control character, or any other character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a terminal sends
 const PIECES = /\x1b\[[0-9;?]*[ -/]*[@-~]|\x1bO[A-Za-z]|\x1b|[\x00-\x1f\x7f]|[^\x00-\x1f\x7f]/gu;
 

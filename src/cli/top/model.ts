@@ -48,12 +48,10 @@ export interface TopState {
   /** What is newer than the page. */
   newer: number;
   notice: { text: string; tone: Tone } | undefined;
-  /** The id of an operation that continues. */
   operation: string | undefined;
   connection: 'connecting' | 'live' | 'lost' | 'refused';
 }
 
-/** What must be done in the world. */
 export type Effect =
   | { do: 'load'; place: PagePlace; serial: number }
   | { do: 'ask'; names: readonly string[]; place: PagePlace; serial: number }

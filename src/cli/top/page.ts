@@ -1,4 +1,3 @@
-/** What a page is: where it is, what it loads, what it shows of that, and what an event changes in it. */
 import type { QueueEvent } from '../../client/event';
 import { parametersFrom } from '../../client/pages';
 import type { Scope } from '../../job/access';
@@ -25,12 +24,9 @@ export type PageId =
   | 'audit'
   | 'settings';
 
-/** A page with what it is about and how it is narrowed. */
 export interface PagePlace {
   page: PageId;
-  /** The name or id that it is about. */
   name?: string;
-  /** Words that are searched for. */
   q?: string;
   state?: string;
   /** Of a group of failures. */
@@ -63,7 +59,6 @@ export interface Column {
   end?: boolean;
   /** Narrow windows leave out columns, those with the highest number first; 0 stays. */
   rank: number;
-  /** Widest, in columns of the window. */
   most?: number;
 }
 
@@ -113,7 +108,7 @@ export interface Page<Answer> {
   ask?(api: Api, names: readonly string[]): Promise<(answer: Answer) => Answer>;
 }
 
-/** A page whose answer only it knows. */
+/** Erases the type of a page's answer, which only the page knows. */
 export function definePage<Answer>(page: Page<Answer>): Page<unknown> {
   return page as unknown as Page<unknown>;
 }
@@ -160,17 +155,15 @@ export const PER_PAGE = 50;
 export const pageQuery = ({ number = 1 }: PagePlace, conditions: Parameters<typeof parametersFrom>[0] = {}) =>
   parametersFrom({ ...conditions, page: number, perPage: PER_PAGE });
 
-/** A state in its tone. */
 export const stateCell = (state: string): Span => ({ text: foreign(state), tone: toneOf(state) });
 
 export const bad = (text: string): Span => ({ text, tone: 'bad' });
 export const warn = (text: string): Span => ({ text, tone: 'warn' });
 export const faint = (text: string): Span => ({ text, tone: 'faint' });
 
-/** A number as people read it. */
 export const numberText = (value: number): string => value.toLocaleString('en');
 
-/** A length of time in ms, as short as it can be said. */
+/** A duration in ms, as short as possible. */
 export function msText(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
   if (ms < 1_000) return `${Math.round(ms * 10) / 10} ms`;

@@ -7,11 +7,9 @@ import { cutTo, fitTo, foreign, widthOf } from './text';
 
 export type Line = readonly Span[];
 
-/** The window, and where it looks. */
 export interface Window {
   width: number;
   height: number;
-  /** The address of the queue. */
   url: string;
 }
 
@@ -109,7 +107,6 @@ function bodyLines(state: TopState, view: View, width: number, room: number): Li
 /** Columns before each row: whether it is selected. */
 const MARGIN = 2;
 
-/** A line as a bar over the whole width. */
 function chosen(line: Line, width: number): Line {
   return [{ text: fitTo(bare(line), width), tone: 'chosen' }];
 }
@@ -183,7 +180,6 @@ function lineOf(shape: Shape, spanAt: (place: number) => Span): Line {
   return places.flatMap((place, nth) => (nth === 0 ? [spanAt(place)] : [plain(' '.repeat(GAP)), spanAt(place)]));
 }
 
-/** A line, cut where the window ends. */
 function cutLine(line: Line, width: number): Line {
   const kept: Span[] = [];
   let left = width;

@@ -25,7 +25,6 @@ const FRAME_MS = 30;
 export interface TopOptions {
   api: Api;
   session: Session;
-  /** Where to begin. */
   place: PagePlace | undefined;
   url: string;
   screen: Screen;

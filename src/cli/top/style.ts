@@ -20,7 +20,6 @@ export const bare = (line: readonly Span[]): string => line.map(({ text }) => te
 /** Without colour these remain: they are not colours. */
 const WEIGHTS: ReadonlySet<Tone> = new Set(['strong', 'chosen', 'bar']);
 
-/** A piece of a line. */
 export interface Span {
   text: string;
   tone: Tone;

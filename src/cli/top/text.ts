@@ -1,10 +1,7 @@
 /** Text in a terminal: how many columns it takes, and how it is cut. What others wrote is made harmless first. */
 import { onOneLine } from '../output';
 
-/**
- * Marks that join or vary what stands before them. Terminals differ in how wide they draw what is joined, so the parts
- * are shown one by one.
- */
+/** Joining marks. Terminals differ in how wide they draw joined characters, so the parts are shown one by one. */
 const JOINERS = /[\u200b-\u200d\u2060]|[\ufe00-\ufe0f]|\ufeff|\p{Emoji_Modifier}|[\u{e0000}-\u{e0fff}]/gu;
 
 /** What others wrote, as one line that neither steers the terminal nor turns its direction. */
@@ -33,7 +30,6 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** The beginning of a text that fits, with `…` where something is left out. */
 export function cutTo(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   if (width <= 0) return '';

@@ -4,7 +4,6 @@ import { EXPORT_VERSION, type Part, PartWriter } from '../../job/export/file';
 import { NotFoundError } from '../../producer/errors';
 import { wired } from '../../producer/names';
 
-/** A line of the section. */
 type Line =
   | { defaults: Record<string, unknown> }
   | { override: { key: string } & Record<string, unknown> }
@@ -32,11 +31,9 @@ async function* linesOfDeployment(tocsin: TocsinClient, queues: readonly string[
   for (const queue of queues) yield { queue };
 }
 
-/** What came of the section. */
 export interface DeploymentImported {
   imported: number;
   known: number;
-  /** There is another one already, which stays. */
   not_kept: Record<string, number>;
 }
 

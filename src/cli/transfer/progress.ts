@@ -22,7 +22,6 @@ export class ProgressLine {
     this.begun = terminal.now();
   }
 
-  /** Shows how many are done. */
   at(done: number): void {
     const { terminal, what, total } = this;
     const now = terminal.now();
@@ -33,7 +32,6 @@ export class ProgressLine {
     terminal.err(`${CLEAR}${cutTo(lineOf(what, done, total, now - this.begun), terminal.columns - 1)}`);
   }
 
-  /** Removes the line. */
   end(): void {
     if (this.isShown) this.terminal.err(CLEAR);
   }

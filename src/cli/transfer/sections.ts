@@ -1,6 +1,6 @@
 /**
- * A file that `tocsin export` wrote: a section for each queue, each as one queue is exported. The file of a deployment
- * begins with a section of its own, which names the queues. So a file in which one is missing is refused.
+ * A file of `tocsin export`: a section per queue. A deployment's first section names the queues, so a missing one is
+ * noticed.
  */
 import { createReadStream } from 'node:fs';
 import { pieces } from '../../client/export';
@@ -15,17 +15,12 @@ export interface Visitor {
   end?(end: ExportEnd): Promise<void>;
 }
 
-/** What is in a file. */
 export interface Contents {
   queues: { queue: string; jobs: number }[];
-  /** Is it that of a whole deployment? */
   isDeployment: boolean;
 }
 
-/**
- * Reads a file and checks it.
- * @throws {CliError} when it is not as it was exported, naming the line; nothing else
- */
+/** Reads and checks a file. @throws {CliError} only when it is not as it was exported, naming the line */
 export async function readSections(path: string, visitor: Visitor = {}): Promise<Contents> {
   const contents: Contents = { queues: [], isDeployment: false };
   const promised = new Set<string>();

@@ -1,4 +1,3 @@
-/** Who did what, and to how many. */
 import type { AuditEntry } from '../../../client/audit';
 import { textOf } from '../../output';
 import { ago, type Column } from '../../views';

@@ -1,4 +1,3 @@
-/** Everything that happens, as it happens. */
 import type { QueueEvent } from '../../../client/event';
 import { textOf } from '../../output';
 import { ageText, definePage, type Row } from '../page';
@@ -31,7 +30,6 @@ export const events = definePage<{ events: readonly QueueEvent[] }>({
   },
 });
 
-/** Members that have columns of their own. */
 const SHOWN = new Set(['job_id', 'queue', 'job_type', 'worker_id', 'event']);
 
 function eventRow({ id, type, subject, time, data }: QueueEvent, now: number): Row {

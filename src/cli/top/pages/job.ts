@@ -1,4 +1,3 @@
-/** One job: why it waits or how it ended, and what happened to it, moment by moment. */
 import { pathTo } from '../../../client/transport';
 import type { InspectedJob, JobStory } from '../../../contract/jobs';
 import type { Named } from '../../../producer/names';

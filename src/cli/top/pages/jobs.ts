@@ -1,4 +1,3 @@
-/** Jobs: in a state, found by words, of a group of failures. */
 import { JOB_STATES } from '../../states';
 import { definePage, numberText, warn } from '../page';
 import { askJobs, hearJobs, type JobAnswer, loadJobs, showJobs } from './job-list';

@@ -1,4 +1,3 @@
-/** All of it on one page: what there is to do, how fast it goes, what is wrong. */
 import type { MaintenanceState } from '../../../client/maintenance';
 import type { TargetStatus } from '../../../client/targets';
 import type { WorkerCounts } from '../../../client/workers';

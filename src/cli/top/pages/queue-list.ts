@@ -7,7 +7,6 @@ import type { Column } from '../../views';
 import type { Api } from '../api';
 import { bad, type Cell, type Change, faint, lastsText, listOf, msText, numberText } from '../page';
 
-/** A queue as the list has it. */
 export type QueueItem = Named<QueueStanding>;
 
 export interface QueuesAnswer {
@@ -34,7 +33,6 @@ export async function loadQueues(api: Api): Promise<QueuesAnswer> {
 /** With more queues in a batch of events than this, the list is loaded instead. */
 const MOST_ASKED = 12;
 
-/** The queues that events are of. */
 const queuesIn = (events: readonly QueueEvent[]): string[] => [
   ...new Set(events.flatMap(({ data }) => (typeof data.queue === 'string' ? [data.queue] : []))),
 ];

@@ -1,4 +1,3 @@
-/** One queue: its numbers and settings, and its jobs. */
 import { pathTo } from '../../../client/transport';
 import { wired } from '../../../producer/names';
 import { textOf } from '../../output';

@@ -1,4 +1,3 @@
-/** All queues: what waits in each, how fast it goes, whether it is stopped. */
 import { definePage } from '../page';
 import { askQueues, hearQueues, listQueues, loadQueues, type QueuesAnswer } from './queue-list';
 

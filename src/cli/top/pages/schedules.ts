@@ -1,4 +1,3 @@
-/** Schedules: when each fires next, and when it did. */
 import type { CronStatus } from '../../../client/cron-status';
 import { CRONS } from '../../views';
 import { definePage, listOf, pageQuery } from '../page';

@@ -1,4 +1,3 @@
-/** The webhooks, and how their deliveries go. */
 import type { Webhook } from '../../../client/webhooks';
 import { WEBHOOKS } from '../../views';
 import { definePage, listOf, pageQuery } from '../page';

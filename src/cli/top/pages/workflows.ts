@@ -1,5 +1,3 @@
-/** Workflows, and the steps of one. */
-
 import { pathTo } from '../../../client/transport';
 import type { WorkflowSummary } from '../../../client/workflow-status';
 import type { WorkflowStatus } from '../../../contract/workflows';
